@@ -1,0 +1,93 @@
+# Everything starts here: each target sets up .venv by itself, from Python >= 3.11 and make alone.
+
+PYTHON ?= python3
+WORKERS ?= 2
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# PYTHONPATH could put other code in front of what is installed.
+PYTEST := env -u PYTHONPATH $(BIN)/python -m pytest -q
+# Every marker of pyproject.toml: pytest refuses to select by one that is not registered there.
+MARKED := statistical or slow
+
+# The demonstration: the pair of products most often bought together, one invoice being one privacy unit.
+DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceNo --item Item --mechanism large-margin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-marked test-all check bench bench-selection bench-success bench-mining bench-growth bench-linear
+.PHONY: experiments-stability lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-21s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(INSTALLED) ## find the top pair of a real shop, privately
+	$(DEMO)
+
+test: $(INSTALLED) ## the fast tests
+	$(PYTEST) -n $(WORKERS) -m "not ($(MARKED))"
+
+test-marked: $(INSTALLED) ## the statistical, slow and environment-dependent tests
+	$(PYTEST) -n $(WORKERS) -m "$(MARKED)"
+
+test-all: test test-marked ## all tests
+
+check: $(INSTALLED) ## style, types, layers, doctests, wheel contents
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy dpmine cli/dpmine_cli tests datasets/*.py
+	$(BIN)/lint-imports
+	$(PYTEST) --doctest-modules dpmine tests/project/test_wheel.py
+
+bench: $(INSTALLED) ## time the selections; check the data sets
+	$(BIN)/python benchmarks/bench_selection.py
+	$(BIN)/python benchmarks/check_datasets.py
+
+bench-selection: $(INSTALLED) .venv-peers/.installed ## one selection beside OpenDP and diffprivlib
+	@mkdir -p benchmarks/results
+	$(BIN)/python benchmarks/bench_selection_peers.py --plot benchmarks/results/selection_growth.svg
+
+bench-success: $(INSTALLED) ## success probabilities of every mechanism on real supports
+	$(BIN)/python benchmarks/bench_success.py
+
+bench-mining: $(INSTALLED) .venv-peers-mining/.installed ## counting beside pyfim, rusket, mlxtend and efficient-apriori
+	$(BIN)/python benchmarks/bench_mining.py
+
+bench-growth: $(INSTALLED) ## from 1 to 100 million rows under a memory limit
+	$(BIN)/python benchmarks/bench_growth.py
+
+bench-linear: $(INSTALLED) .venv-peers/.installed ## private logistic regression beside diffprivlib
+	$(BIN)/python benchmarks/bench_linear.py
+
+experiments-stability: $(INSTALLED) ## the figures of stability-based validation (QUICK=--quick: within 5 minutes)
+	@mkdir -p benchmarks/results
+	$(BIN)/python benchmarks/experiment_stability.py $(QUICK) --out benchmarks/results
+	$(BIN)/python benchmarks/experiment_histogram.py $(QUICK) --plot benchmarks/results/histogram.svg
+
+.venv-peers-mining/.installed: benchmarks/peers/mining_requirements.txt
+	$(PYTHON) -m venv .venv-peers-mining
+	.venv-peers-mining/bin/python -m pip --disable-pip-version-check install --quiet -r $<
+	@touch $@
+
+.venv-peers/.installed: benchmarks/peers/requirements.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip --disable-pip-version-check install --quiet -r benchmarks/peers/requirements.txt
+	@touch $@
+
+# Keeps the pins that still fit; `make lock UPGRADE=--upgrade` takes the newest versions.
+lock: $(INSTALLED) ## pin the dependencies in requirements.lock
+	$(PIP) install --quiet uv
+	printf 'hatchling\neditables\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev \
+		--generate-hashes --no-annotate --custom-compile-command 'make lock' $(UPGRADE) \
+		--output-file requirements.lock pyproject.toml -
+
+clean: ## remove build products and caches; .venv stays
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -path ./.venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpmine needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv .venv
+	$(PIP) install --quiet --require-hashes -r requirements.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@

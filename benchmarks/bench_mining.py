@@ -1,0 +1,224 @@
+"""Exact mining beside pyfim, rusket, mlxtend and efficient-apriori, on the same data in one run.
+
+For every data set and size, the supports that about 10^3 and 10^5 itemsets reach. *Memory*: from arrays (each miner's
+own input, its conversion timed apart) to all itemsets of the size; ours builds its index each time. *File*: from
+Parquet through the whole library call; the peers' figure is reading, conversion and mining. The floor is Arrow's
+reading of the columns. Best of a few runs; every miner is a process of its own, cut off after the limit.
+The peers live in .venv-peers-mining (benchmarks/peers/mining_requirements.txt).
+Usage: python benchmarks/bench_mining.py [--data FOLDER] [--quick] [--only NAME …] [--limit SECONDS]
+"""
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+WORKER = ROOT / "benchmarks" / "peers" / "mining_worker.py"
+PEERS = ROOT / ".venv-peers-mining" / "bin" / "python"
+FAST = ("eclat", "fpgrowth", "apriori", "rusket")
+SLOW = ("mlxtend", "efficient-apriori")  # only at size 3
+OURS = ("dpmine", "dpmine file", "dpmine frame", "floor", "thresholds")
+COUNTS = (10**3, 10**5)
+
+Case = tuple[int, int]
+"""Size and threshold."""
+
+
+@dataclass(frozen=True)
+class DataSet:
+    name: str
+    file: str
+    unit: str = "transaction_id"
+    basket: str | None = None
+    item: str = "item"
+    sizes: tuple[int, ...] = (2, 3, 4)
+
+
+SETS = [DataSet(name, name) for name in ("retail", "kosarak_5_25", "T10I4D100K", "bms_webview_1", "bms_webview_2")]
+SETS += [DataSet(name, name) for name in ("groceries", "mushroom", "chess")]
+SETS += [
+    DataSet("invoices", "online_retail", "InvoiceNo", None, "StockCode"),
+    DataSet("customers", "online_retail", "CustomerID", "InvoiceNo", "StockCode", (2, 3)),
+]
+
+
+@dataclass
+class Run:
+    """What one miner did on one data set: seconds, itemsets and MiB by case; None where it was cut off."""
+
+    read: float = 0.0
+    convert: float = 0.0
+    peak: float = 0.0
+    seconds: dict[Case, float | None] = field(default_factory=dict)
+    found: dict[Case, int] = field(default_factory=dict)
+
+
+def answers(command: list[str], limit: float) -> Iterator[dict[str, float]]:
+    """The lines of a worker, until one of them takes longer than the limit."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process, ThreadPoolExecutor(1) as reader:
+        try:
+            while line := reader.submit(process.stdout.readline).result(timeout=limit):
+                yield json.loads(line)
+        except TimeoutError:
+            pass
+        finally:
+            process.kill()
+
+
+def measure(miner: str, data: DataSet, folder: Path, cases: list[Case], limit: float) -> Run:
+    """Runs the worker again behind a case that was cut off."""
+    run, left = Run(), list(cases)
+    python = sys.executable if miner in OURS else str(PEERS)
+    while left:
+        job = {
+            "miner": miner,
+            "path": str(folder / f"{data.file}.parquet"),
+            "unit": [data.unit],
+            "basket": [data.basket] if data.basket else [],
+            "item": data.item,
+            "clean": data.file != "online_retail",
+            "cases": left,
+            "repeats": 5,
+        }
+        lines = answers([python, str(WORKER), json.dumps(job)], limit)
+        loading = next(lines, None)
+        if loading is None:
+            return run
+        run.read, run.convert = loading["read"], loading["convert"]
+        for answer in lines:
+            case, *left = left
+            run.seconds[case], run.found[case] = answer["seconds"], int(answer["found"])
+            run.peak = max(run.peak, answer["peak"])
+        if left:
+            run.seconds[left[0]] = None
+            left = left[1:]
+    return run
+
+
+def thresholds(data: DataSet, folder: Path, sizes: tuple[int, ...], limit: float) -> list[Case]:
+    asked = [(size, count) for size in sizes for count in COUNTS]
+    found = measure("thresholds", data, folder, asked, limit).found
+    return list(dict.fromkeys((size, max(1, found[size, count])) for size, count in asked if (size, count) in found))
+
+
+def run_set(data: DataSet, folder: Path, sizes: tuple[int, ...], limit: float) -> dict[str, Run]:
+    cases = thresholds(data, folder, sizes, limit)
+    runs = {miner: measure(miner, data, folder, cases, limit) for miner in OURS[:4]}
+    if data.basket is None and PEERS.exists():
+        own = () if data.file == "online_retail" else ("rusket own",)  # it drops neither nulls nor repetitions
+        for miner in FAST + own:
+            runs[miner] = measure(miner, data, folder, cases, limit)
+        for miner in SLOW:
+            runs[miner] = measure(miner, data, folder, [case for case in cases if case[0] == 3], limit)
+    return runs
+
+
+def from_file(run: Run, case: Case) -> float | None:
+    seconds = run.seconds.get(case)
+    return None if seconds is None else seconds + run.read + run.convert
+
+
+def fastest(runs: dict[str, Run], case: Case, *, files: bool) -> tuple[str, float] | None:
+    """The best of the fast peers; from files, rusket with its own conversion wherever that gives the same baskets."""
+    left_out = "rusket" if files and "rusket own" in runs else "" if files else "rusket own"
+    names = [name for name in (*FAST, "rusket own") if name in runs and name != left_out]
+    times = [(from_file(runs[name], case) if files else runs[name].seconds.get(case), name) for name in names]
+    known = [(seconds, name) for seconds, name in times if seconds is not None]
+    return min(known)[::-1] if known else None
+
+
+def cell(runs: dict[str, Run], miner: str, case: Case) -> str:
+    if miner not in runs or case not in runs[miner].seconds:
+        return "-"
+    seconds = runs[miner].seconds[case]
+    return "cut off" if seconds is None else f"{1000 * seconds:.1f}"
+
+
+def table(data: DataSet, runs: dict[str, Run], ratios: dict[str, list[float]]) -> None:
+    miners = [
+        name for name in ("dpmine", *FAST, *SLOW, "dpmine file", "dpmine frame", "rusket own", "floor") if name in runs
+    ]
+    print(f"\n{data.name}: milliseconds")
+    print(
+        f"{'r':>2}{'support':>9}{'itemsets':>10}"
+        + "".join(f"{name[:11]:>12}" for name in miners)
+        + "    best/ours  file"
+    )
+    for case in runs["dpmine"].seconds:
+        found = runs["dpmine"].found.get(case, 0)
+        row = "".join(f"{cell(runs, name, case)[:11]:>12}" for name in miners)
+        print(f"{case[0]:>2}{case[1]:>9}{found:>10}{row}    {compared(runs, case, ratios)}")
+    for what in ("read", "convert", "peak"):
+        scale, unit = (1, "MiB") if what == "peak" else (1000, "ms")
+        row = "".join(f"{scale * getattr(runs[name], what):>12.0f}" for name in miners)
+        print(f"{what + ', ' + unit:>21}{row}", flush=True)
+
+
+def compared(runs: dict[str, Run], case: Case, ratios: dict[str, list[float]]) -> str:
+    """How many times faster than the best fast peer, from memory and from a file; noted in `ratios` too."""
+    words = []
+    for kind, ours, files in (("memory", "dpmine", False), ("file", "dpmine file", True)):
+        seconds, peer = runs[ours].seconds.get(case), fastest(runs, case, files=files)
+        if seconds and peer:
+            ratios.setdefault(kind, []).append(peer[1] / seconds)
+            words.append(f"{peer[1] / seconds:6.1f} {peer[0]}")
+    for slow in SLOW:
+        theirs, ours_there = runs[slow].seconds.get(case) if slow in runs else None, runs["dpmine"].seconds.get(case)
+        if theirs and ours_there:
+            ratios.setdefault(slow, []).append(theirs / ours_there)
+    allowed = 4 * (runs["floor"].seconds.get(case) or 0) + 0.05
+    if case == first_of(runs, case[0]) and (runs["dpmine file"].seconds.get(case) or 0) > allowed:
+        words.append(f"above 4 floors + 50 ms = {1000 * allowed:.0f} ms")
+    check(runs, case)
+    return "  ".join(words)
+
+
+def first_of(runs: dict[str, Run], size: int) -> Case:
+    """The case of this size with about 10^3 itemsets."""
+    return next(case for case in runs["dpmine"].seconds if case[0] == size)
+
+
+def check(runs: dict[str, Run], case: Case) -> None:
+    """pyfim counts the same itemsets; those of items in all transactions it drops, but no data set here has any."""
+    counts = {name: runs[name].found[case] for name in FAST[:3] if name in runs and case in runs[name].found}
+    for name, count in counts.items():
+        if count != runs["dpmine"].found.get(case):
+            print(f"   {name} found {count} itemsets")
+
+
+def summary(ratios: dict[str, list[float]]) -> None:
+    print("\ntimes faster than the best of pyfim and rusket (memory, file), than each slow peer where it finished:")
+    for kind, values in ratios.items():
+        mean = math.exp(sum(map(math.log, values)) / len(values))
+        print(f"{kind:<20} geometric mean {mean:7.1f}   least {min(values):7.1f}   of {len(values)} cases")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    parser.add_argument("--quick", action="store_true", help="triples of three data sets, 10 seconds a case")
+    parser.add_argument("--only", nargs="*", help="names of data sets")
+    parser.add_argument("--limit", type=float, default=30, help="seconds for one case with its repetitions")
+    arguments = parser.parse_args()
+    wanted = arguments.only or (["groceries", "chess", "bms_webview_1"] if arguments.quick else None)
+    ratios: dict[str, list[float]] = {}
+    for data in SETS:
+        if wanted is not None and data.name not in wanted:
+            continue
+        if not (arguments.data / f"{data.file}.parquet").exists():
+            print(f"{data.name}: no {data.file}.parquet in the data folder")
+            continue
+        sizes = (3,) if arguments.quick else data.sizes
+        limit = min(arguments.limit, 10) if arguments.quick else arguments.limit
+        table(data, run_set(data, arguments.data, sizes, limit), ratios)
+    summary(ratios)
+
+
+if __name__ == "__main__":
+    main()

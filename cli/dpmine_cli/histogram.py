@@ -1,0 +1,98 @@
+"""dpmine histogram."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from dpmine_cli import options
+from dpmine_cli.messages import Messages
+from dpmine_cli.output import Destination
+
+Column = Annotated[str, typer.Option("--column", metavar="C", help="Column of the numbers, one row a person.")]
+Lower = Annotated[str, typer.Option("--lower", metavar="A", help="Public lower bound; smaller values count as A.")]
+Upper = Annotated[str, typer.Option("--upper", metavar="B", help="Public upper bound; larger values count as B.")]
+Bins = Annotated[str, typer.Option("--bins", metavar="N,N,…", help="Numbers of bins to choose from, each 2 or more.")]
+TrainShare = Annotated[
+    str, typer.Option("--train-share", metavar="S", help="Share of the rows that trains; the rest validates.")
+]
+Mechanism = Annotated[
+    str,
+    typer.Option(
+        "--mechanism",
+        metavar="NAME",
+        help="What chooses the bins: auto, max-of-exponentials, exponential, max-of-laplaces, large-margin, "
+        "large-margin-tight, stable-maximiser.",
+    ),
+]
+Refit = Annotated[
+    str, typer.Option("--refit", metavar="WHICH", help="Rows that the released density counts: all, or train.")
+]
+Plot = Annotated[Optional[Path], typer.Option("--plot", metavar="FILE", help="Draw the density (.svg or .png).")]
+
+
+def histogram(
+    files: options.Files,
+    column: Column,
+    lower: Lower,
+    upper: Upper,
+    bins: Bins = "4,8,16",
+    epsilon: options.Epsilon = "1",
+    delta: options.Delta = "1e-6",
+    neighbors: options.Relation = "replace-one",
+    mechanism: Mechanism = "max-of-exponentials",
+    train_share: TrainShare = "0.5",
+    sensitivities: options.Sensitivities = "candidate",
+    caution: options.Caution = "0",
+    refit: Refit = "all",
+    plot: Plot = None,
+    output_format: options.OutputFormat = None,
+    output: options.Output = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+    version: options.Version = False,
+) -> None:
+    """Estimate the density of a column, privately, with a bin width chosen privately.
+
+    Example: dpmine histogram people.parquet --column age --lower 0 --upper 120 --bins 12,24,40 --plot age.svg
+    """
+    destination = Destination.of(output_format, output)
+    from dpmine.histogram.estimator import PrivateHistogram
+    from dpmine.pictures import new_figure, picture_target, write_picture
+    from dpmine.tables import read_columns, require_apart
+
+    picture = picture_target(plot) if plot else None
+    require_apart({"--output": destination.path, "--plot": picture}, files)
+    model = PrivateHistogram(
+        bins=_bin_counts(bins),
+        lower=lower,
+        upper=upper,
+        epsilon=epsilon,
+        delta=delta,
+        train_share=train_share,
+        mechanism=mechanism,
+        sensitivities=sensitivities,
+        caution=caution,
+        refit=refit,
+        neighbors=neighbors,
+    )
+    model.check()
+    with Messages(quiet=quiet) as messages:
+        values = read_columns(files, [column], progress=messages.progress)[column]
+        density: Any = model.fit(values).result_
+    if picture:
+        figure = new_figure(8, 4.5)
+        density.plot(figure.subplots()).set_xlabel(f"{column} (outside the bounds: counted at the nearest)")
+        write_picture(figure, picture)
+    destination.write_result(density)
+
+
+def _bin_counts(text: str) -> list[int]:
+    from dpmine.errors import BadParameter
+
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        raise BadParameter("--bins must be whole numbers with commas between them, such as 4,8,16.")
+    return [int(part) for part in parts]

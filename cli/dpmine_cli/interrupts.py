@@ -1,0 +1,61 @@
+"""What SIGINT, SIGTERM and SIGHUP do: end the process at once, and leave nothing behind.
+
+No exception is raised where the program happens to be: compiled libraries swallow it, turn it into errors of their own,
+or crash when they are left half-way.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+STATUS = 130
+NOTHING_WRITTEN = "interrupted; nothing was written."
+_WHILE_WRITING = "interrupted while the result was written."
+
+_undo: list[Callable[[], object]] = []
+_message = NOTHING_WRITTEN
+
+
+def listen() -> None:
+    """From here on an interrupt ends the process, unless who started it wants it ignored (as nohup does)."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # not every system has all of them
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _end)
+
+
+@contextmanager
+def undoing(action: Callable[[], object]) -> Iterator[None]:
+    """An interrupt inside the block does `action` before the process ends."""
+    _undo.append(action)
+    try:
+        yield
+    finally:
+        _undo.remove(action)
+
+
+def output_begins() -> None:
+    """From here on an interrupt no longer says that nothing was written."""
+    global _message  # noqa: PLW0603 - a process has one output
+    _message = _WHILE_WRITING
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """Past the interpreter's own shutdown: threads may still be inside compiled loops, and must not come back to it."""
+    try:
+        for action in reversed(_undo):
+            with suppress(OSError):
+                action()
+        os.write(sys.stderr.fileno(), f"dpmine: error: {_message}\n".encode())
+    except (OSError, ValueError, AttributeError):  # nobody listens
+        pass
+    finally:
+        os._exit(STATUS)

@@ -1,0 +1,112 @@
+"""Options that several commands share, each described once."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+
+class Format(StrEnum):
+    """How a result is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        from dpmine import __version__
+
+        typer.echo(f"dpmine {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+]
+Files = Annotated[
+    list[str],
+    typer.Argument(metavar="FILE...", help="Parquet files, a directory, a glob or a URL.", show_default=False),
+]
+Item = Annotated[
+    Optional[str],
+    typer.Option("--item", "--items", metavar="COL", help="Column of the items (a list column: one row per basket)."),
+]
+Unit = Annotated[
+    Optional[list[str]],
+    typer.Option("--unit", metavar="COL", help="Column of the privacy unit, the person to protect; may repeat."),
+]
+Basket = Annotated[
+    Optional[list[str]],
+    typer.Option("--basket", metavar="COL", help="Column that tells the baskets of one unit apart; may repeat."),
+]
+OneHot = Annotated[bool, typer.Option("--one-hot", help="The columns hold 0/1, one item a column.")]
+Size = Annotated[str, typer.Option("--size", metavar="R|R1-R2", help="Number of items in an itemset.")]
+Epsilon = Annotated[str, typer.Option("--epsilon", metavar="E", help="Privacy loss, read exactly: 0.5, 1/3.")]
+Delta = Annotated[str, typer.Option("--delta", metavar="D", help="Failure probability, read exactly: 1e-6.")]
+Mechanism = Annotated[
+    str,
+    typer.Option(
+        "--mechanism",
+        metavar="NAME",
+        help="auto, large-margin, large-margin-tight, limited-domain, stable-maximiser, bounded-growth, exponential, "
+        "max-of-exponentials, max-of-laplaces, exact.",
+    ),
+]
+Relation = Annotated[
+    str, typer.Option("--neighbors", metavar="RELATION", help="replace-one (public number of units) or add-remove.")
+]
+Catalogue = Annotated[
+    Optional[Path],
+    typer.Option("--catalogue", metavar="FILE", help="Public list of all items: text, one a line, or Parquet."),
+]
+CatalogueFromData = Annotated[
+    bool, typer.Option("--catalogue-from-data", help="Take the items seen as the catalogue. NOT private.")
+]
+Kbar = Annotated[
+    Optional[int],
+    typer.Option(
+        "--kbar", metavar="N", help="limited-domain: how many candidates it keeps (public).", show_default=False
+    ),
+]
+MaxItems = Annotated[
+    Optional[int],
+    typer.Option(
+        "--max-items-per-unit",
+        metavar="N",
+        help="Cut every unit to so many items before counting; bounded-growth needs it.",
+        show_default=False,
+    ),
+]
+NotPrivate = Annotated[bool, typer.Option("--not-private", help="Confirm that the result will not be private.")]
+Memory = Annotated[
+    Optional[str],
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Memory to take at most (4GB, 500MB; default: half of the machine); larger data are streamed.",
+        show_default=False,
+    ),
+]
+Sensitivities = Annotated[
+    str,
+    typer.Option("--sensitivities", metavar="NAME", help="candidate (every one its own) or uniform (the largest)."),
+]
+Caution = Annotated[
+    str, typer.Option("--caution", metavar="C", help="How much candidates of large sensitivity are held back; 0: not.")
+]
+OutputFormat = Annotated[
+    Optional[Format],
+    typer.Option("--format", help="Default: text, or what the suffix of -o says.", show_default=False),
+]
+Output = Annotated[
+    Optional[Path],
+    typer.Option("--output", "-o", metavar="FILE", help="Write the result here, whole or not at all."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No messages on stderr but errors.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Add code positions (never data) to an error.")]

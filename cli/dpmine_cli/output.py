@@ -1,0 +1,188 @@
+"""Where results go: stdout, or a file that appears whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dpmine_cli import interrupts
+from dpmine_cli.options import Format
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from dpmine.itemsets.results import TopItemsets
+
+_SUFFIXES = {".json": Format.JSON, ".csv": Format.CSV, ".parquet": Format.PARQUET}
+
+
+class Document(Protocol):
+    """A result that knows how to print itself."""
+
+    def to_json(self) -> str:
+        """One JSON object."""
+        ...
+
+
+class Table(Document, Protocol):
+    """A result that is a table, too."""
+
+    def to_arrow(self) -> Any:
+        """An Arrow table."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A format, and a file or stdout."""
+
+    format: Format
+    path: Path | None
+
+    @classmethod
+    def of(cls, wanted: Format | None, path: Path | None) -> Destination:
+        """Checked before any work is done. Raises BadParameter or UnreadableFile where nothing could be written."""
+        from dpmine.errors import BadParameter
+
+        chosen = wanted or (_SUFFIXES.get(path.suffix.lower(), Format.TEXT) if path else Format.TEXT)
+        if chosen is Format.PARQUET and path is None and sys.stdout.isatty():
+            raise BadParameter("Parquet is not for a terminal: give -o FILE, or redirect the output.")
+        return cls(chosen, path and _target(path))
+
+    def untold(self, result: TopItemsets) -> list[str]:
+        """What a run must say, and what is written does not put before the user's eyes."""
+        if self.format is Format.TEXT and self.path is None:
+            return []
+        promise = f"{result.mechanism}; {result.guarantee}"
+        return [promise] if result.itemsets else [f"nothing stands out. {result.advice}", promise]
+
+    def write_result(self, result: Table) -> None:
+        """A result, in any format."""
+        if self.format is Format.PARQUET:
+            self._write(_parquet(result.to_arrow()))
+        elif self.format is Format.CSV:
+            self._write(_csv(result.to_arrow()))
+        else:
+            self.write_document(result)
+
+    def write_document(self, document: Document) -> None:
+        """Anything that is read as text or JSON; BadParameter for other formats."""
+        self.require_document()
+        text = document.to_json() if self.format is Format.JSON else str(document)
+        self._write(f"{text}\n".encode())
+
+    def require_document(self) -> None:
+        """BadParameter unless the format is text or JSON: to be asked before any work is done."""
+        from dpmine.errors import BadParameter
+
+        if self.format not in {Format.TEXT, Format.JSON}:
+            raise BadParameter("This is written as text or json: choose with --format.")
+
+    def write_table(self, table: Any) -> None:
+        """An Arrow table of exact supports."""
+        if self.format is Format.PARQUET:
+            self._write(_parquet(table.replace_schema_metadata({"dpmine": '{"private": false}'})))
+        elif self.format is Format.CSV:
+            self._write(_csv(table))
+        elif self.format is Format.JSON:
+            document = {"private": False, "itemsets": list(_rows(table))}
+            self._write(f"{json.dumps(document, ensure_ascii=False)}\n".encode())
+        else:
+            from dpmine.itemsets.results import printable
+
+            lines = [f"{row['support']}\t{', '.join(map(printable, row['items']))}" for row in _rows(table)]
+            self._write("".join(f"{line}\n" for line in [*lines, "(exact supports; NOT private)"]).encode())
+
+    def _write(self, content: bytes) -> None:
+        if self.path is None:
+            _print(content)
+        else:
+            _replace(self.path, content)
+
+
+def _rows(table: Any) -> Iterator[dict[str, Any]]:
+    for batch in table.to_batches():
+        yield from batch.to_pylist()
+
+
+def _csv(table: Any) -> bytes:
+    """Lists as JSON arrays in one field; missing values empty."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, table.column_names, lineterminator="\n")
+    writer.writeheader()
+    for row in _rows(table):
+        writer.writerow({name: _field(value) for name, value in row.items()})
+    return buffer.getvalue().encode()
+
+
+def _field(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+
+
+def _parquet(table: Any) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return bytes(sink.getvalue())
+
+
+def _target(path: Path) -> Path:
+    """The file that will be written, links followed; UnreadableFile where it cannot be."""
+    from dpmine.errors import UnreadableFile
+
+    try:
+        target = path.resolve()
+        writable = os.access(target.parent, os.W_OK | os.X_OK) and target.parent.is_dir()
+        if writable and (target.is_file() or not target.exists()):  # never a folder, a device or a pipe
+            return target
+    except (OSError, RuntimeError):  # too long a name, links in a circle
+        pass
+    raise UnreadableFile(f"Cannot write to '{path}': name a file in a folder that exists and is writable.")
+
+
+def _print(content: bytes) -> None:
+    from dpmine.errors import UnreadableFile
+
+    interrupts.output_begins()
+    try:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except (OSError, AttributeError):  # a closed stdout is None
+        raise UnreadableFile("Cannot write to the standard output: is the disk full? Give -o FILE.") from None
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write beside `path` (readable by the owner only until it is whole), then rename."""
+    from dpmine.errors import UnreadableFile
+
+    temporary = path.parent / f".dpmine-{os.getpid()}-{time.monotonic_ns()}.tmp"
+    with interrupts.undoing(lambda: temporary.unlink(missing_ok=True)):
+        try:
+            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.chmod(0o666 & ~_umask())
+            interrupts.output_begins()
+            temporary.replace(path)
+        except OSError:
+            raise UnreadableFile(f"Cannot write '{path}': is the disk full?") from None
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,79 @@
+"""dpmine: private frequent-itemset mining and exact differentially private selection.
+
+Names are loaded when they are first used, so that `import dpmine` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dpmine.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from dpmine.auditing.report import AuditReport
+    from dpmine.auditing.run import audit
+    from dpmine.errors import BadData, BadParameter, DpmineError, NotPrivate, UnreadableFile
+    from dpmine.histogram.estimator import PrivateHistogram
+    from dpmine.itemsets.listing import itemset_supports
+    from dpmine.itemsets.top import top_itemset
+    from dpmine.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
+    from dpmine.planning.planner import plan
+    from dpmine.planning.results import Plan
+    from dpmine.privacy import Guarantee, Neighbors
+    from dpmine.selection.engine import Law, Selection, law, select
+    from dpmine.selection.levels import Levels
+    from dpmine.selection.universe import Universe
+
+
+__all__ = [
+    "AuditReport",
+    "BadData",
+    "BadParameter",
+    "DpmineError",
+    "Guarantee",
+    "Law",
+    "Levels",
+    "Neighbors",
+    "NotPrivate",
+    "Plan",
+    "PrivateHistogram",
+    "PrivateHuberSVC",
+    "PrivateLogisticRegression",
+    "Selection",
+    "Universe",
+    "UnreadableFile",
+    "audit",
+    "itemset_supports",
+    "law",
+    "plan",
+    "select",
+    "top_itemset",
+]
+
+_HOMES = {
+    "dpmine.auditing.report": ("AuditReport",),
+    "dpmine.auditing.run": ("audit",),
+    "dpmine.errors": ("BadData", "BadParameter", "DpmineError", "NotPrivate", "UnreadableFile"),
+    "dpmine.histogram.estimator": ("PrivateHistogram",),
+    "dpmine.itemsets.listing": ("itemset_supports",),
+    "dpmine.itemsets.top": ("top_itemset",),
+    "dpmine.linear.estimators": ("PrivateHuberSVC", "PrivateLogisticRegression"),
+    "dpmine.planning.planner": ("plan",),
+    "dpmine.planning.results": ("Plan",),
+    "dpmine.privacy": ("Guarantee", "Neighbors"),
+    "dpmine.selection.engine": ("Law", "Selection", "law", "select"),
+    "dpmine.selection.levels": ("Levels",),
+    "dpmine.selection.universe": ("Universe",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module 'dpmine' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

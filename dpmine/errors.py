@@ -1,0 +1,30 @@
+"""Everything dpmine raises on purpose.
+
+    DpmineError
+    ├── BadParameter (ValueError)   a parameter, an option or a combination of them
+    ├── BadData (ValueError)        the input's columns, types or layout
+    ├── UnreadableFile (OSError)    a file or folder that cannot be read or written
+    └── NotPrivate (ValueError)     a request that would not be private and was not opted in to
+
+Messages name parameters and their values; of the data they name only columns and rules, never a value.
+"""
+
+
+class DpmineError(Exception):
+    """Base of every error that dpmine raises on purpose."""
+
+
+class BadParameter(DpmineError, ValueError):
+    """A parameter, an option or a combination of them is not acceptable."""
+
+
+class BadData(DpmineError, ValueError):
+    """The input's columns, types or layout do not fit the request."""
+
+
+class UnreadableFile(DpmineError, OSError):
+    """A file or folder cannot be read or written."""
+
+
+class NotPrivate(DpmineError, ValueError):
+    """The request would not be private, and the caller did not opt in."""

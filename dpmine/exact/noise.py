@@ -1,0 +1,101 @@
+"""The three noise distributions, by their quantiles.
+
+A quantile takes t = −ln q > 0 instead of q, because the largest of M independent draws sits at q = U^{1/M}, that is at
+t = E/M for a standard exponential E: one random real stands for the maximum of any number of draws, 10^30 included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from flint import arb
+
+from dpmine.exact.balls import Ball, exact_ball
+from dpmine.exact.reals import Formula, Real, StandardExponential
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from dpmine.exact.bits import BitSource
+
+
+class Noise(Protocol):
+    """A continuous noise distribution on the real line."""
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale parameter b, in units of the score."""
+        ...
+
+    def quantile(self, t: Ball) -> Ball:
+        """F^{-1}(e^{−t}) for t > 0; decreasing in t. Balls of t that touch 0 give balls that settle nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GumbelNoise:
+    """F(x) = exp(−e^{−x/b})."""
+
+    scale: Fraction
+
+    def quantile(self, t: Ball) -> Ball:
+        """−b ln t."""
+        return -exact_ball(self.scale) * t.log()
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialNoise:
+    """F(x) = 1 − e^{−x/b}, x ≥ 0."""
+
+    scale: Fraction
+
+    def quantile(self, t: Ball) -> Ball:
+        """−b ln(1 − e^{−t})."""
+        return -exact_ball(self.scale) * (-(-t).expm1()).log()
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceNoise:
+    """Density e^{−|x|/b}/(2b)."""
+
+    scale: Fraction
+
+    def quantile(self, t: Ball) -> Ball:
+        """B ln(2q) below the median, −b ln(2(1 − q)) above it, the hull of both where the ball holds the median."""
+        half = arb.const_log2()
+        below = half - t
+        if t > half:
+            return exact_ball(self.scale) * below
+        above = -(-2 * (-t).expm1()).log()
+        if t < half:
+            return exact_ball(self.scale) * above
+        return exact_ball(self.scale) * below.union(above)
+
+
+def draw(noise: Noise, *, bits: BitSource) -> Real:
+    """One draw of the noise."""
+    return largest_of(noise, 1, bits=bits)
+
+
+def largest_of(noise: Noise, count: int, *, bits: BitSource) -> Real:
+    """The largest of `count` ≥ 1 independent draws, from a single random real."""
+    return Formula(lambda e: noise.quantile(e / count), StandardExponential(bits=bits))
+
+
+def laplace_cdf(y: Ball) -> Ball:
+    """F(y) of the standard Laplace distribution, relatively accurate far below the median."""
+    below = y.exp() / 2
+    if y < 0:
+        return below
+    above = 1 - (-y).exp() / 2
+    return above if y > 0 else below.union(above)
+
+
+def laplace_log_survival(y: Ball) -> Ball:
+    """ln(1 − F(y)) of the standard Laplace distribution, relatively accurate everywhere."""
+    below = (-(y.exp() / 2)).log1p()
+    if y < 0:
+        return below
+    above = -y - arb.const_log2()
+    return above if y > 0 else below.union(above)

@@ -1,0 +1,1 @@
+"""A private density: noisy bin counts, the number of bins chosen privately."""

@@ -1,0 +1,1 @@
+"""Transactions about people and the supports of the itemsets in them."""

@@ -1,0 +1,188 @@
+"""The catalogue: the items that can be bought, given by the user as public knowledge, or seen in the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dpmine.errors import BadData, BadParameter, UnreadableFile
+from dpmine.itemsets.arrow_arrays import integers_or, text_array
+from dpmine.itemsets.columns import quoted
+from dpmine.itemsets.kernels_cells import occurring, recoded
+from dpmine.itemsets.paths import locate, reason, shown_name
+from dpmine.itemsets.python_values import item_array
+from dpmine.itemsets.types import can_be_item, is_integer, is_text, plain, type_name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dpmine.itemsets.encode import Coded, Codes
+
+_PARQUET_MAGIC = b"PAR1"
+_LONGEST_STRING_ARRAY = 2**31 - 1  # bytes of text that pa.string() can address
+_MOST_ITEMS = 2**31 - 1  # codes are int32
+
+
+def read_catalogue(source: object) -> pa.Array:
+    """A public list of items, sorted: int64, or string.
+
+    `source` is a path or URL of a text file (UTF-8, one item a line, empty lines ignored) or of a Parquet file with one
+    column, a sequence of integers or texts, or an Arrow array. Items of a text file are texts; `labelled` reads them as
+    integers where the data's items are.
+
+    Raises UnreadableFile for the file; BadData where the catalogue is empty, repeats an item, or holds nulls or other
+    types; BadParameter where `source` is none of the above.
+    """
+    if isinstance(source, str | PathLike):
+        name = shown_name(str(source))
+        return _checked(_file_items(str(source), name), f"The catalogue {name}")
+    return _checked(_given_items(source), "The catalogue")
+
+
+def labelled(items: Coded, catalogue: pa.Array | None) -> tuple[pa.Array, NDArray[np.int32]]:
+    """The catalogue's labels, sorted, and each row's position among them: −1 where the item is null or not one of them.
+
+    Without a catalogue the labels are the items that occur.
+    """
+    present = np.flatnonzero(occurring(items.codes, items.count))
+    values = _normal(items.decode(present))
+    labels = _sorted(values) if catalogue is None else matched(catalogue, values.type)
+    if len(labels) > _MOST_ITEMS:
+        raise BadData(
+            "The data hold more different items than 32 bits can number: give a catalogue of those that matter."
+        )
+    position = np.full(items.count + 1, -1, np.int32)  # the first entry is the position of code −1, null
+    position[present + 1] = _positions(values, labels)
+    return narrow(labels), recoded(items.codes, position)
+
+
+def matched(catalogue: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The catalogue, sorted, as int64 or large_string: whichever the data's items are; their own where there are none.
+
+    Raises BadData where integers meet texts; texts that are all integers are read as such.
+    """
+    catalogue = _checked(catalogue, "The catalogue")
+    if pa.types.is_null(kind) or is_integer(kind) == is_integer(catalogue.type):
+        return _normal(catalogue)
+    if is_text(kind):
+        raise BadData("The catalogue holds integers, but the data's items are texts: give the catalogue as texts.")
+    return _normal(_checked(_as_integers(catalogue), "The catalogue, read as integers,"))
+
+
+def narrow(labels: pa.Array) -> pa.Array:
+    """Labels as int64 or string; large_string only where they need it. Raises BadData for text that is not UTF-8."""
+    if is_integer(labels.type):
+        return labels
+    labels = labels.cast(pa.large_string())
+    try:
+        labels.validate(full=True)
+    except pa.ArrowException:
+        raise BadData("Items hold texts that are not valid UTF-8: clean the item column first.") from None
+    return labels.cast(pa.string()) if labels.nbytes < _LONGEST_STRING_ARRAY else labels
+
+
+def _positions(values: pa.Array, labels: pa.Array) -> Codes:
+    if pa.types.is_null(values.type):
+        return np.zeros(0, np.int64)
+    return integers_or(-1, pc.index_in(values, value_set=labels))
+
+
+def _normal(items: pa.Array) -> pa.Array:
+    """Items as int64, large_string or null."""
+    if is_integer(items.type):
+        return items.cast(pa.int64(), safe=False)  # the range was checked before
+    return items.cast(pa.large_string()) if is_text(items.type) else items
+
+
+def _sorted(items: pa.Array) -> pa.Array:
+    """Items in ascending order, texts by code points; no items become no texts."""
+    if pa.types.is_null(items.type):
+        return pa.nulls(0, pa.large_string())
+    return items.take(pc.sort_indices(items))
+
+
+def _checked(items: pa.Array, owner: str) -> pa.Array:
+    """The items sorted, as labels; BadData, speaking of `owner`, where they are no catalogue."""
+    if isinstance(items, pa.ChunkedArray):
+        items = items.combine_chunks()
+    if pa.types.is_dictionary(items.type):
+        items = items.cast(plain(items.type))
+    if not can_be_item(items.type):
+        raise BadData(f"{owner} holds the type {type_name(items.type)}: items must be integers or texts.")
+    if not len(items):
+        raise BadData(f"{owner} is empty: it must hold every item that can be bought.")
+    if items.null_count:
+        raise BadData(f"{owner} holds an entry without a value: remove it.")
+    if items.type == pa.uint64() and pc.max(items).as_py() >= 2**63:
+        raise BadData(f"{owner} holds integers beyond int64: give all items as texts.")
+    items = _sorted(_normal(items))
+    if pc.any(pc.equal(items[1:], items[:-1])).as_py():
+        raise BadData(f"{owner} repeats an item: list each item once.")
+    return narrow(items)
+
+
+def _as_integers(items: pa.Array) -> pa.Array:
+    wrong = "The data's items are integers, but the catalogue holds an entry that is no integer of 64 bits: correct it."
+    if not pc.all(pc.match_substring_regex(items, r"^[+-]?[0-9]+$")).as_py():
+        raise BadData(wrong)
+    try:
+        return pc.utf8_ltrim(items, "+").cast(pa.int64())
+    except pa.ArrowException:
+        raise BadData(wrong) from None
+
+
+def _given_items(source: object) -> Any:
+    if isinstance(source, pa.Array | pa.ChunkedArray):
+        return source
+    if isinstance(source, bytes | Mapping) or not isinstance(source, Iterable):
+        raise BadParameter(
+            f"catalogue must not be a {type(source).__name__}: give a path, a sequence of items or an Arrow array."
+        )
+    items = list(source)
+    if any(item is None for item in items):
+        raise BadData("The catalogue holds an entry without a value: remove it.")
+    return item_array(items, "The catalogue's entries")
+
+
+def _file_items(path: str, name: str) -> Any:
+    content = _content(path, name)
+    if content[:4].to_pybytes() == _PARQUET_MAGIC:
+        return _parquet_items(content, name)
+    if name.endswith((".parquet", ".parq", ".pq")):
+        raise UnreadableFile(f"The catalogue {name} is no Parquet file in spite of its name: write it again.")
+    return _text_items(content.to_pybytes(), name)
+
+
+def _content(path: str, name: str) -> pa.Buffer:
+    system, inside = locate(path)
+    try:
+        with system.open_input_file(inside) as file:
+            return file.read_buffer()
+    except (pa.ArrowException, OSError) as error:
+        why = reason(error) if isinstance(error, FileNotFoundError | PermissionError) else "give the name of one file."
+        raise UnreadableFile(f"The catalogue {name} cannot be read: {why}") from None
+
+
+def _text_items(content: bytes, name: str) -> pa.Array:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UnreadableFile(f"The catalogue {name} is not UTF-8 text: convert it, or give a Parquet file.") from None
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return text_array([line for line in lines if line])
+
+
+def _parquet_items(content: pa.Buffer, name: str) -> Any:
+    try:
+        table = pq.read_table(pa.BufferReader(content))
+    except (pa.ArrowException, OSError) as error:
+        raise UnreadableFile(f"The catalogue {name} cannot be read: {reason(error)}") from None
+    if table.num_columns != 1:
+        raise BadData(f"The catalogue {name} must have one column, not several: {quoted(table.column_names[:20])}.")
+    return table.column(0)

@@ -1,0 +1,93 @@
+"""Data of any kind and layout -> Baskets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from dpmine.itemsets.catalogue import matched, read_catalogue
+from dpmine.itemsets.cells import list_cells, long_cells, one_hot_cells
+from dpmine.itemsets.columns import Columns
+from dpmine.itemsets.grouping import grouped
+from dpmine.itemsets.layouts import Layout, Plan, plan_layout
+from dpmine.itemsets.sources import open_source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dpmine.itemsets.baskets import Baskets
+    from dpmine.itemsets.cells import Cells
+    from dpmine.itemsets.source import Progress, Source
+
+__all__ = ["Columns", "Ingested", "Layout", "read_baskets", "read_catalogue"]
+
+_READING = 0.9  # share of the time that reading takes, for the progress
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What was read.
+
+    Attributes:
+        baskets: the transactions.
+        layout: how the data held them.
+        description: one line for the user on the layout and its columns, without data.
+    """
+
+    baskets: Baskets
+    layout: Layout
+    description: str
+
+
+def read_baskets(
+    data: object, columns: Columns, *, catalogue: pa.Array | None = None, progress: Progress | None = None
+) -> Ingested:
+    """The baskets in `data`: a path or several, a table, frame or stream of columns, or a sequence of baskets.
+
+    A row with a null unit, basket or item, or with an item outside `catalogue`, is left out; so are the baskets and
+    units that this leaves empty. `catalogue` is what `read_catalogue` gives; without one the items that occur are the
+    labels. `progress` is told the share that is done, from 0 to 1. Reads only the columns that are used.
+
+    Raises UnreadableFile, BadData (columns, types, layout) and BadParameter (`data` of an unknown kind).
+    """
+    source = open_source(data, columns)
+    return read_plan(source, plan_layout(source, columns), catalogue=catalogue, progress=progress)
+
+
+def read_plan(
+    source: Source, plan: Plan, *, catalogue: pa.Array | None = None, progress: Progress | None = None
+) -> Ingested:
+    """The baskets in a source whose layout is known; otherwise as `read_baskets`."""
+    tell = progress or _ignore
+    tell(0.0)
+    cells = _read_cells(source, plan, catalogue, lambda share: tell(_READING * share))
+    baskets = grouped(cells, plan.unit_name)
+    tell(1.0)
+    return Ingested(baskets, plan.layout, plan.description)
+
+
+def _read_cells(source: Source, plan: Plan, catalogue: pa.Array | None, tell: Progress) -> Cells:
+    if plan.layout is Layout.ONE_HOT:
+        return _read_one_hot(source, plan, catalogue, tell)
+    table = source.read((*plan.keys, *plan.items), tell)
+    item = plan.items[0]
+    if plan.layout is Layout.LIST:
+        return list_cells(table, unit=plan.unit, item=item, catalogue=catalogue)
+    return long_cells(table, unit=plan.unit, basket=plan.basket, item=item, catalogue=catalogue)
+
+
+def _read_one_hot(source: Source, plan: Plan, catalogue: pa.Array | None, tell: Progress) -> Cells:
+    """Cells of the item columns that a catalogue leaves; one column is always read, so that there are rows."""
+    items, labels = plan.items, source.labels(plan.items)
+    if catalogue is not None:
+        wanted = pc.is_in(labels, value_set=matched(catalogue, labels.type)).to_pylist()
+        items = tuple(name for name, keep in zip(items, wanted, strict=True) if keep) or items[:1]
+        labels = source.labels(items)
+    table = source.read((*plan.keys, *items), tell)
+    return one_hot_cells(table, unit=plan.unit, items=items, labels=labels, catalogue=catalogue)
+
+
+def _ignore(_share: float) -> None:
+    """Progress that nobody follows."""

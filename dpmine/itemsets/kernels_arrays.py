@@ -1,0 +1,95 @@
+"""What the compiled search works on: rows, bitmaps, and where the itemsets found go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+COUNT_LIMIT = 1 << 61
+"""Numbers of itemsets stop growing here, far from the end of int64; a number that reached it is not exact."""
+
+
+class Rows(NamedTuple):
+    """Baskets, or the rests of baskets behind a prefix, with the places of every item.
+
+    Items are numbered 0 … items − 1 here; the order of the items in a row is the same in all rows.
+    """
+
+    labels: NDArray[np.int32]
+    """int32[items]: the catalogue code of each item number."""
+    items: NDArray[np.int32]
+    """Item numbers row after row."""
+    starts: NDArray[np.int64]
+    """int64[rows + 1]: row r holds items[starts[r] : starts[r + 1]]."""
+    units: NDArray[np.int32]
+    """int32[rows]: the unit that owns the row: 0, 1, … without gaps, never decreasing."""
+    item_starts: NDArray[np.int64]
+    """int64[items + 1]: occurrences item_starts[i] … item_starts[i + 1] − 1 are those of item i."""
+    row_of: NDArray[np.int32]
+    """The row of each occurrence, increasing within an item."""
+    place_of: NDArray[np.int64]
+    """The place of each occurrence in `items`."""
+
+
+class Rests(NamedTuple):
+    """The rests of the rows behind a prefix, as in `Rows` but without the places of the items."""
+
+    labels: NDArray[np.int32]
+    items: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    units: NDArray[np.int32]
+
+
+class Bitmaps(NamedTuple):
+    """Rows of as many units as there are rows, turned on their side: for each item a bit a row.
+
+    Items are numbered as in `Rows`; an intersection of two items is 64 rows in one instruction.
+    """
+
+    labels: NDArray[np.int32]
+    """int32[items]: the catalogue code of each item number."""
+    words: NDArray[np.uint64]
+    """uint64[items · width]: item i holds words[i · width : (i + 1) · width]."""
+    width: int
+    """Words of an item."""
+    pairs: NDArray[np.int32]
+    """int32[items, items]: the supports of the pairs; of shape (0, 0) where they were not counted."""
+
+
+class Sink(NamedTuple):
+    """What becomes of the itemsets found, which are numbered 0, 1, … in the order of the search.
+
+    Those with lowest ≤ support ≤ highest count. The search ends when `stop` of them were found.
+    """
+
+    lowest: int
+    highest: int
+    skip: int
+    """Number of the first itemset to write down."""
+    stop: int
+    histogram: NDArray[np.int64]
+    """int64[largest support + 1]: how many itemsets had each support; of length 0 where nobody asks."""
+    itemsets: NDArray[np.int32]
+    """int32[capacity, size]: itemsets skip … skip + capacity − 1, codes increasing in a row."""
+    supports: NDArray[np.int64]
+    """int64[capacity]: their supports."""
+    found: NDArray[np.int64]
+    """int64[1]: how many were found so far, written down or not."""
+
+
+class Scratch(NamedTuple):
+    """Working space of one search, one cell an item; between two prefixes it is as it was at the start."""
+
+    counts: NDArray[np.int32]
+    """Units counted for each later item: 0 at rest."""
+    last: NDArray[np.int32]
+    """The unit last counted for each later item: −1 at rest."""
+    numbers: NDArray[np.int32]
+    """The number of each item in the projection under construction: −1 at rest."""
+    touched: NDArray[np.int32]
+    """The later items met, in the order of their first meeting."""
+    prefix: NDArray[np.int32]
+    """int32[size]: the catalogue codes of the prefix."""

@@ -1,0 +1,229 @@
+"""Finding the layout: from the options where they say it, from the schema where it leaves no doubt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from dpmine.errors import BadData
+from dpmine.itemsets.columns import Columns, quoted
+from dpmine.itemsets.types import can_be_item, can_be_key, is_boolean, is_integer, is_list, type_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import pyarrow as pa
+
+    from dpmine.itemsets.source import Source
+
+_LISTED = 20  # column names in a message at most
+_NONE_NAMED = Columns()
+
+
+class Layout(Enum):
+    """How rows and columns stand for baskets and items."""
+
+    LONG = "long"
+    """One row per basket and item."""
+    LIST = "list"
+    """One row per basket, its items in a list."""
+    ONE_HOT = "one-hot"
+    """One row per basket, one column per item."""
+
+
+class Origin(Enum):
+    """Where the layout was learned from."""
+
+    OPTIONS = "from the options"
+    SCHEMA = "found in the schema"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which columns to read, and as what.
+
+    Attributes:
+        layout: of the data.
+        items: the item columns: one, or all of a one-hot layout.
+        unit: key columns of the privacy unit; none where each row is its own unit.
+        basket: key columns of the basket inside its unit; only in a long layout.
+        origin: where this was learned from.
+    """
+
+    layout: Layout
+    items: tuple[str, ...]
+    unit: tuple[str, ...]
+    basket: tuple[str, ...]
+    origin: Origin
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All key columns."""
+        return (*self.unit, *self.basket)
+
+    @property
+    def unit_name(self) -> str:
+        """What the privacy unit is called in the guarantee."""
+        return ", ".join(self.unit) or "row"
+
+    @property
+    def description(self) -> str:
+        """One line for the user: the layout and its columns, no data."""
+        items = "one item a column" if self.layout is Layout.ONE_HOT else f"item = {_line(self.items)}"
+        basket = f", basket = {_line(self.basket)}" if self.basket else ""
+        return f"{self.layout.value} layout: {items}, unit = {_line(self.unit) or 'row'}{basket} ({self.origin.value})"
+
+
+def plan_layout(source: Source, columns: Columns) -> Plan:
+    """The layout of a source's columns, checked for types; reads no rows.
+
+    Raises BadData where a named column is missing or has the wrong type, and where the layout is not clear.
+    """
+    _require_present(source, columns)
+    plan = _named_plan(source, columns) if columns.named_item or columns.one_hot else _found_plan(source, columns)
+    _require_one_each(source, plan)
+    if plan.basket and plan.layout is not Layout.LONG:
+        raise BadData(
+            f"The data have the {plan.layout.value} layout, where each row is a basket: leave out the option basket."
+        )
+    _check_types(source, plan, columns)
+    return plan
+
+
+def _named_plan(source: Source, columns: Columns) -> Plan:
+    """The layout where the options tell the items' columns."""
+    if columns.named_item is None:
+        return _plan(Layout.ONE_HOT, _item_columns(source, columns), columns, Origin.OPTIONS)
+    name = columns.named_item
+    if is_list(source.type_of(name)):
+        return _plan(Layout.LIST, [name], columns, Origin.OPTIONS)
+    if columns.items is not None:
+        raise BadData(
+            f"Column {name!r} has the type {type_name(source.type_of(name))}, but the option items names a column "
+            "of lists: for one item a row use the option item."
+        )
+    return replace(
+        _plan(Layout.LONG, [name], columns, Origin.OPTIONS), unit=columns.unit or _only_other(source, columns)
+    )
+
+
+def _found_plan(source: Source, columns: Columns) -> Plan:
+    """The layout where the schema alone must tell the items' columns."""
+    others = _others(source, columns)
+    kinds = {name: source.type_of(name) for name in others}
+    if others and all(map(is_boolean, kinds.values())):
+        return _plan(Layout.ONE_HOT, others, columns, Origin.SCHEMA)
+    lists = [name for name in others if is_list(kinds[name])]
+    if columns == _NONE_NAMED and len(source.names) == 2 and (not lists or can_be_key(kinds[others[0]])):
+        pair = replace(columns, unit=(others[0],))
+        return _plan(_layout_of(kinds[others[1]]), others[1:], pair, Origin.SCHEMA)
+    if len(lists) == 1:
+        return _plan(Layout.LIST, lists, columns, Origin.SCHEMA)
+    if len(others) == 1 and columns.unit:
+        return _plan(Layout.LONG, others, columns, Origin.SCHEMA)
+    raise BadData(f"The layout is not clear {_among(source)}. {_ADVICE}")
+
+
+_ADVICE = (
+    "Name the item column with the option item and the privacy unit's column with unit (one row per item), "
+    "or the list column with items (one row per basket), or say one_hot (one item a column, 0 and 1)."
+)
+
+
+def _plan(layout: Layout, items: Iterable[str], columns: Columns, origin: Origin) -> Plan:
+    return Plan(layout, tuple(items), columns.unit, columns.basket, origin)
+
+
+def _layout_of(kind: pa.DataType) -> Layout:
+    return Layout.LIST if is_list(kind) else Layout.LONG
+
+
+def _others(source: Source, columns: Columns) -> tuple[str, ...]:
+    return tuple(name for name in source.names if name not in columns.named)
+
+
+def _item_columns(source: Source, columns: Columns) -> tuple[str, ...]:
+    """The columns of a one-hot layout that are items."""
+    others = _others(source, columns)
+    if not others:
+        raise BadData("There is no column left for the items: a one-hot layout has one column for each.")
+    return others
+
+
+def _only_other(source: Source, columns: Columns) -> tuple[str, ...]:
+    """The unit of a long layout that names no unit: the other one of two columns."""
+    others = _others(source, columns)
+    if len(others) != 1:
+        raise BadData(f"The privacy unit is not clear {_among(source)}: name its column with the option unit.")
+    return others
+
+
+def _require_present(source: Source, columns: Columns) -> None:
+    for name in columns.named:
+        if name not in source.names:
+            raise BadData(f"There is no column {name!r} {_among(source, columns)}. Check the option that names it.")
+
+
+def _require_one_each(source: Source, plan: Plan) -> None:
+    if len(set(source.names)) == len(source.names):
+        return
+    for name in (*plan.keys, *plan.items):
+        if source.names.count(name) > 1:
+            raise BadData(f"Several columns are called {name!r}: give each its own name.")
+
+
+def _check_types(source: Source, plan: Plan, columns: Columns) -> None:
+    for name in plan.keys:
+        _check_key(name, source.type_of(name))
+    for name in plan.items:
+        kind = source.type_of(name)
+        if plan.layout is Layout.ONE_HOT:
+            _check_one_hot(name, kind, columns)
+        else:
+            _check_item(name, kind.value_type if plan.layout is Layout.LIST else kind)
+
+
+def _check_key(name: str, kind: pa.DataType) -> None:
+    if not can_be_key(kind):
+        raise BadData(
+            f"Column {name!r} has the type {type_name(kind)}: a privacy unit or basket is told by integers, texts, "
+            "dates or a dictionary of those. Cast the column first (floats that are whole numbers to int64)."
+        )
+
+
+def _check_item(name: str, kind: pa.DataType) -> None:
+    if not can_be_item(kind):
+        raise BadData(
+            f"Column {name!r} has items of the type {type_name(kind)}: items are integers, texts or a dictionary of "
+            "those. Cast the column first (floats that are whole numbers to int64)."
+        )
+
+
+def _check_one_hot(name: str, kind: pa.DataType, columns: Columns) -> None:
+    if is_boolean(kind) or (columns.one_hot and is_integer(kind)):
+        return
+    raise BadData(
+        f"Column {name!r} has the type {type_name(kind)}: in a one-hot layout every column but the unit's holds "
+        "booleans, or the integers 0 and 1. Cast the column, leave it out, or name it as unit."
+    )
+
+
+def _among(source: Source, columns: Columns = _NONE_NAMED) -> str:
+    """The columns for a message; those of a one-hot layout are items and stay unnamed."""
+    names = [name for name in source.names if not (columns.one_hot or _is_item_label(source, name))]
+    if not names:
+        return "among the data's columns"
+    rest = f" and {len(source.names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"among the columns {quoted(names[:_LISTED])}{rest}"
+
+
+def _is_item_label(source: Source, name: str) -> bool:
+    try:
+        return is_boolean(source.type_of(name))
+    except BadData:  # the column is not the one that the message is about
+        return False
+
+
+def _line(names: Sequence[str]) -> str:
+    return ", ".join(" ".join(name.split()) for name in names)

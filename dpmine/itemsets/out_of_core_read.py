@@ -1,0 +1,178 @@
+"""Data of any kind, layout and size -> transactions within a limit of memory."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from dpmine.itemsets.files import FileSource
+from dpmine.itemsets.gathering import Gathered
+from dpmine.itemsets.ingest import read_plan
+from dpmine.itemsets.layouts import plan_layout
+from dpmine.itemsets.memory import Budget
+from dpmine.itemsets.out_of_core import PartitionedBaskets
+from dpmine.itemsets.pandas_source import PandasSource
+from dpmine.itemsets.sources import open_source
+from dpmine.itemsets.spill_partitions import MOST_WAYS, CompactFile, scattered, settled
+from dpmine.itemsets.streaming import (
+    BoundedSource,
+    DoesNotFit,
+    batches_of,
+    chunks,
+    line_bytes,
+    lines_of,
+    row_count,
+    unit_columns,
+)
+from dpmine.itemsets.streaming_items import Counter, GrowingItems, KnownItems, same_codes
+from dpmine.itemsets.streaming_sorted import NotSorted, group, recoded, whole_units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from dpmine.itemsets.baskets import Baskets
+    from dpmine.itemsets.columns import Columns
+    from dpmine.itemsets.layouts import Plan
+    from dpmine.itemsets.out_of_core import Transactions
+    from dpmine.itemsets.source import Progress, Source
+    from dpmine.itemsets.streaming_items import Coder
+
+_WAYS_WHEN_UNKNOWN = 64
+_SPARE_WAYS = 2  # hashes do not divide evenly, and a list holds more lines than rows
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """What was read.
+
+    Attributes:
+        transactions: in memory or in partitions.
+        description: one line for the user on the layout and its columns, without data.
+    """
+
+    transactions: Transactions
+    description: str
+
+
+def read_transactions(
+    data: object,
+    columns: Columns,
+    *,
+    catalogue: pa.Array | None = None,
+    progress: Progress | None = None,
+    memory: int | str | Budget | None = None,
+) -> Read:
+    """As `read_baskets`, within a limit of memory: what the process takes on top of what it held before.
+
+    Raises what `read_baskets` raises; BadParameter also where `memory` is no size, or where the items, or the data of
+    one unit, do not fit by themselves; UnreadableFile also where the disk for temporary files is full.
+    """
+    budget = memory if isinstance(memory, Budget) else Budget.of(memory)
+    tell = progress or _ignore
+    source = open_source(data, columns)
+    plan = plan_layout(source, columns)
+    try:
+        found = read_plan(BoundedSource(source, plan, budget.whole), plan, catalogue=catalogue, progress=tell)
+    except DoesNotFit as large:
+        batches = large.batches
+    else:
+        return Read(found.baskets, found.description)
+    stream = _Stream(source, plan, catalogue, budget, tell)
+    if not _can_be_read_again(data, source):
+        return Read(stream.in_any_order(batches), plan.description)
+    del batches  # and with them what was read already
+    try:
+        return Read(stream.in_order(), plan.description)
+    except NotSorted:
+        return Read(stream.in_any_order(stream.batches()), plan.description)
+
+
+@dataclass(frozen=True, eq=False)
+class _Stream:
+    """Data that are read chunk by chunk."""
+
+    source: Source
+    plan: Plan
+    catalogue: pa.Array | None
+    budget: Budget
+    tell: Progress
+
+    def in_order(self) -> Transactions:
+        """The transactions of units in ascending order; raises NotSorted.
+
+        In memory where they fit there once they are coded, else read again whenever they are needed.
+        """
+        coder, counter, gathered = self._coder(), Counter(), Gathered(self.budget.gathered)
+        for lines in self._whole_units(self._told(self.batches()), coder):
+            part = group(lines, self.plan)
+            counter.add(part)
+            gathered.add(part)
+        labels, places = coder.final()
+        pa.default_memory_pool().release_unused()  # what Arrow keeps after reading would count twice
+        if (baskets := gathered.baskets(labels, places, self.plan.unit_name)) is not None:
+            return baskets
+
+        def parts() -> Iterator[Baskets]:
+            again = self._whole_units(self.batches(), KnownItems(labels)) if len(labels) else ()
+            return (group(lines, self.plan, labels) for lines in again)
+
+        return PartitionedBaskets(labels, self.plan.unit_name, parts, counter.census(places), self.budget)
+
+    def in_any_order(self, batches: Iterable[pa.RecordBatch]) -> PartitionedBaskets:
+        """The transactions, put away on disk."""
+        coder, counter, units = self._coder(), Counter(), unit_columns(self.plan)
+        parts = scattered(self._lines(self._told(batches), coder), units, self._ways())
+        labels, places = coder.final()
+        compact = CompactFile()
+        pa.default_memory_pool().release_unused()  # what Arrow keeps after reading would count twice
+        for lines in settled(parts, units, self.budget.chunk):
+            baskets = group(recoded(lines, places), self.plan, labels)
+            counter.add(baskets)
+            compact.append(baskets)
+        name = self.plan.unit_name
+        return PartitionedBaskets(
+            labels, name, lambda: compact.parts(labels, name), counter.census(same_codes(len(labels))), self.budget
+        )
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The columns, from the beginning."""
+        return batches_of(self.source, (*self.plan.keys, *self.plan.items))
+
+    def _coder(self) -> GrowingItems | KnownItems:
+        return GrowingItems(self.budget) if self.catalogue is None else KnownItems(self.catalogue)
+
+    def _lines(self, batches: Iterable[pa.RecordBatch], coder: Coder) -> Iterator[pa.Table]:
+        return lines_of(chunks(batches, self.plan, self.budget.chunk // 2), self.source, self.plan, coder)
+
+    def _whole_units(self, batches: Iterable[pa.RecordBatch], coder: Coder) -> Iterator[pa.Table]:
+        return whole_units(self._lines(batches, coder), self.plan, self.budget.chunk // 2)
+
+    def _ways(self) -> int:
+        rows = row_count(self.source)
+        if rows is None:
+            return _WAYS_WHEN_UNKNOWN
+        return min(MOST_WAYS, max(2, _SPARE_WAYS * line_bytes(self.plan) * rows // self.budget.chunk))
+
+    def _told(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches, with progress told where the number of rows is known."""
+        rows, done = row_count(self.source), 0
+        for batch in batches:
+            yield batch
+            done += batch.num_rows
+            if rows:
+                self.tell(min(1.0, done / rows))
+
+
+def _can_be_read_again(data: Any, source: Source) -> bool:
+    """Whether the batches can be had a second time: not those of readers and other streams."""
+    if isinstance(source, FileSource | PandasSource) or row_count(source) is not None:
+        return True
+    datasets = sys.modules.get("pyarrow.dataset")
+    return datasets is not None and isinstance(data, datasets.FileSystemDataset)
+
+
+def _ignore(_share: float) -> None:
+    """Progress that nobody follows."""

@@ -1,0 +1,94 @@
+"""What a source of columns is, and the one over Arrow record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+
+from dpmine.errors import BadData
+from dpmine.itemsets.arrow_arrays import text_array
+
+Progress: TypeAlias = Callable[[float], None]
+"""Told the share of the reading that is done, between 0 and 1."""
+
+FOREIGN_ERRORS = (pa.ArrowException, OSError, ValueError, TypeError, RuntimeError, LookupError)
+"""What Arrow, pandas and producers of streams raise; their messages quote values and are never forwarded."""
+
+
+class Source(Protocol):
+    """Columns that can be described before they are read, and read by name."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+
+    def type_of(self, name: str) -> pa.DataType:
+        """Arrow type of a column; BadData where none fits all its values."""
+
+    def labels(self, names: Sequence[str]) -> pa.Array:
+        """The items that these columns stand for in a one-hot layout."""
+
+    def read(self, names: Sequence[str], progress: Progress) -> pa.Table:
+        """The named columns; called once."""
+
+
+@dataclass(frozen=True)
+class ArrowSource:
+    """Record batches with a schema: tables, readers, data sets and streams.
+
+    Attributes:
+        schema: of the batches.
+        batches: gives the batches of the named columns, once.
+        rows: how many rows there will be, where that is known.
+    """
+
+    schema: pa.Schema
+    batches: Callable[[list[str]], Iterable[pa.RecordBatch]]
+    rows: int | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return tuple(self.schema.names)
+
+    def type_of(self, name: str) -> pa.DataType:
+        """Arrow type of a column."""
+        return self.schema.types[self.schema.names.index(name)]
+
+    def labels(self, names: Sequence[str]) -> pa.Array:
+        """The column names themselves."""
+        return text_array(names)
+
+    def read(self, names: Sequence[str], progress: Progress) -> pa.Table:
+        """The named columns; BadData where the producer of the batches fails."""
+        schema = pa.schema([(name, self.type_of(name)) for name in names])
+        try:
+            return collected(self.batches(list(names)), schema, self.rows, progress)
+        except FOREIGN_ERRORS:
+            raise BadData(
+                "The data's producer failed while its columns were read: read them by themselves first."
+            ) from None
+
+
+def table_source(table: pa.Table) -> ArrowSource:
+    """The columns of a table in memory."""
+    return ArrowSource(table.schema, lambda names: table.select(names).to_batches(), table.num_rows)
+
+
+def reader_source(reader: pa.RecordBatchReader) -> ArrowSource:
+    """The columns of a stream of batches; the rest of each batch is let go at once."""
+    return ArrowSource(reader.schema, lambda names: (batch.select(names) for batch in reader))
+
+
+def collected(batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int | None, progress: Progress) -> pa.Table:
+    """A table of all batches, with progress told after each where the number of rows is known."""
+    taken, done = [], 0
+    for batch in batches:
+        taken.append(batch)
+        done += batch.num_rows
+        if rows:
+            progress(min(1.0, done / rows))
+    return pa.Table.from_batches(taken) if taken else schema.empty_table()

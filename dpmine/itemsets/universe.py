@@ -1,0 +1,156 @@
+"""The itemsets of a size (or a range of sizes) as a universe: supports are mined only as deep as the mechanism asks."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from itertools import accumulate
+from math import comb
+from typing import TYPE_CHECKING
+
+from dpmine.exact.decisions import uniform_below
+from dpmine.selection.universe import MANY_DUMMIES, Level, Score
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.itemsets.supports import SupportSource
+
+_MANY = 100_000
+_PLENTY = 1_000_000  # so many itemsets are counted in about 10 ms; beyond, none is mined before it is asked for
+_DESCENT = 4  # by which the threshold falls until something is found: searches that find nothing are quick
+
+Itemset = tuple[int, ...]
+"""Item codes, increasing."""
+
+
+class ItemsetUniverse:
+    """All itemsets of the given sizes, scored by their support; a candidate is an `Itemset`.
+
+    With a public catalogue the candidates are all its subsets of these sizes, bought or not. Without one, nobody knows
+    the candidates, and dummies take their place.
+    """
+
+    def __init__(self, miner: SupportSource, sizes: Sequence[int], *, catalogue_is_public: bool) -> None:
+        """`sizes`: increasing, each at least 1; with a public catalogue none above its size."""
+        self._miner = miner
+        self._sizes = sizes
+        self._items = len(miner.item_supports)
+        self._resident = miner.resident_threshold
+        self._floor: int | None = None
+        self._by_size: dict[int, Counter[int]] = {}
+        self._levels: list[Level] = []
+        self._catalogue_is_public = catalogue_is_public
+        self._ways = [comb(self._items, size) for size in sizes] if catalogue_is_public else []
+        self._total = sum(self._ways)
+
+    @property
+    def size(self) -> int | None:
+        """Σ C(N, r) over the sizes; None for an unknown universe."""
+        return self._total if self._catalogue_is_public else None
+
+    @property
+    def padding(self) -> int:
+        """Dummies stand in for a catalogue that is not public."""
+        return 0 if self._catalogue_is_public else MANY_DUMMIES
+
+    @property
+    def least(self) -> int:
+        """0: no support is less."""
+        return 0
+
+    def top(self) -> int:
+        """The largest support of all; 0 when no itemset of these sizes was ever bought."""
+        if self._floor is None:
+            self._mine(max(1, self._first_floor()))
+        while not self._levels and self._deepest > 1:
+            self._mine(self._next_floor())
+        return int(self._levels[0].score) if self._levels else 0
+
+    def head(self, floor: Score) -> Sequence[Level]:
+        """All levels with support ≥ `floor`; at 0, what nobody bought of a public catalogue is the last one."""
+        self._mine(max(1, -int(-floor // 1)))
+        levels = [level for level in self._levels if level.score >= floor]
+        return [*levels, *self._never_bought()] if floor <= 0 else levels
+
+    def below(self, floor: Score) -> int:
+        """The best support below the floor as far as it is mined; else one less than what is mined or asked."""
+        known = next((int(level.score) for level in self._levels if level.score < floor), None)
+        if known is not None:
+            return known
+        asked = -int(-floor // 1)
+        return min(asked, self._floor or asked) - 1
+
+    def lower(self, floor: Score) -> int:
+        """Half the floor; less of a step once there are many itemsets, because their number grows ever faster."""
+        many = sum(level.count for level in self._levels) >= _MANY
+        return int(floor * 7 // 8) if many else int(floor // 2)
+
+    def member(self, level: Level, *, bits: BitSource) -> Itemset:
+        """A uniform itemset with exactly this support."""
+        if level.score == 0:
+            return self._bought_by(0, bits)
+        number = uniform_below(level.count, bits=bits)
+        for size in self._sizes:
+            count = self._by_size[size][int(level.score)]
+            if number < count:
+                return self._miner.nth(size, int(level.score), number)
+            number -= count
+        raise LookupError(f"no level of support {level.score} is known")
+
+    def tail(self, floor: Score, *, bits: BitSource) -> tuple[Itemset, int]:
+        """A uniform itemset of the catalogue with a support below `floor`."""
+        while True:
+            itemset = self._any(bits)
+            support = self._miner.support(itemset)
+            if support < floor:
+                return itemset, support
+
+    @property
+    def _deepest(self) -> int:
+        return self._floor or 1
+
+    def _first_floor(self) -> int:
+        """The support of the r-th best item: no itemset of r items can have more."""
+        supports = sorted(self._miner.item_supports.tolist(), reverse=True)
+        return max((supports[size - 1] for size in self._sizes if size <= len(supports)), default=0)
+
+    def _mine(self, floor: int) -> None:
+        """Know all supports ≥ `floor` ≥ 1; from the second time on deeper ones too, because more will be asked for."""
+        if self._floor is not None:
+            if self._floor <= floor:
+                return
+            if floor > self._resident and sum(level.count for level in self._levels) < _PLENTY:
+                floor = max(floor // 2, self._resident)
+        self._floor = floor
+        for size in self._sizes:
+            found = self._miner.histogram(size, floor)
+            self._by_size[size] = Counter(dict(zip(found.supports.tolist(), found.counts.tolist(), strict=True)))
+        total: Counter[int] = sum(self._by_size.values(), Counter())
+        self._levels = [Level(support, total[support]) for support in sorted(total, reverse=True)]
+
+    def _next_floor(self) -> int:
+        """Where to look when nothing was found: as deep as takes no pass over the data, if it was not looked there."""
+        deeper = self._deepest // _DESCENT
+        return max(1, deeper if self._deepest <= self._resident else max(deeper, self._resident))
+
+    def _never_bought(self) -> list[Level]:
+        bought = sum(level.count for level in self._levels)
+        return [Level(0, self._total - bought)] if self._total > bought else []
+
+    def _bought_by(self, support: int, bits: BitSource) -> Itemset:
+        while True:
+            itemset = self._any(bits)
+            if self._miner.support(itemset) == support:
+                return itemset
+
+    def _any(self, bits: BitSource) -> Itemset:
+        """A uniform itemset out of all: its size with probability ∝ C(N, r), then a uniform subset (Floyd 1987)."""
+        ends = list(accumulate(self._ways))
+        size = self._sizes[bisect_right(ends, uniform_below(self._total, bits=bits))]
+        chosen: set[int] = set()
+        for last in range(self._items - size, self._items):
+            item = uniform_below(last + 1, bits=bits)
+            chosen.add(last if item in chosen else item)
+        return tuple(sorted(chosen))

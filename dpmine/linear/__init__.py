@@ -1,0 +1,1 @@
+"""Private linear classifiers: logistic regression and the Huber support vector classifier."""

@@ -1,0 +1,123 @@
+"""What estimators accept: numbers in rows, and two classes. Messages name columns and rules, never values."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from dpmine.errors import BadData
+from dpmine.linear.preprocessing import row_norms
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dpmine.linear.losses import Floats
+
+_ENCODE = "encode categories as numbers first, one 0/1 column a category (pandas.get_dummies with a public list)"
+
+
+def checked_features(estimator: Any, X: Any, *, reset: bool) -> Floats:  # noqa: N803 - scikit-learn's name
+    """X as a float64 array with at least one row and one column, its columns as at the fit (`reset` when fitting).
+
+    Raises BadData for what is not two-dimensional, not numeric, not finite, or has other columns.
+    """
+    features = _as_numbers(X)
+    if features.ndim != 2:
+        raise BadData(
+            f"Expected 2D array, got {features.ndim}D array instead. Reshape your data: one row an example, one column "
+            "a feature, with array.reshape(-1, 1) for a single feature or array.reshape(1, -1) for a single sample."
+        )
+    if features.shape[1] == 0:
+        raise BadData(f"Found array with 0 feature(s) (shape={features.shape}) while a minimum of 1 is required.")
+    if features.shape[0] == 0:
+        raise BadData(f"Found array with 0 sample(s) (shape={features.shape}) while a minimum of 1 is required.")
+    _same_columns(estimator, X, reset=reset)
+    _require_finite(estimator, features)
+    return features
+
+
+def checked_labels(estimator: Any, y: Any, rows: int) -> tuple[NDArray[Any], Floats]:
+    """The two classes in sorted order, and −1 or 1 for every label.
+
+    Raises BadData unless there is one label a row and there are exactly two classes.
+    """
+    if y is None:
+        raise BadData(f"requires y to be passed, but the target y is None: {type(estimator).__name__} needs labels.")
+    labels = _as_labels(y)
+    if len(labels) != rows:
+        raise BadData(f"X and y have inconsistent numbers of samples: {rows} and {len(labels)}.")
+    classes, positions = np.unique(labels, return_inverse=True)
+    if len(classes) == 1:
+        raise BadData("y has one class only, and a classifier needs examples of two.")
+    if len(classes) != 2:
+        raise BadData(
+            "Only binary classification is supported, and y has more than two classes. "
+            "Train one class against the rest, each with a budget of its own."
+        )
+    return classes, np.where(positions == 1, 1.0, -1.0)
+
+
+def _as_labels(y: Any) -> NDArray[Any]:
+    try:
+        labels: NDArray[Any] = column_or_1d(y, warn=True)
+    except (ValueError, TypeError):
+        raise BadData("bad input shape: y should be a 1d array, one label a row.") from None
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise BadData("Input y contains NaN or infinity: drop those rows, independently of who is in them.")
+    if labels.dtype.kind == "O" and any(_is_missing(label) for label in labels):
+        raise BadData("Input y contains NaN or missing labels: drop those rows.")
+    try:
+        with warnings.catch_warnings():  # they tell shares of unique labels
+            warnings.simplefilter("ignore")
+            check_classification_targets(labels)
+    except (ValueError, TypeError):
+        raise BadData(
+            "Unknown label type: y is continuous or mixed, and a classifier expects two discrete classes."
+        ) from None
+    return labels
+
+
+def _is_missing(label: object) -> bool:
+    """None, NaN, NaT, or pandas' NA, which cannot say whether it is itself."""
+    try:
+        return label is None or bool(label != label)  # noqa: PLR0124 - NaN
+    except (TypeError, ValueError):
+        return True
+
+
+def _as_numbers(X: Any) -> NDArray[Any]:  # noqa: N803
+    """A float64 array of whatever shape X has."""
+    if hasattr(X, "toarray"):
+        raise BadData("X is a sparse matrix, and noise is dense: pass X.toarray().")
+    try:
+        array = np.asarray(X)
+        kind = array.dtype.kind
+        numbers = array.astype(np.float64, copy=False) if kind in "biufO" else None
+    except (TypeError, ValueError):
+        raise BadData(f"Features must be numbers, in rows of equal length: {_ENCODE}.") from None
+    if kind == "c":
+        raise BadData("Complex data not supported: features must be real numbers.")
+    if numbers is None:
+        raise BadData(f"Features must be numbers: {_ENCODE}.")
+    return numbers
+
+
+def _same_columns(estimator: Any, X: Any, *, reset: bool) -> None:  # noqa: N803
+    """Names and number of columns, by scikit-learn's own rules; its messages name columns only."""
+    try:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    except (ValueError, TypeError) as error:
+        raise BadData(str(error)) from None
+
+
+def _require_finite(estimator: Any, features: Floats) -> None:
+    if np.isfinite(row_norms(features)).all() or np.isfinite(features).all():
+        return
+    bad = np.flatnonzero(~np.isfinite(features).all(axis=0))
+    names = getattr(estimator, "feature_names_in_", None)
+    column = f"column {bad[0]}" if names is None else f"column '{names[bad[0]]}'"
+    raise BadData(f"Input X contains NaN or infinity ({column}): fill in a public value, such as 0, first.")

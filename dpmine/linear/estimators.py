@@ -1,0 +1,216 @@
+"""Private linear classifiers in scikit-learn's style."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dpmine.exact.bits import SystemBits
+from dpmine.linear.checks import checked_features, checked_labels
+from dpmine.linear.examples import Examples
+from dpmine.linear.losses import HuberLoss, LogisticLoss
+from dpmine.linear.model_file import read_model, write_model
+from dpmine.linear.settings import Settings
+from dpmine.parameters import Number, positive
+from dpmine.privacy import Neighbors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.linear.losses import Floats, Loss
+    from dpmine.privacy import Guarantee
+
+DEFAULT_LAMBDAS = (0.001, 0.01, 0.1)
+
+
+class _PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What both classifiers share; see them for parameters and attributes."""
+
+    kind: str
+    """The loss by its name; it tells model files apart."""
+
+    guarantee_: Guarantee
+
+    def __init__(  # noqa: PLR0917 - scikit-learn's convention
+        self,
+        lambdas: Number | Iterable[Number] = DEFAULT_LAMBDAS,
+        norm_bound: Number = 1.0,
+        epsilon: Number = 1,
+        delta: Number = 1e-6,
+        method: str = "objective",
+        fit_intercept: bool = True,  # noqa: FBT001, FBT002 - scikit-learn's convention
+        validation_share: Number = 0.1,
+        mechanism: str = "max_of_exponentials",
+        sensitivities: str = "candidate",
+        caution: Number = 0,
+        neighbors: str = Neighbors.REPLACE_ONE.value,
+    ) -> None:
+        self.lambdas = lambdas
+        self.norm_bound = norm_bound
+        self.epsilon = epsilon
+        self.delta = delta
+        self.method = method
+        self.fit_intercept = fit_intercept
+        self.validation_share = validation_share
+        self.mechanism = mechanism
+        self.sensitivities = sensitivities
+        self.caution = caution
+        self.neighbors = neighbors
+
+    @abstractmethod
+    def _loss(self) -> Loss: ...
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's names
+        """Train privately on rows X, shape (n, d), with labels y, shape (n,); reads the system's randomness.
+
+        Raises BadParameter for unusable parameters, BadData for data that do not fit them.
+        """
+        return self._fit(X, y, bits=SystemBits())
+
+    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
+        settings = self._settings()
+        features = checked_features(self, X, reset=True)
+        self.classes_, signs = checked_labels(self, y, len(features))
+        fitted = settings.train(Examples(settings.ball.rows(features, signs)), bits=bits)
+        coefficients, intercept = settings.ball.split(fitted.weights)
+        self.coef_ = coefficients.reshape(1, -1)
+        self.intercept_ = np.array([intercept])
+        self.lambda_ = float(fitted.parameter)
+        self.guarantee_ = fitted.guarantee
+        return self
+
+    def require_parameters(self) -> None:
+        """Raises BadParameter for unusable parameters, before any data are read."""
+        self._settings()
+
+    def _settings(self) -> Settings:
+        parameters = {name: value for name, value in self.get_params().items() if name != "huber"}
+        return Settings.of(loss=self._loss(), **parameters)
+
+    def decision_function(self, X: ArrayLike) -> Floats:  # noqa: N803
+        """wᵀx + b for every row, shape (n,); above 0 is `classes_[1]`. Raises BadData as `fit`."""
+        check_is_fitted(self)
+        decisions: Floats = checked_features(self, X, reset=False) @ self.coef_[0] + self.intercept_[0]
+        return decisions
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
+        """The class of every row, shape (n,). Raises BadData as `fit`."""
+        decisions = self.decision_function(X)
+        predictions: NDArray[Any] = self.classes_[(decisions > 0).astype(np.intp)]
+        return predictions
+
+    def to_json(self) -> str:
+        """The fitted model as one JSON object: everything in it is covered by `guarantee_`."""
+        check_is_fitted(self)
+        return write_model(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """A fitted classifier out of what `to_json` gave. Raises BadData for any other text."""
+        model = read_model(text, kind=cls.kind)
+        classifier = cls()
+        for name, value in model.items():
+            setattr(classifier, name, value)
+        return classifier
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # noise beats tiny data sets
+        tags.non_deterministic = True
+        return tags
+
+
+class PrivateLogisticRegression(_PrivateLinearClassifier):
+    """Logistic regression, private for every row under replace_one; λ is chosen privately where several are given.
+
+    Args:
+        lambdas: regularisers λ > 0 to choose from, public. With one only, the whole of ε goes to training. λ refers to
+            the features as they are trained on: x/norm_bound, times √(1/2) with an intercept.
+        norm_bound: public bound r > 0 on ‖x‖₂; longer rows are shortened to it, and not counted. Scale features by
+            public constants so that they weigh alike.
+        epsilon: ε > 0, read exactly; half trains, half chooses λ.
+        delta: δ in (0, 1), spent by approximate choosers only; otherwise the guarantee says δ = 0.
+        method: "objective" (noise in the objective) or "output" (noise on the solution).
+        fit_intercept: whether to train an intercept, regularised and protected as the coefficients are.
+        validation_share: share of the rows, by a public random split, that choose λ; the model is trained on all.
+        mechanism: who chooses λ: a pure mechanism of `dpmine.select`, or one that may say nothing (then the largest λ).
+        sensitivities: "candidate" (every λ its own) or "uniform" (the largest for all, as the paper has it).
+        caution: how much small λ, whose scores one row moves more, are held back: 0 not at all, which finds good ones
+            more often; 1 has an accuracy bound (see `dpmine.validation.terms.Terms`). All are private.
+        neighbors: "replace_one"; n and λ enter the noise, so add_remove is refused.
+
+    Attributes:
+        coef_: shape (1, d).
+        intercept_: shape (1,).
+        classes_: the two classes, sorted; treated as public.
+        lambda_: the regulariser that was trained with.
+        guarantee_: what the release of all these attributes promises.
+
+    Source: Chaudhuri, Monteleoni & Sarwate 2011; Chaudhuri & Vinterbo 2013.
+    Proofs: docs/proofs/objective_perturbation.md, docs/proofs/output_perturbation.md.
+    """
+
+    kind = "logistic"
+
+    def _loss(self) -> Loss:
+        return LogisticLoss()
+
+    def predict_proba(self, X: ArrayLike) -> Floats:  # noqa: N803
+        """The probability of either class, shape (n, 2), as the trained model has it. Raises BadData as `fit`."""
+        decisions = self.decision_function(X)
+        later = 0.5 * (1.0 + np.tanh(decisions / 2.0))
+        return np.column_stack([1.0 - later, later])
+
+
+class PrivateHuberSVC(_PrivateLinearClassifier):
+    """A linear support vector classifier with the Huber hinge loss, private for every row under replace_one.
+
+    Args:
+        huber: half-width h ≥ 0.001 of the rounded corner: the loss bends over margins from 1 − h to 1 + h. A
+            narrow corner is closer to the hinge loss and, with objective perturbation, needs more regularisation.
+
+    All other parameters and the attributes are those of `PrivateLogisticRegression`. There are no probabilities.
+    """
+
+    kind = "huber"
+
+    def __init__(  # noqa: PLR0917 - scikit-learn's convention
+        self,
+        lambdas: Number | Iterable[Number] = DEFAULT_LAMBDAS,
+        norm_bound: Number = 1.0,
+        epsilon: Number = 1,
+        delta: Number = 1e-6,
+        method: str = "objective",
+        fit_intercept: bool = True,  # noqa: FBT001, FBT002 - scikit-learn's convention
+        validation_share: Number = 0.1,
+        mechanism: str = "max_of_exponentials",
+        sensitivities: str = "candidate",
+        caution: Number = 0,
+        neighbors: str = Neighbors.REPLACE_ONE.value,
+        huber: Number = 0.5,
+    ) -> None:
+        super().__init__(
+            lambdas=lambdas,
+            norm_bound=norm_bound,
+            epsilon=epsilon,
+            delta=delta,
+            method=method,
+            fit_intercept=fit_intercept,
+            validation_share=validation_share,
+            mechanism=mechanism,
+            sensitivities=sensitivities,
+            caution=caution,
+            neighbors=neighbors,
+        )
+        self.huber = huber
+
+    def _loss(self) -> Loss:
+        return HuberLoss(positive("huber", self.huber))

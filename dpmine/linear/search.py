@@ -1,0 +1,156 @@
+"""Train a linear classifier privately: with the one λ that is given, or with one chosen on held-out examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from dpmine.errors import BadParameter
+from dpmine.linear.losses import ramp
+from dpmine.linear.objective_perturbation import ObjectivePerturbation
+from dpmine.linear.output_perturbation import OutputPerturbation
+from dpmine.parameters import Number, exact_number
+from dpmine.privacy import Guarantee, Neighbors
+from dpmine.selection.engine import MECHANISMS, plain_name
+from dpmine.validation.procedure import Terms, select_parameter, train_candidates
+from dpmine.validation.scores import fixed_point_mean
+from dpmine.validation.split import random_split, train_size_of
+
+if TYPE_CHECKING:
+    from dpmine.exact.bits import BitSource
+    from dpmine.linear.examples import Examples
+    from dpmine.linear.losses import Floats
+    from dpmine.linear.release import Perturbation
+
+PerturbationKind: TypeAlias = type[ObjectivePerturbation] | type[OutputPerturbation]
+
+PERTURBATIONS: dict[str, PerturbationKind] = {kind.name: kind for kind in (ObjectivePerturbation, OutputPerturbation)}
+_LEAST, _MOST = Fraction(1, 10**9), Fraction(10**9)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A trained classifier: λ, the weights in the unit ball's coordinates, and the promise for both."""
+
+    parameter: Fraction
+    weights: Floats
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How λ is chosen.
+
+    Attributes:
+        validation_share: share of the examples that are held out, in (0, 1).
+        delta: δ, spent by approximate choosers only.
+        mechanism: name of the chooser.
+        sensitivities: "candidate", every candidate its own; or "uniform", the paper's.
+        caution: how much small λ are held back for their sensitivity (see `dpmine.validation.terms.Terms`).
+    """
+
+    validation_share: Fraction
+    delta: Fraction
+    mechanism: str
+    sensitivities: str
+    caution: Fraction
+
+    def train_size(self, examples: int) -> int:
+        """How many of the examples train. Raises BadParameter where there are too few to hold any out."""
+        return train_size_of(examples, 1 - self.validation_share)
+
+    def terms(self, train_size: int, validation_size: int, epsilon: Fraction, *, fallback: int) -> Terms:
+        """The terms of a validation whose training and choice have half of ε each."""
+        kind = MECHANISMS.get(plain_name(self.mechanism))
+        pure = kind is not None and not kind.approximate
+        return Terms.of(
+            train_size=train_size,
+            validation_size=validation_size,
+            failure=0,
+            training_epsilon=epsilon / 2,
+            selection_epsilon=epsilon / 2,
+            selection_delta=0 if pure else self.delta,
+            mechanism=self.mechanism,
+            sensitivities=self.sensitivities,
+            caution=self.caution,
+            fallback=fallback,
+        )
+
+
+def perturbation_of(method: str) -> PerturbationKind:
+    """The training procedure of that name; BadParameter otherwise."""
+    kind = PERTURBATIONS.get(str(method))
+    if kind is None:
+        raise BadParameter(f"method must be one of: {', '.join(PERTURBATIONS)}.")
+    return kind
+
+
+def regularisers(lambdas: Number | Iterable[Number]) -> tuple[Fraction, ...]:
+    """The candidates, read exactly; one number stands for a list of one.
+
+    Raises BadParameter when there is none, when one is there twice, and unless each lies between 1e-9 and 1e9.
+    """
+    if lambdas is None:
+        raise BadParameter("lambdas is None: give at least one regulariser, such as 0.01.")
+    if isinstance(lambdas, np.ndarray):
+        lambdas = list(np.atleast_1d(lambdas))
+    listed = list(lambdas) if isinstance(lambdas, Iterable) and not isinstance(lambdas, str) else [lambdas]
+    values = tuple(exact_number("lambdas", value) for value in listed)
+    if not values:
+        raise BadParameter("lambdas is empty: give at least one regulariser, such as 0.01.")
+    if len(set(values)) < len(values):
+        raise BadParameter("lambdas names a regulariser twice: give each once.")
+    if min(values) <= 0:
+        raise BadParameter("Every one of lambdas must be greater than 0: without it no amount of noise is enough.")
+    if not _LEAST <= min(values) <= max(values) <= _MOST:
+        raise BadParameter("Every one of lambdas must lie between 1e-9 and 1e9.")
+    return values
+
+
+def train_fixed(
+    training: Perturbation, examples: Examples, parameter: Fraction, epsilon: Fraction, *, bits: BitSource
+) -> Fitted:
+    """All examples and all of ε for one training."""
+    weights = train_candidates(training, [parameter], examples, epsilon, bits=bits)[0]
+    return Fitted(parameter, weights, Guarantee(epsilon, Fraction(0), Neighbors.REPLACE_ONE, "row"))
+
+
+def train_searched(
+    candidates: Perturbation,
+    final: Perturbation,
+    examples: Examples,
+    parameters: tuple[Fraction, ...],
+    *,
+    epsilon: Fraction,
+    search: Search,
+    bits: BitSource,
+) -> Fitted:
+    """Algorithm 2 with the ramp score: λ chosen on a public random part of the examples, then trained on all of them.
+
+    Half of ε trains, half chooses, as in Chaudhuri & Vinterbo 2013, section 5. The candidates are not released: their
+    stability alone protects the choice, so the last training may be another α1-private one, `final`, and may see all
+    examples: a record of either part pays for the choice and for that training (docs/proofs/validation.md). The ramp's
+    bounds hold for every draw, so a pure chooser leaves δ = 0. Where an approximate chooser says nothing, the largest λ
+    is taken, which is public.
+    """
+    size = search.train_size(examples.size)
+    train, held = (examples.take(rows) for rows in random_split(examples.size, size, bits=bits))
+    terms = search.terms(train.size, held.size, epsilon, fallback=parameters.index(max(parameters)))
+    alpha = terms.training_epsilon
+    stabilities = [candidates.release(train.size, parameter, alpha).stability for parameter in parameters]
+    found = select_parameter(
+        candidates, parameters, train, held, score=ramp_score, stabilities=stabilities, terms=terms, bits=bits
+    )
+    if found.parameter is None:
+        raise BadParameter("The chooser named no candidate: take max_of_exponentials, which always names one.")
+    weights = train_candidates(final, [found.parameter], examples, alpha, bits=bits)[0]
+    return Fitted(found.parameter, weights, terms.promise(alpha + found.guarantee.epsilon, found.guarantee.delta))
+
+
+def ramp_score(weights: Floats, examples: Examples) -> Fraction:
+    """−(1/m) Σ min(1, max(0, 1 − y wᵀx)), each term in fixed point: higher is better."""
+    return -fixed_point_mean(ramp(examples.signed @ weights), least=0, most=1)

@@ -1,0 +1,118 @@
+"""The public parameters of a linear classifier, read and checked before any data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpmine.errors import BadParameter
+from dpmine.linear.objective_perturbation import ObjectivePerturbation
+from dpmine.linear.preprocessing import UnitBall
+from dpmine.linear.search import Fitted, Search, perturbation_of, regularisers, train_fixed, train_searched
+from dpmine.linear.solver import descent_steps, require_short
+from dpmine.parameters import Number, not_negative, positive, probability
+from dpmine.validation.choosers import chooser_of, require_replace_one
+from dpmine.validation.sensitivities import Sensitivities
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from fractions import Fraction
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.linear.examples import Examples
+    from dpmine.linear.losses import Loss
+    from dpmine.linear.release import Perturbation
+    from dpmine.linear.search import PerturbationKind
+    from dpmine.privacy import Neighbors
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a fit needs to know, apart from data; made by `Settings.of`."""
+
+    lambdas: tuple[Fraction, ...]
+    ball: UnitBall
+    epsilon: Fraction
+    loss: Loss
+    kind: PerturbationKind
+    search: Search
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        lambdas: Number | Iterable[Number],
+        norm_bound: Number,
+        epsilon: Number,
+        delta: Number,
+        loss: Loss,
+        method: str,
+        fit_intercept: bool,
+        validation_share: Number,
+        mechanism: str,
+        sensitivities: str,
+        caution: Number,
+        neighbors: str | Neighbors,
+    ) -> Settings:
+        """Every number read exactly. Raises BadParameter for unusable parameters."""
+        require_replace_one(neighbors)
+        search = Search(
+            probability("validation_share", validation_share),
+            probability("delta", delta),
+            mechanism,
+            Sensitivities.parse(sensitivities),
+            not_negative("caution", caution),
+        )
+        ball = UnitBall(float(positive("norm_bound", norm_bound)), _yes_or_no("fit_intercept", fit_intercept))
+        settings = cls(regularisers(lambdas), ball, positive("epsilon", epsilon), loss, perturbation_of(method), search)
+        chooser_of(mechanism, epsilon=settings.epsilon, delta=search.delta, candidates=len(settings.lambdas))
+        return settings
+
+    def train(self, examples: Examples, *, bits: BitSource) -> Fitted:
+        """Trained with the one λ there is, or with one chosen privately; the promise notes what it rests on.
+
+        Raises BadParameter, before any training, where the solver may take too long: by public numbers alone.
+        """
+        last = self._last(examples.dimension)
+        if len(self.lambdas) == 1:
+            self._require_short(last, examples.size, self.epsilon)
+            fitted = train_fixed(last, examples, self.lambdas[0], self.epsilon, bits=bits)
+        else:
+            candidates = self.kind(self.loss, examples.dimension)
+            self._require_short(candidates, self.search.train_size(examples.size), self.epsilon / 2)
+            self._require_short(last, examples.size, self.epsilon / 2)
+            fitted = train_searched(
+                candidates, last, examples, self.lambdas, epsilon=self.epsilon, search=self.search, bits=bits
+            )
+        return Fitted(
+            fitted.parameter, fitted.weights, fitted.guarantee.noting(*self._notes(last, examples.size, fitted))
+        )
+
+    def _require_short(self, training: Perturbation, size: int, budget: Fraction) -> None:
+        for parameter in self.lambdas:
+            require_short(self.loss, training.release(size, parameter, budget).accuracy, size, parameter=parameter)
+
+    def _last(self, dimension: int) -> Perturbation:
+        """The training whose weights are released."""
+        if self.kind is ObjectivePerturbation:
+            return ObjectivePerturbation(self.loss, dimension, relieved=self.ball.intercept)
+        return self.kind(self.loss, dimension)
+
+    def _notes(self, training: Perturbation, size: int, fitted: Fitted) -> tuple[str, ...]:
+        """The same whatever the data hold, given n and λ: which of the solver's two methods ran would tell of them."""
+        budget = self.epsilon if len(self.lambdas) == 1 else self.epsilon / 2
+        accuracy = training.release(size, fitted.parameter, budget).accuracy
+        steps = descent_steps(self.loss, accuracy)
+        clipped = f"rows are clipped to the public norm bound {self.ball.norm_bound:g}; the classes of y are public"
+        solved = (
+            f"the solver's tolerance {accuracy.tolerance:.1e} is paid for; should Newton's method not be certified to "
+            f"reach it, {steps} steps of gradient descent, proved to, take its place; how long it takes is not covered"
+        )
+        complete = "that the columns have no missing values is taken as public: any are refused with an error"
+        return clipped, complete, solved
+
+
+def _yes_or_no(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise BadParameter(f"{name} must be True or False.")
+    return value

@@ -1,0 +1,118 @@
+"""Parameters read exactly: text, floats and numpy scalars become fractions.
+
+The float 0.1 means one tenth (its shortest decimal form), not the binary number next to it.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from numbers import Integral, Rational
+from typing import SupportsFloat, TypeAlias, TypeVar
+
+from dpmine.errors import BadParameter
+
+Number: TypeAlias = int | float | str | Decimal | Fraction | SupportsFloat
+"""What a parameter may be given as; numpy scalars are `SupportsFloat`."""
+Name = TypeVar("Name", bound=StrEnum)
+
+_LARGEST = Fraction(10**100)  # beyond it a parameter is a mistake, and floats for reading overflow
+_MAX_DIGITS = 400  # of a parameter's text; a longer one is a mistake or an attack on memory
+
+
+def exact_number(name: str, value: Number) -> Fraction:
+    """The exact rational that `value` stands for.
+
+    Raises BadParameter for NaN, infinities, booleans, float32 and text that is no number.
+    """
+    if type(value) is int:
+        return Fraction(value)
+    if isinstance(value, bool) or type(value).__name__ in {"bool", "float16", "float32"}:
+        raise BadParameter(
+            f"{name} must be an exact number such as 0.1, '1e-6' or '1/3', not a {type(value).__name__}."
+        )
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, Integral | Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    text = value if isinstance(value, str) else _decimal_text(name, value)
+    return _parse(name, text)
+
+
+def positive(name: str, value: Number) -> Fraction:
+    """The exact rational `value` > 0 and within 10^±100, else BadParameter."""
+    number = exact_number(name, value)
+    if number <= 0:
+        raise BadParameter(f"{name} must be greater than 0.")
+    if not 1 / _LARGEST <= number <= _LARGEST:
+        raise BadParameter(f"{name} must lie between 1e-100 and 1e100.")
+    return number
+
+
+def not_negative(name: str, value: Number) -> Fraction:
+    """The exact rational `value`, 0 or within 10^±100, else BadParameter."""
+    number = exact_number(name, value)
+    if number < 0:
+        raise BadParameter(f"{name} must be at least 0.")
+    return positive(name, number) if number else number
+
+
+def below_one(name: str, value: Number) -> Fraction:
+    """The exact rational `value` in [0, 1), else BadParameter."""
+    number = exact_number(name, value)
+    if not 0 <= number < 1:
+        raise BadParameter(f"{name} must be at least 0 and less than 1.")
+    return number
+
+
+def exact_share(name: str, value: Number) -> Fraction:
+    """The exact rational `value` strictly between 0 and 1, else BadParameter."""
+    number = exact_number(name, value)
+    if not 0 < number < 1:
+        raise BadParameter(f"{name} must lie strictly between 0 and 1.")
+    return number
+
+
+def probability(name: str, value: Number) -> Fraction:
+    """The exact rational `value` strictly between 0 and 1, 10^−100 or more, else BadParameter."""
+    number = exact_share(name, value)
+    if number < 1 / _LARGEST:
+        raise BadParameter(f"{name} must be at least 1e-100.")
+    return number
+
+
+def whole(name: str, value: object, *, least: int = 1) -> int:
+    """The integer `value` ≥ `least`, else BadParameter."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise BadParameter(f"{name} must be a whole number of at least {least}.")
+    return int(value)
+
+
+def named(kind: type[Name], name: str, value: object) -> Name:
+    """The member of `kind` that `value` names, with dashes or underscores; else BadParameter, which lists the names."""
+    try:
+        return kind(str(value).replace("-", "_"))
+    except ValueError:
+        names = " or ".join(f"'{member}'" for member in kind)
+        raise BadParameter(f"{name} must be {names}.") from None
+
+
+def _decimal_text(name: str, value: Decimal | SupportsFloat) -> str:
+    if isinstance(value, Decimal):
+        return str(value)
+    try:
+        return repr(float(value))
+    except (TypeError, ValueError):
+        raise BadParameter(f"{name} must be a number, not a {type(value).__name__}.") from None
+
+
+def _parse(name: str, text: str) -> Fraction:
+    hint = f"{name} must be a finite number such as 0.1, 1e-6 or 1/3."
+    mantissa, _, exponent = text.strip().lower().partition("e")
+    if len(mantissa) > _MAX_DIGITS or len(exponent) > 4:
+        raise BadParameter(hint)
+    try:
+        return Fraction(text.strip())
+    except (ValueError, ZeroDivisionError):
+        raise BadParameter(hint) from None

@@ -1,0 +1,6 @@
+"""What can be expected before any data are touched: leads, success probabilities and what is impossible."""
+
+from dpmine.planning.planner import plan
+from dpmine.planning.results import Need, Plan, Row
+
+__all__ = ["Need", "Plan", "Row", "plan"]

@@ -1,0 +1,90 @@
+"""What a result promises: the neighbour relation and the guarantee, in exact rationals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from dpmine.errors import BadParameter
+
+
+class Neighbors(StrEnum):
+    """Which data sets must be hard to tell apart."""
+
+    REPLACE_ONE = "replace_one"
+    """One privacy unit's data are replaced by another's; the number of units is public."""
+    ADD_REMOVE = "add_remove"
+    """One privacy unit is added or removed; the number of units is private."""
+
+    @classmethod
+    def parse(cls, value: str | Neighbors) -> Neighbors:
+        """The relation of that name, dashes or underscores; BadParameter otherwise."""
+        try:
+            return cls(str(value).replace("-", "_"))
+        except ValueError:
+            raise BadParameter("neighbors must be 'replace_one' or 'add_remove'.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """(ε, δ)-differential privacy for one privacy unit under a neighbour relation.
+
+    `private` is False when no promise is made; `notes` then say why, and `epsilon` and `delta` are what was asked for.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    neighbors: Neighbors
+    unit: str = "unit"
+    private: bool = True
+    notes: tuple[str, ...] = ()
+
+    def for_unit(self, unit: str) -> Guarantee:
+        """The same promise, made to the named privacy unit."""
+        return replace(self, unit=unit)
+
+    def noting(self, *notes: str) -> Guarantee:
+        """The same promise with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def without_privacy(self, reason: str) -> Guarantee:
+        """No promise at all, with the reason."""
+        return replace(self, private=False, notes=(*self.notes, reason))
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form; the floats are never below the exact values."""
+        return {
+            "epsilon": rounded_up(self.epsilon),
+            "delta": rounded_up(self.delta),
+            "epsilon_exact": str(self.epsilon),
+            "delta_exact": str(self.delta),
+            "neighbors": str(self.neighbors),
+            "unit": self.unit,
+            "private": self.private,
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        if not self.private:
+            return f"not private: {'; '.join(self.notes)}"
+        promise = f"ε = {self.epsilon}" + (f", δ = {_short(self.delta)}" if self.delta else ", δ = 0")
+        return f"{promise} per {self.unit}, neighbours {str(self.neighbors).replace('_', '-')}"
+
+
+def rounded_up(value: Fraction) -> float:
+    """The nearest float for reading; JSON carries the exact fraction beside it.
+
+    Rounded against the user: never below `value` except where `value` is the float's own decimal (0.1, 1e-6).
+    """
+    number = float(value)
+    if Fraction(repr(number)) >= value:
+        return number
+    return math.nextafter(number, math.inf)
+
+
+def _short(value: Fraction) -> str:
+    number = rounded_up(value)
+    return repr(number) if Fraction(repr(number)) == value else str(value)

@@ -1,0 +1,342 @@
+"""The engine: scores and parameters in, one private choice and its guarantee out."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.errors import BadParameter, NotPrivate
+from dpmine.exact.bits import BitSource, SystemBits
+from dpmine.parameters import Number, positive, probability, whole
+from dpmine.privacy import Guarantee, Neighbors
+from dpmine.selection.bounded_growth import BoundedGrowth
+from dpmine.selection.dense import Dense
+from dpmine.selection.mechanisms import MECHANISMS, usable
+from dpmine.selection.padded import Padded
+from dpmine.selection.recommend import Recommendation, recommend
+from dpmine.selection.scaled import Scaled
+from dpmine.selection.universe import MANY_DUMMIES, Universe
+
+if TYPE_CHECKING:
+    from dpmine.selection.laws import Profile
+    from dpmine.selection.mechanism import Mechanism
+
+__all__ = [
+    "AUTO",
+    "MECHANISMS",
+    "Law",
+    "Scores",
+    "Selection",
+    "advice",
+    "as_universe",
+    "build_mechanism",
+    "choose",
+    "guarantee_of",
+    "law",
+    "plain_name",
+    "public_size",
+    "resolve",
+    "select",
+]
+
+Scores: TypeAlias = Sequence[Any] | NDArray[Any] | Mapping[Hashable, Any] | Universe[Any]
+
+AUTO = "auto"
+
+_FIELDS = {"kbar": "kbar", "max_items_per_unit": "growth"}
+"""Options by the name that users give them, and the field of the mechanism that they set."""
+
+
+class Candidates(StrEnum):
+    """Who may know the list of candidates."""
+
+    PUBLIC = "public"
+    UNKNOWN = "unknown"
+
+    @classmethod
+    def parse(cls, value: str | Candidates) -> Candidates:
+        """The value of that name; BadParameter otherwise."""
+        try:
+            return cls(value)
+        except ValueError:
+            raise BadParameter("candidates must be 'public' or 'unknown'.") from None
+
+    @property
+    def padding(self) -> int:
+        """Dummies that stand for candidates nobody knows."""
+        return MANY_DUMMIES if self is Candidates.UNKNOWN else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A private choice.
+
+    Attributes:
+        index: the chosen candidate: a position for arrays and mappings, (level, member) for `Levels`; None for nothing.
+        label: the candidate's label where a mapping was given, else the same as `index`.
+        mechanism: the mechanism that chose.
+        guarantee: what was promised.
+        advice: when nothing stood out, what would have been needed (a fact of the parameters alone); else "".
+    """
+
+    index: Any
+    label: Any
+    mechanism: str
+    guarantee: Guarantee
+    advice: str = ""
+
+    @property
+    def score_level(self) -> None:
+        """Always None: the winner's score is private."""
+        return
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain form for JSON."""
+        index = list(self.index) if isinstance(self.index, tuple) else self.index
+        return {
+            "index": index,
+            "label": self.label,
+            "mechanism": self.mechanism,
+            "guarantee": self.guarantee.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        chosen = "nothing stands out" if self.index is None else f"{self.label!r}"
+        return f"{chosen}  ({self.mechanism}; {self.guarantee})"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Law:
+    """The exact probabilities of a selection.
+
+    Attributes:
+        pmf: float64, one entry a candidate for arrays and mappings; for other universes one entry a level (its total).
+        nothing: the probability that nothing is chosen.
+    """
+
+    pmf: NDArray[np.float64]
+    nothing: float
+
+
+def select(
+    scores: Scores,
+    *,
+    epsilon: Number = 1,
+    delta: Number = 1e-6,
+    mechanism: str = AUTO,
+    sensitivity: Number = 1,
+    neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
+    candidates: str | Candidates = "public",
+    **options: Any,
+) -> Selection:
+    """Choose a candidate with a high score, privately.
+
+    Args:
+        scores: 1-D integers, floats (taken exactly) or Fractions, a {label: score} mapping, or a Universe.
+        epsilon: ε > 0, read exactly (0.1 is one tenth).
+        delta: δ in (0, 1), used by approximate mechanisms only.
+        mechanism: a name out of `MECHANISMS`, or "auto": what `recommend` says for the number of candidates.
+        sensitivity: the most that one unit can move any score. Under replace_one each score may move up or down by it.
+            Under add_remove all scores must move together: an added unit raises each by 0 to `sensitivity`, as counts
+            are. For scores that do not, ask for replace_one: its form protects any scores of this sensitivity.
+        neighbors: "replace_one" or "add_remove".
+        candidates: "public" if everybody may know the list of candidates (the length of an array, the keys of a
+            mapping). If they were found in the data, as the keys of a Counter are, say "unknown": then only mechanisms
+            for an unknown universe are taken, and candidates of score 0 are never chosen. Scores must be at least 0.
+        options: `kbar` (limited_domain: how many candidates it keeps, public, default 2^20); `max_items_per_unit`
+            (bounded_growth: the most candidates that one unit supports; the scores must have been counted so, nothing
+            is cut here); `not_private=True` opts in to "exact".
+
+    limited_domain, bounded_growth and unknown candidates need scores of at least 0 *whatever the data*: as with
+    `sensitivity`, that is the caller's promise, and a refusal shows that it was broken.
+
+    Raises BadParameter for unusable parameters, NotPrivate for "exact" without the opt-in.
+    """
+    parameters = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **options}
+    chooser, universe = _prepared(scores, mechanism, candidates, parameters)
+    index = choose(chooser, universe, sensitivity=positive("sensitivity", sensitivity), bits=SystemBits())
+    values = _labelled(scores)
+    label = index if values is None or index is None else list(values)[index]
+    hint = "" if index is not None else advice(chooser, public_size(universe))
+    return Selection(index, label, chooser.name, guarantee_of(chooser), hint)
+
+
+def law(
+    scores: Scores,
+    *,
+    epsilon: Number = 1,
+    delta: Number = 1e-6,
+    mechanism: str = AUTO,
+    sensitivity: Number = 1,
+    neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
+    candidates: str | Candidates = "public",
+    **options: Any,
+) -> Law:
+    """The exact law of `select` with the same arguments, in float64. For public data only: it shows the scores."""
+    parameters = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **options}
+    chooser, universe = _prepared(scores, mechanism, candidates, parameters)
+    step = positive("sensitivity", sensitivity)
+    by_level = chooser.law(_profile(universe, step))
+    if isinstance(universe, Dense):
+        return Law(universe.spread(by_level.masses), by_level.nothing)
+    return Law(by_level.masses, by_level.nothing)
+
+
+def _profile(universe: Universe[Any], step: Fraction) -> Profile:
+    """The levels in sensitivities, as floats; counted from the top where only differences matter."""
+    from dpmine.selection.laws import Profile
+
+    levels = universe.head(universe.least)
+    origin = levels[0].score if levels and levels[-1].score < 0 else 0
+    scores = tuple(float(Fraction(level.score - origin) / step) for level in levels)
+    return Profile(scores, tuple(level.count for level in levels), universe.padding)
+
+
+def _prepared(
+    scores: Scores, name: str, candidates: str | Candidates, parameters: dict[str, Any]
+) -> tuple[Mechanism, Universe[Any]]:
+    """Bad parameters are reported before any score is read; "auto" asks for the number of scores as well."""
+    padding = Candidates.parse(candidates).padding
+    if plain_name(name) != AUTO:
+        return build_mechanism(name, **parameters), as_universe(scores, padding)
+    needed = {key: parameters[key] for key in ("epsilon", "delta", "neighbors")}
+    resolve(name, candidates=1, **needed)
+    universe = as_universe(scores, padding)
+    size = public_size(universe)
+    chosen = resolve(name, candidates=size, are_counts=size is None, **needed)  # only dummies promise scores ≥ 0
+    return build_mechanism(chosen.mechanism, **parameters), universe
+
+
+def choose(mechanism: Mechanism, universe: Universe[Any], *, sensitivity: Fraction, bits: BitSource) -> Any:
+    """One run of a mechanism on scores of any sensitivity: a candidate, or None."""
+    _require_fit(mechanism, universe, sensitivity)
+    return mechanism.choose(universe if sensitivity == 1 else Scaled(universe, sensitivity), bits=bits)
+
+
+def _require_fit(mechanism: Mechanism, universe: Universe[Any], sensitivity: Fraction) -> None:
+    """Refuse what would void the guarantee."""
+    if mechanism.needs_catalogue and public_size(universe) is None:
+        raise BadParameter(
+            f"{mechanism.name} needs a public list of all candidates, and padding stands for one that nobody knows: "
+            "use limited_domain, large_margin_tight or large_margin."
+        )
+    if isinstance(mechanism, BoundedGrowth) and sensitivity != 1:
+        raise BadParameter("bounded_growth needs counts: whole scores of at least 0, and sensitivity 1.")
+
+
+def build_mechanism(
+    name: str,
+    *,
+    epsilon: Number,
+    delta: Number,
+    neighbors: str | Neighbors,
+    candidates: int | None = None,
+    not_private: bool = False,
+    **options: Any,
+) -> Mechanism:
+    """The mechanism of that name (dashes or underscores) with its parameters read exactly.
+
+    `candidates` is the number of public candidates, None where there is no public list; only "auto" asks for it.
+    Raises BadParameter for unusable parameters, NotPrivate for "exact" without `not_private`.
+    """
+    chosen = resolve(name, epsilon=epsilon, delta=delta, neighbors=neighbors, candidates=candidates)
+    kind = MECHANISMS.get(chosen.mechanism)
+    if kind is None:
+        raise BadParameter(f"mechanism must be one of: {', '.join([AUTO, *MECHANISMS])}.")
+    if not kind.private and not not_private:
+        raise NotPrivate(f"{kind.name} is not private: opt in with not_private (--not-private), or drop the mechanism.")
+    budget = positive("epsilon", epsilon)
+    slack = probability("delta", delta) if kind.approximate else Fraction(0)
+    return kind(budget, slack, Neighbors.parse(neighbors), **_own_options(kind, options))
+
+
+def _own_options(kind: type[Mechanism], options: Mapping[str, Any]) -> dict[str, int]:
+    """The options that this mechanism has, by the names of its fields; BadParameter for any other."""
+    unknown = sorted(set(options) - set(_FIELDS))
+    if unknown:
+        raise BadParameter(f"Unknown option: {', '.join(unknown)}. There are: not_private, {', '.join(_FIELDS)}.")
+    given = {name: whole(name, value) for name, value in options.items() if value is not None}
+    foreign = [name for name in given if _FIELDS[name] not in kind.__dataclass_fields__]
+    if foreign:
+        raise BadParameter(f"{kind.name} has no option {', '.join(foreign)}: name the mechanism that has it.")
+    if kind is BoundedGrowth and not given:
+        raise BadParameter(
+            "bounded_growth has a guarantee only where a unit supports few candidates: give max_items_per_unit."
+        )
+    return {_FIELDS[name]: value for name, value in given.items()}
+
+
+def advice(mechanism: Mechanism, candidates: int | None) -> str:
+    """What the mechanism would have needed, and what needs less: facts of the parameters, never of the data.
+
+    `candidates` is the number of public candidates, None where nobody knows it.
+    """
+    needed = mechanism.lead(candidates or 1)
+    text = f"{mechanism.name} needs the best candidate to lead {mechanism.lead_over()} by about {needed:.0f}"
+    others = usable(mechanism.epsilon, mechanism.delta, mechanism.neighbors, candidates=candidates)
+    less = sorted((other.lead(candidates or 1), other.name, other.lead_over()) for other in others)
+    hints = [f"{name} {lead:.0f} over {whom}" for lead, name, whom in less if lead < needed and name != mechanism.name]
+    if not hints:
+        return f"{text}; no other mechanism needs less at these parameters."
+    return f"{text}; others need less: {', '.join(hints)}."
+
+
+def resolve(
+    name: str,
+    *,
+    epsilon: Number,
+    delta: Number,
+    neighbors: str | Neighbors,
+    candidates: int | None,
+    are_counts: bool = True,
+) -> Recommendation:
+    """The mechanism meant, with the reason where "auto" leaves the choice to `recommend`; else the reason is ""."""
+    if plain_name(name) != AUTO:
+        return Recommendation(plain_name(name), "")
+    return recommend(epsilon=epsilon, delta=delta, neighbors=neighbors, candidates=candidates, are_counts=are_counts)
+
+
+def plain_name(name: str) -> str:
+    """A mechanism's name as it is spelled here: with underscores."""
+    return str(name).replace("-", "_")
+
+
+def public_size(universe: Universe[Any]) -> int | None:
+    """How many candidates there are, None where dummies stand for the fact that nobody may know it."""
+    return None if universe.padding else universe.size
+
+
+def guarantee_of(mechanism: Mechanism) -> Guarantee:
+    """What one run of the mechanism promises."""
+    promise = Guarantee(mechanism.epsilon, mechanism.delta, mechanism.neighbors)
+    return promise if mechanism.private else promise.without_privacy("the exact maximum was asked for")
+
+
+def as_universe(scores: Scores, padding: int = 0) -> Universe[Any]:
+    """The universe that `scores` describe; `padding` dummies are added to arrays and mappings."""
+    if isinstance(scores, Universe):
+        return Padded(scores, padding) if padding else scores
+    values = _labelled(scores)
+    if values is not None:
+        return Dense(list(values.values()), padding)
+    return Dense(scores if isinstance(scores, np.ndarray | list | tuple) else _array(scores), padding)
+
+
+def _labelled(scores: Any) -> Mapping[Any, Any] | None:
+    """The scores by label, for mappings and for anything that has an index as a pandas Series has."""
+    if isinstance(scores, Mapping):
+        return scores
+    return dict(scores.items()) if hasattr(scores, "index") and hasattr(scores, "items") else None
+
+
+def _array(scores: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(scores)
+    except (TypeError, ValueError):
+        raise BadParameter("scores must be numbers in one dimension, a mapping to numbers, or a Universe.") from None

@@ -1,0 +1,131 @@
+"""Which mechanism to take, from public parameters alone: what `auto` means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil
+from typing import TYPE_CHECKING
+
+from dpmine.parameters import Number, positive, probability, whole
+from dpmine.privacy import Neighbors
+from dpmine.selection.mechanism import unit_reach
+from dpmine.selection.mechanisms import usable
+from dpmine.selection.stylised import Shape, head, stylised
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpmine.selection.laws import Profile
+    from dpmine.selection.mechanism import Mechanism
+
+SUCCESS = 0.95
+"""The probability of choosing the best candidate for which mechanisms are compared."""
+EPSILONS = Fraction(1, 10**4), Fraction(1000)
+DELTAS = Fraction(1, 10**100), 1 - Fraction(1, 10**6)
+"""Where laws in float64 are exact to all digits that matter here."""
+_STEPS = 64  # leads are compared to a 64th of the scale of the noise
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """A mechanism by name, and one sentence that says why; both follow from public parameters."""
+
+    mechanism: str
+    reason: str
+
+
+def recommend(
+    *,
+    epsilon: Number,
+    delta: Number,
+    neighbors: str | Neighbors,
+    candidates: int | None = None,
+    are_counts: bool = True,
+) -> Recommendation:
+    """The mechanism that finds the best candidate at the smallest lead over the second, with probability 0.95.
+
+    Compared by their exact laws where scores fall off by a power law, as the supports of itemsets do: a lone winner
+    would flatter `stable_maximiser`, which fails as soon as the second best comes close. Only mechanisms that need no
+    further options take part.
+
+    Args:
+        epsilon: ε > 0; compared at the nearest value in [10^−4, 1000].
+        delta: δ in (0, 1).
+        neighbors: "replace_one" or "add_remove".
+        candidates: how many there are in a public list; None where there is no such list.
+        are_counts: whether scores are at least 0 whatever the data; some mechanisms need that.
+
+    Raises BadParameter for unusable parameters.
+    """
+    budget = _within(positive("epsilon", epsilon), EPSILONS)
+    slack = _within(probability("delta", delta), DELTAS)
+    count = None if candidates is None else whole("candidates", candidates)
+    found = _recommend(budget, slack, Neighbors.parse(neighbors), count, are_counts=are_counts)
+    if budget == positive("epsilon", epsilon):
+        return found
+    return replace(found, reason=f"{found.reason} (That is the nearest ε that is compared.)")
+
+
+@lru_cache(maxsize=256)
+def _recommend(
+    epsilon: Fraction, delta: Fraction, neighbors: Neighbors, candidates: int | None, *, are_counts: bool
+) -> Recommendation:
+    """The mechanisms are taken in the order of their own estimates, so that the others are soon ruled out."""
+    hopefuls = usable(epsilon, delta, neighbors, candidates=candidates, are_counts=are_counts)
+    best, *others = sorted(hopefuls, key=lambda mechanism: mechanism.lead(candidates or 1))
+    step = float(unit_reach(neighbors) / epsilon) / _STEPS
+    steps = least_gap(best, Shape.POWER_LAW, candidates, SUCCESS, step)
+    for other in others:
+        if steps > 1 and succeeds(other, stylised(Shape.POWER_LAW, (steps - 1) * step, candidates)):
+            best, steps = other, least_gap(other, Shape.POWER_LAW, candidates, SUCCESS, step)
+    known = "without a public list of candidates" if candidates is None else f"for {_rounded(candidates)} candidates"
+    return Recommendation(
+        best.name,
+        f"{best.name} needs the smallest lead {known} at ε = {float(epsilon):g}, δ = {float(delta):g}, "
+        f"{str(neighbors).replace('_', '-')}: about {ceil(steps * step)} over the second best, where scores fall off "
+        "by a power law.",
+    )
+
+
+def success_probability(mechanism: Mechanism, profile: Profile) -> float:
+    """The probability that the best candidate is chosen. Requires: the profile has a single best candidate."""
+    return float(mechanism.law(profile).masses[0])
+
+
+def succeeds(mechanism: Mechanism, profile: Profile, target: float = SUCCESS) -> bool:
+    """Whether the best candidate is found often enough; mostly the cheap bound tells that it is not."""
+    enough = success_probability(mechanism, head(profile)) >= target
+    return enough and success_probability(mechanism, profile) >= target
+
+
+def least_gap(mechanism: Mechanism, shape: Shape, candidates: int | None, target: float, step: float = 1.0) -> int:
+    """How many steps of the gap between the best two the mechanism needs to succeed with probability `target`.
+
+    Requires: target ≤ 1 − 10^−6. Success grows with the gap, because all differences of scores grow with it.
+    """
+    easy = least(
+        lambda k: success_probability(mechanism, head(stylised(shape, k * step, candidates))) >= target, start=1
+    )
+    return least(lambda k: success_probability(mechanism, stylised(shape, k * step, candidates)) >= target, start=easy)
+
+
+def least(passes: Callable[[int], bool], *, start: int, end: int | None = None) -> int:
+    """The smallest whole number ≥ `start` that passes. Requires: all above one that passes do; `end` does, if given."""
+    low, high, step = start - 1, start if end is None else end, max(1, start // 8)
+    while end is None and not passes(high):
+        low, high, step = high, high + step, 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if passes(middle) else (middle, high)
+    return high
+
+
+def _within(value: Fraction, bounds: tuple[Fraction, Fraction]) -> Fraction:
+    return min(max(value, bounds[0]), bounds[1])
+
+
+def _rounded(count: int) -> str:
+    """A number of candidates for reading."""
+    return f"{count:,}" if count < 10**9 else f"about 10^{len(str(count)) - 1}"

@@ -1,0 +1,164 @@
+"""Columns of numbers and labels out of whatever holds tables: Parquet files, Arrow, pandas, polars."""
+
+from __future__ import annotations
+
+import os
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow.fs import LocalFileSystem
+
+from dpmine.errors import BadData, BadParameter
+from dpmine.itemsets.columns import Columns, quoted
+from dpmine.itemsets.paths import found_files
+from dpmine.itemsets.sources import open_source
+from dpmine.itemsets.types import is_boolean, is_integer, is_text, plain, type_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from dpmine.itemsets.paths import PathName
+
+_MOST_NAMED = 20  # columns in a message
+
+
+def read_columns(
+    data: Any,
+    numbers: Sequence[str],
+    *,
+    labels: Sequence[str] = (),
+    progress: Callable[[float], None] | None = None,
+) -> dict[str, NDArray[Any]]:
+    """The named columns, each as an array with one entry a row.
+
+    Args:
+        data: a path, a list of paths, a directory, a glob or a URL of Parquet; a pyarrow Table, RecordBatchReader or
+            Dataset; a pandas frame; anything with `__arrow_c_stream__` (polars, duckdb).
+        numbers: columns read as float64, nulls as NaN; integers, floats, decimals and booleans are numbers.
+        labels: columns read as they are: int64, bool, float64 where all are whole, or an object array of texts; none
+            may hold a null.
+        progress: told the share of the reading that is done, 0 to 1.
+
+    Raises BadData for columns that do not exist or hold something else, UnreadableFile, and BadParameter for data that
+    is no table.
+    """
+    wanted = list(dict.fromkeys([*numbers, *labels]))
+    source = open_source(data, Columns(item=wanted[0] if wanted else None))
+    missing = [name for name in wanted if name not in source.names]
+    if missing:
+        known = quoted(source.names[:_MOST_NAMED]) + (", …" if len(source.names) > _MOST_NAMED else "")
+        raise BadData(f"There is no column {quoted(missing)}. The columns are: {known}.")
+    if repeated := [name for name in wanted if source.names.count(name) > 1]:
+        raise BadData(f"The data hold several columns called {quoted(repeated)}: rename them.")
+    table = source.read(wanted, progress or _untold)
+    read = {name: _numbers(name, table.column(name)) for name in numbers}
+    return {**read, **{name: _labels(name, table.column(name)) for name in labels}}
+
+
+def require_apart(targets: Mapping[str, Path | None], paths: Sequence[PathName]) -> None:
+    """Check, before anything is read, that files to be written are different ones and none of those to be read.
+
+    Args:
+        targets: what the user calls each file to be written (an option, say), and the file; None for none.
+        paths: the Parquet files to be read: paths, folders, globs, URLs.
+
+    Links are followed. Raises BadParameter that names the targets, and UnreadableFile for paths that lead nowhere.
+    """
+    places = {name: os.path.realpath(path) for name, path in targets.items() if path is not None}
+    for one, other in combinations(places, 2):
+        if places[one] == places[other]:
+            raise BadParameter(f"{one} and {other} name the same file: give each a file of its own.")
+    if not any(map(os.path.exists, places.values())):
+        return  # what does not exist is not read
+    read = _local_files(paths)
+    for name, place in places.items():
+        if place in read:
+            raise BadParameter(f"{name} names one of the input files: give it a file of its own.")
+
+
+def _local_files(paths: Sequence[PathName]) -> set[str]:
+    found = [files for path in paths for files in found_files(path)]
+    return {
+        os.path.realpath(path) for files in found if isinstance(files.system, LocalFileSystem) for path in files.paths
+    }
+
+
+def _untold(_share: float) -> None:
+    """Progress that nobody watches."""
+
+
+def _numbers(name: str, column: Any) -> NDArray[np.float64]:
+    kind = plain(column.type)
+    if not (pa.types.is_null(kind) or is_boolean(kind) or is_integer(kind) or _is_real(kind)):
+        raise BadData(
+            f"Column {name!r} holds {type_name(column.type)}, not numbers: encode categories as 0/1 columns, "
+            "dates as numbers of days."
+        )
+    values = _decoded(column)
+    if is_boolean(kind):
+        values = values.cast(pa.int8())
+    return _floats(values.cast(pa.float64(), safe=False))
+
+
+def _floats(column: Any) -> NDArray[np.float64]:
+    """A float64 column without pyarrow's own conversion, which imports pandas."""
+    missing = pa.Array.from_buffers(pa.float64(), 1, [None, pa.py_buffer(np.array([np.nan]))])[0]
+    filled = pc.coalesce(column, missing)
+    chunks = filled.chunks if isinstance(filled, pa.ChunkedArray) else [filled]
+    parts = [np.from_dlpack(chunk) for chunk in chunks if len(chunk)]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _labels(name: str, column: Any) -> NDArray[Any]:
+    kind = plain(column.type)
+    if column.null_count:
+        raise _unlabelled(name)
+    values = _decoded(column)
+    if is_boolean(kind):
+        return _integers(name, values.cast(pa.int8())).astype(bool)
+    if is_integer(kind):
+        return _integers(name, values)
+    if pa.types.is_floating(kind):
+        return _whole_floats(name, values)
+    if is_text(kind):
+        texts = np.empty(len(values), dtype=object)
+        texts[:] = values.to_pylist()
+        return texts
+    raise BadData(f"Column {name!r} holds {type_name(column.type)}: labels are integers, texts or booleans.")
+
+
+def _whole_floats(name: str, column: Any) -> NDArray[np.float64]:
+    values = _floats(column.cast(pa.float64()))
+    if np.isnan(values).any():
+        raise _unlabelled(name)
+    if not (np.isfinite(values) & (values == np.rint(values))).all():
+        raise BadData(f"Column {name!r} holds numbers that are not whole: labels are integers, texts or booleans.")
+    return values
+
+
+def _unlabelled(name: str) -> BadData:
+    return BadData(f"Column {name!r} has rows without a label: leave them out first.")
+
+
+def _integers(name: str, column: Any) -> NDArray[np.int64]:
+    try:
+        chunks = column.cast(pa.int64()).chunks
+    except pa.ArrowException:
+        raise BadData(f"Column {name!r} holds integers beyond 64 bits with sign: number the labels from 0.") from None
+    parts = [np.from_dlpack(chunk) for chunk in chunks if len(chunk)]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def _decoded(column: Any) -> Any:
+    """The values behind a dictionary."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _is_real(kind: Any) -> bool:
+    return bool(pa.types.is_floating(kind) or pa.types.is_decimal(kind))

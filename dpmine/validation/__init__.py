@@ -1,0 +1,1 @@
+"""Stability-based validation: the parameter of a private training procedure, chosen privately."""

@@ -1,0 +1,211 @@
+"""dpmine classify, from training to scoring."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.command_line import CANARY, assert_one_error, outcome_of
+
+pytestmark = pytest.mark.usefixtures("people")
+
+YES, NO = f"{CANARY} yes", "no"
+
+
+@pytest.fixture
+def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Files to train on and to score in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    generator = np.random.default_rng(7)
+    rich = generator.integers(0, 2, 3000)
+    age = np.clip(0.3 + 0.4 * rich + 0.1 * generator.normal(size=3000), 0, 1)
+    hours = generator.uniform(0, 1, 3000)
+    columns: dict[str, Any] = {"age": age, "hours": hours, "income": [YES if value else NO for value in rich]}
+    pq.write_table(pa.table(columns), "people.parquet")
+    pq.write_table(pa.table({"hours": [0.5, 0.5], "age": [0.1, 0.95]}), "new.parquet")
+    extra = {**columns, "town": [CANARY] * 3000, "size": [float("nan")] + [91_827.0] * 2999, "three": [1, 2, 3] * 1000}
+    pq.write_table(pa.table(extra), "more.parquet")
+    pq.write_table(pa.table(columns).slice(0, 0), "none.parquet")
+    (tmp_path / "sub").mkdir()
+    return tmp_path
+
+
+TRAIN = [
+    "classify",
+    "people.parquet",
+    "--label",
+    "income",
+    "--features",
+    "age,hours",
+    "--norm-bound",
+    "1.5",
+    "--epsilon",
+    "100000",
+]
+ONE = [*TRAIN, "--lambdas", "0.001", "--model", "model.json"]
+
+
+@pytest.mark.parametrize("loss", ["logistic", "huber"])
+@pytest.mark.parametrize("method", ["objective", "output"])
+def test_train_and_score(run: outcome_of, loss: str, method: str) -> None:
+    trained = run(*TRAIN, "--lambdas", "0.001,0.01", "--loss", loss, "--method", method, "--model", "model.json")
+    assert trained.status == 0, trained.err
+    assert [line.split("\t")[0] for line in trained.out.splitlines()][:3] == ["age", "hours", "(intercept)"]
+    assert "ε = 100000, δ = 0 per row, neighbours replace-one" in trained.out
+    model = json.loads(Path("model.json").read_text(encoding="utf-8"))
+    assert (model["loss"], model["features"], model["classes"], model["label"]) == (
+        loss,
+        ["age", "hours"],
+        [YES, NO] if YES < NO else [NO, YES],
+        "income",
+    )
+    assert model["guarantee"]["epsilon_exact"] == "100000"
+    notes = model["guarantee"]["notes"]
+    assert notes
+    assert trained.out.splitlines()[-len(notes) :] == [f"({note})" for note in notes]
+    scored = run("classify", "--model", "model.json", "--predict", "new.parquet")
+    assert scored.out.splitlines() == [NO, YES]
+    assert "protects the rows it was trained on" in scored.err
+
+
+def test_summary_as_json_is_the_model(run: outcome_of) -> None:
+    outcome = run(*ONE, "--format", "json", "--quiet")
+    assert outcome.out == Path("model.json").read_text(encoding="utf-8")
+    assert outcome.err == ""
+
+
+def test_predictions_in_every_format(run: outcome_of) -> None:
+    assert run(*ONE).status == 0
+    score = ["classify", "--model", "model.json", "--predict", "new.parquet", "--quiet"]
+    assert run(*score, "-o", "out.parquet").status == 0
+    assert run(*score, "-o", "out.csv").status == 0
+    assert run(*score, "-o", "out.json").status == 0
+    table = pq.read_table("out.parquet").to_pydict()
+    assert table["prediction"] == [NO, YES]
+    assert all(0 <= chance <= 1 for chance in table["probability"])
+    rows = list(csv.DictReader(io.StringIO(Path("out.csv").read_text(encoding="utf-8"))))
+    assert [row["prediction"] for row in rows] == [NO, YES]
+    assert json.loads(Path("out.json").read_text(encoding="utf-8")) == table
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["classify"], "Give --model FILE.json"),
+        (["classify", "--model", "m.json"], "Training needs FILE, --label, --features and --norm-bound"),
+        ([*TRAIN], "Give --model FILE.json"),
+        ([*ONE, "--lambdas", ""], "lambdas is empty"),
+        ([*ONE, "--lambdas", "0.1,0"], "greater than 0"),
+        ([*ONE, "--neighbors", "add-remove"], "replace_one"),
+        ([*ONE, "--norm-bound", "wide"], "norm_bound"),
+        ([*ONE, "--method", "input"], "--method"),
+        ([*ONE, "--features", "age,income"], "among the features"),
+        ([*ONE, "--features", "age,age"], "named twice"),
+        ([*ONE, "--features", ","], "at least one feature"),
+        ([*ONE, "--features", "age,shoe"], "'shoe'"),
+        ([*ONE, "--label", "age"], "'age'"),
+        ([*ONE, "--format", "csv"], "text or json"),
+        ([*ONE, "--model", "nowhere/m.json"], "Cannot write"),
+        (["classify", "more.parquet", *ONE[2:], "--features", "town"], "'town'"),
+        (["classify", "more.parquet", *ONE[2:], "--features", "size"], "column 'size'"),
+        (["classify", "more.parquet", *ONE[2:], "--label", "three"], "Only binary"),
+        (["classify", "missing.parquet", *ONE[2:]], "missing.parquet"),
+        (["classify", "--model", "people.parquet", "--predict", "new.parquet"], "model file"),
+        (["classify", "--model", "absent.json", "--predict", "new.parquet"], "Cannot read the model file"),
+        ([*ONE, "--predict", "new.parquet"], "not both"),
+        ([*ONE, "-o", "model.json"], "--model and --output name the same file"),
+        ([*ONE, "-o", "./sub/../model.json"], "--model and --output name the same file"),
+        ([*ONE, "--sensitivities", "local"], "sensitivities must be"),
+        ([*ONE, "--caution", "-1"], "caution must be at least 0"),
+        (["classify", "none.parquet", *ONE[2:]], "no rows"),
+    ],
+)
+def test_one_line_says_what_is_wrong(run: outcome_of, arguments: list[str], hint: str) -> None:
+    assert hint in assert_one_error(run(*arguments))
+    assert not Path("model.json").exists()
+
+
+def test_scoring_needs_the_features_of_the_model(run: outcome_of) -> None:
+    assert run(*ONE).status == 0
+    pq.write_table(pa.table({"age": [0.5]}), "half.parquet")
+    outcome = run("classify", "--model", "model.json", "--predict", "half.parquet")
+    assert "'hours'" in assert_one_error(outcome)
+
+
+@pytest.mark.parametrize("option", ["--model", "-o"])
+@pytest.mark.parametrize("source", ["people.parquet", "people*", "."])
+def test_an_input_file_is_not_overwritten(run: outcome_of, people: Path, option: str, source: str) -> None:
+    """By its own name, or through a link, and however it is named as an input."""
+    (people / "link.json").symlink_to("people.parquet")
+    before = (people / "people.parquet").read_bytes()
+    for target in ("people.parquet", "link.json"):
+        targets = {"--model": "model.json", "-o": "summary.txt", option: target}
+        places = [part for pair in targets.items() for part in pair]
+        error = assert_one_error(run("classify", source, *ONE[2:-2], *places, "--format", "text"))
+        assert "one of the input files" in error
+        assert ("--model" if option == "--model" else "--output") in error
+    assert (people / "people.parquet").read_bytes() == before
+    assert not (people / "model.json").exists()
+
+
+def test_scoring_overwrites_neither_the_model_nor_the_rows(run: outcome_of) -> None:
+    assert run(*ONE).status == 0
+    kept = {name: Path(name).read_bytes() for name in ("model.json", "new.parquet")}
+    score = ["classify", "--model", "model.json", "--predict", "new.parquet"]
+    assert "the same file" in assert_one_error(run(*score, "-o", "model.json"))
+    assert "input files" in assert_one_error(run(*score, "-o", "new.parquet"))
+    assert {name: Path(name).read_bytes() for name in kept} == kept
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["--label", "income"], "--label."),
+        (["--epsilon", "1", "--lambdas", "0.1,0.2"], "--lambdas, --epsilon."),
+        (["--no-intercept", "--loss", "logistic"], "--loss, --intercept."),
+        (["--caution", "1"], "--caution."),
+    ],
+)
+def test_scoring_takes_no_options_of_training(run: outcome_of, arguments: list[str], names: str) -> None:
+    """Even with the values that are the defaults."""
+    error = assert_one_error(run("classify", "--model", "model.json", "--predict", "new.parquet", *arguments))
+    assert error.endswith(f"leave out {names}")
+
+
+def test_no_rows_to_score(run: outcome_of) -> None:
+    assert run(*ONE).status == 0
+    score = ["classify", "--model", "model.json", "--predict", "none.parquet"]
+    outcome = run(*score, "-o", "out.parquet")
+    assert outcome.status == 0, outcome.err
+    none = pq.read_table("out.parquet")
+    assert none.num_rows == 0
+    assert run("classify", "--model", "model.json", "--predict", "new.parquet", "-o", "two.parquet").status == 0
+    assert none.schema.equals(pq.read_schema("two.parquet"))
+    assert json.loads(run(*score, "--format", "json").out) == {"prediction": [], "probability": []}
+    pq.write_table(pa.table({"age": pa.array([], pa.float64())}), "half.parquet")
+    assert "'hours'" in assert_one_error(run(*score[:-1], "half.parquet"))
+
+
+def test_whole_floats_are_labels(run: outcome_of) -> None:
+    table = pq.read_table("people.parquet").to_pydict()
+    labels = [float(label == YES) for label in table["income"]]
+    pq.write_table(pa.table({**table, "income": labels}), "floats.parquet")
+    assert run("classify", "floats.parquet", *ONE[2:]).status == 0
+    score = ["classify", "--model", "model.json", "--predict", "new.parquet", "--format", "json"]
+    assert json.loads(run(*score).out)["prediction"] == [0.0, 1.0]
+
+
+def test_sensitivities_and_caution_reach_the_classifier(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpmine.linear.estimators import PrivateLogisticRegression
+
+    seen: list[dict[str, Any]] = []
+    monkeypatch.setattr(PrivateLogisticRegression, "require_parameters", lambda self: seen.append(self.get_params()))
+    assert run(*TRAIN, "--model", "m.json", "--sensitivities", "uniform", "--caution", "1/2").status == 0
+    assert (seen[0]["sensitivities"], seen[0]["caution"]) == ("uniform", "1/2")

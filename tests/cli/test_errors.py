@@ -1,0 +1,204 @@
+"""Every bad request: exit status 2, one line on stderr, nothing else, and no value of the data."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from support.command_line import CANARY, PROGRAM, Outcome, assert_one_error, environment, outcome_of, spawn
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+TOP = "top-itemset"
+SALES = [TOP, "sales.parquet"]
+COUNT = ["supports", "sales.parquet", "--not-private", "--min-support"]
+PURE = [*SALES, "--mechanism", "exponential"]
+
+BAD: dict[str, tuple[list[str], str]] = {
+    "no command": ([], "--help"),
+    "unknown command": (["bottom-itemset"], "bottom-itemset"),
+    "no file": ([TOP], "FILE"),
+    "missing file": ([TOP, "no.parquet"], "no.parquet does not exist"),
+    "empty name": ([TOP, ""], "empty"),
+    "missing glob": ([TOP, "no*.parquet"], "matches no file"),
+    "unknown url": ([TOP, "gopher://host/a.parquet"], "URL"),
+    "folder without Parquet": ([TOP, "empty folder"], "no Parquet file"),
+    "truncated": ([TOP, "truncated.parquet"], "truncated.parquet"),
+    "not Parquet": ([TOP, "words.parquet"], "not a Parquet file"),
+    "text file": ([TOP, "items.txt"], "items.txt"),
+    "second file missing": ([TOP, "sales.parquet", "no.parquet"], "no.parquet"),
+    "files of different columns": ([TOP, "sales.parquet", "prices.parquet"], "missing in some"),
+    "no such item": ([*SALES, "--item", "thing"], "'customer', 'item'"),
+    "no such unit": ([*SALES, "--unit", "who"], "'customer', 'item'"),
+    "no such basket": ([*SALES, "--unit", "customer", "--basket", "b", "--item", "item"], "'b'"),
+    "basket without unit": ([*SALES, "--basket", "customer", "--item", "item"], "unit"),
+    "same column twice": ([*SALES, "--unit", "item", "--item", "item"], "twice"),
+    "item type": ([TOP, "prices.parquet", "--unit", "who", "--item", "price"], "double"),
+    "unit type": ([TOP, "prices.parquet", "--unit", "price", "--item", "who"], "double"),
+    "not one-hot": ([*SALES, "--one-hot"], "string"),
+    "one-hot with item": ([*SALES, "--one-hot", "--item", "item"], "one_hot"),
+    "a count in one-hot": ([TOP, "counts.parquet", "--one-hot", "--unit", "who"], "0 and 1"),
+    "unclear layout": ([TOP, "unclear.parquet"], "'shop', 'till', 'product'"),
+    **{f"size {size}": ([*SALES, "--size", size], "size") for size in ("0", "-1", "2-1", "two", "", "2-", "1.5", "²")},
+    "size beyond the catalogue": ([*SALES, "--size", "5", "--catalogue", "items.txt"], "size"),
+    **{f"epsilon {e}": ([*SALES, "--epsilon", e], "epsilon") for e in ("0", "-1", "nan", "inf", "lots", "", "1/0")},
+    **{
+        f"delta {d}": ([*SALES, "--mechanism", "large-margin", "--delta", d], "delta")
+        for d in ("0", "1", "2", "-1", "x", "nan")
+    },
+    "pure without catalogue": (PURE, "--catalogue-from-data"),
+    "both catalogues": ([*PURE, "--catalogue", "items.txt", "--catalogue-from-data"], "exclude"),
+    "catalogue repeats": ([*PURE, "--catalogue", "repeated.txt"], "repeats an item"),
+    "catalogue missing": ([*PURE, "--catalogue", "no.txt"], "no.txt"),
+    "catalogue empty": ([*PURE, "--catalogue", "nothing.txt"], "empty"),
+    "catalogue is a folder": ([*PURE, "--catalogue", "empty folder"], "empty folder"),
+    "catalogue damaged": ([*PURE, "--catalogue", "truncated.parquet"], "truncated.parquet"),
+    "catalogue with two columns": ([*PURE, "--catalogue", "sales.parquet"], "one column"),
+    "catalogue of texts for integers": (
+        [TOP, "numbers.parquet", "--mechanism", "exponential", "--catalogue", "items.txt"],
+        "integer",
+    ),
+    "output into nowhere": ([*SALES, "-o", "nowhere/out.json"], "nowhere/out.json"),
+    "output is a folder": ([*SALES, "-o", "empty folder"], "empty folder"),
+    "output inside a file": ([*SALES, "-o", "items.txt/out.json"], "items.txt/out.json"),
+    "output is a device": ([*SALES, "-o", os.devnull], os.devnull),
+    "output name too long": ([*SALES, "-o", "o" * 5000], "Cannot write"),
+    "output without name": ([*SALES, "-o", ""], "Cannot write"),
+    "unknown option": ([*SALES, "--seed", "1"], "--seed"),
+    "option without value": ([*SALES, "--size"], "--size"),
+    "unknown mechanism": ([*SALES, "--mechanism", "median"], "large_margin"),
+    "unknown neighbours": ([*SALES, "--neighbors", "twins"], "replace_one"),
+    "unknown format": ([*SALES, "--format", "xml"], "json"),
+    "exact without opt-in": ([*SALES, "--mechanism", "exact"], "--not-private"),
+    "supports without opt-in": (["supports", "sales.parquet", "--min-support", "1"], "--not-private"),
+    "supports without threshold": (["supports", "sales.parquet", "--not-private"], "--min-support"),
+    **{f"threshold {n}": ([*COUNT, n], "min_support") for n in ("0", "-1", "1.5", "abc", "", "0.0", "nan", "inf")},
+    "supports of a missing file": (["supports", "no.parquet", "--not-private", "--min-support", "1"], "no.parquet"),
+    "supports into nowhere": ([*COUNT, "1", "-o", "nowhere/o.csv"], "nowhere/o.csv"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_requests_are_one_line(name: str, run: outcome_of, folder: Path) -> None:
+    arguments, hint = BAD[name]
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    line = assert_one_error(run(*arguments))
+    assert hint in line
+    assert line.endswith((".", "?"))
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def test_ambiguous_layout_says_what_to_do(run: outcome_of) -> None:
+    line = assert_one_error(run(TOP, "unclear.parquet"))
+    assert all(word in line for word in ("item", "unit", "items", "one_hot"))
+
+
+def test_missing_catalogue_says_why_and_both_ways_out(run: outcome_of) -> None:
+    line = assert_one_error(run(*PURE))
+    assert all(word in line for word in ("private", "--catalogue FILE", "--catalogue-from-data"))
+
+
+def test_one_hot_columns_are_items_and_stay_unnamed_in_errors(run: outcome_of) -> None:
+    assert "tea" not in assert_one_error(run(TOP, "counts.parquet", "--one-hot", "--unit", "nobody"))
+
+
+def test_size_beyond_the_data_is_no_error(run: outcome_of) -> None:
+    outcome = run(*SALES, "--size", "50", "--quiet")
+    assert outcome.status == 0
+    assert outcome.out.startswith("Nothing stands out.")
+    assert run(*COUNT, "1", "--size", "50", "--format", "csv", "--quiet") == Outcome(
+        0, "items,support\n", "dpmine: exact supports; NOT private\n"
+    )
+
+
+def test_pure_mechanisms_do_not_use_delta(run: outcome_of) -> None:
+    arguments = [*PURE, "--catalogue", "items.txt", "--epsilon", "1000", "--delta", "0", "--format", "json"]
+    outcome = run(*arguments)
+    assert outcome.status == 0
+    assert '"delta": 0.0, "epsilon_exact": "1000", "delta_exact": "0"' in outcome.out
+
+
+@pytest.mark.parametrize("arguments", [["no.parquet"], ["truncated.parquet"], ["counts.parquet", "--one-hot"], ["--x"]])
+def test_debug_adds_positions_but_no_data(arguments: list[str], folder: Path) -> None:
+    outcome = spawn(TOP, *arguments, "--debug", cwd=folder)
+    *frames, error = outcome.lines
+    assert outcome.status == 2
+    assert outcome.out == ""
+    assert error.startswith("dpmine: error: ")
+    assert any(".py:" in frame for frame in frames)
+    assert CANARY not in outcome.err
+    assert "73646" not in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_bugs_show_no_data_either(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError(CANARY)
+
+    monkeypatch.setattr("dpmine.itemsets.top.top_itemset", broken)
+    for debug in ([], ["--debug"]):
+        outcome = run(*SALES, *debug)
+        assert outcome.status == 1
+        assert outcome.out == ""
+        assert outcome.lines[-1].startswith("dpmine: error: a bug in dpmine (RuntimeError)")
+        assert CANARY not in outcome.err
+        assert (len(outcome.lines) > 1) is bool(debug)
+
+
+def test_a_writing_error_is_told() -> None:
+    """A full device; and no stdout at all."""
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    for redirection in (">/dev/full", ">&-"):
+        command = f'exec "$@" {redirection}'
+        done = subprocess.run(
+            ["sh", "-c", command, "sh", *PROGRAM, *SALES, "--quiet"],
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+            env=environment(),
+        )
+        assert done.returncode == 2
+        assert_one_error(Outcome(done.returncode, "", done.stderr))
+
+
+def test_folder_without_the_right_to_write(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen before the work is done; or only after it, as on a full or mounted-read-only disk."""
+    with monkeypatch.context() as before:
+        before.setattr(os, "access", lambda *_: False)
+        assert "Cannot write to 'out.json'" in assert_one_error(run(*SALES, "-o", "out.json"))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "fdopen", refuse)
+    assert "Cannot write" in assert_one_error(run(*SALES, "-o", "out.json"))
+    assert not Path("out.json").exists()
+
+
+def test_read_only_folder() -> None:
+    """As a user who may not write there; the superuser may write anywhere and steps down."""
+    locked = Path(tempfile.mkdtemp(prefix="locked-"))
+    locked.chmod(0o555)
+    nobody = 65_534 if os.geteuid() == 0 else None
+    try:
+        done = subprocess.run(
+            [*PROGRAM, *SALES, "-o", str(locked / "out.json")],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            cwd="/",
+            env=environment(),
+            user=nobody,
+        )
+        assert "out.json" in assert_one_error(Outcome(done.returncode, done.stdout, done.stderr))
+        assert list(locked.iterdir()) == []
+    except PermissionError:
+        pytest.skip("another user may not run the program here")
+    finally:
+        locked.rmdir()

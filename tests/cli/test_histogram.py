@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.command_line import CANARY, assert_one_error, outcome_of
+
+BOUNDS = ["--lower", "0", "--upper", "100"]
+
+
+@pytest.fixture
+def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A table with numbers, numbers with nulls, and texts."""
+    monkeypatch.chdir(tmp_path)
+    ages = np.random.default_rng(5).normal(45, 15, 4000).round()
+    table = pa.table(
+        {
+            "age": ages,
+            "income": [None if i % 7 == 0 else i % 100 for i in range(4000)],
+            "name": [f"{CANARY} {i}" for i in range(4000)],
+        }
+    )
+    pq.write_table(table, "people.parquet")
+    (tmp_path / "link.svg").symlink_to("people.parquet")
+    pq.write_table(table.slice(0, 20), "few.parquet")
+    pq.write_table(pa.table({"age": [91_827.0] * 4000}), "same.parquet")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("people")
+def test_json(run: outcome_of) -> None:
+    outcome = run("histogram", "people.parquet", "--column", "age", *BOUNDS, "--bins", "4,8,16", "--format", "json")
+    assert (outcome.status, outcome.err) == (0, "")
+    document = json.loads(outcome.out)
+    assert document["bins"] in {4, 8, 16}
+    assert document["bin_width"] == 100 / document["bins"]
+    assert sum(document["density"]) * document["bin_width"] == pytest.approx(1)
+    promise = document["guarantee"]
+    assert (promise["epsilon"], promise["delta"], promise["neighbors"]) == (1, 1e-6, "replace_one")
+    assert document["mechanism"] == "max_of_exponentials"
+
+
+@pytest.mark.usefixtures("people")
+def test_text(run: outcome_of) -> None:
+    outcome = run("histogram", "people.parquet", "--column", "income", *BOUNDS, "--bins", "2", "--epsilon", "1/2")
+    assert outcome.status == 0
+    assert "ε = 1/2, δ = 0 per row" in outcome.out
+    assert "nearest bound" in outcome.out
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png"])
+def test_plot_and_output(run: outcome_of, people: Path, suffix: str) -> None:
+    name = f"age.{suffix}"
+    arguments = ["--column", "age", *BOUNDS, "--plot", name, "-o", "age.json", "--mechanism", "large-margin"]
+    outcome = run("histogram", "people.parquet", *arguments)
+    assert (outcome.status, outcome.out) == (0, "")
+    assert json.loads((people / "age.json").read_text(encoding="utf-8"))["mechanism"] == "large_margin"
+    picture = (people / name).read_bytes()
+    assert picture.startswith(b"\x89PNG" if suffix == "png" else b"<?xml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["people.parquet", "--column", "name", *BOUNDS], "not numbers"),
+        (["people.parquet", "--column", "height", *BOUNDS], "There is no column 'height'"),
+        (["nobody.parquet", "--column", "age", *BOUNDS], "does not exist"),
+        (["few.parquet", "--column", "age", *BOUNDS], "at least"),
+        (["people.parquet", "--column", "age", "--lower", "5", "--upper", "1"], "lower must be less"),
+        (["people.parquet", "--column", "age", *BOUNDS, "--bins", "4,1"], "at least 2"),
+        (["people.parquet", "--column", "age", *BOUNDS, "--bins", "4,8.5"], "--bins"),
+        (["people.parquet", "--column", "age", *BOUNDS, "--bins", ""], "--bins"),
+        (["people.parquet", "--column", "age", *BOUNDS, "--neighbors", "add-remove"], "replace_one"),
+        (["people.parquet", "--column", "age", *BOUNDS, "--mechanism", "limited-domain"], "dummies"),
+        (["people.parquet", "--column", "age", *BOUNDS, "--epsilon", "0"], "epsilon"),
+        (["people.parquet", "--column", "age", *BOUNDS, "--delta", "0"], "delta"),
+        (["people.parquet", "--column", "age", *BOUNDS, "--train-share", "1"], "train_share"),
+        (["people.parquet", "--column", "age", *BOUNDS, "--plot", "age.jpg"], ".svg or .png"),
+        (["people.parquet", "--column", "age", *BOUNDS, "--plot", "a.svg", "-o", "a.svg"], "the same file"),
+        (["people.parquet", "--column", "age", *BOUNDS, "-o", "people.parquet"], "--output names one of the input"),
+        (["people.parquet", "--column", "age", *BOUNDS, "--plot", "link.svg"], "--plot names one of the input"),
+        (["people*", "--column", "age", *BOUNDS, "-o", "people.parquet"], "--output names one of the input"),
+        (["people.parquet", "--column", "age", *BOUNDS, "--caution", "-1"], "caution must be at least 0"),
+        (["people.parquet", "--column", "age", *BOUNDS, "--sensitivities", "local"], "sensitivities must be"),
+        (["people.parquet", "--column", "age", *BOUNDS, "--refit", "none"], "refit must be"),
+        (["people.parquet", "--column", "age"], "--lower"),
+        (["people.parquet", *BOUNDS], "--column"),
+        (["--column", "age", *BOUNDS], "FILE"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+@pytest.mark.usefixtures("people")
+def test_errors_are_one_line_without_data(run: outcome_of, arguments: list[str], hint: str) -> None:
+    before = Path("people.parquet").read_bytes()
+    assert hint in assert_one_error(run("histogram", *arguments))
+    assert Path("people.parquet").read_bytes() == before
+
+
+@pytest.mark.usefixtures("people")
+def test_the_last_training_sees_the_rows_that_refit_says(run: outcome_of) -> None:
+    command = ["histogram", "people.parquet", "--column", "age", *BOUNDS, "--epsilon", "100", "--format", "json"]
+    for refit, rows in (("all", 4000), ("train", 1000)):
+        options = ["--train-share", "0.25", "--refit", refit, "--sensitivities", "uniform", "--caution", "1"]
+        assert sum(json.loads(run(*command, *options).out)["counts"]) == pytest.approx(rows, abs=20)
+
+
+@pytest.mark.usefixtures("people")
+def test_nothing_of_the_data_is_shown(run: outcome_of) -> None:
+    """All values are one number far outside the bounds: it must not appear, wherever the result goes."""
+    for form in ("text", "json"):
+        outcome = run("histogram", "same.parquet", "--column", "age", *BOUNDS, "--format", form, "--debug")
+        assert outcome.status == 0
+        assert "91827" not in outcome.out + outcome.err
+
+
+@pytest.mark.usefixtures("people")
+def test_one_row_a_bin(run: outcome_of) -> None:
+    command = ["histogram", "people.parquet", "--column", "age", *BOUNDS, "--bins", "4", "--quiet"]
+    lines = run(*command, "--format", "csv").out.splitlines()
+    assert lines[0] == "lower,upper,density,count"
+    assert [line.split(",")[:2] for line in lines[1:]] == [
+        ["0.0", "25.0"],
+        ["25.0", "50.0"],
+        ["50.0", "75.0"],
+        ["75.0", "100.0"],
+    ]
+    assert run(*command, "-o", "bins.parquet").status == 0
+    assert pq.read_table("bins.parquet").num_rows == 4

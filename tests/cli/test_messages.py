@@ -1,0 +1,204 @@
+"""Messages, progress and interrupts: what a person at a terminal meets."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from dpmine_cli.messages import Messages
+from support.command_line import CANARY, PROGRAM, ROOT, environment, outcome_of
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+SLOW_READER = """
+import sys, time
+from dpmine.itemsets.files import File
+from dpmine_cli import main, messages
+messages._PATIENCE = {patience}
+quick = File.batches
+def slow(self, names, **options):
+    time.sleep({pause})
+    yield from quick(self, names, **options)
+File.batches = slow
+sys.argv = ["dpmine", "top-itemset", *["sales.parquet"] * 25, "--mechanism", "large-margin", *{options!r}]
+main.main()
+"""
+MUSHROOM = str(ROOT / "datasets" / "mushroom.parquet")
+LONG_RUN = [*PROGRAM, "supports", MUSHROOM, "--size", "9", "--min-support", "100", "--not-private", "-o", "out.csv"]
+
+
+def at_a_terminal(*options: str, pause: float) -> str:
+    """What stderr shows on a terminal while 25 files are read with a pause before each."""
+    master, slave = pty.openpty()
+    code = SLOW_READER.format(pause=pause, options=list(options), patience=1.0 if pause else 3600)
+    terminal = {**environment(), "TERM": "xterm", "COLUMNS": "80"}
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=slave, env=terminal)
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            shown += (chunk := os.read(master, 4096))
+        except OSError:  # how Linux says that the other end is closed
+            break
+        if not chunk:
+            break
+    os.close(master)
+    assert process.wait(timeout=60) == 0, shown
+    return shown.decode()
+
+
+def test_progress_appears_after_a_second_and_shows_per_cent_only() -> None:
+    shown = at_a_terminal(pause=0.08)
+    assert re.search(r"\d+%", shown)
+    assert set(re.findall(r"(\d+)%", shown)) <= set(map(str, range(101)))
+    visible = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r|dpmine: [^\n]*\n", "", shown)
+    assert re.sub(r"\d+%|[━╸╺ \n]", "", visible) == ""
+    assert CANARY not in shown
+
+
+def test_no_progress_for_quick_work() -> None:
+    assert "%" not in at_a_terminal(pause=0.0)
+
+
+def test_no_progress_when_quiet() -> None:
+    assert at_a_terminal("--quiet", pause=0.06) == ""
+
+
+def test_no_progress_without_a_terminal() -> None:
+    code = SLOW_READER.format(pause=0.06, options=[], patience=1.0)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
+    assert "%" not in done.stderr
+    assert done.stderr.splitlines() == ["dpmine: long layout: item = item, unit = customer (found in the schema)"]
+
+
+def test_bar_ends_before_a_notice(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("dpmine_cli.messages._PATIENCE", -1.0)
+    with Messages(quiet=False) as messages:
+        messages.progress(0.5)
+        messages.notice("half way")
+        messages.progress(1.0)
+    lines = capsys.readouterr().err.splitlines()
+    assert any(line.endswith("dpmine: half way") for line in lines)
+
+
+@pytest.mark.usefixtures("capsys")
+def test_bar_ends_when_the_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("dpmine_cli.messages._PATIENCE", -1.0)
+    messages = Messages(quiet=False)
+    messages.progress(0.5)
+    assert messages._bar is not None
+    messages.__exit__(RuntimeError, RuntimeError(), None)
+    assert messages._bar is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("delay", [0.0, 0.3, 1.0])
+def test_interrupted_run_leaves_nothing(folder: Path, number: signal.Signals, delay: float) -> None:
+    """The run lists millions of itemsets: it is interrupted once it has read its data."""
+    Path("out.csv").write_text("old", encoding="utf-8")
+    before = set(folder.rglob("*"))
+    process = subprocess.Popen(LONG_RUN, stderr=subprocess.PIPE, text=True, env=environment())
+    assert process.stderr is not None
+    assert "layout" in process.stderr.readline()
+    time.sleep(delay)
+    process.send_signal(number)
+    rest = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 130
+    assert rest == "dpmine: error: interrupted; nothing was written.\n"
+    assert Path("out.csv").read_text(encoding="utf-8") == "old"
+    assert set(folder.rglob("*")) == before
+
+
+SLOW_WRITER = """
+import os, sys, time
+from dpmine_cli import main
+def stuck(handle):
+    print("writing", file=sys.stderr, flush=True)
+    time.sleep(60)
+os.fsync = stuck
+sys.argv = ["dpmine", "supports", "sales.parquet", "--min-support", "1", "--not-private", "-o", "out.csv", "--quiet"]
+main.main()
+"""
+
+
+def test_interrupt_while_writing_leaves_nothing(folder: Path) -> None:
+    Path("out.csv").write_text("old", encoding="utf-8")
+    before = set(folder.rglob("*"))
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW_WRITER], stderr=subprocess.PIPE, text=True, env=environment()
+    )
+    assert process.stderr is not None
+    while "writing" not in process.stderr.readline():
+        pass
+    assert len(set(folder.rglob("*"))) == len(before) + 1  # what is written so far
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=60)[1] == "dpmine: error: interrupted; nothing was written.\n"
+    assert process.returncode == 130
+    assert Path("out.csv").read_text(encoding="utf-8") == "old"
+    assert set(folder.rglob("*")) == before
+
+
+def test_interrupt_wipes_the_bar() -> None:
+    master, slave = pty.openpty()
+    code = SLOW_READER.format(pause=0.2, options=[], patience=0.1)
+    terminal = {**environment(), "TERM": "xterm", "COLUMNS": "80"}
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=slave, env=terminal)
+    os.close(slave)
+    shown = b""
+    while b"%" not in shown:
+        shown += os.read(master, 4096)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    shown += os.read(master, 65536)
+    os.close(master)
+    assert re.search(r"\r\x1b\[2K\x1b\[\?25hdpmine: error: interrupted; nothing was written.\r\n$", shown.decode())
+
+
+def test_ignored_interrupts_stay_ignored() -> None:
+    """As in a script's background jobs: whoever starts the run decides."""
+    code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + SLOW_READER.format(
+        pause=0.03, options=[], patience=1.0
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment())
+    time.sleep(0.8)
+    process.send_signal(signal.SIGINT)
+    assert "exact" not in process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+
+
+def test_interrupt_inside_the_library(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpmine.itemsets.top.top_itemset", interrupted)
+    outcome = run("top-itemset", "sales.parquet", "-o", "out.json")
+    assert (outcome.status, outcome.out) == (130, "")
+    assert outcome.err == "dpmine: error: interrupted; nothing was written.\n"
+    assert not Path("out.json").exists()
+
+
+@pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGHUP])
+def test_nobody_listens_to_stderr(number: signal.Signals | None) -> None:
+    """Messages are lost then, and neither the result nor the status."""
+    if number and signal.getsignal(number) is signal.SIG_IGN:
+        pytest.skip("who runs the tests wants this signal ignored, and so does the program")
+    command = LONG_RUN if number else [*PROGRAM, "supports", "sales.parquet", "--min-support", "1", *LONG_RUN[-3:]]
+    reader, writer = os.pipe()
+    process = subprocess.Popen(command, stderr=writer, env=environment())
+    os.close(writer)
+    os.close(reader)
+    if number:
+        time.sleep(2)
+        process.send_signal(number)
+    assert process.wait(timeout=60) == (130 if number else 0)
+    assert Path("out.csv").exists() is (number is None)

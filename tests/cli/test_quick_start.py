@@ -1,0 +1,35 @@
+"""What a command does not wait for when it starts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from support.command_line import environment
+
+HEAVY = ["scipy.linalg", "pandas", "sklearn", "matplotlib"]
+CODE = """
+import sys
+sys.argv = ["dpmine", {command!r}, "sales.parquet", *{options!r}, "--quiet"]
+from dpmine_cli import main
+try:
+    main.main()
+finally:
+    print(*(name for name in {heavy!r} if name in sys.modules), file=sys.stderr)
+"""
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("command", "options"), [("top-itemset", ["--epsilon", "9"]), ("supports", ["--min-support", "1", "--not-private"])]
+)
+def test_counting_loads_nothing_that_it_does_not_use(command: str, options: list[str]) -> None:
+    code = CODE.format(command=command, options=options, heavy=HEAVY)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
+    assert done.stderr.splitlines()[-1] == ""
+
+
+def test_others_still_find_linear_algebra() -> None:
+    code = "from dpmine_cli.quick_start import load_numba; load_numba(); import scipy.linalg.cython_blas"
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment())

@@ -1,0 +1,151 @@
+"""The same supports whichever way they are counted: each kernel forced, in memory and from a stream."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpmine.itemsets.columns import Columns
+from dpmine.itemsets.ingest import read_baskets
+from dpmine.itemsets.memory import Budget
+from dpmine.itemsets.out_of_core import PartitionedBaskets
+from dpmine.itemsets.out_of_core_miner import miner_of
+from dpmine.itemsets.out_of_core_read import read_transactions
+from dpmine.itemsets.supports import Miner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Row = tuple[int | None, int | None, int | None]
+"""Unit, basket, item."""
+Supports = Counter[tuple[int, ...]]
+
+COLUMNS = Columns(unit=("u",), basket=("b",), item="i")
+ROOMY = 10**9
+STREAMED = Budget(
+    whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=ROOMY, resident=ROOMY, projection=ROOMY, listing=ROOMY
+)
+CONDITIONAL = Budget(
+    whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=0, resident=2500, projection=3000, listing=ROOMY
+)
+
+KEY = st.one_of(st.none(), st.integers(-3, 8))
+MANY_BASKETS = st.lists(st.tuples(KEY, KEY, st.one_of(st.none(), st.integers(0, 7))), max_size=90)
+ONE_BASKET = MANY_BASKETS.map(lambda rows: [(unit, 0, item) for unit, _, item in rows])
+REPEATED = MANY_BASKETS.map(lambda rows: [*rows, *rows[::2]])
+
+
+def yes(*_: object) -> bool:
+    return True
+
+
+def no(*_: object) -> bool:
+    return False
+
+
+SQUARES: dict[str, Callable[..., object]] = {
+    "supports.worthwhile": yes,
+    "supports.dense": no,
+    "kernels_field.dense": no,
+}
+WAYS: dict[str, dict[str, Callable[..., object]]] = {
+    "chosen": {},
+    "squares of pairs": SQUARES,
+    "bitmaps of few partners": {**SQUARES, "kernels_field._walk": lambda *_: 10**9},
+    "walks through rows": {"supports.worthwhile": no, "supports.dense": no, "kernels_field.dense": no},
+    "bitmaps of all": {"supports.worthwhile": no, "supports.dense": yes, "kernels_field.dense": yes},
+}
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Makes every search go one way."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in WAYS[request.param].items():
+            patch.setattr(f"dpmine.itemsets.{name}", value)
+        yield request.param
+
+
+def table_of(rows: list[Row]) -> pa.Table:
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
+    return pa.table({name: pa.array(values, pa.int64()) for name, values in zip("ubi", columns, strict=True)})
+
+
+def brute_force(rows: list[Row], size: int) -> Supports:
+    """Straight from the definition."""
+    units: dict[int, dict[int, set[int]]] = {}
+    for unit, basket, item in rows:
+        if unit is not None and basket is not None and item is not None:
+            units.setdefault(unit, {}).setdefault(basket, set()).add(item)
+    supports: Supports = Counter()
+    for baskets in units.values():
+        supports.update({found for basket in baskets.values() for found in combinations(sorted(basket), size)})
+    return supports
+
+
+def check(miner: Any, labels: list[int], rows: list[Row]) -> None:
+    for size in (1, 2, 3, 4):
+        truth = brute_force(rows, size)
+        for threshold in (1, 2, 4):
+            frequent = {itemset: support for itemset, support in truth.items() if support >= threshold}
+            found = miner.itemsets(size, threshold)
+            named = [tuple(sorted(labels[code] for code in codes)) for codes in found.items.tolist()]
+            assert dict(zip(named, found.supports.tolist(), strict=True)) == frequent
+            levels = miner.histogram(size, threshold)
+            assert dict(zip(levels.supports.tolist(), levels.counts.tolist(), strict=True)) == Counter(
+                frequent.values()
+            )
+        for itemset in [*truth][:3]:
+            assert miner.support([labels.index(item) for item in itemset]) == truth[itemset]
+
+
+def check_in_memory(rows: list[Row]) -> None:
+    baskets = read_baskets(table_of(rows), COLUMNS).baskets
+    check(Miner(baskets), baskets.labels.to_pylist(), rows)
+
+
+def check_streamed(rows: list[Row], budget: Budget) -> None:
+    table = table_of([*rows, (5, 1, 1), (4, 1, 1)])
+    stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=7))
+    found = read_transactions(stream, COLUMNS, memory=budget).transactions
+    assert isinstance(found, PartitionedBaskets)
+    check(miner_of(found), found.labels.to_pylist(), [*rows, (5, 1, 1), (4, 1, 1)])
+
+
+ROWS = st.one_of(MANY_BASKETS, ONE_BASKET, REPEATED)
+
+
+@pytest.mark.usefixtures("way")
+@settings(max_examples=40, deadline=None)
+@given(ROWS)
+def test_every_kernel(rows: list[Row]) -> None:
+    check_in_memory(rows)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("way")
+@settings(max_examples=1000, deadline=None)
+@given(ROWS)
+def test_every_kernel_at_length(rows: list[Row]) -> None:
+    check_in_memory(rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", [STREAMED, CONDITIONAL], ids=["streamed", "conditional"])
+@settings(max_examples=1000, deadline=None)
+@given(ROWS)
+def test_streams_at_length(budget: Budget, rows: list[Row]) -> None:
+    check_streamed(rows, budget)
+
+
+@pytest.mark.usefixtures("way")
+def test_sixty_four_rows_and_more() -> None:
+    """Bitmaps of several words."""
+    rows: list[Row] = [(unit, 0, item) for unit in range(200) for item in range(8) if (unit >> (item % 5)) % 3 != 1]
+    check_in_memory(rows)

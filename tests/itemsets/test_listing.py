@@ -1,0 +1,147 @@
+"""Exact supports as users ask for them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import dpmine
+from dpmine.errors import BadData, BadParameter
+from dpmine.itemsets.columns import Columns
+from dpmine.itemsets.listing import supports_table
+
+BASKETS = [["b", "a"]] * 5 + [["a", "c"]] * 2 + [["c", "b", "a"]] * 3
+COUNTS = {("a",): 10, ("b",): 8, ("c",): 5, ("a", "b"): 8, ("a", "c"): 5, ("b", "c"): 3, ("a", "b", "c"): 3}
+
+
+def listed(**options: Any) -> dict[tuple[Any, ...], Any]:
+    frame = dpmine.itemset_supports(BASKETS, **options)
+    assert list(frame.columns) == ["support", "itemsets"]
+    return {
+        tuple(sorted(itemset)): support for itemset, support in zip(frame["itemsets"], frame["support"], strict=True)
+    }
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, (1, 2), "1-3", 4, "2-9", "4-900000000"])
+@pytest.mark.parametrize("threshold", [1, 4, 8, 11])
+def test_all_itemsets_above_the_threshold(size: Any, threshold: int) -> None:
+    low, high = {"1-3": (1, 3), "2-9": (2, 9), "4-900000000": (4, 900_000_000)}.get(
+        str(size), size if isinstance(size, tuple) else (size, size)
+    )
+    expected = {s: c for s, c in COUNTS.items() if low <= len(s) <= high and c >= threshold}
+    assert listed(size=size, min_support=threshold) == expected
+
+
+def test_order_is_by_support_then_by_items() -> None:
+    frame = dpmine.itemset_supports([["a", "b"], ["b", "c"], ["a", "c"], ["c", "d"], ["c", "d"]], size=(1, 2))
+    rows = [(-support, len(itemset), sorted(itemset)) for itemset, support in zip(frame["itemsets"], frame["support"])]  # noqa: B905
+    assert rows == sorted(rows)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in divide:RuntimeWarning")  # mlxtend's, at confidence 1
+def test_frame_is_what_mlxtend_reads() -> None:
+    frame = dpmine.itemset_supports(BASKETS, size=2)
+    assert frame["support"].dtype == np.int64
+    assert all(isinstance(itemset, frozenset) for itemset in frame["itemsets"])
+    shares = dpmine.itemset_supports(BASKETS, size=(1, 3), as_fraction=True)
+    assert shares["support"].dtype == np.float64
+    assert shares["support"].iloc[0] == 1.0
+    from mlxtend.frequent_patterns import association_rules
+
+    assert len(association_rules(shares, metric="confidence", min_threshold=0.1)) > 0
+
+
+@pytest.mark.parametrize(
+    ("min_support", "least"),
+    [
+        (5, 5),
+        ("5", 5),
+        (np.int64(5), 5),
+        (0.5, 5),
+        ("0.5", 5),
+        ("1/2", 5),
+        (Fraction(1, 2), 5),
+        (0.41, 5),
+        ("1", 1),
+        (1, 1),
+        (1.0, 10),
+        ("1.0", 10),
+        (0.0001, 1),
+        (0.8, 8),
+        (Fraction(4, 5), 8),
+        (" 8 ", 8),
+    ],
+)
+def test_threshold_is_a_count_or_a_share(min_support: Any, least: int) -> None:
+    """0.8 of 10 units is 8: the share is read exactly, and rounded up."""
+    expected = {s: c for s, c in COUNTS.items() if c >= least}
+    assert listed(size="1-3", min_support=min_support) == expected
+
+
+@pytest.mark.parametrize(
+    "wrong", [0, -1, 1.5, "1.5", "abc", "", "-1", 0.0, "0", float("nan"), True, None, "nan", "1e999"]
+)
+def test_senseless_thresholds_are_refused(wrong: Any) -> None:
+    with pytest.raises(BadParameter, match="min_support"):
+        dpmine.itemset_supports(BASKETS, min_support=wrong)
+
+
+def test_parameters_are_checked_before_the_data_are_read() -> None:
+    bad: list[dict[str, Any]] = [{"size": 0}, {"min_support": 0}, {"unit": ["a", "a"]}, {"catalogue": []}]
+    for wrong in bad:
+        with pytest.raises((BadParameter, BadData)):
+            dpmine.itemset_supports("no/such/file.parquet", **wrong)
+
+
+def test_catalogue_limits_the_items() -> None:
+    assert listed(size=2, catalogue=["a", "c", "unsold"]) == {("a", "c"): 5}
+
+
+@pytest.mark.parametrize("data", [[], pa.table({"u": pa.array([], pa.int64()), "i": pa.array([], pa.string())})])
+@pytest.mark.parametrize("size", [1, 2, "2-5"])
+@pytest.mark.parametrize("as_fraction", [False, True])
+def test_no_rows_give_no_itemsets(data: Any, size: Any, as_fraction: bool) -> None:
+    frame = dpmine.itemset_supports(data, size=size, as_fraction=as_fraction)
+    assert frame.empty
+    assert list(frame.columns) == ["support", "itemsets"]
+    assert frame["support"].dtype == (np.float64 if as_fraction else np.int64)
+
+
+def test_units_count_once() -> None:
+    table = pa.table({"who": [1, 1, 1, 1, 2], "receipt": [1, 1, 2, 2, 1], "what": [7, 8, 7, 8, 7]})
+    frame = dpmine.itemset_supports(table, size="1-2", unit="who", basket="receipt", item="what")
+    assert dict(zip(frame["itemsets"], frame["support"], strict=True)) == {
+        frozenset({7}): 2,
+        frozenset({8}): 1,
+        frozenset({7, 8}): 1,
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_baskets_against_plain_counting(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    baskets = [set(generator.integers(0, 12, generator.integers(1, 7)).tolist()) for _ in range(80)]
+    counts = Counter(pair for basket in baskets for pair in combinations(sorted(basket), 2))
+    frame = dpmine.itemset_supports(baskets, size=2, min_support=3)
+    found = {tuple(sorted(s)): c for s, c in zip(frame["itemsets"], frame["support"], strict=True)}
+    assert found == {pair: count for pair, count in counts.items() if count >= 3}
+
+
+def test_table_says_the_same_as_the_frame() -> None:
+    notices: list[str] = []
+    table = supports_table(BASKETS, size="1-3", min_support=1, columns=Columns(), notice=notices.append)
+    assert {tuple(row["items"]): row["support"] for row in table.to_pylist()} == COUNTS
+    assert pa.types.is_large_list(table.schema.field("items").type)
+    assert len(notices) == 1
+
+
+def test_pandas_frames_of_mlxtend_are_read() -> None:
+    frame = pd.DataFrame([{item: item in basket for item in "abc"} for basket in BASKETS])
+    assert dpmine.itemset_supports(frame, size=2).equals(dpmine.itemset_supports(BASKETS, size=2))

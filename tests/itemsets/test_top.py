@@ -1,0 +1,401 @@
+"""The main job from end to end: transactions in, the top itemset and its guarantee out."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from support import datasets
+from support.itemset_oracle import all_supports
+
+import dpmine
+from dpmine.errors import BadData, BadParameter, DpmineError, NotPrivate, UnreadableFile
+from dpmine.selection.engine import MECHANISMS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dpmine.itemsets.results import TopItemsets
+
+SURE = 1000
+PURE = ("exponential", "max_of_laplaces", "max_of_exponentials")
+UNKNOWN_UNIVERSE = ("large_margin", "large_margin_tight", "limited_domain", "stable_maximiser")
+SIZES = (1, 2, 3)
+
+
+def best(data: datasets.Transactions, size: int) -> set[frozenset[Any]]:
+    """The top itemsets, several where they tie, out of the exact supports."""
+    frame = dpmine.itemset_supports(data.table, size=size, min_support=data.shares[size], **data.options)
+    return set(frame["itemsets"][frame["support"] == frame["support"].max()])
+
+
+def top(data: datasets.Transactions, size: int, mechanism: str, **options: Any) -> TopItemsets:
+    catalogue = data.catalogue if mechanism in PURE else None
+    given = {"catalogue": catalogue, "epsilon": SURE, **data.options, **options}
+    return dpmine.top_itemset(data.table, size=size, mechanism=mechanism, **given)
+
+
+@pytest.mark.parametrize("mechanism", [*PURE, *UNKNOWN_UNIVERSE])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["mushroom", "Quest"])
+def test_true_top_is_found_at_a_huge_budget(name: str, size: int, mechanism: str) -> None:
+    data = datasets.NAMED[name]()
+    winners = best(data, size)
+    assert len(winners) == 1
+    assert top(data, size, mechanism).itemsets == tuple(winners)
+
+
+def test_bounded_growth_finds_it_where_its_bound_cuts_nothing() -> None:
+    data = datasets.mushroom()
+    assert top(data, 2, "bounded_growth", max_items_per_unit=23).itemset in best(data, 2)
+
+
+def test_every_mechanism_is_tried() -> None:
+    assert set(MECHANISMS) == {*PURE, *UNKNOWN_UNIVERSE, "bounded_growth", "exact"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", [*PURE, *UNKNOWN_UNIVERSE])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["Online Retail, customers", "Online Retail, invoices", "retail"])
+def test_true_top_of_the_larger_data_sets_is_found(name: str, size: int, mechanism: str) -> None:
+    data = datasets.NAMED[name]()
+    winners = best(data, size)
+    chosen = top(data, size, mechanism).itemset
+    if len(winners) > 1 and mechanism == "stable_maximiser":
+        assert chosen is None  # it names a winner only where there is one
+    else:
+        assert chosen in winners
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["Online Retail, invoices", "Quest", "mushroom", "retail"])
+def test_mlxtend_finds_the_same_top(name: str, size: int) -> None:
+    """An independent count; one basket a unit, as mlxtend knows nothing of units."""
+    data = datasets.NAMED[name]()
+    assert best(data, size) == mlxtend_best(data, size)
+
+
+def mlxtend_best(data: datasets.Transactions, size: int) -> set[frozenset[Any]]:
+    from mlxtend.frequent_patterns import fpgrowth
+
+    frame = one_hot(data, data.shares[size])
+    found = fpgrowth(frame, min_support=data.shares[size], use_colnames=True, max_len=size)
+    found = found[found["itemsets"].map(len) == size]
+    return set(found["itemsets"][found["support"] == found["support"].max()])
+
+
+def one_hot(data: datasets.Transactions, share: float) -> pd.DataFrame:
+    """The one-hot frame of the items that are frequent enough to matter."""
+    rows = data.table.select([data.options["unit"], data.item]).to_pandas().dropna().drop_duplicates()
+    rows.columns = ["unit", "item"]
+    count = rows["unit"].nunique()
+    supports = rows["item"].value_counts()
+    rows["unit"] = pd.factorize(rows["unit"])[0]
+    rows = rows[rows["item"].isin(supports.index[supports >= share * count])]
+    columns = {item: np.zeros(count, bool) for item in rows["item"].unique()}
+    for item, part in rows.groupby("item"):
+        columns[item][part["unit"].to_numpy()] = True
+    return pd.DataFrame(columns)
+
+
+def test_top_pairs_of_a_real_shop() -> None:
+    """The unit decides what is counted: customers with a basket that holds both, or invoices."""
+    by_invoice = top(datasets.online_retail_invoices(), 2, "large_margin")
+    assert by_invoice.itemset == frozenset({"JUMBO BAG PINK POLKADOT", "JUMBO BAG RED RETROSPOT"})
+    by_customer = datasets.online_retail_customers()
+    assert top(by_customer, 2, "large_margin").itemset in best(by_customer, 2)
+    frame = dpmine.itemset_supports(by_customer.table, size=2, min_support=270, **by_customer.options)
+    assert frame["support"].head(4).tolist() == [313, 313, 283, 277]
+
+
+@pytest.mark.parametrize("mechanism", ["large_margin", "large_margin_tight"])
+def test_nothing_stands_out_at_a_tiny_budget(mechanism: str) -> None:
+    result = top(datasets.mushroom(), 2, mechanism, epsilon=1e-6)
+    assert result.itemsets == ()
+    assert result.itemset is None
+    assert "lead" in result.advice
+    assert str(result).startswith("Nothing stands out.")
+
+
+def test_pure_mechanisms_always_choose() -> None:
+    for mechanism in PURE:
+        assert len(top(datasets.mushroom(), 2, mechanism, epsilon=1e-6).itemsets) == 1
+
+
+def random_units(seed: int) -> list[list[set[int]]]:
+    generator = np.random.default_rng(seed)
+    sizes = generator.integers(1, 6, (60, 2))
+    return [[set(generator.zipf(1.6, size).clip(max=9).tolist()) for size in unit] for unit in sizes]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_units_with_several_baskets_count_once(seed: int) -> None:
+    """Against a count in plain Python; a range of sizes competes as one universe."""
+    units = random_units(seed)
+    rows = [(u, b, item) for u, unit in enumerate(units) for b, basket in enumerate(unit) for item in basket]
+    table = pa.table(dict(zip(["who", "receipt", "what"], map(list, zip(*rows, strict=True)), strict=True)))
+    names: dict[str, Any] = {"unit": "who", "basket": "receipt", "item": "what"}
+    for sizes in [(1, 1), (2, 2), (3, 3), (2, 3)]:
+        supports: Counter[tuple[int, ...]] = Counter()
+        for size in range(sizes[0], sizes[1] + 1):
+            supports += all_supports(units, size)
+        tops = {frozenset(itemset) for itemset, count in supports.items() if count == max(supports.values())}
+        found = dpmine.top_itemset(table, size=sizes, mechanism="exact", not_private=True, **names)
+        assert found.itemset in tops
+
+
+BASKETS = [["b", "a"]] * 40 + [["a", "c"]] * 9 + [["d"]] * 3
+CELLS = [(number, item) for number, basket in enumerate(BASKETS) for item in basket]
+LONG = pa.table({"customer": [unit for unit, _ in CELLS], "item": [item for _, item in CELLS]})
+ONE_HOT = pd.DataFrame([{item: item in basket for item in "abcd"} for basket in BASKETS])
+
+
+def parquet(folder: Path) -> str:
+    pq.write_table(LONG, folder / "sales.parquet")
+    return str(folder / "sales.parquet")
+
+
+INPUTS: dict[str, Any] = {
+    "path": parquet,
+    "list of paths": lambda folder: [parquet(folder)],
+    "folder": lambda folder: parquet(folder) and folder,
+    "glob": lambda folder: parquet(folder) and str(folder / "*.parquet"),
+    "url": lambda folder: f"file://{parquet(folder)}",
+    "table": lambda _: LONG,
+    "record batch": lambda _: LONG.combine_chunks().to_batches()[0],
+    "reader": lambda _: LONG.to_reader(),
+    "dataset": lambda folder: ds.dataset(parquet(folder)),
+    "lists": lambda _: pa.table({"basket": BASKETS}),
+    "pandas": lambda _: LONG.to_pandas(),
+    "one-hot pandas": lambda _: ONE_HOT,
+    "one-hot table": lambda _: pa.Table.from_pandas(ONE_HOT),
+    "polars": lambda _: pl.DataFrame(LONG),
+    "duckdb": lambda _: duckdb.from_arrow(LONG),
+    "baskets": lambda _: BASKETS,
+    "baskets that are sets": lambda _: [set(basket) for basket in BASKETS],
+}
+
+
+@pytest.mark.parametrize("kind", INPUTS)
+def test_every_kind_of_input_gives_the_same(kind: str, tmp_path: Path) -> None:
+    result = dpmine.top_itemset(INPUTS[kind](tmp_path), mechanism="exponential", catalogue=list("abcd"), epsilon=SURE)
+    assert result.itemset == frozenset("ab")
+    assert result.guarantee.unit in {"customer", "row"}
+
+
+CATALOGUES: dict[str, Any] = {
+    "sequence": lambda _: ["a", "b", "c", "d"],
+    "generator": lambda _: iter("abcd"),
+    "set": lambda _: set("abcd"),
+    "arrow": lambda _: pa.array(["a", "b", "c", "d"]),
+    "numpy": lambda _: np.array(["a", "b", "c", "d"]),
+    "text file": lambda folder: written(folder / "items.txt", "a\nb\nc\nd\n"),
+    "text file as Path": lambda folder: folder / "items.txt" if written(folder / "items.txt", "a\nb\nc\nd\n") else None,
+}
+
+
+def written(path: Path, text: str) -> str:
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("kind", CATALOGUES)
+def test_every_kind_of_catalogue(kind: str, tmp_path: Path) -> None:
+    result = dpmine.top_itemset(LONG, mechanism="exponential", catalogue=CATALOGUES[kind](tmp_path), epsilon=SURE)
+    assert result.itemset == frozenset("ab")
+    assert result.guarantee.private
+
+
+def test_items_outside_the_catalogue_are_dropped() -> None:
+    result = dpmine.top_itemset(LONG, mechanism="exponential", catalogue=["a", "c"], epsilon=SURE)
+    assert result.itemset == frozenset("ac")
+
+
+def test_items_that_nobody_bought_belong_to_the_universe() -> None:
+    """At a vanishing budget every pair is as likely: with 2 sold items of 60, an unsold one wins nearly always."""
+    catalogue = ["a", "b", *(f"unsold {number}" for number in range(58))]
+    result = dpmine.top_itemset(LONG, mechanism="exponential", catalogue=catalogue, epsilon="1e-9")
+    assert result.itemset is not None
+    assert result.itemset <= set(catalogue)
+    assert result.itemset != frozenset("ab")  # false-alarm rate 1/1770
+    found = dpmine.top_itemset(pa.table({"u": [1], "i": ["zzz"]}), mechanism="exponential", catalogue=["a", "b"])
+    assert found.itemset == frozenset("ab")
+
+
+def test_catalogue_from_the_data_is_stamped_not_private() -> None:
+    result = dpmine.top_itemset(LONG, mechanism="exponential", catalogue="from-data", epsilon=SURE)
+    assert result.itemset == frozenset("ab")
+    assert not result.guarantee.private
+    assert "catalogue" in result.guarantee.notes[0]
+    assert not dpmine.top_itemset(LONG, mechanism="large-margin", catalogue="from-data").guarantee.private
+
+
+@pytest.mark.parametrize("data", [LONG, LONG.slice(0, 0), []], ids=["sales", "no rows", "no baskets"])
+def test_size_beyond_the_data_is_an_empty_result(data: Any) -> None:
+    """An error would tell how much the data hold."""
+    assert dpmine.top_itemset(data, size=5, mechanism="large_margin", epsilon=SURE).itemsets == ()
+    assert dpmine.top_itemset(data, size="5-900000000", mechanism="large_margin", epsilon=SURE).itemsets == ()
+    found = dpmine.top_itemset(data, size=5, mechanism="exponential", catalogue="from-data", epsilon=SURE)
+    assert found.itemsets == ()
+
+
+def test_size_beyond_a_public_catalogue_is_an_error() -> None:
+    with pytest.raises(BadParameter, match="size"):
+        dpmine.top_itemset(LONG, size=3, catalogue=["a", "b"])
+    assert len(dpmine.top_itemset(LONG, size=2, mechanism="exponential", catalogue=["a", "b"]).itemsets) == 1
+
+
+@pytest.mark.parametrize("mechanism", ["large_margin", "exponential"])
+@pytest.mark.parametrize("neighbors", ["replace_one", "add-remove", dpmine.Neighbors.ADD_REMOVE])
+def test_guarantee_says_what_was_promised(mechanism: str, neighbors: str) -> None:
+    result = dpmine.top_itemset(
+        LONG, mechanism=mechanism, catalogue=list("abcd"), epsilon="1/3", delta="1e-7", neighbors=neighbors
+    )
+    promise = result.guarantee
+    assert promise.epsilon == Fraction(1, 3)
+    assert promise.delta == (Fraction(1, 10**7) if mechanism == "large_margin" else 0)
+    assert str(promise.neighbors) == str(neighbors).replace("-", "_")
+    assert promise.unit == "customer"
+    assert promise.private
+    assert promise.notes == ()
+    assert result.mechanism == mechanism
+
+
+def test_floats_are_read_as_decimals() -> None:
+    assert dpmine.top_itemset(LONG, epsilon=0.1).guarantee.epsilon == Fraction(1, 10)
+    assert dpmine.top_itemset(LONG, epsilon=np.float64(0.1)).guarantee.epsilon == Fraction(1, 10)
+
+
+def test_exact_needs_the_opt_in_and_promises_nothing() -> None:
+    with pytest.raises(NotPrivate, match="not_private"):
+        dpmine.top_itemset(LONG, mechanism="exact")
+    result = dpmine.top_itemset(LONG, mechanism="exact", not_private=True)
+    assert result.itemset == frozenset("ab")
+    assert not result.guarantee.private
+
+
+class Untouchable:
+    """Data that tell when they are touched."""
+
+    def __iter__(self) -> Any:
+        pytest.fail("the data were read")
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        pytest.fail("the data were read")
+
+    def __fspath__(self) -> str:
+        pytest.fail("the data were opened")
+
+
+BAD_PARAMETERS: dict[str, dict[str, Any]] = {
+    **{f"size {size!r}": {"size": size} for size in (0, -1, "2-1", "two", "", 2.0, True, (1, 2, 3), (0, 1), None)},
+    **{f"epsilon {e!r}": {"epsilon": e} for e in (0, -1, "nan", "inf", float("inf"), float("nan"), "x", True, None)},
+    **{f"delta {d!r}": {"delta": d, "mechanism": "large_margin"} for d in (0, 1, 2, -1, "x", float("nan"))},
+    "mechanism": {"mechanism": "median"},
+    "neighbors": {"neighbors": "twins"},
+    "no catalogue": {"mechanism": "exponential"},
+    "exact": {"mechanism": "exact"},
+    "item and items": {"item": "a", "items": "b"},
+    "basket without unit": {"basket": "a"},
+    "unit twice": {"unit": ["a", "a"]},
+    "one-hot with item": {"one_hot": True, "item": "a"},
+    "catalogue empty": {"catalogue": []},
+    "catalogue repeats": {"catalogue": ["a", "b", "a"]},
+    "catalogue missing": {"catalogue": "no/such/file.txt"},
+    "catalogue with a hole": {"catalogue": ["a", None]},
+    "catalogue of floats": {"catalogue": [1.5, 2.5]},
+    "catalogue too small": {"catalogue": ["a"], "size": 2},
+    "option of another mechanism": {"mechanism": "large_margin", "kbar": 5},
+    "kbar": {"mechanism": "limited_domain", "kbar": 0},
+    "bounded growth without its bound": {"mechanism": "bounded_growth"},
+}
+
+
+@pytest.mark.parametrize("parameters", BAD_PARAMETERS.values(), ids=list(BAD_PARAMETERS))
+def test_parameters_are_checked_before_the_data_are_touched(parameters: dict[str, Any]) -> None:
+    with pytest.raises(DpmineError) as caught:
+        dpmine.top_itemset(Untouchable(), **parameters)
+    assert isinstance(caught.value, BadParameter | BadData | UnreadableFile | NotPrivate)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_catalogue_says_why_and_what_to_do() -> None:
+    with pytest.raises(BadParameter, match="private") as caught:
+        dpmine.top_itemset(Untouchable(), mechanism="max-of-laplaces")
+    message = str(caught.value)
+    assert all(word in message for word in ("max_of_laplaces", "--catalogue FILE", "from-data", "large_margin"))
+
+
+def test_no_count_is_ever_released() -> None:
+    """Every number of the data is peculiar, and none of them may be seen."""
+    pairs = [(unit, item) for unit in range(7919) for item in ("a", "b") if item == "a" or unit < 6211]
+    table = pa.table({"unit": [unit for unit, _ in pairs], "item": [item for _, item in pairs]})
+    counts = {"units": 7919, "top support": 6211, "rows": len(pairs)}
+    results = [
+        dpmine.top_itemset(table, mechanism="large_margin"),
+        dpmine.top_itemset(table, mechanism="large_margin", epsilon="0.00001"),
+        dpmine.top_itemset(table, mechanism="exponential", catalogue=["a", "b", "c"]),
+    ]
+    assert [result.itemset for result in results[:2]] == [frozenset("ab"), None]
+    for result in results:
+        shown = [str(result), result.to_json(), repr(result), result.to_pandas().to_string(), result.advice]
+        shown += [str(result.to_dict()), str(result.to_arrow().to_pydict()), str(result.to_arrow().schema.metadata)]
+        assert not [count for count in counts.values() if any(str(count) in text for text in shown)]
+        assert result.noisy_supports is None
+
+
+def test_notice_names_columns_only() -> None:
+    told: list[str] = []
+    dpmine.top_itemset(LONG, notice=told.append)
+    assert len(told) >= 1
+    assert "customer" in told[0]
+    assert "item" in told[0]
+    assert "long" in told[0]
+    assert not any(str(LONG.num_rows) in line or "\n" in line for line in told)
+
+
+def test_progress_rises_from_0_to_1(tmp_path: Path) -> None:
+    shares: list[float] = []
+    pq.write_table(LONG, tmp_path / "1.parquet")
+    pq.write_table(LONG, tmp_path / "2.parquet")
+    dpmine.top_itemset(tmp_path, progress=shares.append)
+    assert shares[0] == 0
+    assert shares[-1] == 1
+    assert shares == sorted(shares)
+    assert len(shares) >= 4
+
+
+def test_column_options_are_those_of_the_contract() -> None:
+    parameters = inspect.signature(dpmine.top_itemset).parameters
+    wanted = ["size", "epsilon", "delta", "mechanism", "neighbors", "unit", "basket", "item", "items", "one_hot"]
+    assert [name for name in parameters if name in wanted] == wanted
+    assert all(p.kind is p.KEYWORD_ONLY for name, p in parameters.items() if name != "data")
+
+
+def test_results_can_be_passed_on_as_json() -> None:
+    result = dpmine.top_itemset(LONG, size=2, mechanism="large-margin", epsilon=SURE)
+    document = json.loads(result.to_json())
+    assert document["itemsets"] == [{"items": ["a", "b"], "noisy_support": None, "interval": None}]
+    assert document["sizes"] == [2, 2]
+    assert document["mechanism"] == "large_margin"
+
+
+def test_brute_force_knows_the_same_pairs() -> None:
+    """The oracle of this file against another one, on the data that the inputs share."""
+    counts = Counter(pair for basket in BASKETS for pair in combinations(sorted(basket), 2))
+    frame = dpmine.itemset_supports(LONG, size=2, min_support=1)
+    assert {tuple(sorted(s)): c for s, c in zip(frame["itemsets"], frame["support"], strict=True)} == dict(counts)

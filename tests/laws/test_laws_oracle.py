@@ -1,0 +1,101 @@
+"""The laws agree with adaptive quadrature over single candidates and explicit tie-breaks."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+from support import law_oracle
+from support.law_oracle import DUMMY, Candidate, Margin
+
+from dpmine.privacy import Neighbors
+from dpmine.selection import laws
+
+KNOWN: list[list[Candidate]] = [
+    [9.0, 3.0, 2.0],
+    [40.0, 40.0, 12.0, 12.0, 12.0, 0.0],
+    [7.0, 7.0],
+    [5.0, 4.5, -3.0, -3.0],
+]
+PADDED: list[list[Candidate]] = [
+    [60.0, 58.0, DUMMY, DUMMY, DUMMY, DUMMY],
+    [60.0, 20.0, 20.0, 0.0, DUMMY, DUMMY, DUMMY],
+    [3.0, 2.0, 2.0, 1.0, DUMMY, DUMMY],
+    [DUMMY, DUMMY, DUMMY],
+]
+SETTINGS = [(1.0, 0.3), (8.0, 1e-3)]
+
+
+def profile_of(candidates: list[Candidate]) -> laws.Profile:
+    """The same universe as levels."""
+    scores = [candidate for candidate in candidates if candidate is not DUMMY]
+    return laws.Profile.of(scores, candidates.count(DUMMY))
+
+
+def agree(candidates: list[Candidate], law: laws.LevelLaw, margin: Margin) -> None:
+    """Compare level masses, and nothing, with the oracle's."""
+    masses, nothing = law_oracle.margin_law(candidates, margin)
+    scores = [candidate for candidate in candidates if candidate is not DUMMY]
+    levels = [
+        sum(mass for mass, score in zip(masses, scores, strict=True) if score == level)
+        for level in sorted(set(scores), reverse=True)
+    ]
+    assert law.masses.tolist() == pytest.approx(levels, rel=0, abs=1e-9)
+    assert law.nothing == pytest.approx(nothing, rel=0, abs=1e-9)
+
+
+@pytest.mark.parametrize("candidates", KNOWN + PADDED)
+@pytest.mark.parametrize(("epsilon", "delta"), SETTINGS)
+def test_large_margin(candidates: list[Candidate], epsilon: float, delta: float) -> None:
+    law = laws.large_margin(profile_of(candidates), epsilon=epsilon, delta=delta)
+    agree(candidates, law, law_oracle.large_margin(epsilon, delta))
+
+
+@pytest.mark.parametrize("candidates", KNOWN + PADDED)
+@pytest.mark.parametrize("neighbors", Neighbors)
+@pytest.mark.parametrize("split", [(0.2, 0.4, 0.4), (0.6, 0.1, 0.3)])
+def test_large_margin_tight(
+    candidates: list[Candidate], neighbors: Neighbors, split: tuple[float, float, float]
+) -> None:
+    law = laws.large_margin_tight(
+        profile_of(candidates), epsilon=2, delta=0.1, neighbors=neighbors, split=split, delta_share=0.25
+    )
+    unit = 1 if neighbors is Neighbors.ADD_REMOVE else 2
+    agree(candidates, law, law_oracle.large_margin_tight(2, 0.1, unit, split, 0.25))
+
+
+@pytest.mark.parametrize("scores", [[3.0, 2.0, 2.0, 0.0], [10.0, 9.0, 7.0, -4.0], [1.0], [50.0, 0.0, 0.0]])
+@pytest.mark.parametrize("scale", [0.3, 2.0, 40.0])
+def test_noisy_maxima(scores: list[float], scale: float) -> None:
+    profile = laws.Profile.of(scores)
+    for law, noise in (
+        (laws.max_of_laplaces(profile, scale=scale), stats.laplace(scale=scale)),
+        (laws.max_of_exponentials(profile, scale=scale), stats.expon(scale=scale)),
+    ):
+        expected = law_oracle.winner_law(scores, noise)
+        levels = [sum(np.array(expected)[np.array(scores) == score]) for score in profile.scores]
+        assert law.masses.tolist() == pytest.approx(levels, rel=0, abs=1e-10)
+
+
+def test_a_distant_level_keeps_its_relative_accuracy() -> None:
+    scores = [100.0] * 3 + [90.0] * 5 + [0.0]
+    noise = stats.laplace(scale=2)
+    expected = sum(
+        integrate.quad(
+            lambda x: noise.pdf(x) * noise.cdf(x - 100) ** 3 * noise.cdf(x - 90) ** 5, *ends, epsabs=0, epsrel=1e-9
+        )[0]
+        for ends in ((0, 90), (90, 100), (100, 130), (130, 200))
+    )
+    assert laws.max_of_laplaces(laws.Profile.of(scores), scale=2).masses[-1] == pytest.approx(expected, rel=1e-8)
+
+
+def test_the_conditioning_density_is_that_of_two_laplace_draws() -> None:
+    inner, outer = stats.laplace(scale=3), stats.laplace(scale=6)
+    for x in (-30.0, -1.0, 0.0, 0.5, 12.0):
+        cuts = sorted({-300.0, min(0.0, -x), max(0.0, -x), 300.0})
+        expected = sum(
+            integrate.quad(lambda g, x=x: inner.pdf(x + g) * outer.pdf(g), *ends)[0] for ends in pairwise(cuts)
+        )
+        assert laws.LaplacePair(3.0).density(np.array([x]))[0] == pytest.approx(expected, rel=1e-8)

@@ -1,0 +1,296 @@
+"""The classifiers as users call them."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.utils.estimator_checks import check_estimator
+from support.command_line import CANARY
+from support.numpy_bits import NumpyBits
+
+from dpmine.errors import BadData, BadParameter
+from dpmine.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
+from dpmine.linear.objective_perturbation import ObjectivePerturbation
+from dpmine.linear.output_perturbation import OutputPerturbation
+from dpmine.linear.preprocessing import UnitBall
+
+KINDS: list[Any] = [PrivateLogisticRegression, PrivateHuberSVC]
+
+EXPECTED_FAILED_CHECKS = {
+    "check_classifier_data_not_an_array": "two fits have noise of their own, so they do not predict the same",
+    "check_fit_idempotent": "two fits have noise of their own, so they do not predict the same",
+    "check_supervised_y_2d": "two fits have noise of their own, so they do not predict the same",
+    "check_dtype_object": "wants numpy's TypeError, whose text quotes the entry; ours is a ValueError without it",
+}
+
+
+def two_clouds(size: int = 4000, seed: int = 0) -> tuple[Any, Any]:
+    generator = np.random.default_rng(seed)
+    labels = generator.integers(0, 2, size)
+    features = generator.normal(size=(size, 3)) * 0.2
+    features[:, 0] += np.where(labels == 1, 0.5, -0.3)
+    return features, labels
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize("kind", KINDS)
+def test_scikit_learn_accepts_them(kind: Any) -> None:
+    check_estimator(kind(), expected_failed_checks=EXPECTED_FAILED_CHECKS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("method", ["objective", "output"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_they_learn(kind: Any, method: str, intercept: bool) -> None:
+    features, labels = two_clouds()
+    classifier = kind(lambdas=[0.01, "0.1"], epsilon=20, method=method, fit_intercept=intercept)
+    classifier._fit(features, labels, bits=NumpyBits(1))
+    assert classifier.score(features, labels) > 0.85
+    assert classifier.coef_.shape == (1, 3)
+    assert classifier.intercept_.shape == (1,)
+    assert (classifier.intercept_[0] != 0) == intercept
+    assert classifier.lambda_ in {0.01, 0.1}
+    decisions = features @ classifier.coef_[0] + classifier.intercept_[0]
+    assert np.allclose(classifier.decision_function(features), decisions)
+    assert (classifier.predict(features) == classifier.classes_[(decisions > 0).astype(int)]).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_with_much_data_and_budget_it_is_the_minimiser(kind: Any) -> None:
+    """Beside an independent minimisation of the scaled problem."""
+    from scipy.optimize import minimize
+
+    features, labels = two_clouds(20_000, seed=5)
+    classifier = kind(lambdas="0.05", norm_bound=2, epsilon=10**7, fit_intercept=False)
+    classifier._fit(features, labels, bits=NumpyBits(2))
+    clipped = features / np.maximum(2, np.linalg.norm(features, axis=1))[:, np.newaxis]
+    signed = clipped * np.where(labels == 1, 1, -1)[:, np.newaxis]
+    loss = classifier._loss()
+    best = minimize(lambda w: loss.value(signed @ w).mean() + 0.025 * w @ w, np.zeros(3), tol=1e-14).x
+    assert np.allclose(classifier.coef_[0], best / 2, atol=1e-5)
+
+
+def test_the_guarantee_is_the_whole_budget() -> None:
+    features, labels = two_clouds(200)
+    for lambdas in (0.1, [0.1], [0.1, 0.2, 1]):
+        found = PrivateLogisticRegression(lambdas=lambdas, epsilon=0.3).fit(features, labels).guarantee_
+        assert (found.epsilon, found.delta, found.unit) == (Fraction(3, 10), Fraction(0), "row")
+        assert str(found.neighbors) == "replace_one"
+        assert any("tolerance" in note and "gradient descent" in note for note in found.notes)
+
+
+def test_an_approximate_chooser_spends_delta() -> None:
+    features, labels = two_clouds(200)
+    classifier = PrivateLogisticRegression(mechanism="large-margin", epsilon=0.1, delta="1e-9").fit(features, labels)
+    assert classifier.guarantee_.delta == Fraction(1, 10**9)
+    assert classifier.lambda_ in {0.001, 0.01, 0.1}
+
+
+def test_probabilities_are_those_of_the_model() -> None:
+    features, labels = two_clouds(300)
+    classifier = PrivateLogisticRegression(epsilon=5).fit(features, labels)
+    chances = classifier.predict_proba(features)
+    assert np.allclose(chances.sum(axis=1), 1)
+    assert np.allclose(chances[:, 1], 1 / (1 + np.exp(-classifier.decision_function(features))))
+    assert not hasattr(PrivateHuberSVC(), "predict_proba")
+
+
+def test_rows_are_clipped_to_the_bound_and_each_by_itself() -> None:
+    rows = np.array([[3.0, 4.0], [0.3, 0.4], [1e300, 1e300], [np.nan, 2.0], [np.inf, 0.0], [1e-300, 0.0], [0.0, 0.0]])
+    for intercept in (True, False):
+        ball = UnitBall(1.0, intercept=intercept)
+        scaled = ball.rows(rows)
+        norms = [sum(Fraction(float(x)) ** 2 for x in row) for row in scaled]
+        assert max(norms) <= 1
+        assert norms[0] >= 1 - Fraction(1, 10**8)
+        for one, row in zip(scaled, rows, strict=True):
+            assert ball.rows(row[np.newaxis])[0].tolist() == one.tolist()
+
+
+def test_weights_go_back_to_the_features() -> None:
+    rows = np.random.default_rng(0).normal(size=(20, 3)) * 0.2
+    for ball in (UnitBall(2.5, intercept=True), UnitBall(0.7, intercept=False)):
+        inside = rows * min(1, ball.norm_bound)
+        weights = np.arange(1.0, 4.0 + ball.intercept)
+        coefficients, intercept = ball.split(weights)
+        assert np.allclose(ball.rows(inside) @ weights, inside @ coefficients + intercept)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "hint"),
+    [
+        ({"lambdas": []}, "lambdas is empty"),
+        ({"lambdas": [0.1, 0]}, "greater than 0"),
+        ({"lambdas": -1}, "greater than 0"),
+        ({"lambdas": 1e-30}, "between 1e-9 and 1e9"),
+        ({"lambdas": "many"}, "lambdas must be a finite number"),
+        ({"lambdas": None}, "lambdas is None"),
+        ({"lambdas": [0.1, "0.1"]}, "twice"),
+        ({"lambdas": np.array([[0.1, 0.2]])}, "lambdas must be a number"),
+        ({"norm_bound": 0}, "norm_bound must be greater than 0"),
+        ({"epsilon": 0}, "epsilon must be greater than 0"),
+        ({"epsilon": np.float32(1)}, "epsilon must be an exact number"),
+        ({"delta": 0}, "delta must lie"),
+        ({"method": "input"}, "objective, output"),
+        ({"fit_intercept": "yes"}, "fit_intercept must be True or False"),
+        ({"validation_share": 1}, "validation_share must lie"),
+        ({"mechanism": "limited_domain"}, "dummies"),
+        ({"sensitivities": "none"}, "sensitivities must be"),
+        ({"caution": -1}, "caution must be"),
+        ({"neighbors": "add_remove"}, "numbers of training"),
+    ],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_bad_parameters(kind: Any, parameters: dict[str, Any], hint: str) -> None:
+    with pytest.raises(BadParameter, match=hint):
+        kind(**parameters).fit(*two_clouds(50))
+
+
+def test_one_lambda_may_be_an_array_without_axes() -> None:
+    assert PrivateLogisticRegression(lambdas=np.array(0.1)).fit(*two_clouds(50)).lambda_ == 0.1
+
+
+def test_narrow_huber_corners_are_refused() -> None:
+    with pytest.raises(BadParameter, match=r"huber must be at least 0\.001"):
+        PrivateHuberSVC(huber="0.0009").fit(*two_clouds(50))
+    PrivateHuberSVC(huber="0.001").fit(*two_clouds(50))
+
+
+@pytest.mark.parametrize("lambdas", ["1e-9", ["1e-9", 1]])
+def test_long_fallbacks_are_refused_before_training(lambdas: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By public numbers: whatever the data are, and although Newton's method would do."""
+    monkeypatch.setattr(OutputPerturbation, "fit", lambda *_: pytest.fail("trained"))
+    for seed in range(3):
+        with pytest.raises(BadParameter, match=r"λ = 1e-09 is too small for (20000|18000) rows of 4 columns"):
+            PrivateHuberSVC(lambdas=lambdas, huber="0.001", method="output").fit(*two_clouds(20_000, seed))
+
+
+def test_the_last_training_sees_every_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    honest = ObjectivePerturbation.fit
+
+    def noted(self: Any, data: Any, *arguments: Any) -> Any:
+        sizes.append(data.size)
+        return honest(self, data, *arguments)
+
+    monkeypatch.setattr(ObjectivePerturbation, "fit", noted)
+    PrivateLogisticRegression().fit(*two_clouds(100))
+    assert sizes == [90, 90, 90, 100]
+
+
+def test_the_guarantee_tells_what_is_taken_as_public() -> None:
+    notes = " ".join(PrivateLogisticRegression(lambdas=1).fit(*two_clouds(50)).guarantee_.notes)
+    assert "no missing values" in notes
+    assert "how long it takes is not covered" in notes
+
+
+def test_the_number_of_classes_is_not_told(recwarn: pytest.WarningsRecorder) -> None:
+    with pytest.raises(BadData, match="more than two classes") as caught:
+        PrivateLogisticRegression().fit(np.ones((400, 1)), np.arange(400))
+    assert "400" not in str(caught.value)
+    assert not recwarn.list
+
+
+def test_bad_huber_width() -> None:
+    with pytest.raises(BadParameter, match="huber must be greater than 0"):
+        PrivateHuberSVC(huber=0).fit(*two_clouds(50))
+
+
+def test_no_rows_to_hold_out() -> None:
+    with pytest.raises(BadData, match="one class"):
+        PrivateLogisticRegression().fit([[0.1]], [1])
+
+
+@pytest.mark.parametrize(
+    ("features", "labels", "hint"),
+    [
+        ([[1.0], [2.0]], [CANARY, CANARY], "one class only"),
+        ([[1.0], [2.0], [3.0]], [1, 2, 3], "Only binary classification"),
+        ([[CANARY], ["x"]], [0, 1], "encode categories"),
+        (pd.DataFrame({"price": [1.0, 2.0], "town": [CANARY, "b"]}), [0, 1], "encode categories"),
+        (pd.DataFrame({"price": [1.0, 2.0], "age": [np.nan, 3.0]}), [0, 1], "column 'age'"),
+        ([[1.0], [np.inf]], [0, 1], "column 0"),
+        ([[1.0], [2.0]], [0.0, np.nan], "y contains NaN"),
+        ([[1.0], [2.0]], np.array([0, pd.NA], dtype=object), "missing labels"),
+        ([[1.0], [2.0]], np.array([pd.NaT, "a"], dtype=object), "missing labels"),
+        ([[1.0], [2.0]], [0, 1, 1], "inconsistent numbers of samples"),
+        ([1.0, 2.0], [0, 1], "Reshape your data"),
+        ([[1.0], [2.0, 3.0]], [0, 1], "equal length"),
+    ],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_bad_data(kind: Any, features: Any, labels: Any, hint: str) -> None:
+    with pytest.raises(BadData, match=hint) as caught:
+        kind().fit(features, labels)
+    assert CANARY not in str(caught.value)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("labels", [["no", "yes"], [0, 1], [False, True], [-1.0, 2.0]])
+def test_a_model_survives_its_file(kind: Any, labels: list[Any]) -> None:
+    features, positions = two_clouds(300)
+    frame = pd.DataFrame(features, columns=["a", "b", "c"])
+    classifier = kind(epsilon=3).fit(frame, np.array(labels)[positions])
+    if isinstance(labels[1], float):
+        assert classifier.classes_.tolist() == labels
+    again = kind.from_json(classifier.to_json())
+    assert (again.predict(frame) == classifier.predict(frame)).all()
+    assert again.guarantee_ == classifier.guarantee_
+    assert again.to_json() == classifier.to_json()
+    assert json.loads(classifier.to_json())["features"] == ["a", "b", "c"]
+
+
+BAD_GUARANTEE: dict[str, list[Any]] = {
+    "epsilon_exact": ["1e30000000", "-1", "0", 0.1, None],
+    "delta_exact": ["7", "-1", 0],
+    "private": ["false", 1],
+    "notes": ["abc", [1]],
+    "neighbors": ["x", None],
+    "unit": [1],
+}
+BAD_ENTRIES: dict[str, list[Any]] = {
+    "lambda": [-1, 0, True, "1"],
+    "classes": [[1, 1], [None, None], [1, "a"], [[1], [2]], [1, 1.5], [10**30, 1], "ab", [0.5, float("inf")]],
+    "features": ["abc", ["a", "a", "b"], [None, 1, {}]],
+    "coef": ["abc", [True, 1, 2], [10**400, 1, 1], {"a": 1}],
+    "label": [["x"]],
+    "loss": [["logistic"]],
+    "intercept": [float("nan")],
+}
+
+
+def _without(document: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name != key}
+
+
+def test_other_files_are_refused() -> None:
+    document = json.loads(PrivateLogisticRegression().fit(*two_clouds(60)).to_json())
+    guarantee = document["guarantee"]
+    bad: list[Any] = [
+        *[_without(document, key) for key in ("format", "loss", "coef", "classes", "intercept", "guarantee")],
+        {**document, "coef": ["x"]},
+        {**document, "coef": [float("nan")]},
+        {**document, "classes": [1, 2, 3]},
+        {**document, "features": ["a"]},
+        {**document, "guarantee": {**document["guarantee"], "epsilon_exact": "1/0"}},
+        *[
+            {**document, "guarantee": {**guarantee, name: value}}
+            for name, values in BAD_GUARANTEE.items()
+            for value in values
+        ],
+        *[{**document, name: value} for name, values in BAD_ENTRIES.items() for value in values],
+        {**document, "loss": "huber"},
+        [document],
+        None,
+    ]
+    for entry in bad:
+        with pytest.raises(BadData, match="model"):
+            PrivateLogisticRegression.from_json(json.dumps(entry))
+    with pytest.raises(BadData):
+        PrivateLogisticRegression.from_json("{" * 5000)

@@ -1,0 +1,164 @@
+"""What `auto` means: the mechanism with the smallest lead, from public parameters alone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpmine
+from dpmine.errors import BadParameter
+from dpmine.privacy import Neighbors
+from dpmine.selection.engine import build_mechanism, resolve
+from dpmine.selection.laws import Profile
+from dpmine.selection.mechanisms import MECHANISMS, usable
+from dpmine.selection.recommend import SUCCESS, least, least_gap, recommend, succeeds, success_probability
+from dpmine.selection.stylised import Shape, stylised
+
+BASKETS = [["a", "b"]] * 400 + [["a", "c"]] * 40
+CLEARLY = 0.05
+RELATIONS = pytest.mark.parametrize("neighbors", Neighbors)
+
+
+@RELATIONS
+@pytest.mark.parametrize("epsilon", ["0.01", "0.1", "0.5", "1", "3"])
+@pytest.mark.parametrize(
+    ("candidates", "mechanism"),
+    [(None, "limited_domain"), (10**6, "max_of_exponentials"), (3, "max_of_exponentials"), (10**40, "limited_domain")],
+)
+def test_what_is_recommended(candidates: int | None, mechanism: str, epsilon: str, neighbors: Neighbors) -> None:
+    chosen = recommend(epsilon=epsilon, delta=1e-6, neighbors=neighbors, candidates=candidates)
+    assert chosen.mechanism == mechanism
+    assert chosen.reason.startswith(mechanism)
+    assert f"ε = {epsilon}," in chosen.reason
+
+
+def test_a_lone_winner_does_not_make_the_stable_maximiser_win() -> None:
+    """It needs the smallest lead there, and three times the lead where the second comes close."""
+    rivals = usable(Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE, candidates=None)
+    leads = {rival.name: least_gap(rival, Shape.ALONE, None, SUCCESS) for rival in rivals}
+    assert min(leads, key=lambda name: leads[name]) == "stable_maximiser"
+    assert recommend(epsilon=1, delta=1e-6, neighbors="replace_one").mechanism == "limited_domain"
+
+
+@RELATIONS
+@pytest.mark.parametrize("shape", [Shape.POWER_LAW, Shape.NEAR_TIES])
+@pytest.mark.parametrize(
+    ("epsilon", "candidates"), [("0.1", None), ("1", None), ("0.1", 10**5), ("1", 10**9), ("2", 4)]
+)
+def test_the_recommended_is_never_clearly_beaten(
+    epsilon: str, candidates: int | None, shape: Shape, neighbors: Neighbors
+) -> None:
+    """At its own least lead, and half and twice that, no other mechanism succeeds much more often."""
+    parameters: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-6, "neighbors": neighbors}
+    chosen = build_mechanism("auto", candidates=candidates, **parameters)
+    gap = least_gap(chosen, shape, candidates, SUCCESS)
+    rivals = usable(Fraction(epsilon), Fraction(1, 10**6), neighbors, candidates=candidates)
+    for profile in (stylised(shape, factor * gap, candidates) for factor in (0.5, 1, 2)):
+        bar = success_probability(chosen, profile) + CLEARLY
+        assert [rival.name for rival in rivals if succeeds(rival, profile, bar)] == []
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"epsilon": 0},
+        {"epsilon": "x"},
+        {"delta": 0},
+        {"delta": 1},
+        {"neighbors": "both"},
+        {"candidates": 0},
+        {"candidates": 2.5},
+        {"candidates": "many"},
+    ],
+    ids=str,
+)
+def test_unusable_parameters(parameters: dict[str, Any]) -> None:
+    with pytest.raises(BadParameter):
+        recommend(**{"epsilon": 1, "delta": 1e-6, "neighbors": "replace_one", **parameters})
+
+
+@pytest.mark.parametrize("epsilon", ["1e-99", "1e-5", "1e99"])
+@pytest.mark.parametrize("delta", ["1e-99", "0.9999999999999999999999"])
+@pytest.mark.parametrize("candidates", [None, 1, 2, 10**400], ids=["unknown", "1", "2", "huge"])
+def test_extreme_parameters_still_give_an_answer(epsilon: str, delta: str, candidates: int | None) -> None:
+    chosen = recommend(epsilon=epsilon, delta=delta, neighbors="add_remove", candidates=candidates)
+    assert chosen.mechanism in MECHANISMS
+
+
+@given(bar=st.integers(0, 10**7), start=st.integers(0, 10**7), room=st.integers(0, 1000))
+def test_least_is_the_first_that_passes(bar: int, start: int, room: int) -> None:
+    wanted = max(bar, start)
+    assert least(lambda number: number >= bar, start=start) == wanted
+    assert least(lambda number: number >= bar, start=start, end=wanted + room) == wanted
+
+
+def test_a_name_is_taken_as_it_is() -> None:
+    found = resolve("large-margin", epsilon=1, delta=1e-6, neighbors="replace_one", candidates=5)
+    assert (found.mechanism, found.reason) == ("large_margin", "")
+
+
+@pytest.mark.parametrize("candidates", [None, 10**6])
+def test_the_engine_builds_what_is_recommended(candidates: int | None) -> None:
+    parameters: dict[str, Any] = {"epsilon": "0.3", "delta": "1e-7", "neighbors": "add_remove"}
+    chosen = build_mechanism("auto", candidates=candidates, **parameters)
+    assert chosen.name == recommend(candidates=candidates, **parameters).mechanism
+    assert chosen.delta == (Fraction(1, 10**7) if chosen.approximate else 0)
+
+
+def test_select_counts_its_public_candidates() -> None:
+    assert dpmine.select([5, 3, 900]).mechanism == "max_of_exponentials"
+    assert dpmine.select({"a": 5, "b": 900}).guarantee.delta == 0
+    assert dpmine.select(dpmine.Levels([(900, 1), (0, 10**30)], padding=2)).mechanism == "limited_domain"
+
+
+def test_mechanisms_that_need_counts_are_not_taken_for_any_scores() -> None:
+    """Whether a score is below 0 is private, so it must not decide whether a run is refused."""
+    for lowest in (0, -1):
+        universe = dpmine.Levels([(900, 1), (lowest, 10**30)])
+        assert dpmine.select(universe).mechanism == "max_of_exponentials"
+
+
+def test_candidates_found_in_the_data_are_not_public() -> None:
+    chosen = dpmine.select({"rare": 1, "often": 10**6}, candidates="unknown")
+    assert (chosen.label, chosen.mechanism) == ("often", "limited_domain")
+    assert dpmine.select({"rare": 1}, candidates="unknown", epsilon="0.1").index is None
+    with pytest.raises(BadParameter, match="public list"):
+        dpmine.select({"rare": 1}, candidates="unknown", mechanism="exponential")
+    with pytest.raises(BadParameter, match="'public' or 'unknown'"):
+        dpmine.select({"rare": 1}, candidates="secret")
+
+
+def test_the_size_of_a_padded_universe_is_nobodys_business() -> None:
+    """With dummies the number of candidates is private, so it must not decide on the mechanism."""
+    few, many = (dpmine.Levels([(900, 1), (0, count)], padding=2**128) for count in (1, 10**40))
+    assert dpmine.select(few).mechanism == dpmine.select(many).mechanism == "limited_domain"
+
+
+def test_the_law_is_that_of_the_same_mechanism() -> None:
+    same = dpmine.law([50, 30, 2], mechanism="max_of_exponentials")
+    assert dpmine.law([50, 30, 2]).pmf.tolist() == same.pmf.tolist()
+
+
+@pytest.mark.parametrize(
+    ("catalogue", "mechanism"), [(None, "limited_domain"), ([*"abcdef"], "max_of_exponentials")], ids=str
+)
+def test_top_itemset_says_which_and_why(catalogue: Any, mechanism: str) -> None:
+    told: list[str] = []
+    result = dpmine.top_itemset(BASKETS, catalogue=catalogue, notice=told.append)
+    assert (result.requested, result.mechanism) == ("auto", mechanism)
+    assert told[-1].startswith(f"{mechanism} needs the smallest lead")
+
+
+def test_no_reason_where_none_is_asked_for() -> None:
+    told: list[str] = []
+    dpmine.top_itemset(BASKETS, mechanism="large-margin", notice=told.append)
+    assert len(told) == 1
+
+
+def test_success_is_the_mass_of_the_best() -> None:
+    mechanism = build_mechanism("exponential", epsilon=2, delta=1e-6, neighbors="replace_one")
+    assert success_probability(mechanism, Profile((1.0, 0.0), (1, 1))) == pytest.approx(0.7310585786300049)

@@ -1,0 +1,36 @@
+"""The Makefile agrees with pyproject.toml and describes itself."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def _value(name: str) -> str:
+    found = re.search(rf"^{name} := (.*)$", MAKEFILE, flags=re.MULTILINE)
+    assert found is not None
+    return found[1]
+
+
+def test_fast_and_marked_tests_are_all_tests() -> None:
+    """A marker missing here would put its tests among the fast ones."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    registered = {line.split(":")[0] for line in settings["tool"]["pytest"]["ini_options"]["markers"]}
+    assert set(_value("MARKED").split(" or ")) == registered
+
+
+def test_help_knows_every_target() -> None:
+    described = set(re.findall(r"^([a-z-]+):.*## ", MAKEFILE, flags=re.MULTILINE))
+    phony = re.findall(r"^\.PHONY: (.*)$", MAKEFILE, flags=re.MULTILINE)
+    assert described == {target for line in phony for target in line.split()}
+
+
+def test_continuous_integration_runs_the_tests_and_the_checks() -> None:
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    steps = re.findall(r"^timed make (\S+)$", script, flags=re.MULTILINE)
+    assert steps == ["test", "test-marked", "check"]
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o100

@@ -1,0 +1,110 @@
+"""The public names: what users may import, and nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import dpmine
+
+PINNED = [
+    "AuditReport",
+    "BadData",
+    "BadParameter",
+    "DpmineError",
+    "Guarantee",
+    "Law",
+    "Levels",
+    "Neighbors",
+    "NotPrivate",
+    "Plan",
+    "PrivateHistogram",
+    "PrivateHuberSVC",
+    "PrivateLogisticRegression",
+    "Selection",
+    "Universe",
+    "UnreadableFile",
+    "audit",
+    "itemset_supports",
+    "law",
+    "plan",
+    "select",
+    "top_itemset",
+]
+"""A name is added here when it is promised to users, and taken away with a line in the change log."""
+
+HEAVY = ["numpy", "pandas", "pyarrow", "numba", "flint", "scipy", "mlxtend", "sklearn", "matplotlib", "typer", "rich"]
+
+
+def test_public_names_are_pinned() -> None:
+    assert dpmine.__all__ == PINNED
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_public_name_is_importable_and_documented(name: str) -> None:
+    value = getattr(dpmine, name)
+    assert value.__name__ == name
+    assert value.__module__.startswith("dpmine.")
+    documentation = inspect.getdoc(value)
+    assert documentation
+    assert documentation != inspect.getdoc(object)
+    assert name in value.__doc__ or not value.__doc__.startswith(f"{name}(")  # not the one that dataclasses make up
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_public_functions_are_typed(name: str) -> None:
+    value = getattr(dpmine, name)
+    if inspect.isfunction(value):
+        signature = inspect.signature(value)
+        assert signature.return_annotation is not inspect.Signature.empty
+        assert all(p.annotation is not inspect.Parameter.empty for p in signature.parameters.values())
+
+
+def test_star_import_and_dir_show_the_public_names() -> None:
+    names: dict[str, object] = {}
+    exec("from dpmine import *", names)
+    assert set(PINNED) <= set(names)
+    assert set(dir(dpmine)) == {*PINNED, "__version__"}
+
+
+def test_unknown_names_are_attribute_errors() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'bottom_itemset'"):
+        dpmine.bottom_itemset  # noqa: B018
+    with pytest.raises(ImportError):
+        importlib.import_module("dpmine.bottom_itemset")
+
+
+def test_errors_are_one_tree_and_children_of_builtins() -> None:
+    errors = [dpmine.BadData, dpmine.BadParameter, dpmine.NotPrivate, dpmine.UnreadableFile]
+    assert all(issubclass(error, dpmine.DpmineError) for error in errors)
+    assert issubclass(dpmine.UnreadableFile, OSError)
+    assert all(issubclass(error, ValueError) for error in errors[:3])
+
+
+def loaded_after(code: str) -> set[str]:
+    """The heavy modules that a fresh interpreter holds after running `code`."""
+    show = f"import sys; print(*(name for name in {HEAVY!r} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", f"{code}\n{show}"], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_import_is_light() -> None:
+    assert loaded_after("import dpmine") == set()
+    assert loaded_after("import dpmine; dpmine.BadParameter, dpmine.Guarantee, dir(dpmine)") == set()
+
+
+def test_selection_needs_no_data_library() -> None:
+    code = "import dpmine; dpmine.select({'a': 900, 'b': 1}, mechanism='exponential')"
+    assert loaded_after(code) & {"pandas", "pyarrow", "mlxtend", "typer", "rich", "scipy"} == set()
+
+
+def test_top_itemset_of_a_file_needs_neither_pandas_nor_mlxtend() -> None:
+    code = (
+        "import dpmine, pathlib; root = pathlib.Path(dpmine.__file__).parents[1]\n"
+        "dpmine.top_itemset(str(root / 'datasets' / 'mushroom.parquet'), mechanism='large_margin')"
+    )
+    assert loaded_after(code) & {"pandas", "mlxtend", "typer", "rich"} == set()  # numba looks for scipy by itself

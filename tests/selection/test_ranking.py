@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.adversary import Descent, LazyUniverse
+from support.adversary_conformance import check_universe
+
+from dpmine.selection.best_ranks import BestRanks
+from dpmine.selection.dense import Dense
+from dpmine.selection.levels import Levels
+from dpmine.selection.ranking import Ranking
+from dpmine.selection.universe import Level
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+TRUTH: dict[Hashable, Any] = {"a": 9, "b": 5, "c": 5, "d": 5, "e": 1, "f": 0, "g": 0}
+SORTED = [9, 5, 5, 5, 1, 0, 0]
+DESCENTS = pytest.mark.parametrize("descent", Descent)
+
+
+def lazy(descent: Descent, padding: int = 0) -> LazyUniverse[Hashable]:
+    return LazyUniverse(TRUTH, least=0, descent=descent, padding=padding)
+
+
+@DESCENTS
+def test_scores_by_rank(descent: Descent) -> None:
+    ranking = Ranking(lazy(descent))
+    assert ranking.length == 7
+    assert [ranking.score(rank) for rank in range(1, 8)] == SORTED
+
+
+@DESCENTS
+@pytest.mark.parametrize("rank", range(1, 8))
+def test_lower_bounds_are_free_and_sound(descent: Descent, rank: int) -> None:
+    universe = lazy(descent)
+    ranking = Ranking(universe)
+    looks = len(universe.floors)
+    bound = ranking.score_at_least(rank)
+    assert len(universe.floors) == looks
+    assert bound <= SORTED[rank - 1]
+    assert ranking.score(rank) == SORTED[rank - 1] == ranking.score_at_least(rank)
+
+
+def test_no_deeper_than_asked() -> None:
+    universe = lazy(Descent.CRAWL)
+    ranking = Ranking(universe)
+    ranking.score(1)
+    assert universe.floors == [9]
+    ranking.score(4)
+    assert min(universe.floors) == 5
+
+
+@DESCENTS
+def test_runs(descent: Descent) -> None:
+    ranking = Ranking(lazy(descent))
+    ranking.score(7)
+    assert [ranking.end_of_run(rank) for rank in range(1, 8)] == [1, 4, 4, 4, 5, 7, 7]
+
+
+@DESCENTS
+@pytest.mark.parametrize("rank", range(1, 8))
+def test_level_of_a_rank(descent: Descent, rank: int) -> None:
+    level = Ranking(lazy(descent)).level(rank)
+    assert level == Level(SORTED[rank - 1], SORTED.count(SORTED[rank - 1]))
+
+
+@DESCENTS
+@pytest.mark.parametrize("padding", [0, 9])
+@pytest.mark.parametrize("count", range(1, 8))
+def test_best_ranks_are_a_universe(descent: Descent, count: int, padding: int) -> None:
+    """Dummies are ordinary candidates of score 0 there."""
+    universe = BestRanks(Ranking(lazy(descent, padding=padding)), count)
+    scores = [*(score for score in SORTED if score or not padding), *[0] * padding]
+    check_universe(universe, dict(enumerate(scores[:count], start=1)))
+
+
+@DESCENTS
+def test_bounds_that_cost_nothing(descent: Descent) -> None:
+    universe = lazy(descent)
+    ranking = Ranking(universe)
+    looked = len(universe.floors)
+    for rank in range(1, 8):
+        assert ranking.score_at_least(rank) <= SORTED[rank - 1] <= ranking.score_at_most(rank)
+    assert len(universe.floors) == looked
+    for rank in range(1, 8):
+        ranking.score(rank)
+        assert ranking.score_at_least(rank) == SORTED[rank - 1] == ranking.score_at_most(rank)
+
+
+@DESCENTS
+def test_dummies_come_first_among_zeros(descent: Descent) -> None:
+    universe = lazy(descent, padding=100)
+    ranking = Ranking(universe)
+    assert ranking.length == 100
+    assert [ranking.score(rank) for rank in (1, 5, 6, 99, 100)] == [9, 1, 0, 0, 0]
+    assert ranking.end_of_run(6) == 100
+    assert list(ranking.head(0)) == [Level(9, 1), Level(5, 3), Level(1, 1), Level(0, 95)]
+    assert ranking.level(5) == Level(1, 1)
+    assert ranking.level(6) is None
+
+
+def test_zeros_of_a_known_universe_are_no_dummies() -> None:
+    ranking = Ranking(Dense([2, 0, 0]))
+    assert ranking.level(3) == Level(0, 2)
+
+
+def test_zeros_behind_dummies_do_not_count() -> None:
+    """The length depends on the number of dummies alone, never on how many candidates of score 0 are known."""
+    lengths = {Ranking(Levels([(3, 1), *zeros], padding=50)).length for zeros in ([], [(0, 1)], [(0, 10**9)])}
+    assert lengths == {50}
+
+
+def test_fewer_dummies_than_supported_candidates() -> None:
+    ranking = Ranking(Levels([(3, 4), (2, 4)], padding=6))
+    assert ranking.length == 6
+    assert [ranking.score(rank) for rank in range(1, 7)] == [3, 3, 3, 3, 2, 2]
+    assert list(BestRanks(ranking, 5).head(0)) == [Level(3, 4), Level(2, 1)]
+
+
+def test_only_dummies() -> None:
+    ranking = Ranking(Levels([], padding=2**128))
+    assert ranking.known == ranking.length == 2**128
+    assert ranking.score(2**128) == 0
+    assert list(BestRanks(ranking, 10).head(0)) == [Level(0, 10)]
+
+
+def test_negative_scores() -> None:
+    ranking = Ranking(Dense([-3, -1, -3]))
+    assert [ranking.score(rank) for rank in (1, 2, 3)] == [-1, -3, -3]

@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from support.adversary import Descent, LazyUniverse
+from support.adversary_oracles import softmax
+
+import dpmine
+from dpmine import BadParameter, Guarantee, Levels, Neighbors, NotPrivate, law, select
+from dpmine.selection.engine import MECHANISMS
+
+TENTHS = [0.1, "0.1", "1/10", Decimal("0.1"), Fraction(1, 10), np.float64(0.1), "1e-1", " 0.1 "]
+PURE = [name for name, kind in MECHANISMS.items() if not kind.approximate and kind.private]
+APPROXIMATE = [name for name, kind in MECHANISMS.items() if kind.approximate]
+OPTIONS: dict[str, dict[str, Any]] = {"bounded_growth": {"max_items_per_unit": 3}}
+
+
+@pytest.mark.parametrize("epsilon", TENTHS, ids=repr)
+def test_epsilon_is_exactly_one_tenth(epsilon: Any) -> None:
+    guarantee = select([1, 2], mechanism="exponential", epsilon=epsilon).guarantee
+    assert guarantee.epsilon == Fraction(1, 10)
+    assert type(guarantee.epsilon) is Fraction
+
+
+@pytest.mark.parametrize("delta", ["1/1000000", 1e-6, np.float64(1e-6), Decimal("0.000001")], ids=repr)
+def test_delta_is_exactly_one_millionth(delta: Any) -> None:
+    assert select([1, 2], delta=delta, mechanism="large_margin").guarantee.delta == Fraction(1, 10**6)
+
+
+@pytest.mark.parametrize("epsilon", ["1/3", Fraction(1, 3)])
+def test_thirds(epsilon: Any) -> None:
+    assert select([1, 2], epsilon=epsilon).guarantee.epsilon == Fraction(1, 3)
+
+
+@pytest.mark.parametrize("epsilon", [2, np.int64(2), np.uint8(2), 2.0])
+def test_whole_epsilon(epsilon: Any) -> None:
+    assert select([1, 2], epsilon=epsilon).guarantee.epsilon == 2
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"epsilon": 0},
+        {"epsilon": -1},
+        {"epsilon": float("nan")},
+        {"epsilon": float("inf")},
+        {"epsilon": "one"},
+        {"epsilon": None},
+        {"epsilon": True},
+        {"epsilon": np.float32(0.1)},
+        {"epsilon": "1/0"},
+        {"epsilon": [1]},
+        {"epsilon": 1j},
+        {"delta": 0},
+        {"delta": 1},
+        {"delta": -1e-6},
+        {"delta": 2},
+        {"delta": "nan"},
+        {"sensitivity": 0},
+        {"sensitivity": -1},
+        {"sensitivity": float("inf")},
+        {"neighbors": "both"},
+        {"neighbors": None},
+        {"mechanism": "guess"},
+        {"mechanism": None},
+        {"mechanism": ""},
+        {"seed": 1},
+        {"monotone": True},
+        {"kbar": 10},
+        {"mechanism": "limited_domain", "kbar": 0},
+        {"mechanism": "limited_domain", "kbar": 1.5},
+        {"mechanism": "limited_domain", "max_items_per_unit": 3},
+        {"mechanism": "bounded_growth"},
+        {"mechanism": "bounded_growth", "max_items_per_unit": True},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("call", [select, law])
+def test_unusable_parameters(call: Any, parameters: dict[str, Any]) -> None:
+    with pytest.raises(BadParameter):
+        call([1, 2], **parameters)
+
+
+def test_unknown_options_are_named() -> None:
+    with pytest.raises(BadParameter, match="seed"):
+        select([1, 2], seed=1)
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_pure_mechanisms_report_no_delta(name: str) -> None:
+    for delta in (1e-6, 0, 0.5):
+        assert select([1, 2], mechanism=name, delta=delta).guarantee.delta == 0
+
+
+@pytest.mark.parametrize("name", APPROXIMATE)
+def test_approximate_mechanisms_report_their_delta(name: str) -> None:
+    assert select([1, 2], mechanism=name, delta="1e-9", **OPTIONS.get(name, {})).guarantee.delta == Fraction(1, 10**9)
+
+
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if "_" in name])
+def test_names_with_dashes(name: str) -> None:
+    assert select([1, 2], mechanism=name.replace("_", "-"), **OPTIONS.get(name, {})).mechanism == name
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "add_remove", Neighbors.ADD_REMOVE])
+def test_neighbors_by_any_name(relation: Any) -> None:
+    guarantee = select([1, 2], neighbors=relation, mechanism="large_margin").guarantee
+    assert guarantee == Guarantee(Fraction(1), Fraction(1, 10**6), Neighbors.ADD_REMOVE)
+
+
+def test_auto_needs_no_catalogue() -> None:
+    universe = LazyUniverse({"a": 10**6, "b": 1}, least=0, descent=Descent.HALVE, padding=2**128)
+    chosen = select(universe)
+    assert (chosen.index, chosen.label) == ("a", "a")
+    assert not MECHANISMS[chosen.mechanism].needs_catalogue
+
+
+@pytest.mark.parametrize("name", [name for name, kind in MECHANISMS.items() if kind.needs_catalogue])
+def test_a_catalogue_is_needed(name: str) -> None:
+    universe = LazyUniverse({"a": 10**6}, least=0, descent=Descent.HALVE, padding=2**128)
+    with pytest.raises(BadParameter, match="large_margin"):
+        select(universe, mechanism=name)
+
+
+def test_labels_of_a_mapping() -> None:
+    chosen = select({"bread": 1, "milk": 10**6, "tea": 2})
+    assert (chosen.index, chosen.label) == (1, "milk")
+    assert json.loads(json.dumps(chosen.to_dict()))["label"] == "milk"
+
+
+def test_index_of_levels_is_a_pair() -> None:
+    chosen = select(Levels([(10**6, 3), (0, 10**30)]))
+    assert chosen.index == chosen.label
+    level, member = chosen.index
+    assert (level, member in range(3)) == (0, True)
+    assert chosen.to_dict()["index"] == [level, member]
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [[0, 10**6, 1], (0, 10**6, 1), np.array([0, 10**6, 1]), np.array([0.0, 1e6, 1.0]), [0, Fraction(10**6), 0.5]],
+    ids=repr,
+)
+def test_index_of_arrays_is_a_position(scores: Any) -> None:
+    chosen = select(scores)
+    assert chosen.index == chosen.label == 1
+    assert type(chosen.index) is int
+
+
+def test_nothing_stands_out() -> None:
+    nothing = select(Levels([(5, 1)], padding=2**128), mechanism="large_margin")
+    assert (nothing.index, nothing.label) == (None, None)
+    assert "nothing stands out" in str(nothing)
+    assert "large_margin needs" in nothing.advice
+    assert json.loads(json.dumps(nothing.to_dict()))["index"] is None
+
+
+def test_scores_are_never_shown() -> None:
+    chosen = select([123_457, 987_654_321])
+    assert chosen.score_level is None
+    assert not any(score in f"{chosen!r} {chosen} {chosen.to_dict()}" for score in ("123457", "987654321"))
+
+
+@pytest.mark.parametrize("spelling", ["exact", "EXACT".lower()])
+def test_exact_needs_an_opt_in(spelling: str) -> None:
+    with pytest.raises(NotPrivate, match="not_private"):
+        select([1, 2], mechanism=spelling)
+    chosen = select([1, 2], mechanism=spelling, not_private=True)
+    assert chosen.index == 1
+    assert not chosen.guarantee.private
+    assert chosen.guarantee.notes
+    assert chosen.guarantee.to_dict()["private"] is False
+    assert "not private" in str(chosen)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_opting_in_does_not_make_others_less_private(name: str) -> None:
+    if MECHANISMS[name].private:
+        assert select([1, 2], mechanism=name, not_private=True, **OPTIONS.get(name, {})).guarantee.private
+
+
+def test_errors_come_before_the_data_is_read() -> None:
+    class Untouchable:
+        def __array__(self) -> None:
+            raise AssertionError
+
+    with pytest.raises(BadParameter):
+        select(Untouchable(), epsilon=-1)  # type: ignore[arg-type]
+
+
+def test_errors_hold_no_scores() -> None:
+    unusable: list[Any] = [[7654321, None], ["7654321x"], {"canary7654321": "7654321x"}, np.array(["7654321"])]
+    for scores in unusable:
+        with pytest.raises(BadParameter) as caught:
+            select(scores)
+        assert "7654321" not in str(caught.value)
+
+
+def test_results_are_frozen() -> None:
+    chosen = select([1, 2])
+    with pytest.raises(AttributeError):
+        chosen.index = 0  # type: ignore[misc]
+
+
+def test_law_of_arrays_and_mappings() -> None:
+    expected = softmax([3, 2, 2, 0], 0.05)
+    forms: list[Any] = [[3, 2, 2, 0], {"a": 3, "b": 2, "c": 2, "d": 0}, np.array([3.0, 2.0, 2.0, 0.0])]
+    for scores in forms:
+        exact = law(scores, mechanism="exponential", epsilon=0.1)
+        assert exact.pmf == pytest.approx(expected)
+        assert exact.nothing == 0
+
+
+def test_law_of_levels_is_by_level() -> None:
+    exact = law(Levels([(3, 1), (2, 2), (0, 1)], padding=4), mechanism="exponential", epsilon=0.1)
+    masses = softmax([3, 2, 2, *[0] * 5], 0.05)
+    assert exact.pmf == pytest.approx([masses[0], 2 * masses[1], masses[3]])
+    assert exact.nothing == pytest.approx(4 * masses[3])
+
+
+def test_law_reads_the_sensitivity() -> None:
+    one = law([3, 2, 0], mechanism="max-of-laplaces", epsilon=0.5)
+    two = law([6, 4, 0], mechanism="max_of_laplaces", epsilon=0.5, sensitivity=2)
+    assert one.pmf == pytest.approx(two.pmf)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_laws_are_distributions(name: str) -> None:
+    for scores in ([500, 490, 3, 3, 0], Levels([(700, 2), (1, 1000)], padding=2**128)):
+        exact = law(scores, mechanism=name, not_private=not MECHANISMS[name].private, **OPTIONS.get(name, {}))
+        assert (exact.pmf >= 0).all()
+        assert exact.pmf.sum() + exact.nothing == pytest.approx(1, abs=1e-6)
+
+
+def test_the_public_names() -> None:
+    assert dpmine.select is select
+    assert {"select", "law", "Levels", "Universe", "Guarantee", "Neighbors"} <= set(dpmine.__all__)

@@ -1,0 +1,1 @@
+"""Tapes, oracles, broken mechanisms and paths that the tests share."""

@@ -1,0 +1,196 @@
+"""Mechanisms that are provably broken: each claims a guarantee that it does not have, and an audit must see it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from math import log
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpmine.privacy import Neighbors
+from dpmine.selection import laws
+from dpmine.selection.bounded_growth import BoundedGrowth
+from dpmine.selection.exponential import Exponential
+from dpmine.selection.large_margin import LargeMargin
+from dpmine.selection.large_margin_tight import LargeMarginTight
+from dpmine.selection.limited_domain import LimitedDomain
+from dpmine.selection.max_of_exponentials import MaxOfExponentials
+from dpmine.selection.max_of_laplaces import MaxOfLaplaces
+from dpmine.selection.mechanism import unit_reach
+from dpmine.selection.stable_maximiser import StableMaximiser
+from dpmine.selection.stages import DrawStage, EarlyStopStage, SearchStage
+
+if TYPE_CHECKING:
+    from dpmine.selection.laws import LevelLaw, Profile, Search
+    from dpmine.selection.laws.profile import FloatArray
+    from dpmine.selection.mechanism import Mechanism
+    from dpmine.selection.stages import Stage
+
+
+class MonotoneExponential(Exponential):
+    """The form for counts that move together, whatever the relation: 2ε under replace_one."""
+
+    @property
+    def scale(self) -> Fraction:
+        return 1 / self.epsilon
+
+
+class MonotoneMaxOfLaplaces(MaxOfLaplaces):
+    """As above."""
+
+    @property
+    def scale(self) -> Fraction:
+        return 1 / self.epsilon
+
+
+class MonotoneMaxOfExponentials(MaxOfExponentials):
+    """As above."""
+
+    @property
+    def scale(self) -> Fraction:
+        return 1 / self.epsilon
+
+
+class LargeMarginWithoutThreshold(LargeMargin):
+    """T(ℓ) = 2 for every ℓ: one candidate among many that tie is singled out."""
+
+    def law(self, profile: Profile) -> LevelLaw:
+        return laws.search_and_draw(profile, search=self._broken(), rate=float(self.epsilon) / 6)
+
+    def stages(self) -> tuple[Stage, ...]:
+        return _with_search(super().stages(), self._broken())
+
+    def _broken(self) -> Search:
+        search = laws.large_margin_search(epsilon=float(self.epsilon), delta=float(self.delta))
+        return replace(search, threshold=_two)
+
+
+class LargeMarginEagerDraw(LargeMargin):
+    """The draw has twice its exponent."""
+
+    def law(self, profile: Profile) -> LevelLaw:
+        search = laws.large_margin_search(epsilon=float(self.epsilon), delta=float(self.delta))
+        return laws.search_and_draw(profile, search=search, rate=float(self.epsilon) / 3)
+
+    def stages(self) -> tuple[Stage, ...]:
+        return _with_rate(super().stages(), 2)
+
+
+class TightEagerDraw(LargeMarginTight):
+    """The draw has twice its exponent."""
+
+    def law(self, profile: Profile) -> LevelLaw:
+        stage = next(stage for stage in self.stages() if isinstance(stage, DrawStage))
+        return laws.search_and_draw(profile, search=self._search(), rate=stage.rate)
+
+    def stages(self) -> tuple[Stage, ...]:
+        return _with_rate(super().stages(), 2)
+
+
+class TightHalvedRho(LargeMarginTight):
+    """The noise on the threshold is half as large: the search costs 2ε_a + ε_b."""
+
+    def _search(self) -> Search:
+        search = super()._search()
+        return replace(search, conditioning=laws.NegativeExponential(search.conditioning.scale / 2))
+
+
+class TightHalvedNu(LargeMarginTight):
+    """The noise on the tests is half as large: the search costs ε_a + 2ε_b."""
+
+    def _search(self) -> Search:
+        search = super()._search()
+        return replace(search, scale=search.scale / 2)
+
+
+class TightEarlyStop(LargeMarginTight):
+    """The threshold lacks (u/ε_b) ln(1/δ_1): stops inside the margin have a mass of about 1/3."""
+
+    def _search(self) -> Search:
+        search = super()._search()
+        excess = search.scale * log(2 / float(self.delta))
+        return replace(search, threshold=lambda ranks: search.threshold(ranks) - excess)
+
+
+class LimitedDomainWithoutSlack(LimitedDomain):
+    """ "Nothing" has only the score c(k̄+1) + u: a candidate that leaves the k̄ best has a mass of up to 1/2."""
+
+    def law(self, profile: Profile) -> LevelLaw:
+        unit = float(unit_reach(self.neighbors))
+        ladder = profile.ladder(dummies=max(self.kbar + 1, profile.dummies))
+        best = laws.draw_law(
+            replace(profile, dummies=max(self.kbar + 1, profile.dummies)),
+            rank=self.kbar,
+            rate=float(self.epsilon) / unit,
+        )
+        level, included = ladder.locate(self.kbar)
+        counts = np.array([*ladder.counts[:level], included], dtype=np.float64)
+        gaps = ladder.scores - ladder.scores[0]
+        below = gaps[ladder.locate(self.kbar + 1)[0]]
+        log_kept = np.logaddexp.reduce(np.log(counts) + float(self.epsilon) / unit * gaps[: level + 1])
+        log_nothing = float(self.epsilon) / unit * (below + unit)
+        kept = float(np.exp(log_kept - np.logaddexp(log_kept, log_nothing)))
+        return laws.LevelLaw(kept * best.masses, 1 - kept * (1 - best.nothing))
+
+
+class StableMaximiserWithoutThreshold(StableMaximiser):
+    """The threshold is 0: half of the time a maximiser without any lead is released."""
+
+    def law(self, profile: Profile) -> LevelLaw:
+        return laws.stable_maximiser(profile, epsilon=float(self.epsilon), delta=0.5, neighbors=self.neighbors)
+
+
+class BoundedGrowthTenth(BoundedGrowth):
+    """W is a tenth of what it must be, so that newborn candidates have ten times δ. Requires: growth = 10."""
+
+    def law(self, profile: Profile) -> LevelLaw:
+        return laws.bounded_growth(
+            profile, epsilon=float(self.epsilon), delta=float(self.delta), growth=1, neighbors=self.neighbors
+        )
+
+
+REPLACE_ONLY = (MonotoneExponential, MonotoneMaxOfLaplaces, MonotoneMaxOfExponentials, LargeMarginEagerDraw)
+"""Private under add_remove after all: the first three are its forms; the last then uses all of its draw's share."""
+
+EVERYWHERE = (
+    LargeMarginWithoutThreshold,
+    TightEagerDraw,
+    TightHalvedRho,
+    TightHalvedNu,
+    TightEarlyStop,
+    LimitedDomainWithoutSlack,
+    StableMaximiserWithoutThreshold,
+    BoundedGrowthTenth,
+)
+
+CASES = [(kind, relation) for kind in EVERYWHERE for relation in Neighbors] + [
+    (kind, Neighbors.REPLACE_ONE) for kind in REPLACE_ONLY
+]
+"""Every broken mechanism with every relation under which it is broken."""
+
+
+def build(kind: type[Mechanism], neighbors: Neighbors, epsilon: Fraction, delta: Fraction) -> Mechanism:
+    """The broken mechanism, claiming (ε, δ), or ε where it is a pure one."""
+    if issubclass(kind, BoundedGrowth):
+        return kind(epsilon, delta, neighbors, 10)
+    if issubclass(kind, LimitedDomain):
+        return kind(epsilon, delta, neighbors, 4)
+    return kind(epsilon, delta if kind.approximate else Fraction(0), neighbors)
+
+
+def _two(ranks: FloatArray) -> FloatArray:
+    return np.full(np.shape(ranks), 2.0)
+
+
+def _with_search(stages: tuple[Stage, ...], search: Search) -> tuple[Stage, ...]:
+    return tuple(
+        replace(stage, search=search) if isinstance(stage, SearchStage | EarlyStopStage) else stage for stage in stages
+    )
+
+
+def _with_rate(stages: tuple[Stage, ...], factor: float) -> tuple[Stage, ...]:
+    return tuple(
+        replace(stage, rate=factor * stage.rate) if isinstance(stage, DrawStage) else stage for stage in stages
+    )

@@ -1,0 +1,79 @@
+"""The command line as tests see it: exit status, stdout, stderr."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpmine_cli.main import run as run_command
+
+import dpmine
+
+if TYPE_CHECKING:
+    import pytest
+
+CANARY = "kanarienvogel"
+"""Part of every value in the files of the tests."""
+
+NUMBERS = ("91827", "73646")
+"""Values that are numbers."""
+
+PROGRAM = [sys.executable, "-m", "dpmine_cli.main"]
+ROOT = Path(dpmine.__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run left behind."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines on stderr."""
+        return self.err.splitlines()
+
+
+class outcome_of:  # noqa: N801 - used as a function that remembers where output goes
+    """Runs command lines in this process, and takes what they print."""
+
+    def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
+        self._capture = capture
+
+    def __call__(self, *arguments: str) -> Outcome:
+        self._capture.readouterr()
+        status = run_command(list(arguments))
+        return Outcome(status, *self._capture.readouterr())
+
+
+def environment() -> dict[str, str]:
+    """For a process that runs the program from any working directory."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "cli")])}
+
+
+def spawn(*arguments: str, cwd: Path | None = None) -> Outcome:
+    """Run a command line in a process of its own."""
+    done = subprocess.run(
+        [*PROGRAM, *arguments], capture_output=True, text=True, check=False, timeout=120, cwd=cwd, env=environment()
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def assert_one_error(outcome: Outcome) -> str:
+    """Status 2, one line that says what is wrong and shows no data, nothing on stdout; returns the line."""
+    assert outcome.status == 2, outcome
+    assert outcome.out == ""
+    errors = [line for line in outcome.lines if not line.startswith("dpmine: ") or line.startswith("dpmine: error: ")]
+    assert len(errors) == 1, outcome.err
+    assert errors[0].startswith("dpmine: error: ")
+    assert errors[0] == outcome.lines[-1]
+    assert len(errors[0]) > len("dpmine: error: ") + 15
+    assert CANARY not in outcome.err
+    assert not [number for number in NUMBERS if number in outcome.err]
+    return errors[0]

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from dpmine import errors
+from dpmine.errors import BadData, BadParameter, DpmineError, NotPrivate, UnreadableFile
+
+ALL = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "builtin"),
+    [(BadParameter, ValueError), (BadData, ValueError), (UnreadableFile, OSError), (NotPrivate, ValueError)],
+)
+def test_every_error_is_also_a_builtin(kind: type[Exception], builtin: type[Exception]) -> None:
+    assert issubclass(kind, builtin)
+    with pytest.raises(builtin, match="why"):
+        raise kind("why")
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_one_tree(kind: type[Exception]) -> None:
+    assert issubclass(kind, DpmineError)
+    assert kind.__doc__
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_the_tree_is_drawn_at_the_top(kind: type[Exception]) -> None:
+    assert kind.__name__ in str(errors.__doc__)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_messages_are_kept_as_they_are(kind: type[Exception]) -> None:
+    assert str(kind("say what to do")) == "say what to do"

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dpmine import BadData, BadParameter, UnreadableFile
+from dpmine.tables import read_columns, require_apart
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TABLE = pa.table(
+    {
+        "whole": pa.array([1, None, 3], pa.int32()),
+        "real": [0.5, None, -2.0],
+        "flag": [True, None, False],
+        "money": pa.array([Decimal("1.25"), None, Decimal("3.00")], pa.decimal128(10, 2)),
+        "nothing": pa.nulls(3),
+        "coded": pa.array([7, 8, 7], pa.int64()).dictionary_encode(),
+        "label": ["yes", "no", "yes"],
+        "text": pa.array(["yes", "no", "yes"]).dictionary_encode(),
+        "sure": [True, False, True],
+        "sign": [-1.0, 1.0, -1.0],
+        "hole": [0.0, float("nan"), 1.0],
+        "half": [0.0, 0.5, 1.0],
+        "endless": pa.array([0, 1, float("inf")], pa.float32()),
+        "gap": ["yes", None, "no"],
+        "day": pa.array([1, 2, 3], pa.date32()),
+        "large": pa.array([2**64 - 1, 0, 1], pa.uint64()),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("whole", [1, np.nan, 3]),
+        ("real", [0.5, np.nan, -2]),
+        ("flag", [1, np.nan, 0]),
+        ("money", [1.25, np.nan, 3]),
+        ("nothing", [np.nan] * 3),
+        ("coded", [7, 8, 7]),
+        ("large", [2.0**64, 0, 1]),
+    ],
+)
+def test_numbers(name: str, expected: list[float]) -> None:
+    values = read_columns(TABLE, [name])[name]
+    assert values.dtype == np.float64
+    assert values == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("label", ["yes", "no", "yes"]),
+        ("text", ["yes", "no", "yes"]),
+        ("sure", [True, False, True]),
+        ("sign", [-1.0, 1.0, -1.0]),
+        ("coded", [7, 8, 7]),
+    ],
+)
+def test_labels(name: str, expected: list[Any]) -> None:
+    assert read_columns(TABLE, [], labels=[name])[name].tolist() == expected
+
+
+def test_several_columns_at_once_and_one_in_both_roles() -> None:
+    read = read_columns(TABLE, ["real", "whole"], labels=["label"])
+    assert list(read) == ["real", "whole", "label"]
+
+
+@pytest.mark.parametrize(
+    "data", [TABLE, TABLE.to_reader(), TABLE.to_pandas(), pl.DataFrame(TABLE)], ids=lambda data: type(data).__name__
+)
+def test_every_kind_of_table(data: Any) -> None:
+    assert read_columns(data, ["real"])["real"] == pytest.approx([0.5, np.nan, -2], nan_ok=True)
+
+
+def test_files(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{i}.parquet" for i in range(2)]
+    for path in paths:
+        pq.write_table(TABLE, path)
+    shares: list[float] = []
+    assert len(read_columns(paths, ["real"], progress=shares.append)["real"]) == 6
+    assert shares[-1] == 1
+    assert len(read_columns(str(paths[0]), ["real"])["real"]) == 3
+    with pytest.raises(UnreadableFile):
+        read_columns(str(tmp_path / "none.parquet"), ["real"])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "labels", "hint"),
+    [
+        (["label"], [], "'label' holds string, not numbers"),
+        (["day"], [], "days"),
+        (["height"], [], "There is no column 'height'"),
+        ([], ["gap"], "without a label"),
+        ([], ["real"], "without a label"),
+        ([], ["hole"], "without a label"),
+        ([], ["half"], "not whole"),
+        ([], ["endless"], "not whole"),
+        ([], ["day"], "labels are"),
+        ([], ["large"], "64 bits"),
+    ],
+)
+def test_errors_name_the_column_and_no_value(numbers: list[str], labels: list[str], hint: str) -> None:
+    with pytest.raises(BadData, match=hint) as caught:
+        read_columns(TABLE, numbers, labels=labels)
+    assert "yes" not in str(caught.value)
+    assert "1844674" not in str(caught.value)
+
+
+def test_columns_of_the_same_name() -> None:
+    twins = pa.table([[1.0], [2.0]], names=["a", "a"])
+    with pytest.raises(BadData, match="several columns"):
+        read_columns(twins, ["a"])
+
+
+@pytest.mark.parametrize("data", [[["bread"], ["tea"]], 3, {"a": [1]}], ids=str)
+def test_what_is_no_table(data: Any) -> None:
+    with pytest.raises(BadParameter):
+        read_columns(data, ["a"])
+
+
+def test_an_empty_table() -> None:
+    assert read_columns(pd.DataFrame({"a": np.zeros(0)}), ["a"])["a"].shape == (0,)
+
+
+def test_files_to_write_are_apart_from_one_another_and_from_what_is_read(tmp_path: Path) -> None:
+    data, other, link = (tmp_path / name for name in ("data.parquet", "other.parquet", "link.parquet"))
+    pq.write_table(TABLE, data)
+    pq.write_table(TABLE, other)
+    link.symlink_to(data)
+    require_apart({"--one": other, "--two": tmp_path / "new", "--three": None}, [data])
+    require_apart({"--one": tmp_path / "new.parquet"}, [tmp_path])  # not there yet, so not read
+    with pytest.raises(BadParameter, match="--one and --two name the same file"):
+        require_apart({"--one": tmp_path / "new", "--two": tmp_path / "x" / ".." / "new"}, [data])
+    for read in (data, link, tmp_path, tmp_path / "da*", f"file://{data}"):
+        for target in (data, link):
+            with pytest.raises(BadParameter, match="--one names one of the input files"):
+                require_apart({"--one": target}, [other, read])
