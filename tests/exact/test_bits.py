@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from multiprocessing.queues import Queue
 
 
+@pytest.fixture(autouse=True)
+def repeatable_entropy() -> None:
+    """Nothing is replaced: these tests read the operating system's generator."""
+
+
 @pytest.fixture
 def numbered(monkeypatch: pytest.MonkeyPatch) -> None:
     """The operating system hands out 1, 2, 3, … as 64-bit blocks: a block seen twice was used twice."""

@@ -220,7 +220,7 @@ def test_it_is_an_estimator() -> None:
 
 
 def test_a_tiny_budget_can_be_sampled_from() -> None:
-    model = _model(bins=[4], epsilon=1e-20).fit(X)
+    model = _model(bins=[4], epsilon=1e-20).fit(X, bits=NumpyBits(1))
     assert model.counts_.max() > 2**43  # beyond the words that bins are drawn with
     drawn = model.sample(50)
     assert ((drawn >= 0) & (drawn < 1)).all()
