@@ -1,7 +1,8 @@
 """Private logistic regression beside diffprivlib: AUC at equal budget and ridge, and seconds a fit, in one run.
 
 The same training rows (80 %) and test rows for both; rows have norm at most 1. diffprivlib's C and our λ are matched:
-its ridge is 1/(Cn) on x, ours λ on [x, 1]/√2, so λ = 1/(2Cn). Then λ chosen privately beside its default, C = 1.
+its ridge is 1/(Cn) on x, ours λ on [x, 1]/√2, so λ = 1/(2Cn). Then beside its default, C = 1: λ by our public rule, λ
+chosen privately of three around it, and of our default list.
 The peer lives in .venv-peers (see the Makefile).
 Usage: python benchmarks/bench_linear.py [--data ../shared/data] [--runs 20]
 """
@@ -18,7 +19,7 @@ import numpy as np
 from linear_data import adult, magic
 from sklearn.metrics import roc_auc_score
 
-from dpmine.linear.estimators import PrivateLogisticRegression
+from dpmine.linear.estimators import DEFAULT_LAMBDAS, PrivateLogisticRegression
 
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = ROOT / ".venv-peers" / "bin" / "python"
@@ -78,9 +79,14 @@ def compare(name: str, arrays: dict[str, np.ndarray], runs: int) -> None:
         results = theirs(arrays, [*tasks, {"epsilon": epsilon, "C": 1.0, "runs": runs}])
         for value, other in zip(LAMBDAS, results[:-1], strict=True):
             row(f"{value:g} fixed", epsilon, ours(arrays, runs, lambdas=value, epsilon=epsilon), other)
-        default = ours(arrays, runs, lambdas=1 / (2 * size), epsilon=epsilon)
-        row("its default, fixed", epsilon, default, results[-1])
-        row("chosen of 3 privately", epsilon, ours(arrays, runs, epsilon=epsilon), results[-1])
+        middle = (arrays["train"].shape[1] + 1) / (10 * size * epsilon)
+        for label, lambdas in {
+            "its default, fixed": 1 / (2 * size),
+            "auto": "auto",
+            "chosen, near auto": [middle / 2, middle, 2 * middle],
+            "chosen, our default": DEFAULT_LAMBDAS,
+        }.items():
+            row(label, epsilon, ours(arrays, runs, lambdas=lambdas, epsilon=epsilon), results[-1])
 
 
 def ten_candidates(arrays: dict[str, np.ndarray]) -> None:

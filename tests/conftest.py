@@ -31,4 +31,4 @@ def repeatable_entropy(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     """The operating system's generator, for dpmine alone, replaced by a stream that the test's name seeds."""
     stream = _Stream(f"{SEED} {request.node.nodeid}")
     monkeypatch.setattr(bits, "os", SimpleNamespace(urandom=stream.read))
-    bits._forget_buffers()  # noqa: SLF001 - what an earlier test left unread
+    bits._forget_buffers()

@@ -48,14 +48,23 @@ NormBound = Annotated[
     typer.Option("--norm-bound", metavar="B", help="Public bound on a row's Euclidean norm; longer rows are clipped."),
 ]
 Lambdas = Annotated[
-    str, typer.Option("--lambdas", metavar="L,L", help="Regularisers to choose from, privately; one: no choice.")
+    str,
+    typer.Option(
+        "--lambdas", metavar="L,L|auto", help="Regularisers to choose from, privately; one or auto: no choice."
+    ),
 ]
 LossOption = Annotated[Loss, typer.Option("--loss", help="Logistic regression, or a Huber support vector classifier.")]
 MethodOption = Annotated[Method, typer.Option("--method", help="Noise in the objective, or on the output.")]
-Huber = Annotated[str, typer.Option("--huber", metavar="H", help="Half-width of the Huber loss's rounded corner.")]
+Huber = Annotated[
+    Optional[str],
+    typer.Option("--huber", metavar="H", help="Half-width of the Huber loss's rounded corner.", show_default="0.5"),
+]
 Intercept = Annotated[bool, typer.Option("--intercept/--no-intercept", help="Train an intercept, regularised too.")]
 Share = Annotated[
     str, typer.Option("--validation-share", metavar="F", help="Share of the rows that choose the regulariser.")
+]
+SelectionShare = Annotated[
+    str, typer.Option("--selection-share", metavar="F", help="Share of ε that chooses the regulariser.")
 ]
 Chooser = Annotated[
     str, typer.Option("--mechanism", metavar="NAME", help="Who chooses the regulariser, such as max-of-exponentials.")
@@ -77,9 +86,10 @@ def classify(
     lambdas: Lambdas = "0.001,0.01,0.1",
     loss: LossOption = Loss.LOGISTIC,
     method: MethodOption = Method.OBJECTIVE,
-    huber: Huber = "0.5",
+    huber: Huber = None,
     intercept: Intercept = True,
     validation_share: Share = "0.1",
+    selection_share: SelectionShare = "0.1",
     mechanism: Chooser = "max-of-exponentials",
     sensitivities: options.Sensitivities = "candidate",
     caution: options.Caution = "0",
@@ -109,19 +119,22 @@ def classify(
     if not files or label is None or features is None or norm_bound is None:
         raise BadParameter("Training needs FILE, --label, --features and --norm-bound; scoring needs --predict FILE.")
     parameters: dict[str, Any] = {
-        "lambdas": _listed(lambdas),
+        "lambdas": lambdas if lambdas == "auto" else _listed(lambdas),
         "norm_bound": norm_bound,
         "epsilon": epsilon,
         "delta": delta,
         "method": method.value,
         "fit_intercept": intercept,
         "validation_share": validation_share,
+        "selection_share": selection_share,
         "mechanism": mechanism,
         "sensitivities": sensitivities,
         "caution": caution,
         "neighbors": neighbors,
     }
-    if loss is Loss.HUBER:
+    if huber is not None:
+        if loss is not Loss.HUBER:
+            raise BadParameter("--huber needs --loss huber: logistic regression has no rounded corner.")
         parameters["huber"] = huber
     destinations = Destination.of(output_format, output), Destination.of(options.Format.JSON, model)
     with Messages(quiet=quiet) as messages:
@@ -138,7 +151,6 @@ def _train(
     messages: Messages,
 ) -> None:
     summary, model = destinations
-    summary.require_document()
     from dpmine.tables import require_apart
 
     require_apart({"--model": model.path, "--output": summary.path}, files)
@@ -149,8 +161,8 @@ def _train(
     fit_table(classifier, files, label=label, features=features, progress=messages.progress)
     trained = _Trained(classifier)
     model.write_document(trained)
-    summary.write_document(trained)
-    if summary.path is not None or summary.format is options.Format.JSON:
+    summary.write_result(trained)
+    if summary.path is not None or summary.format is not options.Format.TEXT:
         messages.notice(str(classifier.guarantee_))
 
 
@@ -206,16 +218,26 @@ class _Trained:
         """The model file's own object."""
         return self._classifier.to_json()
 
+    def to_arrow(self) -> Any:
+        """One row a coefficient, the intercept last."""
+        import pyarrow as pa
+
+        names, values = zip(*self._coefficients(), strict=True)
+        return pa.table({"feature": list(names), "coefficient": list(values)})
+
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
         fitted = self._classifier
-        for name, value in zip(fitted.feature_names_in_, fitted.coef_[0], strict=True):
+        for name, value in self._coefficients():
             yield f"{name}\t{value:.6g}"
-        yield f"(intercept)\t{fitted.intercept_[0]:.6g}"
         yield f"(lambda {fitted.lambda_:g}; {fitted.guarantee_})"
         yield from (f"({note})" for note in fitted.guarantee_.notes)
+
+    def _coefficients(self) -> list[tuple[str, float]]:
+        names = [*map(str, self._classifier.feature_names_in_), "(intercept)"]
+        return list(zip(names, [*self._classifier.coef_[0], *self._classifier.intercept_], strict=True))
 
 
 class _Predictions:

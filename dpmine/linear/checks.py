@@ -68,6 +68,8 @@ def _as_labels(y: Any) -> NDArray[Any]:
         raise BadData("bad input shape: y should be a 1d array, one label a row.") from None
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise BadData("Input y contains NaN or infinity: drop those rows, independently of who is in them.")
+    if labels.dtype.kind in "biu":  # discrete, so there is nothing to check
+        return labels
     if labels.dtype.kind == "O" and any(_is_missing(label) for label in labels):
         raise BadData("Input y contains NaN or missing labels: drop those rows.")
     try:

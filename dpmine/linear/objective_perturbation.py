@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _MOST_COVER = Fraction(1, 8)  # of the budget, at most, covers the solver's tolerance
 _RELIEF = 8  # a relieved intercept costs at most half of this part of the budget
-_LIGHTEST = 1e-4  # a relieved ridge is no lighter: the cover of the tolerance grows with 1/Λ²
+_LIGHTEST = 1e-5  # a relieved ridge is no lighter: the cover of the tolerance grows with 1/Λ²
 _STEP = 2**40  # the share of the budget that covers the tolerance is a multiple of 1/_STEP
 
 

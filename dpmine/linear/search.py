@@ -47,6 +47,7 @@ class Search:
 
     Attributes:
         validation_share: share of the examples that are held out, in (0, 1).
+        selection_share: share of ε that chooses, in (0, 1).
         delta: δ, spent by approximate choosers only.
         mechanism: name of the chooser.
         sensitivities: "candidate", every candidate its own; or "uniform", the paper's.
@@ -54,6 +55,7 @@ class Search:
     """
 
     validation_share: Fraction
+    selection_share: Fraction
     delta: Fraction
     mechanism: str
     sensitivities: str
@@ -63,16 +65,20 @@ class Search:
         """How many of the examples train. Raises BadParameter where there are too few to hold any out."""
         return train_size_of(examples, 1 - self.validation_share)
 
+    def training_epsilon(self, epsilon: Fraction) -> Fraction:
+        """α1: what is left of ε for each training."""
+        return epsilon * (1 - self.selection_share)
+
     def terms(self, train_size: int, validation_size: int, epsilon: Fraction, *, fallback: int) -> Terms:
-        """The terms of a validation whose training and choice have half of ε each."""
+        """The terms of a validation with ε for training and choice together."""
         kind = MECHANISMS.get(plain_name(self.mechanism))
         pure = kind is not None and not kind.approximate
         return Terms.of(
             train_size=train_size,
             validation_size=validation_size,
             failure=0,
-            training_epsilon=epsilon / 2,
-            selection_epsilon=epsilon / 2,
+            training_epsilon=self.training_epsilon(epsilon),
+            selection_epsilon=epsilon * self.selection_share,
             selection_delta=0 if pure else self.delta,
             mechanism=self.mechanism,
             sensitivities=self.sensitivities,
@@ -89,13 +95,18 @@ def perturbation_of(method: str) -> PerturbationKind:
     return kind
 
 
+def likely_regulariser(size: int, dimension: int, epsilon: Fraction) -> Fraction:
+    """λ = d/(10nε), a rule of public numbers: the mean length of the noise in the objective, 2d/(nε), is then 20 λ."""
+    return min(_MOST, max(_LEAST, Fraction(dimension, 10 * size) / epsilon))
+
+
 def regularisers(lambdas: Number | Iterable[Number]) -> tuple[Fraction, ...]:
     """The candidates, read exactly; one number stands for a list of one.
 
     Raises BadParameter when there is none, when one is there twice, and unless each lies between 1e-9 and 1e9.
     """
     if lambdas is None:
-        raise BadParameter("lambdas is None: give at least one regulariser, such as 0.01.")
+        raise BadParameter("lambdas is None: give at least one regulariser, such as 0.01, or 'auto'.")
     if isinstance(lambdas, np.ndarray):
         lambdas = list(np.atleast_1d(lambdas))
     listed = list(lambdas) if isinstance(lambdas, Iterable) and not isinstance(lambdas, str) else [lambdas]
@@ -131,7 +142,7 @@ def train_searched(
 ) -> Fitted:
     """Algorithm 2 with the ramp score: λ chosen on a public random part of the examples, then trained on all of them.
 
-    Half of ε trains, half chooses, as in Chaudhuri & Vinterbo 2013, section 5. The candidates are not released: their
+    The candidates are not released: their
     stability alone protects the choice, so the last training may be another α1-private one, `final`, and may see all
     examples: a record of either part pays for the choice and for that training (docs/proofs/validation.md). The ramp's
     bounds hold for every draw, so a pure chooser leaves δ = 0. Where an approximate chooser says nothing, the largest λ

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 from dpmine.errors import BadParameter
 from dpmine.linear.objective_perturbation import ObjectivePerturbation
 from dpmine.linear.preprocessing import UnitBall
-from dpmine.linear.search import Fitted, Search, perturbation_of, regularisers, train_fixed, train_searched
+from dpmine.linear.search import (
+    Fitted,
+    Search,
+    likely_regulariser,
+    perturbation_of,
+    regularisers,
+    train_fixed,
+    train_searched,
+)
 from dpmine.linear.solver import descent_steps, require_short
 from dpmine.parameters import Number, not_negative, positive, probability
 from dpmine.validation.choosers import chooser_of, require_replace_one
@@ -25,12 +33,16 @@ if TYPE_CHECKING:
     from dpmine.linear.search import PerturbationKind
     from dpmine.privacy import Neighbors
 
+AUTO = "auto"
+"""For lambdas: by a rule of public numbers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What a fit needs to know, apart from data; made by `Settings.of`."""
 
-    lambdas: tuple[Fraction, ...]
+    lambdas: tuple[Fraction, ...] | None
+    """None: the one that `likely_regulariser` has for n, d and ε."""
     ball: UnitBall
     epsilon: Fraction
     loss: Loss
@@ -49,6 +61,7 @@ class Settings:
         method: str,
         fit_intercept: bool,
         validation_share: Number,
+        selection_share: Number,
         mechanism: str,
         sensitivities: str,
         caution: Number,
@@ -58,14 +71,17 @@ class Settings:
         require_replace_one(neighbors)
         search = Search(
             probability("validation_share", validation_share),
+            probability("selection_share", selection_share),
             probability("delta", delta),
             mechanism,
             Sensitivities.parse(sensitivities),
             not_negative("caution", caution),
         )
         ball = UnitBall(float(positive("norm_bound", norm_bound)), _yes_or_no("fit_intercept", fit_intercept))
-        settings = cls(regularisers(lambdas), ball, positive("epsilon", epsilon), loss, perturbation_of(method), search)
-        chooser_of(mechanism, epsilon=settings.epsilon, delta=search.delta, candidates=len(settings.lambdas))
+        listed = None if _is_auto(lambdas) else regularisers(lambdas)
+        settings = cls(listed, ball, positive("epsilon", epsilon), loss, perturbation_of(method), search)
+        candidates = 1 if listed is None else len(listed)
+        chooser_of(mechanism, epsilon=settings.epsilon, delta=search.delta, candidates=candidates)
         return settings
 
     def train(self, examples: Examples, *, bits: BitSource) -> Fitted:
@@ -74,23 +90,35 @@ class Settings:
         Raises BadParameter, before any training, where the solver may take too long: by public numbers alone.
         """
         last = self._last(examples.dimension)
-        if len(self.lambdas) == 1:
-            self._require_short(last, examples.size, self.epsilon)
-            fitted = train_fixed(last, examples, self.lambdas[0], self.epsilon, bits=bits)
+        lambdas, budget = self._lambdas(examples), self._training_epsilon
+        self._require_short(last, examples.size, lambdas)
+        if len(lambdas) == 1:
+            fitted = train_fixed(last, examples, lambdas[0], budget, bits=bits)
         else:
             candidates = self.kind(self.loss, examples.dimension)
-            self._require_short(candidates, self.search.train_size(examples.size), self.epsilon / 2)
-            self._require_short(last, examples.size, self.epsilon / 2)
+            self._require_short(candidates, self.search.train_size(examples.size), lambdas)
             fitted = train_searched(
-                candidates, last, examples, self.lambdas, epsilon=self.epsilon, search=self.search, bits=bits
+                candidates, last, examples, lambdas, epsilon=self.epsilon, search=self.search, bits=bits
             )
         return Fitted(
             fitted.parameter, fitted.weights, fitted.guarantee.noting(*self._notes(last, examples.size, fitted))
         )
 
-    def _require_short(self, training: Perturbation, size: int, budget: Fraction) -> None:
-        for parameter in self.lambdas:
-            require_short(self.loss, training.release(size, parameter, budget).accuracy, size, parameter=parameter)
+    def _lambdas(self, examples: Examples) -> tuple[Fraction, ...]:
+        if self.lambdas is not None:
+            return self.lambdas
+        return (likely_regulariser(examples.size, examples.dimension, self.epsilon),)
+
+    @property
+    def _training_epsilon(self) -> Fraction:
+        """What one training may spend: all of ε where there is nothing to choose."""
+        alone = self.lambdas is None or len(self.lambdas) == 1
+        return self.epsilon if alone else self.search.training_epsilon(self.epsilon)
+
+    def _require_short(self, training: Perturbation, size: int, lambdas: tuple[Fraction, ...]) -> None:
+        for parameter in lambdas:
+            accuracy = training.release(size, parameter, self._training_epsilon).accuracy
+            require_short(self.loss, accuracy, size, parameter=parameter)
 
     def _last(self, dimension: int) -> Perturbation:
         """The training whose weights are released."""
@@ -100,8 +128,7 @@ class Settings:
 
     def _notes(self, training: Perturbation, size: int, fitted: Fitted) -> tuple[str, ...]:
         """The same whatever the data hold, given n and λ: which of the solver's two methods ran would tell of them."""
-        budget = self.epsilon if len(self.lambdas) == 1 else self.epsilon / 2
-        accuracy = training.release(size, fitted.parameter, budget).accuracy
+        accuracy = training.release(size, fitted.parameter, self._training_epsilon).accuracy
         steps = descent_steps(self.loss, accuracy)
         clipped = f"rows are clipped to the public norm bound {self.ball.norm_bound:g}; the classes of y are public"
         solved = (
@@ -110,6 +137,10 @@ class Settings:
         )
         complete = "that the columns have no missing values is taken as public: any are refused with an error"
         return clipped, complete, solved
+
+
+def _is_auto(lambdas: object) -> bool:
+    return isinstance(lambdas, str) and lambdas == AUTO
 
 
 def _yes_or_no(name: str, value: object) -> bool:

@@ -177,7 +177,8 @@ def newton(problem: Problem, target: float) -> Floats:
 def _newton(problem: Problem, target: float) -> tuple[Floats, Floats]:
     """The point, and the inverse Hessian last used.
 
-    A Hessian costs as much as several gradients, so one is kept for as long as it serves, the sample's to begin with.
+    A Hessian costs as much as several gradients, so one is kept for as long as it serves, the sample's to begin with,
+    and every step that was taken sharpens it.
     """
     weights, inverse = _start(problem)
     gradient, fresh = problem.gradient(weights), False
@@ -189,6 +190,7 @@ def _newton(problem: Problem, target: float) -> tuple[Floats, Floats]:
         slope = problem.gradient(weights - step)
         shrunk = np.linalg.norm(slope) / norm
         if shrunk <= _FAST:
+            inverse = _sharpened(inverse, step, gradient - slope)
             weights, gradient, fresh = weights - step, slope, False
             continue
         if fresh:
@@ -200,6 +202,19 @@ def _newton(problem: Problem, target: float) -> tuple[Floats, Floats]:
             weights, gradient = weights - step, slope
         inverse, fresh = problem.inverse_hessian(weights), True
     return weights, inverse
+
+
+def _sharpened(inverse: Floats, step: Floats, change: Floats) -> Floats:
+    """The inverse Hessian nearest to `inverse` that maps the gradient's `change` to `step`.
+
+    Source: Broyden, Fletcher, Goldfarb & Shanno 1970.
+    """
+    curvature = float(step @ change)
+    if not curvature > 0.0:
+        return inverse
+    image = inverse @ change
+    outer = np.outer(image, step) / curvature
+    return inverse - outer - outer.T + np.outer(step, step) * ((1.0 + change @ image / curvature) / curvature)
 
 
 def _start(problem: Problem) -> tuple[Floats, Floats]:

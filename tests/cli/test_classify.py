@@ -81,6 +81,15 @@ def test_summary_as_json_is_the_model(run: outcome_of) -> None:
     assert outcome.err == ""
 
 
+def test_summary_as_a_table_has_a_row_a_coefficient(run: outcome_of) -> None:
+    assert run(*ONE, "-o", "out.csv").status == 0
+    assert run(*TRAIN, "--lambdas", "auto", "--model", "model.json", "-o", "out.parquet").status == 0
+    rows = list(csv.DictReader(io.StringIO(Path("out.csv").read_text(encoding="utf-8"))))
+    assert [row["feature"] for row in rows] == ["age", "hours", "(intercept)"]
+    model = json.loads(Path("model.json").read_text(encoding="utf-8"))
+    assert pq.read_table("out.parquet")["coefficient"].to_pylist() == [*model["coef"], model["intercept"]]
+
+
 def test_predictions_in_every_format(run: outcome_of) -> None:
     assert run(*ONE).status == 0
     score = ["classify", "--model", "model.json", "--predict", "new.parquet", "--quiet"]
@@ -111,7 +120,8 @@ def test_predictions_in_every_format(run: outcome_of) -> None:
         ([*ONE, "--features", ","], "at least one feature"),
         ([*ONE, "--features", "age,shoe"], "'shoe'"),
         ([*ONE, "--label", "age"], "'age'"),
-        ([*ONE, "--format", "csv"], "text or json"),
+        ([*ONE, "--huber", "0.5"], "--huber needs --loss huber"),
+        ([*ONE, "--selection-share", "1"], "selection_share must lie"),
         ([*ONE, "--model", "nowhere/m.json"], "Cannot write"),
         (["classify", "more.parquet", *ONE[2:], "--features", "town"], "'town'"),
         (["classify", "more.parquet", *ONE[2:], "--features", "size"], "column 'size'"),

@@ -139,6 +139,7 @@ def test_weights_go_back_to_the_features() -> None:
         ({"method": "input"}, "objective, output"),
         ({"fit_intercept": "yes"}, "fit_intercept must be True or False"),
         ({"validation_share": 1}, "validation_share must lie"),
+        ({"selection_share": 0}, "selection_share must lie"),
         ({"mechanism": "limited_domain"}, "dummies"),
         ({"sensitivities": "none"}, "sensitivities must be"),
         ({"caution": -1}, "caution must be"),
@@ -149,6 +150,29 @@ def test_weights_go_back_to_the_features() -> None:
 def test_bad_parameters(kind: Any, parameters: dict[str, Any], hint: str) -> None:
     with pytest.raises(BadParameter, match=hint):
         kind(**parameters).fit(*two_clouds(50))
+
+
+def test_the_rule_for_lambda_is_public_and_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpmine.linear.settings.train_searched", lambda *_, **__: pytest.fail("chose"))
+    for seed in range(3):
+        found = PrivateLogisticRegression(lambdas="auto", epsilon=0.5).fit(*two_clouds(50, seed))
+        assert found.lambda_ == 4 / (10 * 50 * 0.5)
+        assert found.guarantee_.epsilon == Fraction(1, 2)
+
+
+@pytest.mark.parametrize("share", ["0.1", "0.5"])
+def test_the_shares_of_training_and_choice(share: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    spent: list[Fraction] = []
+    honest = ObjectivePerturbation.fit
+
+    def noted(self: Any, data: Any, parameter: Fraction, alpha: Fraction, draw: Any) -> Any:
+        spent.append(alpha)
+        return honest(self, data, parameter, alpha, draw)
+
+    monkeypatch.setattr(ObjectivePerturbation, "fit", noted)
+    model = PrivateLogisticRegression(lambdas=[0.1, 1], epsilon=2, selection_share=share).fit(*two_clouds(50))
+    assert spent == [2 * (1 - Fraction(share))] * 3
+    assert model.guarantee_.epsilon == 2
 
 
 def test_one_lambda_may_be_an_array_without_axes() -> None:
