@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from dpmine.errors import BadParameter
+from dpmine.parameters import named
 
 
 class Neighbors(StrEnum):
@@ -22,10 +22,7 @@ class Neighbors(StrEnum):
     @classmethod
     def parse(cls, value: str | Neighbors) -> Neighbors:
         """The relation of that name, dashes or underscores; BadParameter otherwise."""
-        try:
-            return cls(str(value).replace("-", "_"))
-        except ValueError:
-            raise BadParameter("neighbors must be 'replace_one' or 'add_remove'.") from None
+        return named(cls, "neighbors", value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from inspect import signature
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.bits import SystemBits
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 _REFITS = ("all", "train")
 
 
-class PrivateHistogram:
+class PrivateHistogram(BaseEstimator):  # type: ignore[misc]
     """A histogram density whose heights and whose number of bins are (ε, δ)-private together.
 
     The records are split at random; every candidate is trained on the training part, and one is chosen by its score on
@@ -170,26 +171,8 @@ class PrivateHistogram:
     def _released(self) -> Density:
         """What `fit` found; scikit-learn's NotFittedError, a ValueError and an AttributeError, before it."""
         if "result_" not in vars(self):
-            from sklearn.exceptions import NotFittedError
-
             raise NotFittedError("This PrivateHistogram is not fitted yet: call fit(x) first.")
         return self.result_
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002 - scikit-learn's signature
-        """The parameters as they were given."""
-        return {name: getattr(self, name) for name in signature(type(self)).parameters}
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Replace parameters; BadParameter for names that are none."""
-        unknown = sorted(set(parameters) - set(self.get_params()))
-        if unknown:
-            raise BadParameter(f"PrivateHistogram has no parameter {', '.join(unknown)}.")
-        for name, value in parameters.items():
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        return f"PrivateHistogram({', '.join(f'{name}={value!r}' for name, value in self.get_params().items())})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import BitSource, SystemBits
-from dpmine.parameters import Number, positive, probability, whole
+from dpmine.parameters import Number, named, positive, probability, whole
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.bounded_growth import BoundedGrowth
 from dpmine.selection.dense import Dense
@@ -62,10 +62,7 @@ class Candidates(StrEnum):
     @classmethod
     def parse(cls, value: str | Candidates) -> Candidates:
         """The value of that name; BadParameter otherwise."""
-        try:
-            return cls(value)
-        except ValueError:
-            raise BadParameter("candidates must be 'public' or 'unknown'.") from None
+        return named(cls, "candidates", value)
 
     @property
     def padding(self) -> int:

@@ -214,7 +214,7 @@ def test_it_is_an_estimator() -> None:
     assert copy.get_params() == model.get_params()
     assert model.set_params(bins=[2, 3]) is model
     assert model.bins == [2, 3]
-    with pytest.raises(BadParameter, match="widths"):
+    with pytest.raises(ValueError, match="widths"):
         model.set_params(widths=[1])
     assert "lower=0" in repr(model)
 
