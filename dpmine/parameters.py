@@ -84,6 +84,8 @@ def probability(name: str, value: Number) -> Fraction:
 
 def whole(name: str, value: object, *, least: int = 1) -> int:
     """The integer `value` ≥ `least`, else BadParameter."""
+    if type(value) is int and value >= least:
+        return value
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise BadParameter(f"{name} must be a whole number of at least {least}.")
     return int(value)

@@ -41,7 +41,7 @@ def histogram(
     bins: Bins = "4,8,16",
     epsilon: options.Epsilon = "1",
     delta: options.Delta = "1e-6",
-    neighbors: options.Relation = "replace-one",
+    neighbors: options.ReplaceOne = "replace-one",
     mechanism: Mechanism = "max-of-exponentials",
     train_share: TrainShare = "0.5",
     sensitivities: options.Sensitivities = "candidate",

@@ -33,6 +33,21 @@ Files = Annotated[
     list[str],
     typer.Argument(metavar="FILE...", help="Parquet files, a directory, a glob or a URL.", show_default=False),
 ]
+TrainingFiles = Annotated[
+    Optional[list[str]],
+    typer.Argument(metavar="[FILE...]", help="Training data: Parquet files, a directory, a glob or a URL."),
+]
+Label = Annotated[Optional[str], typer.Option("--label", metavar="COL", help="Column of the two classes.")]
+Features = Annotated[
+    Optional[str], typer.Option("--features", metavar="COL,COL", help="Columns of numbers, separated by commas.")
+]
+Model = Annotated[
+    Optional[Path], typer.Option("--model", metavar="FILE.json", help="Model file: written, or read with --predict.")
+]
+Predict = Annotated[
+    Optional[str], typer.Option("--predict", metavar="FILE", help="Score this Parquet file with the model.")
+]
+
 Item = Annotated[
     Optional[str],
     typer.Option("--item", "--items", metavar="COL", help="Column of the items (a list column: one row per basket)."),
@@ -60,6 +75,9 @@ Mechanism = Annotated[
 ]
 Relation = Annotated[
     str, typer.Option("--neighbors", metavar="RELATION", help="replace-one (public number of units) or add-remove.")
+]
+ReplaceOne = Annotated[
+    str, typer.Option("--neighbors", metavar="RELATION", help="replace-one only: the number of rows is public.")
 ]
 Catalogue = Annotated[
     Optional[Path],
@@ -110,3 +128,19 @@ Output = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No messages on stderr but errors.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Add code positions (never data) to an error.")]
+
+
+def listed(text: str) -> list[str]:
+    """The parts of a text with commas between them."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def given_options(context: typer.Context) -> list[tuple[str, str]]:
+    """Name and spelling of every argument that the command line has."""
+    named = [(option.name, option.opts[0]) for option in context.command.params if option.name is not None]
+    return [(name, spelled) for name, spelled in named if _is_given(context, name)]
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"

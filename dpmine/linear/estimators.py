@@ -9,23 +9,25 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.linear.checks import checked_features, checked_labels
 from dpmine.linear.examples import Examples
 from dpmine.linear.losses import HuberLoss, LogisticLoss
 from dpmine.linear.model_file import read_model, write_model
 from dpmine.linear.settings import Settings
 from dpmine.parameters import Number, positive
 from dpmine.privacy import Neighbors
+from dpmine.supervised import checked_features, checked_labels, forget_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.linear.losses import Floats, Loss
+    from dpmine.linear.losses import Loss
     from dpmine.privacy import Guarantee
+    from dpmine.supervised import Floats
 
 DEFAULT_LAMBDAS = (0.001, 0.01, 0.1)
 
@@ -37,6 +39,7 @@ class _PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     """The loss by its name; it tells model files apart."""
 
     guarantee_: Guarantee
+    _read_from_file = False
 
     def __init__(  # noqa: PLR0917 - scikit-learn's convention
         self,
@@ -51,6 +54,7 @@ class _PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         mechanism: str = "max_of_exponentials",
         sensitivities: str = "candidate",
         caution: Number = 0,
+        classes: Sequence[Any] | None = None,
         neighbors: str = Neighbors.REPLACE_ONE.value,
     ) -> None:
         self.lambdas = lambdas
@@ -64,6 +68,7 @@ class _PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.mechanism = mechanism
         self.sensitivities = sensitivities
         self.caution = caution
+        self.classes = classes
         self.neighbors = neighbors
 
     @abstractmethod
@@ -78,8 +83,11 @@ class _PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
         settings = self._settings()
+        if self._read_from_file:
+            raise BadParameter("A model file does not keep what training needs: make a new classifier to train again.")
+        forget_fit(self)
         features = checked_features(self, X, reset=True)
-        self.classes_, signs = checked_labels(self, y, len(features))
+        self.classes_, signs = checked_labels(self, y, len(features), self.classes)
         fitted = settings.train(Examples(settings.ball.rows(features, signs)), bits=bits)
         coefficients, intercept = settings.ball.split(fitted.weights)
         self.coef_ = coefficients.reshape(1, -1)
@@ -93,7 +101,7 @@ class _PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         self._settings()
 
     def _settings(self) -> Settings:
-        parameters = {name: value for name, value in self.get_params().items() if name != "huber"}
+        parameters = {name: value for name, value in self.get_params().items() if name not in {"huber", "classes"}}
         return Settings.of(loss=self._loss(), **parameters)
 
     def decision_function(self, X: ArrayLike) -> Floats:  # noqa: N803
@@ -120,7 +128,11 @@ class _PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         classifier = cls()
         for name, value in model.items():
             setattr(classifier, name, value)
+        classifier._read_from_file = True
         return classifier
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "guarantee_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -149,12 +161,13 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         sensitivities: "candidate" (every λ its own) or "uniform" (the largest for all, as the paper has it).
         caution: how much small λ, whose scores one row moves more, are held back: 0 not at all, which finds good ones
             more often; 1 has an accuracy bound (see `dpmine.validation.terms.Terms`). All are private.
+        classes: the two labels, public, the one that positive decisions mean last; None: those that occur, sorted.
         neighbors: "replace_one"; n and λ enter the noise, so add_remove is refused.
 
     Attributes:
         coef_: shape (1, d).
         intercept_: shape (1,).
-        classes_: the two classes, sorted; treated as public.
+        classes_: the two classes; treated as public, and that both occur, unless they were given.
         lambda_: the regulariser that was trained with.
         guarantee_: what the release of all these attributes promises.
 
@@ -199,6 +212,7 @@ class PrivateHuberSVC(_PrivateLinearClassifier):
         mechanism: str = "max_of_exponentials",
         sensitivities: str = "candidate",
         caution: Number = 0,
+        classes: Sequence[Any] | None = None,
         neighbors: str = Neighbors.REPLACE_ONE.value,
         huber: Number = 0.5,
     ) -> None:
@@ -214,6 +228,7 @@ class PrivateHuberSVC(_PrivateLinearClassifier):
             mechanism=mechanism,
             sensitivities=sensitivities,
             caution=caution,
+            classes=classes,
             neighbors=neighbors,
         )
         self.huber = huber

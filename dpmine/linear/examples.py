@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from dpmine.linear.losses import Floats
+    from dpmine.supervised import Floats
 
 _SMALLEST_BLOCK = 256
 THINNING = 16

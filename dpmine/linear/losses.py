@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from dpmine.errors import BadParameter
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-Floats: TypeAlias = "NDArray[np.float64]"
-"""Arrays of numbers, whatever their shape."""
+    from dpmine.supervised import Floats
 
 _ROUNDOFF = 2.0**-53
 _FEW = 32.0 * _ROUNDOFF

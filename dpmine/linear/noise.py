@@ -21,7 +21,7 @@ from dpmine.exact.reals import Formula, Real, StandardExponential, Uniform
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.linear.losses import Floats
+    from dpmine.supervised import Floats
 
 RELATIVE_ERROR = 2.0**-50
 """Bound on ‖floats − R‖/‖floats‖ of `NoiseVector.floats`."""

@@ -27,7 +27,8 @@ from dpmine.linear.solver import Accuracy, Problem, minimise
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.linear.examples import Examples
-    from dpmine.linear.losses import Floats, Loss
+    from dpmine.linear.losses import Loss
+    from dpmine.supervised import Floats
 
 _MOST_COVER = Fraction(1, 8)  # of the budget, at most, covers the solver's tolerance
 _RELIEF = 8  # a relieved intercept costs at most half of this part of the budget

@@ -18,7 +18,8 @@ from dpmine.linear.solver import Accuracy, Problem, minimise
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.linear.examples import Examples
-    from dpmine.linear.losses import Floats, Loss
+    from dpmine.linear.losses import Loss
+    from dpmine.supervised import Floats
 
 
 @dataclass(frozen=True, slots=True)

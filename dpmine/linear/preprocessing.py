@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpmine.supervised import row_norms
+
 if TYPE_CHECKING:
-    from dpmine.linear.losses import Floats
+    from dpmine.supervised import Floats
 
 _INSIDE = 1.0 - 2.0**-30
 """Keeps the exact norm of every computed row at most 1: rounding is far smaller, for up to millions of columns."""
@@ -58,15 +60,3 @@ class UnitBall:
         if not self.intercept:
             return weights * (self._share / self.norm_bound), 0.0
         return weights[:-1] * (self._share / self.norm_bound), float(weights[-1] * self._share)
-
-
-def row_norms(features: Floats) -> Floats:
-    """Euclidean norms of the rows, not finite where an entry is not; rows of extreme entries are scaled first."""
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        norms = np.sqrt(np.einsum("ij,ij->i", features, features))
-        odd = ~((norms > 1e-140) & (norms < 1e150))
-        if odd.any():
-            largest = np.abs(features[odd]).max(axis=1, initial=0.0)
-            part = features[odd] / np.maximum(largest, np.finfo(np.float64).tiny)[:, np.newaxis]
-            norms[odd] = largest * np.sqrt(np.einsum("ij,ij->i", part, part))
-    return np.asarray(norms)

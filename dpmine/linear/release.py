@@ -22,9 +22,9 @@ from dpmine.validation.sensitivities import Stability
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.linear.examples import Examples
-    from dpmine.linear.losses import Floats
     from dpmine.linear.noise import NoiseVector
     from dpmine.linear.solver import Accuracy
+    from dpmine.supervised import Floats
 
 RADIUS_FAILURE = Fraction(1, 2**40)
 """How rarely the noise leaves the ball that weights are projected on: a matter of accuracy, not of privacy."""

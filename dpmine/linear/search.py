@@ -23,8 +23,8 @@ from dpmine.validation.split import random_split, train_size_of
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.linear.examples import Examples
-    from dpmine.linear.losses import Floats
     from dpmine.linear.release import Perturbation
+    from dpmine.supervised import Floats
 
 PerturbationKind: TypeAlias = type[ObjectivePerturbation] | type[OutputPerturbation]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from dpmine.linear.losses import Floats
+    from dpmine.supervised import Floats
 
 PADDING = 2.0**-40
 """Relative margin on float formulas of a few operations, each right to a few 2^−53."""

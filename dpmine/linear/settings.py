@@ -130,7 +130,10 @@ class Settings:
         """The same whatever the data hold, given n and λ: which of the solver's two methods ran would tell of them."""
         accuracy = training.release(size, fitted.parameter, self._training_epsilon).accuracy
         steps = descent_steps(self.loss, accuracy)
-        clipped = f"rows are clipped to the public norm bound {self.ball.norm_bound:g}; the classes of y are public"
+        clipped = (
+            f"rows are clipped to the public norm bound {self.ball.norm_bound:g}; "
+            "the classes of y, and that both occur, are taken as public"
+        )
         solved = (
             f"the solver's tolerance {accuracy.tolerance:.1e} is paid for; should Newton's method not be certified to "
             f"reach it, {steps} steps of gradient descent, proved to, take its place; how long it takes is not covered"

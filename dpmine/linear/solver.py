@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from dpmine.linear.examples import Examples
-    from dpmine.linear.losses import Floats, Loss
+    from dpmine.linear.losses import Loss
+    from dpmine.supervised import Floats
 
 _STEPS = 300
 _FAST = 0.25  # a step that leaves more of the gradient than this wants a fresh Hessian

@@ -48,6 +48,7 @@ def honest(name: str, relation: Neighbors, epsilon: Fraction, delta: Fraction) -
     return variants(name, relation, epsilon, delta if MECHANISMS[name].approximate else Fraction(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "stage"),
     [

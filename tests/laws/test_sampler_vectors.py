@@ -91,7 +91,7 @@ def test_every_vector_file_is_there() -> None:
 
 @pytest.mark.parametrize("entry", entries(), ids=name_of)
 def test_draws_follow_the_law(entry: Entry) -> None:
-    assert chi_square_p(tally_entry(entry, 2000), expected_law(entry)) > NOMINAL_RATE / len(entries())
+    assert chi_square_p(tally_entry(entry, 400), expected_law(entry)) > NOMINAL_RATE / len(entries())
 
 
 @pytest.mark.statistical

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 from support.command_line import CANARY
 from support.numpy_bits import NumpyBits
@@ -173,6 +174,21 @@ def test_the_shares_of_training_and_choice(share: str, monkeypatch: pytest.Monke
     model = PrivateLogisticRegression(lambdas=[0.1, 1], epsilon=2, selection_share=share).fit(*two_clouds(50))
     assert spent == [2 * (1 - Fraction(share))] * 3
     assert model.guarantee_.epsilon == 2
+
+
+def test_what_a_model_file_does_not_keep_is_not_made_up() -> None:
+    model = PrivateLogisticRegression.from_json(PrivateLogisticRegression().fit(*two_clouds(50)).to_json())
+    with pytest.raises(BadParameter, match="make a new classifier"):
+        model.fit(*two_clouds(50))
+
+
+def test_a_fit_that_fails_leaves_nothing_behind() -> None:
+    features, labels = two_clouds(50)
+    model = PrivateLogisticRegression().fit(features, labels)
+    with pytest.raises(BadData):
+        model.fit(features, labels[:-1])
+    with pytest.raises(NotFittedError):
+        model.predict(features)
 
 
 def test_one_lambda_may_be_an_array_without_axes() -> None:

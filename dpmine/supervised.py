@@ -1,21 +1,21 @@
-"""What estimators accept: numbers in rows, and two classes. Messages name columns and rules, never values."""
+"""What classifiers accept: numbers in rows, and two classes. Messages name columns and rules, never values."""
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from dpmine.errors import BadData
-from dpmine.linear.preprocessing import row_norms
+from dpmine.errors import BadData, BadParameter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dpmine.linear.losses import Floats
+Floats: TypeAlias = "NDArray[np.float64]"
+"""Arrays of numbers, whatever their shape."""
 
 _ENCODE = "encode categories as numbers first, one 0/1 column a category (pandas.get_dummies with a public list)"
 
@@ -40,25 +40,50 @@ def checked_features(estimator: Any, X: Any, *, reset: bool) -> Floats:  # noqa:
     return features
 
 
-def checked_labels(estimator: Any, y: Any, rows: int) -> tuple[NDArray[Any], Floats]:
-    """The two classes in sorted order, and −1 or 1 for every label.
+def forget_fit(estimator: Any) -> None:
+    """Drop what an earlier fit learnt, so that a fit that fails leaves an estimator that is not fitted."""
+    for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
+        delattr(estimator, name)
 
-    Raises BadData unless there is one label a row and there are exactly two classes.
+
+def checked_labels(estimator: Any, y: Any, rows: int, classes: Any = None) -> tuple[NDArray[Any], Floats]:
+    """The two classes, and −1 or 1 for every label.
+
+    `classes` are the two in the order that is wanted, public; without them the two that occur are taken, in sorted
+    order, and that both occur is treated as public.
+    Raises BadData unless there is one label a row, and each is one of two classes; BadParameter for unusable classes.
     """
     if y is None:
         raise BadData(f"requires y to be passed, but the target y is None: {type(estimator).__name__} needs labels.")
     labels = _as_labels(y)
     if len(labels) != rows:
         raise BadData(f"X and y have inconsistent numbers of samples: {rows} and {len(labels)}.")
-    classes, positions = np.unique(labels, return_inverse=True)
-    if len(classes) == 1:
+    if classes is not None:
+        known = _known_classes(classes)
+        return known, _signs_of(labels, known)
+    found, positions = np.unique(labels, return_inverse=True)
+    if len(found) == 1:
         raise BadData("y has one class only, and a classifier needs examples of two.")
-    if len(classes) != 2:
+    if len(found) != 2:
         raise BadData(
             "Only binary classification is supported, and y has more than two classes. "
             "Train one class against the rest, each with a budget of its own."
         )
-    return classes, np.where(positions == 1, 1.0, -1.0)
+    return found, np.where(positions == 1, 1.0, -1.0)
+
+
+def _known_classes(classes: Any) -> NDArray[Any]:
+    known = np.asarray(classes)
+    if known.shape != (2,) or known.dtype.kind not in "biufUO" or known[0] == known[1]:
+        raise BadParameter("classes must be the two labels, such as ['no', 'yes']: rules describe the second.")
+    return known
+
+
+def _signs_of(labels: NDArray[Any], classes: NDArray[Any]) -> Floats:
+    first, second = labels == classes[0], labels == classes[1]
+    if not np.all(first | second):
+        raise BadData("y has labels that are not among the classes that were given.")
+    return np.where(second, 1.0, -1.0)
 
 
 def _as_labels(y: Any) -> NDArray[Any]:
@@ -99,7 +124,7 @@ def _as_numbers(X: Any) -> NDArray[Any]:  # noqa: N803
         array = np.asarray(X)
         kind = array.dtype.kind
         numbers = array.astype(np.float64, copy=False) if kind in "biufO" else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise BadData(f"Features must be numbers, in rows of equal length: {_ENCODE}.") from None
     if kind == "c":
         raise BadData("Complex data not supported: features must be real numbers.")
@@ -114,6 +139,18 @@ def _same_columns(estimator: Any, X: Any, *, reset: bool) -> None:  # noqa: N803
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     except (ValueError, TypeError) as error:
         raise BadData(str(error)) from None
+
+
+def row_norms(features: Floats) -> Floats:
+    """Euclidean norms of the rows, not finite where an entry is not; rows of extreme entries are scaled first."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        norms = np.sqrt(np.einsum("ij,ij->i", features, features))
+        odd = ~((norms > 1e-140) & (norms < 1e150))
+        if odd.any():
+            largest = np.abs(features[odd]).max(axis=1, initial=0.0)
+            part = features[odd] / np.maximum(largest, np.finfo(np.float64).tiny)[:, np.newaxis]
+            norms[odd] = largest * np.sqrt(np.einsum("ij,ij->i", part, part))
+    return np.asarray(norms)
 
 
 def _require_finite(estimator: Any, features: Floats) -> None:

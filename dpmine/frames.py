@@ -1,12 +1,10 @@
-"""Linear classifiers on tables: Parquet files, Arrow, pandas and whatever else `dpmine.tables` reads."""
+"""Classifiers on tables: Parquet files, Arrow, pandas and whatever else `dpmine.tables` reads."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
-from dpmine.linear.model_file import loss_of
 from dpmine.tables import read_columns
 
 if TYPE_CHECKING:
@@ -14,10 +12,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-Classifier: TypeAlias = PrivateLogisticRegression | PrivateHuberSVC
-Kind = TypeVar("Kind", PrivateLogisticRegression, PrivateHuberSVC)
-
-CLASSIFIERS: dict[str, type[Classifier]] = {kind.kind: kind for kind in (PrivateLogisticRegression, PrivateHuberSVC)}
+Kind = TypeVar("Kind", bound=Any)
+"""Classifiers in scikit-learn's style."""
 
 
 def fit_table(
@@ -42,8 +38,8 @@ def fit_table(
     return classifier
 
 
-def predict_table(classifier: Classifier, data: Any, *, progress: Callable[[float], None] | None = None) -> pa.Table:
-    """One row a row: `prediction`, and for logistic regression `probability`, that of the later class.
+def predict_table(classifier: Any, data: Any, *, progress: Callable[[float], None] | None = None) -> pa.Table:
+    """One row a row: `prediction`, and where the classifier has them `probability`, that of the later class.
 
     Requires: a classifier with named features. The guarantee protects the rows it was trained on, not these.
     Raises BadData for columns that are missing or not numbers.
@@ -57,17 +53,9 @@ def predict_table(classifier: Classifier, data: Any, *, progress: Callable[[floa
     if not len(frame):  # which scikit-learn's conventions refuse
         return predict_table(classifier, pa.table({name: [0.0] for name in names})).slice(0, 0)
     found = {"prediction": pa.array(classifier.predict(frame).tolist())}
-    if isinstance(classifier, PrivateLogisticRegression):
+    if hasattr(classifier, "predict_proba"):
         found["probability"] = pa.array(classifier.predict_proba(frame)[:, 1])
     return pa.table(found)
-
-
-def load_classifier(text: str) -> Classifier:
-    """The classifier of a model file, whatever its loss. Raises BadData for any other text."""
-    kind = CLASSIFIERS.get(loss_of(text))
-    if kind is None:
-        raise BadData("The model file holds a kind of classifier that this version does not know.")
-    return kind.from_json(text)
 
 
 def _frame(columns: dict[str, Any], names: Sequence[str]) -> Any:
