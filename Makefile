@@ -16,10 +16,10 @@ DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceN
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-marked test-all check bench bench-selection bench-success bench-mining bench-growth bench-linear
-.PHONY: experiments-stability lock clean
+.PHONY: experiments-stability experiments-hypotheses lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-21s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-22s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(INSTALLED) ## find the top pair of a real shop, privately
 	$(DEMO)
@@ -63,6 +63,10 @@ experiments-stability: $(INSTALLED) ## the figures of stability-based validation
 	@mkdir -p benchmarks/results
 	$(BIN)/python benchmarks/experiment_stability.py $(QUICK) --out benchmarks/results
 	$(BIN)/python benchmarks/experiment_histogram.py $(QUICK) --plot benchmarks/results/histogram.svg
+
+experiments-hypotheses: $(INSTALLED) ## the figures of private learning (QUICK=--quick: within 3 minutes)
+	@mkdir -p benchmarks/results
+	$(BIN)/python benchmarks/experiment_hypotheses.py $(QUICK) --out benchmarks/results
 
 .venv-peers-mining/.installed: benchmarks/peers/mining_requirements.txt
 	$(PYTHON) -m venv .venv-peers-mining

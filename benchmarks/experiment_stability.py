@@ -158,7 +158,9 @@ def plot(results: dict[str, dict[tuple[str, Fraction], np.ndarray]], folder: Pat
                 axes.errorbar(x, cells[:, 0], spread, marker="o", markersize=3, label=method)
             axes.set(title=name, xlabel="α", ylabel=f"{measure} (mean, 95 % bootstrap interval)")
             axes.set_xticks(range(len(ALPHAS)), [f"{float(alpha):g}" for alpha in ALPHAS])
-        axes.legend(fontsize="small")
+        figure.legend(
+            *axes.get_legend_handles_labels(), loc="outside lower center", ncols=len(METHODS), fontsize="small"
+        )
         for suffix in ("svg", "png"):
             write_picture(figure, folder / f"stability_{measure.lower()}.{suffix}")
 

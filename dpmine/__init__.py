@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from dpmine.itemsets.listing import itemset_supports
     from dpmine.itemsets.top import top_itemset
     from dpmine.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
+    from dpmine.pac.private_learner import PrivateLearner
+    from dpmine.pac.selector import HypothesisSelector
     from dpmine.planning.planner import plan
     from dpmine.planning.results import Plan
     from dpmine.privacy import Guarantee, Neighbors
@@ -32,6 +34,7 @@ __all__ = [
     "BadParameter",
     "DpmineError",
     "Guarantee",
+    "HypothesisSelector",
     "Law",
     "Levels",
     "Neighbors",
@@ -39,6 +42,7 @@ __all__ = [
     "Plan",
     "PrivateHistogram",
     "PrivateHuberSVC",
+    "PrivateLearner",
     "PrivateLogisticRegression",
     "Selection",
     "Universe",
@@ -59,6 +63,8 @@ _HOMES = {
     "dpmine.itemsets.listing": ("itemset_supports",),
     "dpmine.itemsets.top": ("top_itemset",),
     "dpmine.linear.estimators": ("PrivateHuberSVC", "PrivateLogisticRegression"),
+    "dpmine.pac.private_learner": ("PrivateLearner",),
+    "dpmine.pac.selector": ("HypothesisSelector",),
     "dpmine.planning.planner": ("plan",),
     "dpmine.planning.results": ("Plan",),
     "dpmine.privacy": ("Guarantee", "Neighbors"),

@@ -12,7 +12,7 @@ from contextlib import suppress
 import typer
 from typer.exceptions import TyperException
 
-from dpmine_cli import audit, classify, histogram, interrupts, options, plan, supports, top_itemset
+from dpmine_cli import audit, classify, histogram, hypothesis, interrupts, options, plan, supports, top_itemset
 
 app = typer.Typer(
     help="Private frequent-itemset mining: publish what goes together, so that no single person shows.",
@@ -26,6 +26,7 @@ app.command("supports")(supports.supports)
 app.command("audit")(audit.audit)
 app.command("plan")(plan.plan)
 app.command("classify")(classify.classify)
+app.command("hypothesis")(hypothesis.hypothesis)
 app.command("histogram")(histogram.histogram)
 
 OK, BUG, BAD_REQUEST = 0, 1, 2

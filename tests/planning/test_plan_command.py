@@ -41,6 +41,13 @@ def test_json_and_every_option(dpmine: outcome_of, tmp_path: Path) -> None:
     assert (tmp_path / "plan.svg").read_bytes().startswith(b"<?xml")
 
 
+def test_learning(dpmine: outcome_of) -> None:
+    arguments = ("plan", "--learn", "stumps", "--dimension", "3", "--accuracy", "0.1", "--epsilon", "0.5")
+    assert "NOT full privacy" in dpmine(*arguments).out
+    document = json.loads(dpmine(*arguments, "--failure", "0.1", "--smoothness", "2", "--format", "json").out)
+    assert (document["class"], document["dimension"], document["failure"]) == ("stumps", 3, 0.1)
+
+
 def test_into_a_file(dpmine: outcome_of, tmp_path: Path) -> None:
     done = dpmine("plan", "--catalogue-size", "5", "-o", str(tmp_path / "plan.json"))
     assert (done.status, done.out) == (0, "")
@@ -65,6 +72,10 @@ def test_into_a_file(dpmine: outcome_of, tmp_path: Path) -> None:
         ["--plot", "missing/folder/plan.svg"],
         ["-o", "plan.parquet"],
         ["sales.parquet"],
+        ["--learn", "thresholds"],
+        ["--learn", "trees", "--accuracy", "0.1"],
+        ["--learn", "thresholds", "--accuracy", "0.1", "--units", "5"],
+        ["--accuracy", "0.1"],
     ],
     ids=" ".join,
 )

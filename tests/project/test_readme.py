@@ -1,4 +1,4 @@
-"""Every snippet of the README does what the README shows."""
+"""Every snippet of the README and of the pages in docs does what is shown."""
 
 import re
 import shlex
@@ -11,7 +11,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONSOLE = re.findall(r"```console\n\$ (.*?)\n(.*?)```", README, re.DOTALL)
-PYTHON = re.findall(r"```python\n(.*?)```\n\n```output\n(.*?)```", README, re.DOTALL)
+PAGES = README + "".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("*.md")))
+PYTHON = re.findall(r"```python\n(.*?)```\n\n```output\n(.*?)```", PAGES, re.DOTALL)
 
 
 def run(command: list[str]) -> str:
@@ -28,10 +29,10 @@ def test_commands_print_what_the_readme_shows(command: str, output: str) -> None
 
 
 @pytest.mark.parametrize(("code", "output"), PYTHON, ids=[f"snippet {i + 1}" for i in range(len(PYTHON))])
-def test_python_prints_what_the_readme_shows(code: str, output: str) -> None:
+def test_python_prints_what_is_shown(code: str, output: str) -> None:
     assert run([sys.executable, "-c", code]) == output
 
 
 def test_every_snippet_is_tested() -> None:
     assert len(CONSOLE) == README.count("```console")
-    assert len(PYTHON) == README.count("```python")
+    assert len(PYTHON) == PAGES.count("```python")

@@ -1,0 +1,213 @@
+"""dpmine hypothesis."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from dpmine_cli import options, scoring
+from dpmine_cli.messages import Messages
+from dpmine_cli.output import Destination
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpmine.pac.selector import HypothesisSelector
+
+
+class Kind(StrEnum):
+    """Which class of hypotheses."""
+
+    THRESHOLDS = "thresholds"
+    INTERVALS = "intervals"
+    STUMPS = "stumps"
+    CONJUNCTIONS = "conjunctions"
+    SEPARATORS = "separators"
+
+
+MechanismOption = Annotated[
+    str,
+    typer.Option(
+        "--mechanism",
+        metavar="NAME",
+        help="auto (max-of-exponentials), exponential, max-of-laplaces, large-margin, large-margin-tight, "
+        "stable-maximiser, exact.",
+    ),
+]
+ClassOption = Annotated[Kind, typer.Option("--class", help="The rules to choose from.")]
+Lower = Annotated[
+    Optional[str],
+    typer.Option("--lower", metavar="A[,A]", help="Public lower bound of the features, one for all or one each."),
+]
+Upper = Annotated[
+    Optional[str],
+    typer.Option("--upper", metavar="B[,B]", help="Public upper bound of the features, one for all or one each."),
+]
+GridPoints = Annotated[
+    Optional[str],
+    typer.Option("--grid", metavar="N[,N]", help="Points of the grid between the bounds, up to 2^64 (default 1001)."),
+]
+Width = Annotated[
+    Optional[int],
+    typer.Option("--width", metavar="W", help="The most features of a conjunction (default 3).", show_default=False),
+]
+Resolution = Annotated[
+    Optional[int],
+    typer.Option("--resolution", metavar="K", help="The largest weight of a separator (default 8)", show_default=False),
+]
+
+
+def hypothesis(
+    context: typer.Context,
+    files: options.TrainingFiles = None,
+    label: options.Label = None,
+    kind: ClassOption = Kind.STUMPS,
+    features: options.Features = None,
+    lower: Lower = None,
+    upper: Upper = None,
+    grid: GridPoints = None,
+    width: Width = None,
+    resolution: Resolution = None,
+    mechanism: MechanismOption = "auto",
+    epsilon: options.Epsilon = "1",
+    delta: options.Delta = "1e-6",
+    neighbors: options.Relation = "replace-one",
+    not_private: options.NotPrivate = False,
+    model: options.Model = None,
+    predict: options.Predict = None,
+    output_format: options.OutputFormat = None,
+    output: options.Output = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+    version: options.Version = False,
+) -> None:
+    """Choose a rule that predicts a label, privately, from a class of rules; or score a file with one.
+
+    Example: dpmine hypothesis people.parquet --label income --class stumps --features age,hours --lower 0 --upper 120
+    """
+    from dpmine.errors import BadParameter
+
+    destination, messages = Destination.of(output_format, output), Messages(quiet=quiet)
+    if predict is not None:
+        if model is None:
+            raise BadParameter("Give --model FILE.json, where the hypothesis to score with was written.")
+        scoring.require_scoring_only(context)
+        scoring.score(_reader, model, predict, destination, messages)
+        return
+    if not files or label is None or features is None:
+        raise BadParameter("Choosing needs FILE, --label and --features; scoring needs --model and --predict FILE.")
+    from dpmine.pac.selector import HypothesisSelector
+
+    selector = HypothesisSelector(
+        hypotheses=kind.value,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=mechanism,
+        neighbors=neighbors,
+        lower=_one_or_each(lower),
+        upper=_one_or_each(upper),
+        grid=_points(grid),
+        width=width,
+        resolution=resolution,
+        not_private=not_private,
+    )
+    target = None if model is None else Destination.of(options.Format.JSON, model)
+    _choose(selector, files, label, options.listed(features), (destination, target), messages)
+
+
+def _choose(
+    selector: HypothesisSelector,
+    files: list[str],
+    label: str,
+    features: list[str],
+    destinations: tuple[Destination, Destination | None],
+    messages: Messages,
+) -> None:
+    result, model = destinations
+    from dpmine.frames import fit_table
+    from dpmine.tables import require_apart
+
+    require_apart({"--model": model.path if model else None, "--output": result.path}, files)
+    selector.require_parameters(features)
+    with messages:
+        fit_table(selector, files, label=label, features=features, progress=messages.progress)
+        chosen = _Chosen(selector)
+        if model is not None:
+            model.write_document(chosen)
+        result.write_result(chosen)
+        if result.path is not None or result.format is not options.Format.TEXT:
+            for line in chosen.untold:
+                messages.notice(line)
+
+
+def _reader() -> Callable[[str], HypothesisSelector]:
+    from dpmine.pac.selector import HypothesisSelector
+
+    return HypothesisSelector.from_json
+
+
+def _one_or_each(text: str | None) -> list[str] | str | None:
+    values = [] if text is None else options.listed(text)
+    return values[0] if len(values) == 1 else values or None
+
+
+def _points(text: str | None) -> list[int] | int | None:
+    """Whole numbers, and powers as people write them: 2^64."""
+    values = _one_or_each(text)
+    if isinstance(values, str):
+        return _whole(values)
+    return None if values is None else [_whole(value) for value in values]
+
+
+def _whole(text: str) -> int:
+    from dpmine.errors import BadParameter
+
+    base, _, power = text.partition("^")
+    digits = [(base, 20), (power, 2)] if power else [(base, 20)]
+    if not all(part.isascii() and part.isdigit() and len(part) <= most for part, most in digits):
+        raise BadParameter("--grid must be whole numbers, such as 1001 or 2^64, with commas between them.")
+    return int(base) ** int(power) if power else int(base)
+
+
+class _Chosen:
+    """A chosen hypothesis as a document."""
+
+    def __init__(self, selector: HypothesisSelector) -> None:
+        self._selector = selector
+
+    @property
+    def promise(self) -> str:
+        """Mechanism and guarantee, in a line."""
+        return f"{self._selector.mechanism_}; {self._selector.guarantee_}"
+
+    @property
+    def untold(self) -> list[str]:
+        """What a run must say, and a file does not put before the user's eyes."""
+        nothing = self._selector.hypothesis_ is None
+        return [f"nothing stands out. {self._selector.advice_}", self.promise] if nothing else [self.promise]
+
+    def to_json(self) -> str:
+        """The model file's own object."""
+        return self._selector.to_json()
+
+    def to_arrow(self) -> Any:
+        """One row: the rule, which class it predicts, and the guarantee in words; null when nothing stood out."""
+        import pyarrow as pa
+
+        chosen = self._selector.hypothesis_
+        return pa.table(
+            {
+                "hypothesis": pa.array([None if chosen is None else str(chosen)], pa.string()),
+                "predicts": [str(self._selector.classes_[1])],
+                "guarantee": [self.promise],
+            }
+        )
+
+    def __str__(self) -> str:
+        chosen = self._selector.hypothesis_
+        if chosen is None:
+            return f"Nothing stands out.\n{self._selector.advice_}\n({self.promise})"
+        label = getattr(self._selector, "label_", "y")
+        return f"{label} = {self._selector.classes_[1]} where {chosen}\n({self.promise})"

@@ -1,0 +1,67 @@
+"""What classifiers that choose one hypothesis share, in scikit-learn's style."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dpmine.errors import BadData
+from dpmine.pac.records import Records
+from dpmine.supervised import checked_features, checked_labels, forget_fit
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from dpmine.pac.hypothesis import Hypothesis
+    from dpmine.privacy import Guarantee
+
+
+class HypothesisClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Predicts by one hypothesis, which describes the second of the two classes.
+
+    Attributes:
+        hypothesis_: the chosen one, readable with `str`; None when nothing stood out.
+        classes_: the two classes: as given, or those that occur, sorted.
+        guarantee_: what the release of the attributes promises.
+        names_: names of the features: of the columns, or x0, x1, …
+    """
+
+    classes: Any
+    hypothesis_: Hypothesis | None
+    guarantee_: Guarantee
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
+        """The class of every row. Raises BadData as `fit`, and where no hypothesis stood out."""
+        check_is_fitted(self)
+        features = checked_features(self, X, reset=False)
+        if self.hypothesis_ is None:
+            raise BadData("Nothing stood out when this was fitted, so there is no hypothesis to predict with.")
+        predictions: NDArray[Any] = self.classes_[self.hypothesis_.predict(features).astype(np.intp)]
+        return predictions
+
+    def _records(self, X: Any, y: Any) -> Records:  # noqa: N803
+        """The checked data; also learns the classes and the names of the features. Forgets any earlier fit."""
+        forget_fit(self)
+        features = checked_features(self, X, reset=True)
+        self.classes_, signs = checked_labels(self, y, len(features), self.classes)
+        names = getattr(self, "feature_names_in_", None)
+        self.names_ = numbered(features.shape[1]) if names is None else [str(name) for name in names]
+        return Records(features, signs > 0)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "guarantee_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # noise beats tiny data sets
+        tags.non_deterministic = True
+        return tags
+
+
+def numbered(columns: int) -> list[str]:
+    """What features without names are called."""
+    return [f"x{column}" for column in range(columns)]

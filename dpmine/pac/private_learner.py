@@ -1,0 +1,122 @@
+"""The three private learners of infinite classes, in scikit-learn's style."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Self
+
+from dpmine.errors import BadParameter
+from dpmine.exact.bits import SystemBits
+from dpmine.pac.classifier import HypothesisClassifier
+from dpmine.pac.learners import learn, learn_labels, learn_realizable
+from dpmine.pac.scope import Scope, family_of
+from dpmine.parameters import named
+from dpmine.privacy import Neighbors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.pac.family import Family
+    from dpmine.pac.learners import Learned
+    from dpmine.pac.records import Records
+    from dpmine.parameters import Number
+
+
+class Learner(StrEnum):
+    """Which of the three."""
+
+    PRIVATE = "private"
+    """Rows are protected; the data must be smooth to the reference distribution."""
+    REALIZABLE = "realizable"
+    """The same, mostly with fewer rows, where some hypothesis of the class never errs."""
+    LABEL_PRIVATE = "label_private"
+    """Labels are protected. THIS IS NOT FULL PRIVACY: the result may reveal the features of a row."""
+
+
+class PrivateLearner(HypothesisClassifier):
+    """A hypothesis out of an infinite class that is promised to be nearly as good as the best, on records to come.
+
+    The class is covered as finely as the number of rows can pay for, and one of the cover is drawn by the exponential
+    mechanism. Too few rows are refused, with the number that it takes.
+
+    Args:
+        hypotheses: "thresholds", "intervals" (one feature), "stumps", "separators" (2 to 6 features), or a `Family`.
+        epsilon: ε > 0, read exactly.
+        accuracy: a in (0, 1): the error beyond the best hypothesis's that is allowed.
+        failure: probability in (0, 1) that the promise fails.
+        lower: public lower bound of the features, one for all or one a feature; smaller values count as it.
+        upper: public upper bound. The reference distribution is uniform between the bounds; for separators it is on a
+            sphere, and a feature is measured in units of its larger bound. Label privacy needs no bounds but for those.
+        learner: "private"; "realizable", which mostly takes fewer rows, where some hypothesis never errs; or
+            "label_private", which needs no reference, but PROTECTS LABELS ONLY.
+        best_error: a bound on the error of the best hypothesis, for a promise about records to come ("label_private").
+        classes: the two labels, public, the one that rules describe last; None: those that occur, sorted.
+        neighbors: "replace_one"; the number of rows is public, so add_remove is refused.
+
+    Attributes:
+        hypothesis_, classes_, guarantee_: as in `HypothesisSelector`. Label privacy is called so there.
+        promise_: `dpmine.pac.learners.Promise`: what is promised, under which conditions, in numbers and words.
+
+    Source: Chaudhuri & Hsu 2011, figures 1, 2 and 3. Proofs: docs/proofs/private_learners.md.
+    """
+
+    def __init__(  # noqa: PLR0917 - scikit-learn's convention
+        self,
+        hypotheses: str | Family = "thresholds",
+        epsilon: Number = 1,
+        accuracy: Number = 0.1,
+        failure: Number = 0.05,
+        lower: Number | Sequence[Number] | None = None,
+        upper: Number | Sequence[Number] | None = None,
+        learner: str = Learner.PRIVATE.value,
+        best_error: Number | None = None,
+        classes: Sequence[Any] | None = None,
+        neighbors: str = Neighbors.REPLACE_ONE.value,
+    ) -> None:
+        self.hypotheses = hypotheses
+        self.epsilon = epsilon
+        self.accuracy = accuracy
+        self.failure = failure
+        self.lower = lower
+        self.upper = upper
+        self.learner = learner
+        self.best_error = best_error
+        self.classes = classes
+        self.neighbors = neighbors
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's names
+        """Learn from rows X, shape (m, d), with labels y, shape (m,); reads the system's randomness.
+
+        Raises BadData for too few rows, with a number that is enough, and for data that do not fit; BadParameter.
+        """
+        return self._fit(X, y, bits=SystemBits())
+
+    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
+        learner = named(Learner, "learner", self.learner)
+        if self.best_error is not None and learner is not Learner.LABEL_PRIVATE:
+            raise BadParameter("best_error is for learner='label_private': leave it out.")
+        found = self._learned(learner, self._records(X, y), bits=bits)
+        self.hypothesis_, self.guarantee_, self.promise_ = found.hypothesis, found.guarantee, found.promise
+        return self
+
+    def _learned(self, learner: Learner, records: Records, *, bits: BitSource) -> Learned:
+        terms: dict[str, Any] = {
+            "epsilon": self.epsilon,
+            "accuracy": self.accuracy,
+            "failure": self.failure,
+            "neighbors": self.neighbors,
+        }
+        family = self._family()
+        if learner is Learner.LABEL_PRIVATE:
+            return learn_labels(records, family, best_error=self.best_error, bits=bits, **terms)
+        return (learn_realizable if learner is Learner.REALIZABLE else learn)(records, family, bits=bits, **terms)
+
+    def _family(self) -> Family:
+        if not isinstance(self.hypotheses, str):
+            if not hasattr(self.hypotheses, "sample_cover"):
+                raise BadParameter("hypotheses must be the name of a class, or a Family.")
+            return self.hypotheses
+        return family_of(self.hypotheses, Scope(tuple(self.names_), self.lower, self.upper))

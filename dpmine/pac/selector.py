@@ -1,0 +1,173 @@
+"""Choose a hypothesis from a class privately, in scikit-learn's style."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Self
+
+from sklearn.utils.validation import check_is_fitted
+
+from dpmine.documents import reading
+from dpmine.errors import BadParameter
+from dpmine.exact.bits import SystemBits
+from dpmine.pac.classifier import HypothesisClassifier
+from dpmine.pac.learners import DATA_NOTES
+from dpmine.pac.listed import Listed
+from dpmine.pac.model_file import read_model, write_model
+from dpmine.pac.scope import Scope, class_of
+from dpmine.privacy import Neighbors
+from dpmine.selection.bounded_growth import BoundedGrowth
+from dpmine.selection.engine import AUTO, advice, build_mechanism, choose, guarantee_of, plain_name
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.pac.hypothesis import HypothesisClass
+    from dpmine.parameters import Number
+    from dpmine.selection.mechanism import Mechanism
+
+_NOTE = "the hypothesis class is public"
+
+DEFAULT_MECHANISM = "max_of_exponentials"
+"""Never worse than the exponential mechanism, and it needs no lead: on a fine grid the neighbours of the best rule are
+nearly as good, so mechanisms that look for a margin seldom find one (docs/proofs/hypothesis_classes.md)."""
+
+
+class HypothesisSelector(HypothesisClassifier):
+    """The hypothesis of a class that classifies the most records correctly, chosen with differential privacy.
+
+    The score is the number of records classified correctly, so classes of 2^64 hypotheses are chosen from with exactly
+    the published law. One row is one privacy unit.
+
+    Args:
+        hypotheses: "thresholds" (x >= t), "intervals" (a <= x < b), "stumps" (a threshold on one of several features,
+            either side), "conjunctions" (all of some 0/1 features), "separators" (w·x >= 0, whole weights); a
+            `HypothesisClass`; or a list of predictors that were trained on PUBLIC data (as a
+            `dpmine.pac.listed.Listed` where the selector is to be cloned).
+        epsilon: ε > 0, read exactly.
+        delta: δ in (0, 1), used by approximate mechanisms only.
+        mechanism: as in `dpmine.select`; "auto" is `DEFAULT_MECHANISM`.
+        neighbors: "replace_one" (the number of rows is public) or "add_remove".
+        lower: public lower bound of the features, one for all or one a feature; smaller values count as it.
+        upper: public upper bound; larger values count as it.
+        grid: number of points of each feature's grid, 1 to 2^64, one for all or one a feature; None: 1,001.
+        width: the most features of a conjunction; None: 3.
+        resolution: the largest whole weight of a separator; None: 8, or as large as so many features allow.
+        classes: the two labels, public, the one that rules describe last; None: those that occur, sorted.
+        not_private: opts in to the mechanism "exact".
+
+    Attributes:
+        hypothesis_: the chosen one, readable with `str`; None when an approximate mechanism says that nothing stands
+            out.
+        names_: names of the features: of the columns, or x0, x1, …
+        classes_: the two classes; the rule of a hypothesis describes the second.
+        candidate_: the hypothesis as its class numbers it; None when nothing stood out.
+        mechanism_: the mechanism that chose.
+        guarantee_: what the release of these attributes promises.
+        advice_: when nothing stood out, what would have been needed; else "".
+
+    Source: Chaudhuri, Hsu & Song 2014, section 4.2. Proof: docs/proofs/hypothesis_classes.md.
+    """
+
+    def __init__(  # noqa: PLR0917 - scikit-learn's convention
+        self,
+        hypotheses: str | HypothesisClass[Any] | Sequence[Any] = "stumps",
+        epsilon: Number = 1,
+        delta: Number = 1e-6,
+        mechanism: str = AUTO,
+        neighbors: str = Neighbors.REPLACE_ONE.value,
+        lower: Number | Sequence[Number] | None = None,
+        upper: Number | Sequence[Number] | None = None,
+        grid: int | Sequence[int] | None = None,
+        width: int | None = None,
+        resolution: int | None = None,
+        classes: Sequence[Any] | None = None,
+        not_private: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's convention
+    ) -> None:
+        self.hypotheses = hypotheses
+        self.epsilon = epsilon
+        self.delta = delta
+        self.mechanism = mechanism
+        self.neighbors = neighbors
+        self.lower = lower
+        self.upper = upper
+        self.grid = grid
+        self.width = width
+        self.resolution = resolution
+        self.classes = classes
+        self.not_private = not_private
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's names
+        """Choose privately by rows X, shape (m, d), with labels y, shape (m,); reads the system's randomness.
+
+        Raises BadParameter for unusable parameters, BadData for data that do not fit them.
+        """
+        return self._fit(X, y, bits=SystemBits())
+
+    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
+        records = self._records(X, y)
+        hypotheses = self.class_for(self.names_)
+        mechanism = self._mechanism(hypotheses.size)
+        if hypotheses.columns not in {None, len(self.names_)}:
+            raise BadParameter(f"These hypotheses are about {hypotheses.columns} features, one a column.")
+        self.candidate_ = choose(mechanism, hypotheses.universe(records), sensitivity=Fraction(1), bits=bits)
+        self._settle(hypotheses)
+        self.mechanism_ = mechanism.name
+        self.guarantee_ = guarantee_of(mechanism).for_unit("row").noting(_NOTE, *DATA_NOTES)
+        self.advice_ = advice(mechanism, hypotheses.size) if self.candidate_ is None else ""
+        return self
+
+    def class_for(self, names: Sequence[str]) -> HypothesisClass[Any]:
+        """The class of hypotheses about features of those names. Raises BadParameter for unusable parameters."""
+        wanted = self.hypotheses
+        scope = Scope(tuple(names), self.lower, self.upper, self.grid, self.width, self.resolution)
+        if isinstance(wanted, str):
+            return class_of(wanted, scope)
+        scope.require_unused("These hypotheses")
+        if isinstance(wanted, Sequence):
+            classes = getattr(self, "classes_", None)
+            return Listed(wanted, classes=None if classes is None else tuple(classes.tolist()))
+        if not hasattr(wanted, "universe"):
+            raise BadParameter("hypotheses must be the name of a class, a HypothesisClass, or a list of predictors.")
+        return wanted
+
+    def require_parameters(self, names: Sequence[str]) -> None:
+        """Raises BadParameter for unusable parameters, before any data are read; `names` are those of the features."""
+        hypotheses = self.class_for(names)
+        self._mechanism(hypotheses.size)
+
+    def to_json(self) -> str:
+        """The choice as one JSON object: everything in it is covered by `guarantee_`."""
+        check_is_fitted(self)
+        return write_model(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """A fitted selector out of what `to_json` gave. Raises BadData for any other text."""
+        model = read_model(text)
+        selector = cls(**model.parameters)
+        for name, value in model.fitted.items():
+            setattr(selector, name, value)
+        with reading("hypothesis"):
+            selector._settle(selector.class_for(selector.names_))
+            model.require_same(selector.hypothesis_)
+        return selector
+
+    def _settle(self, hypotheses: HypothesisClass[Any]) -> None:
+        """The hypothesis that the candidate stands for."""
+        self.hypothesis_ = None if self.candidate_ is None else hypotheses.hypothesis(self.candidate_)
+
+    def _mechanism(self, size: int) -> Mechanism:
+        wanted = plain_name(self.mechanism)
+        if wanted == BoundedGrowth.name:
+            raise BadParameter("bounded_growth is for itemsets, where a unit supports few candidates: take another.")
+        return build_mechanism(
+            DEFAULT_MECHANISM if wanted == AUTO else wanted,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            neighbors=self.neighbors,
+            candidates=size,
+            not_private=self.not_private,
+        )
