@@ -59,6 +59,9 @@ Chooser = Annotated[
 ]
 
 
+_OF_CHOICE = {"validation_share", "selection_share", "sensitivities", "caution"}
+
+
 def classify(
     context: typer.Context,
     files: options.TrainingFiles = None,
@@ -92,14 +95,15 @@ def classify(
     """
     from dpmine.errors import BadParameter
 
-    if model is None:
-        raise BadParameter("Give --model FILE.json: where the model is written, or with --predict, read from.")
+    summary = Destination.of(output_format, output)
     if predict is not None:
-        scoring.require_scoring_only(context)
-        scoring.score(_reader, model, predict, Destination.of(output_format, output), Messages(quiet=quiet))
+        scoring.score(context, _reader, model, predict, summary, Messages(quiet=quiet))
         return
     if not files or label is None or features is None or norm_bound is None:
         raise BadParameter("Training needs FILE, --label, --features and --norm-bound; scoring needs --predict FILE.")
+    if model is None and summary.format is not options.Format.JSON:
+        raise BadParameter("Give --model FILE.json (or -o FILE.json): where the model is written.")
+    _require_choice(context, lambdas)
     parameters: dict[str, Any] = {
         "lambdas": lambdas if lambdas == "auto" else options.listed(lambdas),
         "norm_bound": norm_bound,
@@ -118,9 +122,19 @@ def classify(
         if loss is not Loss.HUBER:
             raise BadParameter("--huber needs --loss huber: logistic regression has no rounded corner.")
         parameters["huber"] = huber
-    destinations = Destination.of(output_format, output), Destination.of(options.Format.JSON, model)
+    target = None if model is None else Destination.of(options.Format.JSON, model)
     with Messages(quiet=quiet) as messages:
-        _train(files, label, options.listed(features), loss, parameters, destinations, messages)
+        _train(files, label, options.listed(features), loss, parameters, (summary, target), messages)
+
+
+def _require_choice(context: typer.Context, lambdas: str) -> None:
+    """BadParameter for options of a choice where there is none to make."""
+    from dpmine.errors import BadParameter
+
+    if len(options.listed(lambdas)) > 1:
+        return
+    if idle := [option for name, option in options.given_options(context) if name in _OF_CHOICE]:
+        raise BadParameter(f"{', '.join(idle)} belongs to a choice among several --lambdas: leave it out.")
 
 
 def _train(
@@ -129,13 +143,13 @@ def _train(
     features: list[str],
     loss: Loss,
     parameters: dict[str, Any],
-    destinations: tuple[Destination, Destination],
+    destinations: tuple[Destination, Destination | None],
     messages: Messages,
 ) -> None:
     summary, model = destinations
     from dpmine.tables import require_apart
 
-    require_apart({"--model": model.path, "--output": summary.path}, files)
+    require_apart({"--model": model.path if model else None, "--output": summary.path}, files)
     from dpmine.frames import fit_table
     from dpmine.linear.classifiers import CLASSIFIERS
 
@@ -143,7 +157,8 @@ def _train(
     classifier.require_parameters()
     fit_table(classifier, files, label=label, features=features, progress=messages.progress)
     trained = _Trained(classifier)
-    model.write_document(trained)
+    if model is not None:
+        model.write_document(trained)
     summary.write_result(trained)
     if summary.path is not None or summary.format is not options.Format.TEXT:
         messages.notice(str(classifier.guarantee_))

@@ -91,10 +91,7 @@ def hypothesis(
 
     destination, messages = Destination.of(output_format, output), Messages(quiet=quiet)
     if predict is not None:
-        if model is None:
-            raise BadParameter("Give --model FILE.json, where the hypothesis to score with was written.")
-        scoring.require_scoring_only(context)
-        scoring.score(_reader, model, predict, destination, messages)
+        scoring.score(context, _reader, model, predict, destination, messages)
         return
     if not files or label is None or features is None:
         raise BadParameter("Choosing needs FILE, --label and --features; scoring needs --model and --predict FILE.")

@@ -76,7 +76,7 @@ class Destination:
         """Anything that is read as text or JSON; BadParameter for other formats."""
         self.require_document()
         text = document.to_json() if self.format is Format.JSON else str(document)
-        self._write(f"{text}\n".encode())
+        self._write(f"{text}\n".encode() if text else b"")
 
     def require_document(self) -> None:
         """BadParameter unless the format is text or JSON: to be asked before any work is done."""

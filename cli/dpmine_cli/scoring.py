@@ -19,21 +19,20 @@ if TYPE_CHECKING:
 _OF_SCORING = {"files", "model", "predict", "output_format", "output", "quiet", "debug", "version"}
 
 
-def require_scoring_only(context: typer.Context) -> None:
-    """BadParameter, with their names, where arguments were given that only training reads."""
-    from dpmine.errors import BadParameter
-
-    given = given_options(context)
-    if any(name == "files" for name, _ in given):
-        raise BadParameter("Give FILE to train, or --predict FILE to score, not both.")
-    if unread := [option for name, option in given if name not in _OF_SCORING]:
-        raise BadParameter(f"--predict scores with a trained model: leave out {', '.join(unread)}.")
-
-
 def score(
-    reader: Callable[[], Callable[[str], Any]], model: Path, data: str, destination: Destination, messages: Messages
+    context: typer.Context,
+    reader: Callable[[], Callable[[str], Any]],
+    model: Path | None,
+    data: str,
+    destination: Destination,
+    messages: Messages,
 ) -> None:
     """Write the predictions of a model file for a Parquet file; `reader` imports what makes a model of a text."""
+    from dpmine.errors import BadParameter
+
+    if model is None:
+        raise BadParameter("Give --model FILE.json: the model to score with.")
+    _require_scoring_only(context)
     from dpmine.tables import require_apart
 
     require_apart({"--model": model, "--output": destination.path}, [data])
@@ -44,6 +43,17 @@ def score(
         table = predict_table(classifier, data, progress=messages.progress)
         destination.write_result(_Predictions(table))
         messages.notice(f"the model: {classifier.guarantee_}; it protects the rows it was trained on, not those scored")
+
+
+def _require_scoring_only(context: typer.Context) -> None:
+    """BadParameter, with their names, where arguments were given that only training reads."""
+    from dpmine.errors import BadParameter
+
+    given = given_options(context)
+    if any(name == "files" for name, _ in given):
+        raise BadParameter("Give FILE to train, or --predict FILE to score, not both.")
+    if unread := [option for name, option in given if name not in _OF_SCORING]:
+        raise BadParameter(f"--predict scores with a trained model: leave out {', '.join(unread)}.")
 
 
 def _text(path: Path) -> str:

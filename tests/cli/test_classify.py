@@ -75,6 +75,11 @@ def test_train_and_score(run: outcome_of, loss: str, method: str) -> None:
     assert "protects the rows it was trained on" in scored.err
 
 
+def test_json_needs_no_other_model_file(run: outcome_of) -> None:
+    assert run(*TRAIN, "-o", "model.json").status == 0
+    assert run("classify", "--model", "model.json", "--predict", "new.parquet").out.splitlines() == [NO, YES]
+
+
 def test_summary_as_json_is_the_model(run: outcome_of) -> None:
     outcome = run(*ONE, "--format", "json", "--quiet")
     assert outcome.out == Path("model.json").read_text(encoding="utf-8")
@@ -107,9 +112,12 @@ def test_predictions_in_every_format(run: outcome_of) -> None:
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["classify"], "Give --model FILE.json"),
+        (["classify"], "Training needs FILE, --label, --features and --norm-bound"),
         (["classify", "--model", "m.json"], "Training needs FILE, --label, --features and --norm-bound"),
         ([*TRAIN], "Give --model FILE.json"),
+        (["classify", "--predict", "new.parquet"], "Give --model FILE.json"),
+        ([*ONE, "--caution", "1"], "--caution belongs to a choice"),
+        ([*ONE, "--lambdas", "auto", "--selection-share", "0.2"], "--selection-share belongs to a choice"),
         ([*ONE, "--lambdas", ""], "lambdas is empty"),
         ([*ONE, "--lambdas", "0.1,0"], "greater than 0"),
         ([*ONE, "--neighbors", "add-remove"], "replace_one"),
@@ -121,7 +129,7 @@ def test_predictions_in_every_format(run: outcome_of) -> None:
         ([*ONE, "--features", "age,shoe"], "'shoe'"),
         ([*ONE, "--label", "age"], "'age'"),
         ([*ONE, "--huber", "0.5"], "--huber needs --loss huber"),
-        ([*ONE, "--selection-share", "1"], "selection_share must lie"),
+        ([*ONE, "--lambdas", "0.1,1", "--selection-share", "1"], "selection_share must lie"),
         ([*ONE, "--model", "nowhere/m.json"], "Cannot write"),
         (["classify", "more.parquet", *ONE[2:], "--features", "town"], "'town'"),
         (["classify", "more.parquet", *ONE[2:], "--features", "size"], "column 'size'"),
@@ -132,8 +140,8 @@ def test_predictions_in_every_format(run: outcome_of) -> None:
         ([*ONE, "--predict", "new.parquet"], "not both"),
         ([*ONE, "-o", "model.json"], "--model and --output name the same file"),
         ([*ONE, "-o", "./sub/../model.json"], "--model and --output name the same file"),
-        ([*ONE, "--sensitivities", "local"], "sensitivities must be"),
-        ([*ONE, "--caution", "-1"], "caution must be at least 0"),
+        ([*ONE, "--lambdas", "0.1,1", "--sensitivities", "local"], "sensitivities must be"),
+        ([*ONE, "--lambdas", "0.1,1", "--caution", "-1"], "caution must be at least 0"),
         (["classify", "none.parquet", *ONE[2:]], "no rows"),
     ],
 )
