@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
@@ -14,10 +15,32 @@ from dpmine.errors import BadData, BadParameter
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from dpmine.privacy import Guarantee
+
 Floats: TypeAlias = "NDArray[np.float64]"
 """Arrays of numbers, whatever their shape."""
 
 _ENCODE = "encode categories as numbers first, one 0/1 column a category (pandas.get_dummies with a public list)"
+
+
+class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What private classifiers of two classes are to scikit-learn.
+
+    Attributes:
+        guarantee_: what the release of the fitted attributes promises; the last one that a fit sets.
+    """
+
+    guarantee_: Guarantee
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "guarantee_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # noise beats tiny data sets
+        tags.non_deterministic = True
+        return tags
 
 
 def checked_features(estimator: Any, X: Any, *, reset: bool) -> Floats:  # noqa: N803 - scikit-learn's name

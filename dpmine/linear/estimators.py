@@ -6,7 +6,6 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadParameter
@@ -17,7 +16,7 @@ from dpmine.linear.model_file import read_model, write_model
 from dpmine.linear.settings import Settings
 from dpmine.parameters import Number, positive
 from dpmine.privacy import Neighbors
-from dpmine.supervised import checked_features, checked_labels, forget_fit
+from dpmine.supervised import PrivateClassifier, checked_features, checked_labels, forget_fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,19 +25,17 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.linear.losses import Loss
-    from dpmine.privacy import Guarantee
     from dpmine.supervised import Floats
 
 DEFAULT_LAMBDAS = (0.001, 0.01, 0.1)
 
 
-class _PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class _PrivateLinearClassifier(PrivateClassifier):
     """What both classifiers share; see them for parameters and attributes."""
 
     kind: str
     """The loss by its name; it tells model files apart."""
 
-    guarantee_: Guarantee
     _read_from_file = False
 
     def __init__(  # noqa: PLR0917 - scikit-learn's convention
@@ -130,16 +127,6 @@ class _PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             setattr(classifier, name, value)
         classifier._read_from_file = True
         return classifier
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "guarantee_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.classifier_tags.poor_score = True  # noise beats tiny data sets
-        tags.non_deterministic = True
-        return tags
 
 
 class PrivateLogisticRegression(_PrivateLinearClassifier):

@@ -5,33 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData
 from dpmine.pac.records import Records
-from dpmine.supervised import checked_features, checked_labels, forget_fit
+from dpmine.supervised import PrivateClassifier, checked_features, checked_labels, forget_fit
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from dpmine.pac.hypothesis import Hypothesis
-    from dpmine.privacy import Guarantee
 
 
-class HypothesisClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class HypothesisClassifier(PrivateClassifier):
     """Predicts by one hypothesis, which describes the second of the two classes.
 
     Attributes:
         hypothesis_: the chosen one, readable with `str`; None when nothing stood out.
         classes_: the two classes: as given, or those that occur, sorted.
-        guarantee_: what the release of the attributes promises.
         names_: names of the features: of the columns, or x0, x1, …
     """
 
     classes: Any
     hypothesis_: Hypothesis | None
-    guarantee_: Guarantee
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
         """The class of every row. Raises BadData as `fit`, and where no hypothesis stood out."""
@@ -50,16 +46,6 @@ class HypothesisClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         names = getattr(self, "feature_names_in_", None)
         self.names_ = numbered(features.shape[1]) if names is None else [str(name) for name in names]
         return Records(features, signs > 0)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "guarantee_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.classifier_tags.poor_score = True  # noise beats tiny data sets
-        tags.non_deterministic = True
-        return tags
 
 
 def numbered(columns: int) -> list[str]:

@@ -99,7 +99,7 @@ class PrivateLearner(HypothesisClassifier):
         if self.best_error is not None and learner is not Learner.LABEL_PRIVATE:
             raise BadParameter("best_error is for learner='label_private': leave it out.")
         found = self._learned(learner, self._records(X, y), bits=bits)
-        self.hypothesis_, self.guarantee_, self.promise_ = found.hypothesis, found.guarantee, found.promise
+        self.hypothesis_, self.promise_, self.guarantee_ = found.hypothesis, found.promise, found.guarantee
         return self
 
     def _learned(self, learner: Learner, records: Records, *, bits: BitSource) -> Learned:

@@ -115,8 +115,8 @@ class HypothesisSelector(HypothesisClassifier):
         self.candidate_ = choose(mechanism, hypotheses.universe(records), sensitivity=Fraction(1), bits=bits)
         self._settle(hypotheses)
         self.mechanism_ = mechanism.name
-        self.guarantee_ = guarantee_of(mechanism).for_unit("row").noting(_NOTE, *DATA_NOTES)
         self.advice_ = advice(mechanism, hypotheses.size) if self.candidate_ is None else ""
+        self.guarantee_ = guarantee_of(mechanism).for_unit("row").noting(_NOTE, *DATA_NOTES)
         return self
 
     def class_for(self, names: Sequence[str]) -> HypothesisClass[Any]:
