@@ -26,9 +26,9 @@ def reading(command: str) -> Iterator[None]:
     """BadData, which names the command that writes such files, for whatever is wrong with one."""
     try:
         yield
-    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
-        if isinstance(error, BadData):
-            raise
+    except BadData:
+        raise
+    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError):
         raise BadData(f"This is not a model file of dpmine {command}: train one with --model FILE.json.") from None
 
 

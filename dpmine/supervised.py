@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, TypeAlias
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -11,10 +12,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from dpmine.errors import BadData, BadParameter
+from dpmine.exact.bits import SystemBits
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
+    from dpmine.exact.bits import BitSource
     from dpmine.privacy import Guarantee
 
 Floats: TypeAlias = "NDArray[np.float64]"
@@ -31,6 +34,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     guarantee_: Guarantee
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's names
+        """Learn privately from rows X, shape (n, d), with labels y, shape (n,); reads the system's randomness.
+
+        Raises BadParameter for unusable parameters, BadData for data that do not fit them.
+        """
+        return self._fit(X, y, bits=SystemBits())
+
+    @abstractmethod
+    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self: ...  # noqa: N803
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "guarantee_")
@@ -118,7 +131,7 @@ def _as_labels(y: Any) -> NDArray[Any]:
         raise BadData("Input y contains NaN or infinity: drop those rows, independently of who is in them.")
     if labels.dtype.kind in "biu":  # discrete, so there is nothing to check
         return labels
-    if labels.dtype.kind == "O" and any(_is_missing(label) for label in labels):
+    if labels.dtype.kind == "O" and any(is_missing(label) for label in labels):
         raise BadData("Input y contains NaN or missing labels: drop those rows.")
     try:
         with warnings.catch_warnings():  # they tell shares of unique labels
@@ -131,8 +144,8 @@ def _as_labels(y: Any) -> NDArray[Any]:
     return labels
 
 
-def _is_missing(label: object) -> bool:
-    """None, NaN, NaT, or pandas' NA, which cannot say whether it is itself."""
+def is_missing(label: object) -> bool:
+    """Whether a label is none: None, NaN, NaT, or pandas' NA, which cannot say whether it is itself."""
     try:
         return label is None or bool(label != label)  # noqa: PLR0124 - NaN
     except (TypeError, ValueError):

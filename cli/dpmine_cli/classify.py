@@ -51,9 +51,6 @@ Intercept = Annotated[bool, typer.Option("--intercept/--no-intercept", help="Tra
 Share = Annotated[
     str, typer.Option("--validation-share", metavar="F", help="Share of the rows that choose the regulariser.")
 ]
-SelectionShare = Annotated[
-    str, typer.Option("--selection-share", metavar="F", help="Share of ε that chooses the regulariser.")
-]
 Chooser = Annotated[
     str, typer.Option("--mechanism", metavar="NAME", help="Who chooses the regulariser, such as max-of-exponentials.")
 ]
@@ -74,7 +71,7 @@ def classify(
     huber: Huber = None,
     intercept: Intercept = True,
     validation_share: Share = "0.1",
-    selection_share: SelectionShare = "0.1",
+    selection_share: options.SelectionShare = "0.1",
     mechanism: Chooser = "max-of-exponentials",
     sensitivities: options.Sensitivities = "candidate",
     caution: options.Caution = "0",

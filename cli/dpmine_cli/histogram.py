@@ -27,6 +27,9 @@ Mechanism = Annotated[
         "large-margin-tight, stable-maximiser.",
     ),
 ]
+Stability = Annotated[
+    str, typer.Option("--stability", metavar="FORM", help="Bound on a record's influence: tight, or paper.")
+]
 Refit = Annotated[
     str, typer.Option("--refit", metavar="WHICH", help="Rows that the released density counts: all, or train.")
 ]
@@ -46,6 +49,8 @@ def histogram(
     train_share: TrainShare = "0.5",
     sensitivities: options.Sensitivities = "candidate",
     caution: options.Caution = "0",
+    stability: Stability = "tight",
+    selection_share: options.SelectionShare = "0.5",
     refit: Refit = "all",
     plot: Plot = None,
     output_format: options.OutputFormat = None,
@@ -59,13 +64,14 @@ def histogram(
     Example: dpmine histogram people.parquet --column age --lower 0 --upper 120 --bins 12,24,40 --plot age.svg
     """
     destination = Destination.of(output_format, output)
-    from dpmine.histogram.estimator import PrivateHistogram
+    from dpmine.exact.bits import SystemBits
+    from dpmine.histogram.search import Search
     from dpmine.pictures import new_figure, picture_target, write_picture
     from dpmine.tables import read_columns, require_apart
 
     picture = picture_target(plot) if plot else None
     require_apart({"--output": destination.path, "--plot": picture}, files)
-    model = PrivateHistogram(
+    search = Search.of(
         bins=_bin_counts(bins),
         lower=lower,
         upper=upper,
@@ -75,13 +81,14 @@ def histogram(
         mechanism=mechanism,
         sensitivities=sensitivities,
         caution=caution,
+        stability=stability,
+        selection_share=selection_share,
         refit=refit,
         neighbors=neighbors,
     )
-    model.check()
     with Messages(quiet=quiet) as messages:
         values = read_columns(files, [column], progress=messages.progress)[column]
-        density: Any = model.fit(values).result_
+        density: Any = search.density(values, bits=SystemBits())
     if picture:
         figure = new_figure(8, 4.5)
         density.plot(figure.subplots()).set_xlabel(f"{column} (outside the bounds: counted at the nearest)")

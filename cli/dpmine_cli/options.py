@@ -115,6 +115,9 @@ Sensitivities = Annotated[
     str,
     typer.Option("--sensitivities", metavar="NAME", help="candidate (every one its own) or uniform (the largest)."),
 ]
+SelectionShare = Annotated[
+    str, typer.Option("--selection-share", metavar="F", help="Share of ε for the choice; the rest trains.")
+]
 Caution = Annotated[
     str, typer.Option("--caution", metavar="C", help="How much candidates of large sensitivity are held back; 0: not.")
 ]

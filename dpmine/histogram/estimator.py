@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from dpmine.errors import BadData, BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.histogram.bins import CLIPPING, Bounds, Floats, Grid, Values, as_values, bin_counts
-from dpmine.histogram.density import Density
-from dpmine.histogram.stability import Form, records_needed, stabilities
-from dpmine.histogram.training import HistogramTraining, density_score
-from dpmine.parameters import Number, exact_share, not_negative, positive, probability
-from dpmine.privacy import Guarantee, Neighbors
-from dpmine.selection.engine import MECHANISMS
-from dpmine.validation.choosers import chooser_of, require_replace_one
-from dpmine.validation.procedure import train_candidates, train_validated
-from dpmine.validation.sensitivities import Sensitivities
-from dpmine.validation.split import random_split, train_size_of
-from dpmine.validation.terms import Terms
+from dpmine.histogram.search import Search
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,8 +16,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from dpmine.exact.bits import BitSource
-
-_REFITS = ("all", "train")
+    from dpmine.histogram.bins import Floats
+    from dpmine.histogram.density import Density
+    from dpmine.parameters import Number
+    from dpmine.privacy import Guarantee
 
 
 class PrivateHistogram(BaseEstimator):  # type: ignore[misc]
@@ -121,15 +108,9 @@ class PrivateHistogram(BaseEstimator):  # type: ignore[misc]
         Raises BadParameter for unusable parameters, BadData for what is not numbers in one dimension, and where there
         are too few records for the stability of all candidates: the message says how many it takes.
         """
-        search = _Search.of(self)
-        source = SystemBits() if bits is None else bits
-        clipped = search.bounds.clipped(as_values(x))
-        self.result_ = search.only(clipped, bits=source) if len(search.bins) == 1 else search.run(clipped, bits=source)
+        search = Search.of(**self.get_params())
+        self.result_ = search.density(x, bits=SystemBits() if bits is None else bits)
         return self
-
-    def check(self) -> None:
-        """Raises BadParameter for unusable parameters, as `fit` does before it reads any data."""
-        _Search.of(self)
 
     @property
     def bin_width_(self) -> float:
@@ -173,121 +154,3 @@ class PrivateHistogram(BaseEstimator):  # type: ignore[misc]
         if "result_" not in vars(self):
             raise NotFittedError("This PrivateHistogram is not fitted yet: call fit(x) first.")
         return self.result_
-
-
-@dataclass(frozen=True, slots=True)
-class _Search:
-    """An estimator's parameters, read and checked."""
-
-    bins: tuple[int, ...]
-    bounds: Bounds
-    epsilon: Fraction
-    delta: Fraction
-    train_share: Fraction
-    mechanism: str
-    sensitivities: Sensitivities
-    caution: Fraction
-    form: Form
-    selection_share: Fraction
-    refit: str
-
-    @classmethod
-    def of(cls, estimator: PrivateHistogram) -> _Search:
-        """Raises BadParameter for the first parameter that is not usable."""
-        require_replace_one(estimator.neighbors)
-        if estimator.refit not in _REFITS:
-            raise BadParameter("refit must be 'all' or 'train'.")
-        bounds = Bounds.of(estimator.lower, estimator.upper)
-        bins = bin_counts(estimator.bins)
-        for count in bins:
-            bounds.edges(count)
-        search = cls(
-            bins,
-            bounds,
-            positive("epsilon", estimator.epsilon),
-            probability("delta", estimator.delta),
-            exact_share("train_share", estimator.train_share),
-            str(estimator.mechanism),
-            Sensitivities.parse(estimator.sensitivities),
-            not_negative("caution", estimator.caution),
-            Form.parse(estimator.stability),
-            exact_share("selection_share", estimator.selection_share),
-            estimator.refit,
-        )
-        search._mechanism()
-        return search
-
-    def only(self, clipped: Floats, *, bits: BitSource) -> Density:
-        """One candidate: nothing is chosen, so that all of ε and all records train."""
-        if not clipped.size:
-            raise BadData("x holds no records.")
-        grids = self._grids()
-        model = train_candidates(HistogramTraining(), grids, Values.of(clipped), self.epsilon, bits=bits)[0]
-        promise = Guarantee(self.epsilon, Fraction(0), Neighbors.REPLACE_ONE, "row")
-        return Density(model, self.bins, None, promise.noting(CLIPPING))
-
-    def run(self, clipped: Floats, *, bits: BitSource) -> Density:
-        """Algorithm 2."""
-        self._require_enough(clipped.size)
-        size = train_size_of(clipped.size, self.train_share)
-        terms = self._terms(size, clipped.size - size)
-        stable = stabilities(self.form, self.bins, records=size, alpha=terms.training_epsilon, failure=terms.failure)
-        rows, held_out = random_split(clipped.size, size, bits=bits)
-        train, validation = Values.of(clipped[rows]), Values.of(clipped[held_out])
-        found = train_validated(
-            HistogramTraining(),
-            self._grids(),
-            train,
-            validation,
-            score=density_score,
-            stabilities=stable,
-            terms=terms,
-            final=Values.of(clipped) if self.refit == "all" else None,
-            bits=bits,
-        )
-        if found.model is None:  # cannot be: the terms name a fallback
-            raise BadParameter("The chooser said nothing, and there is no number of bins to fall back on.")
-        return Density(found.model, self.bins, self._mechanism(), found.guarantee.noting(CLIPPING))
-
-    def _grids(self) -> list[Grid]:
-        return [Grid(self.bounds, count) for count in self.bins]
-
-    def _mechanism(self) -> str:
-        """The chooser's name; "auto" is settled by public numbers."""
-        epsilon, delta = self.epsilon * self.selection_share, self.delta / 2
-        return chooser_of(self.mechanism, epsilon=epsilon, delta=delta, candidates=len(self.bins)).name
-
-    def _terms(self, train_size: int, validation_size: int) -> Terms:
-        mechanism = self._mechanism()
-        choice = self.delta / 2 if MECHANISMS[mechanism].approximate else Fraction(0)
-        return Terms.of(
-            train_size=train_size,
-            validation_size=validation_size,
-            failure=self.delta - choice,
-            training_epsilon=self.epsilon * (1 - self.selection_share),
-            selection_epsilon=self.epsilon * self.selection_share,
-            selection_delta=choice,
-            mechanism=mechanism,
-            sensitivities=self.sensitivities,
-            caution=self.caution,
-            fallback=int(np.argmin(self.bins)),
-        )
-
-    def _require_enough(self, records: int) -> None:
-        """BadData, with the number needed, unless the training part is large enough for every candidate."""
-        terms = self._terms(1, 1)
-        needed = records_needed(self.form, self.bins, alpha=terms.training_epsilon, failure=terms.failure)
-        total = least_records(needed, self.train_share)
-        if records < total:
-            raise BadData(
-                f"Too few records: these bins, ε, δ and train_share need at least {total}. "
-                "Take more records, fewer bins or a larger ε."
-            )
-
-
-def least_records(train_size: int, train_share: Fraction) -> int:
-    """The fewest records of which `train_size` ≥ 1 train at that share."""
-    total = max(2, int(train_size / train_share) - 1)
-    while train_size_of(total, train_share) < train_size:
-        total += 1
-    return total

@@ -12,13 +12,14 @@ from math import ceil, log, log1p
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData
-from dpmine.exact.balls import GUARD_BITS, Ball, exact_ball, logarithm, working_precision
+from dpmine.exact.balls import GUARD_BITS, Ball, exact_ball, logarithm
+from dpmine.exact.rounding import above
 from dpmine.histogram.noise import GRID
 from dpmine.parameters import named
 from dpmine.validation.sensitivities import Stability
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 _PRECISION = 64 + GUARD_BITS
 _STEPS = 4096  # t is a multiple of 1/4096: every t in (0, 1) gives a bound
@@ -77,21 +78,14 @@ def records_lost(bins: int, candidates: int, *, alpha: Fraction, failure: Fracti
     def exponent(t: Fraction) -> Ball:
         return (logarithm(odds) - bins * logarithm(1 - t * t)) / exact_ball(t)
 
-    tail = rational_above(lambda: exponent(_best_t(bins, float(odds))))
+    tail = above(lambda: exponent(_best_t(bins, float(odds))), _PRECISION)
     return 2 / alpha * tail + bins * GRID / 2
 
 
 def records_lost_as_published(bins: int, candidates: int, *, alpha: Fraction, failure: Fraction) -> Fraction:
     """2 ln(4k/δ)√s/α, s the number of bins, and the rounding of the noise."""
-    tail = rational_above(lambda: logarithm(4 * candidates / failure) * exact_ball(bins).sqrt())
+    tail = above(lambda: logarithm(4 * candidates / failure) * exact_ball(bins).sqrt(), _PRECISION)
     return 2 / alpha * tail + bins * GRID / 2
-
-
-def rational_above(formula: Callable[[], Ball]) -> Fraction:
-    """A rational number that is not below the real one, and very near."""
-    with working_precision(_PRECISION):
-        mantissa, power = formula().upper().man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(power)
 
 
 def _best_t(bins: int, odds: float) -> Fraction:

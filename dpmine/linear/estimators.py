@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadParameter
-from dpmine.exact.bits import SystemBits
 from dpmine.linear.examples import Examples
 from dpmine.linear.losses import HuberLoss, LogisticLoss
 from dpmine.linear.model_file import read_model, write_model
@@ -70,13 +69,6 @@ class _PrivateLinearClassifier(PrivateClassifier):
 
     @abstractmethod
     def _loss(self) -> Loss: ...
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's names
-        """Train privately on rows X, shape (n, d), with labels y, shape (n,); reads the system's randomness.
-
-        Raises BadParameter for unusable parameters, BadData for data that do not fit them.
-        """
-        return self._fit(X, y, bits=SystemBits())
 
     def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
         settings = self._settings()

@@ -44,10 +44,10 @@ class HypothesisClassifier(PrivateClassifier):
         features = checked_features(self, X, reset=True)
         self.classes_, signs = checked_labels(self, y, len(features), self.classes)
         names = getattr(self, "feature_names_in_", None)
-        self.names_ = numbered(features.shape[1]) if names is None else [str(name) for name in names]
+        self.names_ = unnamed_features(features.shape[1]) if names is None else [str(name) for name in names]
         return Records(features, signs > 0)
 
 
-def numbered(columns: int) -> list[str]:
+def unnamed_features(columns: int) -> list[str]:
     """What features without names are called."""
     return [f"x{column}" for column in range(columns)]

@@ -17,7 +17,7 @@ import pyarrow as pa
 from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.baskets import Baskets, starts_of
 from dpmine.itemsets.supports import Miner
-from dpmine.pac.candidates import numbered
+from dpmine.pac.candidates import candidate_number
 from dpmine.parameters import whole
 from dpmine.selection.dense import Dense
 
@@ -111,7 +111,7 @@ class Conjunctions:
 
         Raises TypeError, ValueError or LookupError unless they are increasing positions of at most `width` features.
         """
-        columns = tuple(numbered(position, self.columns) for position in candidate)
+        columns = tuple(candidate_number(position, self.columns) for position in candidate)
         if not 0 < len(columns) <= self.width or any(one >= next_one for one, next_one in pairwise(columns)):
             raise ValueError("the class has no such conjunction")
         return Conjunction(columns, tuple(self.features[position] for position in columns))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from dpmine.exact.decisions import uniform_below
-from dpmine.pac.candidates import numbered
+from dpmine.pac.candidates import candidate_number
 from dpmine.pac.kernels_intervals import pairs_by_difference
 from dpmine.pac.runs import Runs
 from dpmine.selection.universe import Level, Score
@@ -113,7 +113,7 @@ class Intervals:
     def hypothesis(self, candidate: Ends) -> Interval:
         """The interval between those places. Raises LookupError, ValueError or TypeError for what is no candidate."""
         first, after = candidate
-        ends = numbered(first, self.grid.points), numbered(after, self.grid.points + 1)
+        ends = candidate_number(first, self.grid.points), candidate_number(after, self.grid.points + 1)
         return Interval(self.grid, ends, self.feature)
 
 

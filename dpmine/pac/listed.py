@@ -13,8 +13,9 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from dpmine.errors import BadParameter
-from dpmine.pac.candidates import numbered
+from dpmine.pac.candidates import candidate_number
 from dpmine.selection.dense import Dense
+from dpmine.supervised import is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -129,7 +130,7 @@ class Listed:
 
     def hypothesis(self, candidate: int) -> ListedHypothesis:
         """The predictor at that position; TypeError or IndexError where there is none."""
-        position = numbered(candidate, self.size)
+        position = candidate_number(candidate, self.size)
         return ListedHypothesis(position, self.names[position], self.predictors[position], self._pairs)
 
     def _correct(self, position: int, records: Records) -> int:
@@ -191,7 +192,7 @@ def _require_classes(classes: tuple[Any, Any]) -> tuple[Any, Any]:
         different = bool(first != second)
     except (TypeError, ValueError):
         raise BadParameter(hint) from None
-    if not different or first != first or second != second:  # noqa: PLR0124 - NaN
+    if not different or is_missing(first) or is_missing(second):
         raise BadParameter(hint)
     return first, second
 

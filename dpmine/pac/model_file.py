@@ -20,7 +20,7 @@ from dpmine.documents import (
     truth_of,
 )
 from dpmine.errors import BadData
-from dpmine.pac.classifier import numbered
+from dpmine.pac.classifier import unnamed_features
 from dpmine.pac.scope import DEFAULT_GRID, GRIDDED, NAMES
 from dpmine.pac.thresholds import Side
 from dpmine.parameters import exact_number, positive, probability
@@ -110,7 +110,7 @@ def read_model(text: str) -> Model:
         parameters |= {name: _read(about[name], natural) for name in _COUNTS}
         parameters |= _requested(document["requested"])
         named = about["features"] is not None
-        names = distinct_texts(about["features"]) if named else numbered(natural(about["columns"]))
+        names = distinct_texts(about["features"]) if named else unnamed_features(natural(about["columns"]))
         if len(names) != natural(about["columns"]) or not names:
             raise ValueError
         fitted = {

@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadParameter
-from dpmine.exact.bits import SystemBits
 from dpmine.pac.classifier import HypothesisClassifier
 from dpmine.pac.learners import learn, learn_labels, learn_realizable
 from dpmine.pac.scope import Scope, family_of
@@ -15,8 +14,6 @@ from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
 
     from dpmine.exact.bits import BitSource
     from dpmine.pac.family import Family
@@ -86,13 +83,6 @@ class PrivateLearner(HypothesisClassifier):
         self.best_error = best_error
         self.classes = classes
         self.neighbors = neighbors
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's names
-        """Learn from rows X, shape (m, d), with labels y, shape (m,); reads the system's randomness.
-
-        Raises BadData for too few rows, with a number that is enough, and for data that do not fit; BadParameter.
-        """
-        return self._fit(X, y, bits=SystemBits())
 
     def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
         learner = named(Learner, "learner", self.learner)

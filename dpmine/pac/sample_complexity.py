@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.exact.balls import GUARD_BITS, Ball, exact_ball, logarithm, working_precision
-from dpmine.pac.rounding import above, below
+from dpmine.exact.rounding import above, below
 from dpmine.parameters import below_one, exact_number, exact_share, named, not_negative, positive, probability, whole
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanism import unit_reach

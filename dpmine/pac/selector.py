@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpmine.documents import reading
 from dpmine.errors import BadParameter
-from dpmine.exact.bits import SystemBits
 from dpmine.pac.classifier import HypothesisClassifier
 from dpmine.pac.learners import DATA_NOTES
 from dpmine.pac.listed import Listed
@@ -21,8 +20,6 @@ from dpmine.selection.bounded_growth import BoundedGrowth
 from dpmine.selection.engine import AUTO, advice, build_mechanism, choose, guarantee_of, plain_name
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
     from dpmine.exact.bits import BitSource
     from dpmine.pac.hypothesis import HypothesisClass
     from dpmine.parameters import Number
@@ -98,13 +95,6 @@ class HypothesisSelector(HypothesisClassifier):
         self.resolution = resolution
         self.classes = classes
         self.not_private = not_private
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's names
-        """Choose privately by rows X, shape (m, d), with labels y, shape (m,); reads the system's randomness.
-
-        Raises BadParameter for unusable parameters, BadData for data that do not fit them.
-        """
-        return self._fit(X, y, bits=SystemBits())
 
     def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
         records = self._records(X, y)

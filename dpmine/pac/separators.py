@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.pac.candidates import numbered
+from dpmine.pac.candidates import candidate_number
 from dpmine.parameters import Number, positive, whole
 from dpmine.selection.dense import Dense
 
@@ -151,7 +151,7 @@ class Separators:
 
     def hypothesis(self, candidate: int) -> Separator:
         """The separator with those weights; TypeError or IndexError where there is none."""
-        place, half = numbered(candidate, self.size), self.size // 2
+        place, half = candidate_number(candidate, self.size), self.size // 2
         weights = _positive_faces(self.dimension, self.resolution)[place % half].tolist()
         signed = weights if place < half else [-weight for weight in weights]
         return Separator(tuple(signed), self.bounds, self.features)
@@ -192,7 +192,7 @@ class SomeSeparators:
 
     def hypothesis(self, candidate: int) -> Separator:
         """The separator with that number; TypeError or IndexError where there is none."""
-        return self.all.hypothesis(int(self.members[numbered(candidate, self.size)]))
+        return self.all.hypothesis(int(self.members[candidate_number(candidate, self.size)]))
 
 
 def net_size(dimension: int, resolution: int) -> int:

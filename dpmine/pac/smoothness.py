@@ -15,7 +15,7 @@ from flint import arb
 
 from dpmine.errors import BadParameter
 from dpmine.exact.balls import GUARD_BITS, Ball, exact_ball, logarithm, working_precision
-from dpmine.pac.rounding import above
+from dpmine.exact.rounding import above
 from dpmine.parameters import exact_share, positive, whole
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from dpmine.pac.blocks import Blocks
-from dpmine.pac.candidates import numbered
+from dpmine.pac.candidates import candidate_number
 from dpmine.pac.runs import Runs
 
 if TYPE_CHECKING:
@@ -138,8 +138,8 @@ def checked_place(candidate: Place, grids: Sequence[Grid], sides: Sequence[Side]
     column, place, side = candidate
     if not isinstance(side, Side) or side not in sides:
         raise LookupError("the class has no such side")
-    column = numbered(column, len(grids))
-    return column, numbered(place, grids[column].points), side
+    column = candidate_number(column, len(grids))
+    return column, candidate_number(place, grids[column].points), side
 
 
 def _runs(records: Records, column: int, grid: Grid) -> Runs:

@@ -12,7 +12,8 @@ from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter, Neighbors, law
 from dpmine.histogram.bins import Bounds, Grid, Values
-from dpmine.histogram.estimator import PrivateHistogram, least_records
+from dpmine.histogram.estimator import PrivateHistogram
+from dpmine.histogram.search import least_records
 from dpmine.histogram.stability import Form, records_needed, stabilities
 from dpmine.histogram.training import HistogramTraining, density_score
 from dpmine.validation.choosers import allowed

@@ -8,7 +8,7 @@ from math import isqrt
 import pytest
 from flint import arb
 
-from dpmine.pac.rounding import above, below
+from dpmine.exact.rounding import above, below
 
 
 @pytest.mark.parametrize("bits", [64, 128, 1088])

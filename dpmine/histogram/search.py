@@ -1,0 +1,169 @@
+"""A private density of given numbers, its number of bins chosen privately: parameters, terms and the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpmine.errors import BadData, BadParameter
+from dpmine.histogram.bins import CLIPPING, Bounds, Floats, Grid, Values, as_values, bin_counts
+from dpmine.histogram.density import Density
+from dpmine.histogram.stability import Form, records_needed, stabilities
+from dpmine.histogram.training import HistogramTraining, density_score
+from dpmine.parameters import Number, exact_share, not_negative, positive, probability
+from dpmine.privacy import Guarantee, Neighbors
+from dpmine.selection.engine import MECHANISMS
+from dpmine.validation.choosers import chooser_of, require_replace_one
+from dpmine.validation.procedure import train_candidates, train_validated
+from dpmine.validation.sensitivities import Sensitivities
+from dpmine.validation.split import random_split, train_size_of
+from dpmine.validation.terms import Terms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dpmine.exact.bits import BitSource
+
+_REFITS = ("all", "train")
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The parameters of a `PrivateHistogram`, read and checked; made by `Search.of`."""
+
+    bins: tuple[int, ...]
+    bounds: Bounds
+    epsilon: Fraction
+    delta: Fraction
+    train_share: Fraction
+    mechanism: str
+    sensitivities: Sensitivities
+    caution: Fraction
+    form: Form
+    selection_share: Fraction
+    refit: str
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        bins: Sequence[int],
+        lower: Number,
+        upper: Number,
+        epsilon: Number,
+        delta: Number,
+        train_share: Number,
+        mechanism: str,
+        sensitivities: str,
+        caution: Number,
+        stability: str,
+        selection_share: Number,
+        refit: str,
+        neighbors: str,
+    ) -> Search:
+        """Raises BadParameter for the first parameter that is not usable."""
+        require_replace_one(neighbors)
+        if refit not in _REFITS:
+            raise BadParameter("refit must be 'all' or 'train'.")
+        bounds = Bounds.of(lower, upper)
+        counts = bin_counts(bins)
+        for count in counts:
+            bounds.edges(count)
+        search = cls(
+            counts,
+            bounds,
+            positive("epsilon", epsilon),
+            probability("delta", delta),
+            exact_share("train_share", train_share),
+            str(mechanism),
+            Sensitivities.parse(sensitivities),
+            not_negative("caution", caution),
+            Form.parse(stability),
+            exact_share("selection_share", selection_share),
+            refit,
+        )
+        search._mechanism()
+        return search
+
+    def density(self, x: Any, *, bits: BitSource) -> Density:
+        """The density of the numbers x, shape (n,) or (n, 1). Raises BadData as `PrivateHistogram.fit`."""
+        clipped = self.bounds.clipped(as_values(x))
+        return self._only(clipped, bits=bits) if len(self.bins) == 1 else self._run(clipped, bits=bits)
+
+    def _only(self, clipped: Floats, *, bits: BitSource) -> Density:
+        """One candidate: nothing is chosen, so that all of ε and all records train."""
+        if not clipped.size:
+            raise BadData("x holds no records.")
+        grids = self._grids()
+        model = train_candidates(HistogramTraining(), grids, Values.of(clipped), self.epsilon, bits=bits)[0]
+        promise = Guarantee(self.epsilon, Fraction(0), Neighbors.REPLACE_ONE, "row")
+        return Density(model, self.bins, None, promise.noting(CLIPPING))
+
+    def _run(self, clipped: Floats, *, bits: BitSource) -> Density:
+        """Algorithm 2."""
+        self._require_enough(clipped.size)
+        size = train_size_of(clipped.size, self.train_share)
+        terms = self._terms(size, clipped.size - size)
+        stable = stabilities(self.form, self.bins, records=size, alpha=terms.training_epsilon, failure=terms.failure)
+        rows, held_out = random_split(clipped.size, size, bits=bits)
+        train, validation = Values.of(clipped[rows]), Values.of(clipped[held_out])
+        found = train_validated(
+            HistogramTraining(),
+            self._grids(),
+            train,
+            validation,
+            score=density_score,
+            stabilities=stable,
+            terms=terms,
+            final=Values.of(clipped) if self.refit == "all" else None,
+            bits=bits,
+        )
+        if found.model is None:  # cannot be: the terms name a fallback
+            raise BadParameter("The chooser said nothing, and there is no number of bins to fall back on.")
+        return Density(found.model, self.bins, self._mechanism(), found.guarantee.noting(CLIPPING))
+
+    def _grids(self) -> list[Grid]:
+        return [Grid(self.bounds, count) for count in self.bins]
+
+    def _mechanism(self) -> str:
+        """The chooser's name; "auto" is settled by public numbers."""
+        epsilon, delta = self.epsilon * self.selection_share, self.delta / 2
+        return chooser_of(self.mechanism, epsilon=epsilon, delta=delta, candidates=len(self.bins)).name
+
+    def _terms(self, train_size: int, validation_size: int) -> Terms:
+        mechanism = self._mechanism()
+        choice = self.delta / 2 if MECHANISMS[mechanism].approximate else Fraction(0)
+        return Terms.of(
+            train_size=train_size,
+            validation_size=validation_size,
+            failure=self.delta - choice,
+            training_epsilon=self.epsilon * (1 - self.selection_share),
+            selection_epsilon=self.epsilon * self.selection_share,
+            selection_delta=choice,
+            mechanism=mechanism,
+            sensitivities=self.sensitivities,
+            caution=self.caution,
+            fallback=int(np.argmin(self.bins)),
+        )
+
+    def _require_enough(self, records: int) -> None:
+        """BadData, with the number needed, unless the training part is large enough for every candidate."""
+        terms = self._terms(1, 1)
+        needed = records_needed(self.form, self.bins, alpha=terms.training_epsilon, failure=terms.failure)
+        total = least_records(needed, self.train_share)
+        if records < total:
+            raise BadData(
+                f"Too few records: these bins, ε, δ and train_share need at least {total}. "
+                "Take more records, fewer bins or a larger ε."
+            )
+
+
+def least_records(train_size: int, train_share: Fraction) -> int:
+    """The fewest records of which `train_size` ≥ 1 train at that share."""
+    total = max(2, int(train_size / train_share) - 1)
+    while train_size_of(total, train_share) < train_size:
+        total += 1
+    return total
