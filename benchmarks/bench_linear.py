@@ -2,7 +2,7 @@
 
 The same training rows (80 %) and test rows for both; rows have norm at most 1. diffprivlib's C and our λ are matched:
 its ridge is 1/(Cn) on x, ours λ on [x, 1]/√2, so λ = 1/(2Cn). Then beside its default, C = 1: λ by our public rule, λ
-chosen privately of three around it, and of our default list.
+chosen privately of three around it (with a tenth of ε, and with half), and of our default list.
 The peer lives in .venv-peers (see the Makefile).
 Usage: python benchmarks/bench_linear.py [--data ../shared/data] [--runs 20]
 """
@@ -80,13 +80,15 @@ def compare(name: str, arrays: dict[str, np.ndarray], runs: int) -> None:
         for value, other in zip(LAMBDAS, results[:-1], strict=True):
             row(f"{value:g} fixed", epsilon, ours(arrays, runs, lambdas=value, epsilon=epsilon), other)
         middle = (arrays["train"].shape[1] + 1) / (10 * size * epsilon)
-        for label, lambdas in {
-            "its default, fixed": 1 / (2 * size),
-            "auto": "auto",
-            "chosen, near auto": [middle / 2, middle, 2 * middle],
-            "chosen, our default": DEFAULT_LAMBDAS,
+        near = [middle / 2, middle, 2 * middle]
+        for label, parameters in {
+            "its default, fixed": {"lambdas": 1 / (2 * size)},
+            "auto": {"lambdas": "auto"},
+            "chosen, near auto": {"lambdas": near},
+            "the same, half of ε": {"lambdas": near, "selection_share": 0.5},
+            "chosen, our default": {"lambdas": DEFAULT_LAMBDAS},
         }.items():
-            row(label, epsilon, ours(arrays, runs, lambdas=lambdas, epsilon=epsilon), results[-1])
+            row(label, epsilon, ours(arrays, runs, epsilon=epsilon, **parameters), results[-1])
 
 
 def ten_candidates(arrays: dict[str, np.ndarray]) -> None:

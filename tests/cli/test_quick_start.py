@@ -30,6 +30,16 @@ def test_counting_loads_nothing_that_it_does_not_use(command: str, options: list
     assert done.stderr.splitlines()[-1] == ""
 
 
+@pytest.mark.usefixtures("folder")
+def test_histograms_do_without_scikit_learn() -> None:
+    options = ["--column", "item", "--lower", "0", "--upper", "20", "--bins", "2"]
+    code = CODE.replace("sales.parquet", "numbers.parquet").format(
+        command="histogram", options=options, heavy=["sklearn"]
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
+    assert done.stderr.splitlines()[-1] == ""
+
+
 def test_others_still_find_linear_algebra() -> None:
     code = "from dpmine_cli.quick_start import load_numba; load_numba(); import scipy.linalg.cython_blas"
     subprocess.run([sys.executable, "-c", code], check=True, env=environment())
