@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dpmine.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from dpmine.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
     from dpmine.auditing.report import AuditReport
     from dpmine.auditing.run import audit
     from dpmine.errors import BadData, BadParameter, DpmineError, NotPrivate, UnreadableFile
@@ -22,17 +23,20 @@ if TYPE_CHECKING:
     from dpmine.pac.selector import HypothesisSelector
     from dpmine.planning.planner import plan
     from dpmine.planning.results import Plan
-    from dpmine.privacy import Guarantee, Neighbors
+    from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors
     from dpmine.selection.engine import Law, Selection, law, select
     from dpmine.selection.levels import Levels
     from dpmine.selection.universe import Universe
 
 
 __all__ = [
+    "AccuracyFirstLogistic",
+    "AccuracyFirstRidge",
     "AuditReport",
     "BadData",
     "BadParameter",
     "DpmineError",
+    "ExPostGuarantee",
     "Guarantee",
     "HypothesisSelector",
     "Law",
@@ -56,6 +60,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "dpmine.accuracy_first.estimators": ("AccuracyFirstLogistic", "AccuracyFirstRidge"),
     "dpmine.auditing.report": ("AuditReport",),
     "dpmine.auditing.run": ("audit",),
     "dpmine.errors": ("BadData", "BadParameter", "DpmineError", "NotPrivate", "UnreadableFile"),
@@ -67,7 +72,7 @@ _HOMES = {
     "dpmine.pac.selector": ("HypothesisSelector",),
     "dpmine.planning.planner": ("plan",),
     "dpmine.planning.results": ("Plan",),
-    "dpmine.privacy": ("Guarantee", "Neighbors"),
+    "dpmine.privacy": ("ExPostGuarantee", "Guarantee", "Neighbors"),
     "dpmine.selection.engine": ("Law", "Selection", "law", "select"),
     "dpmine.selection.levels": ("Levels",),
     "dpmine.selection.universe": ("Universe",),

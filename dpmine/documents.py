@@ -15,10 +15,13 @@ import numpy as np
 
 from dpmine.errors import BadData
 from dpmine.parameters import positive, probability
-from dpmine.privacy import Guarantee, Neighbors
+from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors
+from dpmine.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from numpy.typing import NDArray
 
 
 @contextmanager
@@ -87,14 +90,20 @@ def distinct_texts(value: Any) -> list[str]:
 def read_guarantee(entry: dict[str, Any]) -> Guarantee:
     """What `Guarantee.to_dict` wrote."""
     delta = text_of(entry["delta_exact"])
-    return Guarantee(
-        positive("epsilon", text_of(entry["epsilon_exact"])),
-        Fraction(0) if delta == "0" else probability("delta", delta),
-        Neighbors(text_of(entry["neighbors"])),
-        text_of(entry["unit"]),
-        truth_of(entry["private"]),
-        tuple(text_of(note) for note in list_of(entry["notes"])),
-    )
+    promise: dict[str, Any] = {
+        "epsilon": positive("epsilon", text_of(entry["epsilon_exact"])),
+        "delta": Fraction(0) if delta == "0" else probability("delta", delta),
+        "neighbors": Neighbors(text_of(entry["neighbors"])),
+        "unit": text_of(entry["unit"]),
+        "private": truth_of(entry["private"]),
+        "notes": tuple(text_of(note) for note in list_of(entry["notes"])),
+    }
+    if "ex_post_epsilon_exact" not in entry:
+        return Guarantee(**promise)
+    paid = positive("ex_post_epsilon", text_of(entry["ex_post_epsilon_exact"]))
+    if paid > promise["epsilon"]:
+        raise ValueError
+    return ExPostGuarantee(**promise, ex_post_epsilon=paid)
 
 
 def are_classes(labels: Any) -> bool:
@@ -114,3 +123,40 @@ def require_classes(labels: Any) -> list[Any]:
     if not are_classes(labels):
         raise BadData("The classes of y must be text or numbers to be written to a model file.")
     return list(labels)
+
+
+def fitted_entries(estimator: Any) -> dict[str, Any]:
+    """What every model file of a fitted estimator ends with: names, guarantee, version.
+
+    Raises BadData for names of features that are there twice.
+    """
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and len(set(names)) < len(names):
+        raise BadData("A feature's name is there twice: give columns distinct names to write a model file.")
+    return {
+        "features": None if names is None else [str(name) for name in names],
+        "label": getattr(estimator, "label_", None),
+        "guarantee": estimator.guarantee_.to_dict(),
+        "dpmine": __version__,
+    }
+
+
+def fitted_attributes(document: dict[str, Any], columns: int) -> dict[str, Any]:
+    """The attributes, by name, that `fitted_entries` wrote of an estimator with so many features."""
+    attributes: dict[str, Any] = {"guarantee_": read_guarantee(document["guarantee"]), "n_features_in_": columns}
+    if document["label"] is not None:
+        attributes["label_"] = text_of(document["label"])
+    if document["features"] is not None:
+        names = distinct_texts(document["features"])
+        if len(names) != columns:
+            raise ValueError
+        attributes["feature_names_in_"] = np.array(names, dtype=object)
+    return attributes
+
+
+def finite_row(value: Any) -> NDArray[np.float64]:
+    """At least one finite number, in a list."""
+    numbers = np.array([finite(entry) for entry in list_of(value)])
+    if not numbers.size:
+        raise ValueError
+    return numbers

@@ -1,4 +1,4 @@
-"""Classifiers on tables: Parquet files, Arrow, pandas and whatever else `dpmine.tables` reads."""
+"""Estimators on tables: Parquet files, Arrow, pandas and whatever else `dpmine.tables` reads."""
 
 from __future__ import annotations
 
@@ -13,32 +13,37 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Kind = TypeVar("Kind", bound=Any)
-"""Classifiers in scikit-learn's style."""
+"""Estimators in scikit-learn's style."""
 
 
 def fit_table(
-    classifier: Kind,
+    estimator: Kind,
     data: Any,
     *,
     label: str,
     features: Sequence[str],
     progress: Callable[[float], None] | None = None,
 ) -> Kind:
-    """The classifier, trained on the named columns of a table; it remembers their names.
+    """The estimator, trained on the named columns of a table; it remembers their names.
+
+    The label of a regressor is a column of numbers.
 
     Raises BadParameter for no features, repeated ones, or the label among them; BadData and UnreadableFile as
     `read_columns`; else as `fit`.
     """
+    from sklearn.base import is_regressor
+
     _require_apart(features, label)
-    columns = read_columns(data, features, labels=[label], progress=progress)
+    numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
+    columns = read_columns(data, numbers, labels=labels, progress=progress)
     if not len(columns[label]):
-        raise BadData("The file has no rows: training needs rows of both classes.")
-    classifier.fit(_frame(columns, features), columns[label])
-    classifier.label_ = label
-    return classifier
+        raise BadData("The file has no rows, and training needs some.")
+    estimator.fit(_frame(columns, features), columns[label])
+    estimator.label_ = label
+    return estimator
 
 
-def predict_table(classifier: Any, data: Any, *, progress: Callable[[float], None] | None = None) -> pa.Table:
+def predict_table(estimator: Any, data: Any, *, progress: Callable[[float], None] | None = None) -> pa.Table:
     """One row a row: `prediction`, and where the classifier has them `probability`, that of the later class.
 
     Requires: a classifier with named features. The guarantee protects the rows it was trained on, not these.
@@ -46,15 +51,15 @@ def predict_table(classifier: Any, data: Any, *, progress: Callable[[float], Non
     """
     import pyarrow as pa
 
-    names = getattr(classifier, "feature_names_in_", None)
+    names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         raise BadData("The model has no names of features: train it on a table, or with named columns.")
     frame = _frame(read_columns(data, list(names), progress=progress), list(names))
     if not len(frame):  # which scikit-learn's conventions refuse
-        return predict_table(classifier, pa.table({name: [0.0] for name in names})).slice(0, 0)
-    found = {"prediction": pa.array(classifier.predict(frame).tolist())}
-    if hasattr(classifier, "predict_proba"):
-        found["probability"] = pa.array(classifier.predict_proba(frame)[:, 1])
+        return predict_table(estimator, pa.table({name: [0.0] for name in names})).slice(0, 0)
+    found = {"prediction": pa.array(estimator.predict(frame).tolist())}
+    if hasattr(estimator, "predict_proba"):
+        found["probability"] = pa.array(estimator.predict_proba(frame)[:, 1])
     return pa.table(found)
 
 

@@ -91,6 +91,13 @@ def whole(name: str, value: object, *, least: int = 1) -> int:
     return int(value)
 
 
+def truth(name: str, value: object) -> bool:
+    """The truth value, else BadParameter: 0 and 1 are numbers."""
+    if not isinstance(value, bool):
+        raise BadParameter(f"{name} must be True or False.")
+    return value
+
+
 def named(kind: type[Name], name: str, value: object) -> Name:
     """The member of `kind` that `value` names, with dashes or underscores; else BadParameter, which lists the names."""
     try:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 from dpmine.parameters import named
 
@@ -39,15 +39,15 @@ class Guarantee:
     private: bool = True
     notes: tuple[str, ...] = ()
 
-    def for_unit(self, unit: str) -> Guarantee:
+    def for_unit(self, unit: str) -> Self:
         """The same promise, made to the named privacy unit."""
         return replace(self, unit=unit)
 
-    def noting(self, *notes: str) -> Guarantee:
+    def noting(self, *notes: str) -> Self:
         """The same promise with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
-    def without_privacy(self, reason: str) -> Guarantee:
+    def without_privacy(self, reason: str) -> Self:
         """No promise at all, with the reason."""
         return replace(self, private=False, notes=(*self.notes, reason))
 
@@ -69,6 +69,38 @@ class Guarantee:
             return f"not private: {'; '.join(self.notes)}"
         promise = f"ε = {self.epsilon}" + (f", δ = {_short(self.delta)}" if self.delta else ", δ = 0")
         return f"{promise} per {self.unit}, neighbours {str(self.neighbors).replace('_', '-')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExPostGuarantee(Guarantee):
+    """What a run cost, known once it has ended: the outcome tells its own price.
+
+    For every event S of outcomes o with their prices, and neighbours D and D':
+    Pr[A(D) ∈ S] ≤ E[e^{ex_post_epsilon(o)}; o = A(D') ∈ S] + δ.
+    Before the run only (`epsilon`, `delta`) could be promised, which is what a budget must reserve; afterwards it
+    settles `ex_post_epsilon`, and sums of settled prices hold for all runs together.
+    Source: Ligett et al. 2017, Definitions 2.2 and 2.3. Proof: docs/proofs/above_threshold.md.
+    """
+
+    ex_post_epsilon: Fraction
+
+    @property
+    def epsilon_max(self) -> Fraction:
+        """What was reserved: the price of the costliest outcome is at most this."""
+        return self.epsilon
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, with the price and what was reserved."""
+        return {
+            **Guarantee.to_dict(self),
+            "ex_post_epsilon": rounded_up(self.ex_post_epsilon),
+            "ex_post_epsilon_exact": str(self.ex_post_epsilon),
+            "epsilon_max": rounded_up(self.epsilon),
+        }
+
+    def __str__(self) -> str:
+        paid = f"ex-post ε = {_short(self.ex_post_epsilon)} of at most {Guarantee.__str__(self)}"
+        return paid if self.private else Guarantee.__str__(self)
 
 
 def rounded_up(value: Fraction) -> float:

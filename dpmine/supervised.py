@@ -1,4 +1,4 @@
-"""What classifiers accept: numbers in rows, and two classes. Messages name columns and rules, never values."""
+"""What estimators accept: numbers in rows, and classes or targets. Messages name columns and rules, never values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
@@ -26,8 +26,8 @@ Floats: TypeAlias = "NDArray[np.float64]"
 _ENCODE = "encode categories as numbers first, one 0/1 column a category (pandas.get_dummies with a public list)"
 
 
-class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What private classifiers of two classes are to scikit-learn.
+class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
+    """What private estimators are to scikit-learn.
 
     Attributes:
         guarantee_: what the release of the fitted attributes promises; the last one that a fit sets.
@@ -36,7 +36,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     guarantee_: Guarantee
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's names
-        """Learn privately from rows X, shape (n, d), with labels y, shape (n,); reads the system's randomness.
+        """Learn privately from rows X, shape (n, d), with labels or targets y, shape (n,), by the system's randomness.
 
         Raises BadParameter for unusable parameters, BadData for data that do not fit them.
         """
@@ -50,9 +50,26 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        return tags
+
+
+class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+    """What private classifiers of two classes are to scikit-learn."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # noise beats tiny data sets
-        tags.non_deterministic = True
+        return tags
+
+
+class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+    """What private regressors of one target are to scikit-learn."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # noise beats tiny data sets
         return tags
 
 
@@ -89,11 +106,9 @@ def checked_labels(estimator: Any, y: Any, rows: int, classes: Any = None) -> tu
     order, and that both occur is treated as public.
     Raises BadData unless there is one label a row, and each is one of two classes; BadParameter for unusable classes.
     """
-    if y is None:
-        raise BadData(f"requires y to be passed, but the target y is None: {type(estimator).__name__} needs labels.")
+    _require_given(estimator, y)
     labels = _as_labels(y)
-    if len(labels) != rows:
-        raise BadData(f"X and y have inconsistent numbers of samples: {rows} and {len(labels)}.")
+    _require_same_length(labels, rows)
     if classes is not None:
         known = _known_classes(classes)
         return known, _signs_of(labels, known)
@@ -106,6 +121,32 @@ def checked_labels(estimator: Any, y: Any, rows: int, classes: Any = None) -> tu
             "Train one class against the rest, each with a budget of its own."
         )
     return found, np.where(positions == 1, 1.0, -1.0)
+
+
+def checked_targets(estimator: Any, y: Any, rows: int) -> Floats:
+    """One finite number a row, shape (n,). Raises BadData for anything else."""
+    _require_given(estimator, y)
+    try:
+        targets = np.asarray(column_or_1d(y, warn=True))
+        numbers = targets.astype(np.float64) if targets.dtype.kind in "biufO" else None
+    except (ValueError, TypeError, OverflowError):
+        raise BadData("bad input shape: y should be a 1d array of numbers, one a row.") from None
+    if numbers is None:
+        raise BadData("Unknown label type: y must hold numbers, one a row.")
+    _require_same_length(numbers, rows)
+    if not np.isfinite(numbers).all():
+        raise BadData("Input y contains NaN or infinity: drop those rows, independently of who is in them.")
+    return numbers
+
+
+def _require_given(estimator: Any, y: Any) -> None:
+    if y is None:
+        raise BadData(f"requires y to be passed, but the target y is None: {type(estimator).__name__} needs it.")
+
+
+def _require_same_length(y: NDArray[Any], rows: int) -> None:
+    if len(y) != rows:
+        raise BadData(f"X and y have inconsistent numbers of samples: {rows} and {len(y)}.")
 
 
 def _known_classes(classes: Any) -> NDArray[Any]:

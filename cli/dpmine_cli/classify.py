@@ -10,9 +10,10 @@ import typer
 from dpmine_cli import options, scoring
 from dpmine_cli.messages import Messages
 from dpmine_cli.output import Destination
+from dpmine_cli.weights import LinearModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from dpmine.linear.classifiers import Classifier
 
@@ -153,7 +154,7 @@ def _train(
     classifier: Any = CLASSIFIERS[loss.value](**parameters)
     classifier.require_parameters()
     fit_table(classifier, files, label=label, features=features, progress=messages.progress)
-    trained = _Trained(classifier)
+    trained = LinearModel(classifier, f"lambda {classifier.lambda_:g}")
     if model is not None:
         model.write_document(trained)
     summary.write_result(trained)
@@ -165,35 +166,3 @@ def _reader() -> Callable[[str], Classifier]:
     from dpmine.linear.classifiers import load_classifier
 
     return load_classifier
-
-
-class _Trained:
-    """A trained classifier as a document."""
-
-    def __init__(self, classifier: Classifier) -> None:
-        self._classifier = classifier
-
-    def to_json(self) -> str:
-        """The model file's own object."""
-        return self._classifier.to_json()
-
-    def to_arrow(self) -> Any:
-        """One row a coefficient, the intercept last."""
-        import pyarrow as pa
-
-        names, values = zip(*self._coefficients(), strict=True)
-        return pa.table({"feature": list(names), "coefficient": list(values)})
-
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
-        fitted = self._classifier
-        for name, value in self._coefficients():
-            yield f"{name}\t{value:.6g}"
-        yield f"(lambda {fitted.lambda_:g}; {fitted.guarantee_})"
-        yield from (f"({note})" for note in fitted.guarantee_.notes)
-
-    def _coefficients(self) -> list[tuple[str, float]]:
-        names = [*map(str, self._classifier.feature_names_in_), "(intercept)"]
-        return list(zip(names, [*self._classifier.coef_[0], *self._classifier.intercept_], strict=True))

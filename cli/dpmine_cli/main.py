@@ -12,7 +12,18 @@ from contextlib import suppress
 import typer
 from typer.exceptions import TyperException
 
-from dpmine_cli import audit, classify, histogram, hypothesis, interrupts, options, plan, supports, top_itemset
+from dpmine_cli import (
+    accuracy_first,
+    audit,
+    classify,
+    histogram,
+    hypothesis,
+    interrupts,
+    options,
+    plan,
+    supports,
+    top_itemset,
+)
 
 app = typer.Typer(
     help="Private frequent-itemset mining: publish what goes together, so that no single person shows.",
@@ -26,6 +37,7 @@ app.command("supports")(supports.supports)
 app.command("audit")(audit.audit)
 app.command("plan")(plan.plan)
 app.command("classify")(classify.classify)
+app.command("accuracy-first")(accuracy_first.accuracy_first)
 app.command("hypothesis")(hypothesis.hypothesis)
 app.command("histogram")(histogram.histogram)
 

@@ -7,6 +7,7 @@ constants would be compared for ever: compare exact scores as rationals first.
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from dpmine.exact.balls import GUARD_BITS, working_precision
@@ -54,6 +55,21 @@ def floor(x: Real, *, bits: BitSource) -> int:
             whole = x.ball(width).floor().unique_fmpz()
             if whole is not None:
                 return int(whole)
+
+
+def floors_of_sums(terms: Sequence[Real], *, bits: BitSource) -> list[int]:
+    """The floors of x_1, x_1 + x_2, x_1 + x_2 + x_3 and so on; none of these sums may be an integer.
+
+    One loop over all of them: as formulas of each other, a thousand sums would be a thousand calls deep.
+    """
+    widths = bits.widths()
+    while True:
+        width = next(widths)
+        with working_precision(width + GUARD_BITS):
+            sums = accumulate(term.ball(width) for term in terms)
+            wholes = [total.floor().unique_fmpz() for total in sums]
+        if None not in wholes:
+            return [int(whole) for whole in wholes]
 
 
 def happens(probability: Real, *, bits: BitSource) -> bool:

@@ -71,11 +71,12 @@ class Uniform(Real):
 
     __slots__ = ("_bits", "_digits", "_known")
 
-    def __init__(self, *, bits: BitSource) -> None:
+    def __init__(self, digits: int = 0, known: int = 0, *, bits: BitSource) -> None:
+        """With the first `known` digits given, as a whole number, where they were drawn elsewhere."""
         super().__init__()
         self._bits = bits
-        self._digits = 0
-        self._known = 0
+        self._digits = digits
+        self._known = known
 
     def _enclosure(self, width: int) -> Ball:
         if width > self._known:

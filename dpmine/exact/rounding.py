@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING
 
 from dpmine.exact.balls import Ball, working_precision
@@ -24,6 +25,18 @@ def below(formula: Callable[[], Ball], bits: int) -> Fraction:
     """Not above the real number; as `above`."""
     with working_precision(bits):
         return _rational(formula().lower())
+
+
+def decimal_above(value: Fraction, digits: int) -> Fraction:
+    """The least decimal number of so many significant digits that is not below `value` > 0."""
+    unit = Fraction(10) ** (_decimal_power(value) + 1 - digits)
+    return ceil(value / unit) * unit
+
+
+def _decimal_power(value: Fraction) -> int:
+    """The largest k with 10^k ≤ value."""
+    guess = len(str(value.numerator)) - len(str(value.denominator))
+    return guess if Fraction(10) ** guess <= value else guess - 1
 
 
 def _rational(end: Ball) -> Fraction:

@@ -12,24 +12,22 @@ from dpmine.errors import BadParameter
 from dpmine.linear.examples import Examples
 from dpmine.linear.losses import HuberLoss, LogisticLoss
 from dpmine.linear.model_file import read_model, write_model
+from dpmine.linear.predictions import LinearClassifier, LogisticClassifier
 from dpmine.linear.settings import Settings
 from dpmine.parameters import Number, positive
 from dpmine.privacy import Neighbors
-from dpmine.supervised import PrivateClassifier, checked_features, checked_labels, forget_fit
+from dpmine.supervised import checked_features, checked_labels, forget_fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
-
     from dpmine.exact.bits import BitSource
     from dpmine.linear.losses import Loss
-    from dpmine.supervised import Floats
 
 DEFAULT_LAMBDAS = (0.001, 0.01, 0.1)
 
 
-class _PrivateLinearClassifier(PrivateClassifier):
+class _PrivateLinearClassifier(LinearClassifier):
     """What both classifiers share; see them for parameters and attributes."""
 
     kind: str
@@ -93,18 +91,6 @@ class _PrivateLinearClassifier(PrivateClassifier):
         parameters = {name: value for name, value in self.get_params().items() if name not in {"huber", "classes"}}
         return Settings.of(loss=self._loss(), **parameters)
 
-    def decision_function(self, X: ArrayLike) -> Floats:  # noqa: N803
-        """wᵀx + b for every row, shape (n,); above 0 is `classes_[1]`. Raises BadData as `fit`."""
-        check_is_fitted(self)
-        decisions: Floats = checked_features(self, X, reset=False) @ self.coef_[0] + self.intercept_[0]
-        return decisions
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
-        """The class of every row, shape (n,). Raises BadData as `fit`."""
-        decisions = self.decision_function(X)
-        predictions: NDArray[Any] = self.classes_[(decisions > 0).astype(np.intp)]
-        return predictions
-
     def to_json(self) -> str:
         """The fitted model as one JSON object: everything in it is covered by `guarantee_`."""
         check_is_fitted(self)
@@ -121,7 +107,7 @@ class _PrivateLinearClassifier(PrivateClassifier):
         return classifier
 
 
-class PrivateLogisticRegression(_PrivateLinearClassifier):
+class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
     """Logistic regression, private for every row under replace_one; λ is chosen privately where several are given.
 
     Args:
@@ -158,12 +144,6 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
 
     def _loss(self) -> Loss:
         return LogisticLoss()
-
-    def predict_proba(self, X: ArrayLike) -> Floats:  # noqa: N803
-        """The probability of either class, shape (n, 2), as the trained model has it. Raises BadData as `fit`."""
-        decisions = self.decision_function(X)
-        later = 0.5 * (1.0 + np.tanh(decisions / 2.0))
-        return np.column_stack([1.0 - later, later])
 
 
 class PrivateHuberSVC(_PrivateLinearClassifier):

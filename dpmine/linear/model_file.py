@@ -9,18 +9,16 @@ import numpy as np
 
 from dpmine.documents import (
     are_classes,
-    distinct_texts,
     document_of,
     finite,
-    list_of,
-    read_guarantee,
+    finite_row,
+    fitted_attributes,
+    fitted_entries,
     reading,
     require_classes,
-    text_of,
 )
 from dpmine.errors import BadData
 from dpmine.parameters import positive
-from dpmine.version import __version__
 
 FORMAT = "dpmine linear classifier"
 _COMMAND = "classify"
@@ -28,21 +26,14 @@ _COMMAND = "classify"
 
 def write_model(classifier: Any) -> str:
     """One JSON object with all that predicts, and the guarantee. Raises BadData for classes that JSON cannot hold."""
-    classes = require_classes(classifier.classes_.tolist())
-    names = getattr(classifier, "feature_names_in_", None)
-    if names is not None and len(set(names)) < len(names):
-        raise BadData("A feature's name is there twice: give columns distinct names to write a model file.")
     document = {
         "format": FORMAT,
         "loss": classifier.kind,
-        "features": None if names is None else [str(name) for name in names],
-        "label": getattr(classifier, "label_", None),
-        "classes": classes,
+        "classes": require_classes(classifier.classes_.tolist()),
         "coef": classifier.coef_[0].tolist(),
         "intercept": float(classifier.intercept_[0]),
         "lambda": classifier.lambda_,
-        "guarantee": classifier.guarantee_.to_dict(),
-        "dpmine": __version__,
+        **fitted_entries(classifier),
     }
     return json.dumps(document, ensure_ascii=False, indent=2)
 
@@ -63,22 +54,13 @@ def read_model(text: str, *, kind: str) -> dict[str, Any]:
 
 
 def _attributes(document: dict[str, Any]) -> dict[str, Any]:
-    coefficients = np.array([finite(value) for value in list_of(document["coef"])])
-    if not coefficients.size or not are_classes(document["classes"]):
+    coefficients = finite_row(document["coef"])
+    if not are_classes(document["classes"]):
         raise ValueError
-    attributes = {
+    return {
         "coef_": coefficients.reshape(1, -1),
         "intercept_": np.array([finite(document["intercept"])]),
         "classes_": np.array(document["classes"]),
         "lambda_": float(positive("lambda", finite(document["lambda"]))),
-        "guarantee_": read_guarantee(document["guarantee"]),
-        "n_features_in_": len(coefficients),
+        **fitted_attributes(document, len(coefficients)),
     }
-    if document["label"] is not None:
-        attributes["label_"] = text_of(document["label"])
-    if document["features"] is not None:
-        names = distinct_texts(document["features"])
-        if len(names) != len(coefficients):
-            raise ValueError
-        attributes["feature_names_in_"] = np.array(names, dtype=object)
-    return attributes

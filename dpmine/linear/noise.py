@@ -17,7 +17,8 @@ import numpy as np
 
 from dpmine.exact.balls import GUARD_BITS, Ball, exact_ball, working_precision
 from dpmine.exact.decisions import floor
-from dpmine.exact.reals import Formula, Real, StandardExponential, Uniform
+from dpmine.exact.normals import standard_normals
+from dpmine.exact.reals import Formula, Real, StandardExponential
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
@@ -37,7 +38,7 @@ class NoiseVector:
         """Requires: dimension ≥ 1. Bits are read here and, where more digits are needed, later."""
         self._bits = bits
         self.norm: Real = Formula(_sum, *[StandardExponential(bits=bits) for _ in range(dimension)])
-        normals = _normals(dimension, bits=bits)
+        normals = standard_normals(dimension, bits=bits)
         stretch = Formula(_stretch, self.norm, *normals)
         self.coordinates: tuple[Real, ...] = tuple(Formula(_product, normal, stretch) for normal in normals)
 
@@ -74,23 +75,6 @@ class _Shifted:
 
     def __call__(self, noise: Ball) -> Ball:
         return exact_ball(self._half) + exact_ball(self._scale) * noise
-
-
-def _normals(dimension: int, *, bits: BitSource) -> list[Real]:
-    """Independent standard normal reals, in pairs. Source: Box & Muller 1958."""
-    normals: list[Real] = []
-    while len(normals) < dimension:
-        length, angle = StandardExponential(bits=bits), Uniform(bits=bits)
-        normals += [Formula(_cosine, length, angle), Formula(_sine, length, angle)]
-    return normals[:dimension]
-
-
-def _cosine(length: Ball, angle: Ball) -> Ball:
-    return (2 * length).sqrt() * (2 * angle).cos_pi()
-
-
-def _sine(length: Ball, angle: Ball) -> Ball:
-    return (2 * length).sqrt() * (2 * angle).sin_pi()
 
 
 def _sum(*parts: Ball) -> Ball:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpmine.errors import BadParameter
 from dpmine.linear.objective_perturbation import ObjectivePerturbation
 from dpmine.linear.preprocessing import UnitBall
 from dpmine.linear.search import (
@@ -17,8 +16,8 @@ from dpmine.linear.search import (
     train_fixed,
     train_searched,
 )
-from dpmine.linear.solver import descent_steps, require_short
-from dpmine.parameters import Number, not_negative, positive, probability
+from dpmine.linear.solver import require_short, solver_note
+from dpmine.parameters import Number, not_negative, positive, probability, truth
 from dpmine.validation.choosers import chooser_of, require_replace_one
 from dpmine.validation.sensitivities import Sensitivities
 
@@ -77,7 +76,7 @@ class Settings:
             Sensitivities.parse(sensitivities),
             not_negative("caution", caution),
         )
-        ball = UnitBall(float(positive("norm_bound", norm_bound)), _yes_or_no("fit_intercept", fit_intercept))
+        ball = UnitBall(float(positive("norm_bound", norm_bound)), truth("fit_intercept", fit_intercept))
         listed = None if _is_auto(lambdas) else regularisers(lambdas)
         settings = cls(listed, ball, positive("epsilon", epsilon), loss, perturbation_of(method), search)
         candidates = 1 if listed is None else len(listed)
@@ -129,24 +128,13 @@ class Settings:
     def _notes(self, training: Perturbation, size: int, fitted: Fitted) -> tuple[str, ...]:
         """The same whatever the data hold, given n and λ: which of the solver's two methods ran would tell of them."""
         accuracy = training.release(size, fitted.parameter, self._training_epsilon).accuracy
-        steps = descent_steps(self.loss, accuracy)
         clipped = (
             f"rows are clipped to the public norm bound {self.ball.norm_bound:g}; "
             "the classes of y, and that both occur, are taken as public"
         )
-        solved = (
-            f"the solver's tolerance {accuracy.tolerance:.1e} is paid for; should Newton's method not be certified to "
-            f"reach it, {steps} steps of gradient descent, proved to, take its place; how long it takes is not covered"
-        )
         complete = "that the columns have no missing values is taken as public: any are refused with an error"
-        return clipped, complete, solved
+        return clipped, complete, solver_note(self.loss, accuracy)
 
 
 def _is_auto(lambdas: object) -> bool:
     return isinstance(lambdas, str) and lambdas == AUTO
-
-
-def _yes_or_no(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise BadParameter(f"{name} must be True or False.")
-    return value

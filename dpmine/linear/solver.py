@@ -272,11 +272,27 @@ def descend(problem: Problem, accuracy: Accuracy, *, steps: int) -> Floats:
     return weights
 
 
-def require_short(loss: Loss, accuracy: Accuracy, size: int, *, parameter: Fraction) -> None:
+def require_short(
+    loss: Loss,
+    accuracy: Accuracy,
+    size: int,
+    *,
+    parameter: Fraction,
+    advice: str = "Take larger lambdas, a larger huber, or fewer columns.",
+) -> None:
     """BadParameter where `descend` would run too long, by public numbers only: whether it runs depends on the data."""
     steps, dimension = descent_steps(loss, accuracy), accuracy.dimension
     if steps * (size * dimension + _OVERHEAD) > MOST_WORK:
         raise BadParameter(
             f"λ = {float(parameter):g} is too small for {size} rows of {dimension} columns: the solver may need "
-            f"{steps} steps, whose time one row must not decide. Take larger lambdas, a larger huber, or fewer columns."
+            f"{steps} steps, whose time one row must not decide. {advice}"
         )
+
+
+def solver_note(loss: Loss, accuracy: Accuracy) -> str:
+    """The same whatever the data hold: which of the two methods ran would tell of them."""
+    return (
+        f"the solver's tolerance {accuracy.tolerance:.1e} is paid for; should Newton's method not be certified to "
+        f"reach it, {descent_steps(loss, accuracy)} steps of gradient descent, proved to, take its place; how long it "
+        "takes is not covered"
+    )

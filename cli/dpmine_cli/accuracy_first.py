@@ -1,0 +1,193 @@
+"""dpmine accuracy-first."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from dpmine_cli import options, scoring
+from dpmine_cli.messages import Messages
+from dpmine_cli.output import Destination
+from dpmine_cli.weights import LinearModel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class ModelKind(StrEnum):
+    """Which model."""
+
+    RIDGE = "ridge"
+    LOGISTIC = "logistic"
+
+
+class Method(StrEnum):
+    """What the noise is on."""
+
+    COVARIANCE = "covariance"
+    OUTPUT = "output"
+    BROWNIAN = "brownian"
+
+
+class Variant(StrEnum):
+    """Of the test and of the radius."""
+
+    SHARP = "sharp"
+    PAPER = "paper"
+
+
+ModelKindOption = Annotated[
+    ModelKind, typer.Option("--model-kind", help="Ridge regression of a number, or logistic regression of two classes.")
+]
+Target = Annotated[
+    Optional[str], typer.Option("--target", metavar="COL", help="Column to predict.", show_default=False)
+]
+ExcessRisk = Annotated[
+    Optional[str],
+    typer.Option("--excess-risk", metavar="R", help="Excess risk to reach, in the units of the risk (ridge: target²)."),
+]
+Regularization = Annotated[
+    Optional[str],
+    typer.Option("--regularization", metavar="L", help="Weight of the penalty L/2·|w|², in the units of the risk."),
+]
+EpsilonMax = Annotated[
+    str, typer.Option("--epsilon-max", metavar="E", help="The most that the run may cost, its tests included.")
+]
+XBound = Annotated[
+    Optional[str],
+    typer.Option("--x-bound", metavar="B", help="Public bound on the sum of a row's absolute values; longer: clipped."),
+]
+YBound = Annotated[
+    Optional[str],
+    typer.Option("--y-bound", metavar="B", help="Ridge: public bound on the target's absolute value; more is clipped."),
+]
+Failure = Annotated[
+    str, typer.Option("--failure-probability", metavar="P", help="Chance of accepting a model above the target risk.")
+]
+MethodOption = Annotated[
+    Optional[Method],
+    typer.Option(
+        "--method", help="Noise on the moments (ridge only), on the minimiser, or Brownian.", show_default=False
+    ),
+]
+Steps = Annotated[int, typer.Option("--steps", metavar="T", help="Number of privacy levels to try.")]
+Slack = Annotated[
+    str, typer.Option("--slack", metavar="S", help="Share of the target spent on cheap tests instead of the model.")
+]
+TestOption = Annotated[Variant, typer.Option("--test", help="The sharper test, or the paper's.")]
+RadiusOption = Annotated[Variant, typer.Option("--radius", help="The smaller ball of models, or the paper's.")]
+Intercept = Annotated[bool, typer.Option("--intercept/--no-intercept", help="Train an intercept, regularised too.")]
+KeepLast = Annotated[
+    bool, typer.Option("--keep-last", help="Keep the last model where none reaches the target, at the same price.")
+]
+
+
+def accuracy_first(
+    context: typer.Context,
+    files: options.TrainingFiles = None,
+    model_kind: ModelKindOption = ModelKind.RIDGE,
+    target: Target = None,
+    features: options.Features = None,
+    excess_risk: ExcessRisk = None,
+    regularization: Regularization = None,
+    epsilon_max: EpsilonMax = "10",
+    x_bound: XBound = None,
+    y_bound: YBound = None,
+    failure_probability: Failure = "0.1",
+    method: MethodOption = None,
+    delta: options.Delta = "1e-6",
+    steps: Steps = 1000,
+    slack: Slack = "1",
+    test: TestOption = Variant.SHARP,
+    radius: RadiusOption = Variant.SHARP,
+    intercept: Intercept = False,
+    keep_last: KeepLast = False,
+    neighbors: options.ReplaceOne = "replace-one",
+    model: options.Model = None,
+    predict: options.Predict = None,
+    output_format: options.OutputFormat = None,
+    output: options.Output = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+    version: options.Version = False,
+) -> None:
+    """Train ridge or logistic regression to a target, at the least privacy loss that reaches it; or score a file.
+
+    Example: dpmine accuracy-first people.parquet --target hours --features age,education_num --excess-risk 30
+    --regularization 50 --x-bound 120 --y-bound 99 -o hours.json
+    """
+    from dpmine.errors import BadParameter
+
+    destination, messages = Destination.of(output_format, output), Messages(quiet=quiet)
+    if predict is not None:
+        scoring.score(context, _reader, model, predict, destination, messages)
+        return
+    if not files or target is None or features is None:
+        raise BadParameter("Training needs FILE, --target and --features; scoring needs --model and --predict FILE.")
+    parameters: dict[str, Any] = {
+        "excess_risk": excess_risk,
+        "regularization": regularization,
+        "failure_probability": failure_probability,
+        "epsilon_max": epsilon_max,
+        "x_bound": x_bound,
+        "delta": delta,
+        "steps": steps,
+        "slack": slack,
+        "test": test.value,
+        "radius": radius.value,
+        "fit_intercept": intercept,
+        "keep_last": keep_last,
+        "neighbors": neighbors,
+        **_of_kind(model_kind, y_bound, method),
+    }
+    model_file = None if model is None else Destination.of(options.Format.JSON, model)
+    _train(model_kind, files, target, options.listed(features), parameters, (destination, model_file), messages)
+
+
+def _of_kind(kind: ModelKind, y_bound: str | None, method: Method | None) -> dict[str, Any]:
+    """The parameters that only one kind has, or that its own default stands for."""
+    from dpmine.errors import BadParameter
+
+    chosen = {} if method is None else {"method": method.value}
+    if kind is ModelKind.RIDGE:
+        return {"y_bound": y_bound, **chosen}
+    if y_bound is not None:
+        raise BadParameter("--y-bound is for --model-kind ridge: classes have no bound.")
+    return chosen
+
+
+def _train(
+    kind: ModelKind,
+    files: list[str],
+    target: str,
+    features: list[str],
+    parameters: dict[str, Any],
+    destinations: tuple[Destination, Destination | None],
+    messages: Messages,
+) -> None:
+    result, model = destinations
+    from dpmine.tables import require_apart
+
+    require_apart({"--model": model.path if model else None, "--output": result.path}, files)
+    from dpmine.accuracy_first.estimators import ESTIMATORS
+    from dpmine.frames import fit_table
+
+    estimator: Any = ESTIMATORS[kind.value](**parameters)
+    estimator.require_parameters()
+    with messages:
+        fit_table(estimator, files, label=target, features=features, progress=messages.progress)
+        remark = "the target was reached" if estimator.reached_ else "NOTHING reached the target"
+        fitted = LinearModel(estimator, remark)
+        if model is not None:
+            model.write_document(fitted)
+        result.write_result(fitted)
+        if result.path is not None or result.format is not options.Format.TEXT:
+            messages.notice(fitted.told)
+
+
+def _reader() -> Callable[[str], Any]:
+    from dpmine.accuracy_first.estimators import load_estimator
+
+    return load_estimator
