@@ -30,7 +30,7 @@ from dpmine.supervised import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
 
@@ -159,7 +159,7 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
         method: str = Method.COVARIANCE.value,
         delta: Number = 1e-6,
         steps: int = DEFAULT_STEPS,
-        epsilons: Iterable[Number] | None = None,
+        epsilons: Sequence[Number] | None = None,
         slack: Number = DEFAULT_SLACK,
         test: str = Variant.SHARP.value,
         radius: str = Variant.SHARP.value,
@@ -233,7 +233,7 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
         method: str = Method.OUTPUT.value,
         delta: Number = 1e-6,
         steps: int = DEFAULT_STEPS,
-        epsilons: Iterable[Number] | None = None,
+        epsilons: Sequence[Number] | None = None,
         slack: Number = DEFAULT_SLACK,
         test: str = Variant.SHARP.value,
         radius: str = Variant.SHARP.value,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from dpmine.accuracy_first.noise_reduction import noise_reduction
 from dpmine.accuracy_first.ridge import RidgeObjective
 from dpmine.accuracy_first.trust_region import minimise_over_ball
 from dpmine.accuracy_first.variants import Method
+from dpmine.errors import BadParameter
 from dpmine.linear.sensitivities import project, up
 
 if TYPE_CHECKING:
@@ -83,10 +85,13 @@ def brownian_hypotheses(
     """The minimiser under falling Brownian noise, projected on the ball, shape (p,) each.
 
     Privacy: the first t cost ε_t, with δ once for all of them; see docs/proofs/brownian_noise_reduction.md.
+    Raises BadParameter for levels that are too close together.
     """
     bounds = objective.bounds
     loss = BrownianLoss.tuned(Fraction(bounds.distance), delta, epsilons[-1] / 2)
     times = [loss.time_for(epsilon) for epsilon in epsilons]
+    if any(late >= soon for soon, late in pairwise(times)):
+        raise BadParameter("epsilons are too close together for Brownian noise: leave a ratio of 1.0001 between them.")
     return projected(brownian_reduction(objective.minimiser, times, _grid(times[-1]), bits=bits), bounds.radius)
 
 

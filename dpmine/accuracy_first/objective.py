@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from dpmine.supervised import Floats
 
-BLOCK = 4096
+BLOCK = 16_384
 """Rows that are summed at a time: rounding grows with the length of the longest chain of additions."""
 
 

@@ -57,8 +57,8 @@ class RidgeBounds:
 
     @cached_property
     def distance(self) -> float:
-        """2(B + 1)/(nλ), the loss having slope ≤ B + 1 in the ball, and what the solver adds."""
-        return up(2.0 * (self.radius + 1.0) / (self.size * self.ridge) + 2.0 * self.residual / self.ridge)
+        """(B + 2)/(nλ), and what the solver adds."""
+        return up((self.radius + 2.0) / (self.size * self.ridge) + 2.0 * self.residual / self.ridge)
 
     @cached_property
     def moments(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from dpmine.parameters import named, positive, probability, truth, whole
 from dpmine.privacy import ExPostGuarantee, Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from dpmine.accuracy_first.objective import Bounds, Objective
     from dpmine.accuracy_first.search import Outcome
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 DEFAULT_STEPS = 1000
 DEFAULT_SLACK = 1
 _SMALLEST_SHARE = Fraction(1, 1000)  # of the largest level that the first one may be
+_MOST_STEPS = 100_000  # more are a mistake: levels as near as that do not differ
+_LARGEST_RIDGE = Fraction(10**50)  # beyond it bounds overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ class Settings:
         methods: frozenset[Method],
         delta: Number,
         steps: int,
-        epsilons: Iterable[Number] | None,
+        epsilons: Sequence[Number] | None,
         slack: Number,
         test: str,
         radius: str,
@@ -107,16 +110,17 @@ class Settings:
         kind = named(Method, "method", method)
         if kind not in methods:
             raise BadParameter("method must be 'output' or 'brownian': covariances do not make a logistic regression.")
-        levels = None if epsilons is None else _levels(epsilons)
+        levels, number = None if epsilons is None else _levels(epsilons), _steps(steps)
+        spent = probability("delta", delta)
         return cls(
             _given("excess_risk", excess_risk, "the excess risk to reach"),
             _given("regularization", regularization, "λ of the penalty (λ/2)‖w‖²"),
             probability("failure_probability", failure_probability),
             positive("epsilon_max", epsilon_max),
-            probability("delta", delta) if kind is Method.BROWNIAN else Fraction(0),
+            spent if kind is Method.BROWNIAN else Fraction(0),
             kind,
             levels,
-            whole("steps", steps) if levels is None else len(levels),
+            number if levels is None else len(levels),
             positive("slack", slack),
             named(Variant, "test", test),
             named(Variant, "radius", radius),
@@ -126,6 +130,11 @@ class Settings:
                 truth("fit_intercept", fit_intercept),
             ),
         )
+
+    def __post_init__(self) -> None:
+        """BadParameter for λ and bounds that floats cannot hold together."""
+        if self.units.regularization(self.regularization) > _LARGEST_RIDGE:
+            raise BadParameter("regularization is too large for this x_bound: take a smaller one.")
 
     @property
     def ridge(self) -> float:
@@ -201,10 +210,19 @@ def _given(name: str, value: Number | None, meaning: str) -> Fraction:
     return positive(name, value)
 
 
-def _levels(epsilons: Iterable[Number]) -> tuple[Fraction, ...]:
-    if isinstance(epsilons, str) or not hasattr(epsilons, "__iter__"):
+def _steps(steps: int) -> int:
+    number = whole("steps", steps)
+    if number > _MOST_STEPS:
+        raise BadParameter(f"steps must be at most {_MOST_STEPS}.")
+    return number
+
+
+def _levels(epsilons: object) -> tuple[Fraction, ...]:
+    """Out of a list, a tuple, a range or an array: parameters are read more than once, and an iterator cannot be."""
+    listed: object = epsilons.tolist() if isinstance(epsilons, np.ndarray) else epsilons
+    if isinstance(listed, str | bytes | bytearray) or not isinstance(listed, Sequence):
         raise BadParameter("epsilons must be a list of increasing privacy levels, or None.")
-    levels = tuple(positive("epsilons", epsilon) for epsilon in epsilons)
+    levels = tuple(positive("epsilons", epsilon) for epsilon in listed)
     require_increasing(levels)
     return levels
 
