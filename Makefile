@@ -16,10 +16,10 @@ DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceN
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-marked test-all check bench bench-selection bench-success bench-mining bench-growth bench-linear
-.PHONY: experiments-stability experiments-hypotheses lock clean
+.PHONY: bench-accuracy-first experiments-stability experiments-hypotheses experiments-accuracy-first lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-22s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-28s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(INSTALLED) ## find the top pair of a real shop, privately
 	$(DEMO)
@@ -59,6 +59,9 @@ bench-growth: $(INSTALLED) ## from 1 to 100 million rows under a memory limit
 bench-linear: $(INSTALLED) .venv-peers/.installed ## private logistic regression beside diffprivlib
 	$(BIN)/python benchmarks/bench_linear.py
 
+bench-accuracy-first: $(INSTALLED) ## a fit to a target beside a plain loop over hypotheses
+	$(BIN)/python benchmarks/bench_accuracy_first.py
+
 experiments-stability: $(INSTALLED) ## the figures of stability-based validation (QUICK=--quick: within 5 minutes)
 	@mkdir -p benchmarks/results
 	$(BIN)/python benchmarks/experiment_stability.py $(QUICK) --out benchmarks/results
@@ -67,6 +70,10 @@ experiments-stability: $(INSTALLED) ## the figures of stability-based validation
 experiments-hypotheses: $(INSTALLED) ## the figures of private learning (QUICK=--quick: within 3 minutes)
 	@mkdir -p benchmarks/results
 	$(BIN)/python benchmarks/experiment_hypotheses.py $(QUICK) --out benchmarks/results
+
+experiments-accuracy-first: $(INSTALLED) ## privacy loss by target excess risk (QUICK=--quick: within 5 minutes)
+	@mkdir -p benchmarks/results
+	$(BIN)/python benchmarks/experiment_accuracy_first.py $(QUICK) --out benchmarks/results
 
 .venv-peers-mining/.installed: benchmarks/peers/mining_requirements.txt
 	$(PYTHON) -m venv .venv-peers-mining

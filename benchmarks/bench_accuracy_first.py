@@ -1,7 +1,7 @@
 """A whole fit of AccuracyFirstRidge beside a plain numpy loop over hypotheses, in one run.
 
-100,000 rows, 77 columns, 1,000 levels, from raw arrays to weights: once where nothing is accepted, so that all steps are
-walked, and once to a target of 0.05. The loop is Algorithm 3 of Ligett et al. 2017 as it stands: Laplace noise from
+100,000 rows, 77 columns, 1,000 levels, from raw arrays to weights: once where nothing is accepted, so that all steps
+are walked, and once to a target of 0.05. The loop is Algorithm 3 of Ligett et al. 2017 as it stands: Laplace noise from
 numpy on all p² + p entries at every level, the ball's minimiser by one eigendecomposition and bisection, the risk by a
 pass over the rows, a Laplace test. It takes as many steps as the fit did, whatever its own tests say.
 Usage: python benchmarks/bench_accuracy_first.py [--repeats 3]
@@ -12,14 +12,14 @@ import os
 import statistics
 import time
 from collections.abc import Callable
-from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from accuracy_first_data import RECORDS, SEED, WEEK_X_BOUND, WEEK_Y_BOUND, week_of_counts
 
 from dpmine.accuracy_first.estimators import AccuracyFirstRidge
-from dpmine.accuracy_first.levels import geometric_levels
 from dpmine.accuracy_first.ridge import RidgeBounds
+from dpmine.accuracy_first.settings import Terms
 
 STEPS = 1000
 RIDGE = 0.005  # on scaled rows
@@ -59,9 +59,7 @@ def minimum_over_ball(matrix: np.ndarray, vector: np.ndarray, radius: float) -> 
     return vectors @ (entries / (values + high))
 
 
-def plain(
-    features: np.ndarray, targets: np.ndarray, epsilons: np.ndarray, target: float, steps: int
-) -> np.ndarray:  # fmt: skip
+def plain(features: np.ndarray, targets: np.ndarray, epsilons: np.ndarray, target: float, steps: int) -> np.ndarray:
     """The loop; returns its last hypothesis."""
     generator = np.random.default_rng(SEED)
     rows, y = scaled(features, targets)
@@ -86,16 +84,21 @@ def plain(
     return weights
 
 
-def estimator(target: float, epsilons: tuple[Fraction, ...]) -> AccuracyFirstRidge:
+def estimator(target: float, epsilon_max: float) -> AccuracyFirstRidge:
     return AccuracyFirstRidge(
         excess_risk=target * WEEK_Y_BOUND**2,
         regularization=RIDGE * WEEK_X_BOUND**2,
         failure_probability=FAILURE,
-        epsilon_max=1000,
-        epsilons=epsilons,
+        epsilon_max=epsilon_max,
         x_bound=WEEK_X_BOUND,
         y_bound=WEEK_Y_BOUND,
+        steps=STEPS,
     )
+
+
+def terms_of(model: AccuracyFirstRidge, columns: int) -> Terms:
+    settings = model._settings()  # noqa: SLF001 - the levels, for the loop
+    return settings.terms(RidgeBounds(RECORDS, columns, settings.ridge))
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -104,27 +107,23 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def steps_of(model: AccuracyFirstRidge, epsilons: tuple[Fraction, ...]) -> int:
+def steps_of(model: AccuracyFirstRidge, terms: Terms) -> int:
     """How many hypotheses a fit looked at, from what it cost."""
-    if not model.reached_:
-        return len(epsilons)
-    settings = model._settings()
-    test = settings.terms(RidgeBounds(RECORDS, model.n_features_in_, settings.ridge)).test
-    return epsilons.index(model.guarantee_.ex_post_epsilon - test.price) + 1
+    paid = model.guarantee_.ex_post_epsilon
+    return terms.epsilons.index(paid - terms.test.price) + 1 if model.reached_ else len(terms.epsilons)
 
 
-def compare(name: str, data: tuple[np.ndarray, np.ndarray], target: float, last: Fraction, repeats: int) -> None:
-    epsilons = geometric_levels(Fraction(1, RECORDS), last, STEPS)
+def compare(name: str, data: tuple[np.ndarray, np.ndarray], model: AccuracyFirstRidge, repeats: int) -> None:
+    terms = terms_of(model, data[0].shape[1])
+    levels, target = np.array([float(epsilon) for epsilon in terms.epsilons]), float(terms.target)
     fits, loops, steps = [], [], []
     for _ in range(repeats):
-        model = estimator(target, epsilons)
-        fits.append(timed(lambda: model.fit(*data)))  # noqa: B023 - called at once
-        steps.append(steps_of(model, epsilons))
-        levels = np.array([float(epsilon) for epsilon in epsilons])
-        loops.append(timed(lambda: plain(*data, levels, target, steps[-1])))  # noqa: B023 - called at once
+        fits.append(timed(partial(model.fit, *data)))
+        steps.append(steps_of(model, terms))
+        loops.append(timed(partial(plain, *data, levels, target, steps[-1])))
     fit, loop = statistics.median(fits), statistics.median(loops)
     print(
-        f"{name:<36}{len(epsilons)} levels, {'/'.join(map(str, steps))} steps: fit {fit:.2f} s "
+        f"{name:<18}{len(levels)} levels up to {levels[-1]:.2g}, {'/'.join(map(str, steps))} steps: fit {fit:.2f} s "
         f"({min(fits):.2f} to {max(fits):.2f}), plain loop {loop:.1f} s, {loop / fit:.1f} times as long",
         flush=True,
     )
@@ -135,10 +134,10 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     repeats = parser.parse_args().repeats
     data = week_of_counts(RECORDS, np.random.default_rng(SEED))
-    estimator(0.05, (Fraction(1),)).fit(data[0][:1000], data[1][:1000])  # imports
+    estimator(10, 1000).fit(data[0][:1000], data[1][:1000])  # imports
     print(f"{data[0].shape[0]:,} × {data[0].shape[1]}; load before: {os.getloadavg()[0]:.2f}; median of {repeats}")
-    compare("nothing reached", data, 0.0005, Fraction(1, 100), repeats)
-    compare("target 0.05", data, 0.05, Fraction(10), repeats)
+    compare("nothing reached", data, estimator(0.0005, 41), repeats)
+    compare("target 0.05", data, estimator(0.05, 10), repeats)
     print(f"load after: {os.getloadavg()[0]:.2f}")
 
 

@@ -43,10 +43,10 @@ DELTA = Fraction(1, 10**6)
 STEPS = 1000
 LAST = Fraction(10)
 """The largest level of a hypothesis; tests come on top, whatever they cost."""
-RUNS, QUICK_RUNS, STUDY_RUNS = 40, 4, 5
+RUNS, QUICK_RUNS, STUDY_RUNS = 40, 4, 20
 STUDY_TARGETS = tuple(map(Fraction, ("0.01", "0.05", "0.1")))
 SLACKS = tuple(map(Fraction, ("0.5", "0.8", "1", "1.2", "1.5", "2")))
-STUDY_STEPS = (30, 100, 300, 1000)
+STUDY_STEPS = (10, 30, 100, 300, 1000)
 NOISE_REDUCTION, PAPER_TEST, DOUBLING = "noise reduction", "noise reduction, paper's test", "doubling"
 
 
@@ -209,7 +209,7 @@ def cell(runs: list[Run], target: float) -> str:
     losses = np.array([run.loss for run in runs])
     wrong = float(np.mean([run.accepted and run.excess > target for run in runs]))
     reached = float(np.mean([run.accepted for run in runs]))
-    text = f"{losses.mean():.3g}" + (f" ± {losses.std(ddof=1):.2g}" if losses.std() > 0 else "")
+    text = f"{losses.mean():.3g}" + (f" ± {losses.std(ddof=1):.2g}" if np.ptp(losses) > 1e-9 * losses.max() else "")
     return text + (f" !{wrong:.3g}" if wrong else "") + (f" ({reached:.2g})" if reached < 1 else "")
 
 

@@ -46,7 +46,7 @@ def fit_table(
 def predict_table(estimator: Any, data: Any, *, progress: Callable[[float], None] | None = None) -> pa.Table:
     """One row a row: `prediction`, and where the classifier has them `probability`, that of the later class.
 
-    Requires: a classifier with named features. The guarantee protects the rows it was trained on, not these.
+    Requires: an estimator with named features. The guarantee protects the rows it was trained on, not these.
     Raises BadData for columns that are missing or not numbers.
     """
     import pyarrow as pa

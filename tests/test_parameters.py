@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpmine.errors import BadParameter
-from dpmine.parameters import exact_number, positive, probability, whole
+from dpmine.parameters import exact_number, positive, probability, truth, whole
 
 
 @pytest.mark.parametrize(
@@ -135,3 +135,14 @@ def test_the_least_whole_number() -> None:
     assert whole("padding", 0, least=0) == 0
     with pytest.raises(BadParameter, match="at least 3"):
         whole("bins", 2, least=3)
+
+
+def test_truth_values() -> None:
+    assert truth("keep_last", True) is True
+    assert truth("keep_last", False) is False
+
+
+@pytest.mark.parametrize("value", [0, 1, "True", None, 1.0, [], np.True_])
+def test_what_is_not_a_truth_value_is_refused(value: Any) -> None:
+    with pytest.raises(BadParameter, match=r"^keep_last must be True or False"):
+        truth("keep_last", value)

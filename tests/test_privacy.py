@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpmine.errors import BadParameter
-from dpmine.privacy import Guarantee, Neighbors, rounded_up
+from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors, rounded_up
 
 PROMISE = Guarantee(Fraction(1, 3), Fraction(1, 10**6), Neighbors.REPLACE_ONE, unit="customer")
 
@@ -90,3 +90,52 @@ def test_the_decimal_shown_is_never_below_the_truth(value: Fraction) -> None:
 @given(st.floats(min_value=0, max_value=1e6))
 def test_what_the_user_gave_is_shown_again(value: float) -> None:
     assert rounded_up(Fraction(repr(value))) == value
+
+
+PAID = ExPostGuarantee(
+    Fraction(10), Fraction(0), Neighbors.REPLACE_ONE, "row", notes=("clipped",), ex_post_epsilon=Fraction(1, 3)
+)
+
+
+def test_a_price_is_told_beside_what_was_reserved() -> None:
+    assert PAID.epsilon_max == PAID.epsilon == 10
+    assert json.loads(json.dumps(PAID.to_dict())) == {
+        "epsilon": 10.0,
+        "delta": 0.0,
+        "epsilon_exact": "10",
+        "delta_exact": "0",
+        "neighbors": "replace_one",
+        "unit": "row",
+        "private": True,
+        "notes": ["clipped"],
+        "ex_post_epsilon": 0.33333333333333337,
+        "ex_post_epsilon_exact": "1/3",
+        "epsilon_max": 10.0,
+    }
+
+
+def test_text_form_of_a_price() -> None:
+    assert str(PAID) == "ex-post ε = 1/3 of at most ε = 10, δ = 0 per row, neighbours replace-one"
+    quarter = replace(PAID, ex_post_epsilon=Fraction(1, 4), delta=Fraction(1, 10**6))
+    assert str(quarter) == "ex-post ε = 0.25 of at most ε = 10, δ = 1e-06 per row, neighbours replace-one"
+    assert str(PAID.without_privacy("exact")) == "not private: clipped; exact"
+
+
+def test_a_price_stays_when_a_promise_is_told_otherwise() -> None:
+    """Of the same kind, with the same price; notes and unit change."""
+    for other in (PAID.for_unit("customer"), PAID.noting("more"), PAID.without_privacy("exact")):
+        assert isinstance(other, ExPostGuarantee)
+        assert other.ex_post_epsilon == Fraction(1, 3)
+    assert PAID.for_unit("customer").unit == "customer"
+    assert PAID.noting("more", "still").notes == ("clipped", "more", "still")
+
+
+def test_a_price_is_part_of_the_promise() -> None:
+    plain = Guarantee(PAID.epsilon, PAID.delta, PAID.neighbors, PAID.unit, notes=PAID.notes)
+    assert isinstance(PAID, Guarantee)
+    assert plain != PAID
+    assert replace(PAID, ex_post_epsilon=Fraction(1, 2)) != PAID
+    with pytest.raises(TypeError):
+        ExPostGuarantee(Fraction(10), Fraction(0), Neighbors.REPLACE_ONE)  # type: ignore[call-arg]
+    with pytest.raises(FrozenInstanceError):
+        PAID.ex_post_epsilon = Fraction(0)  # type: ignore[misc]

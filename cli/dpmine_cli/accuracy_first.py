@@ -98,7 +98,7 @@ def accuracy_first(
     failure_probability: Failure = "0.1",
     method: MethodOption = None,
     delta: options.Delta = "1e-6",
-    steps: Steps = 1000,
+    steps: Steps = 300,
     slack: Slack = "1",
     test: TestOption = Variant.SHARP,
     radius: RadiusOption = Variant.SHARP,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -50,5 +48,7 @@ class LinearModel:
     def _weights(self) -> list[tuple[str, float]]:
         if not hasattr(self._fitted, "coef_"):
             return []
+        import numpy as np
+
         names = [*map(str, self._fitted.feature_names_in_), "(intercept)"]
         return list(zip(names, [*np.ravel(self._fitted.coef_), *np.ravel(self._fitted.intercept_)], strict=True))

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from dpmine.parameters import Number
     from dpmine.supervised import Floats
 
-DEFAULT_STEPS = 1000
+DEFAULT_STEPS = 300
+"""More are finer, and cost a little more; about the best on three data sets (docs/experiments.md)."""
 DEFAULT_SLACK = 1
 _SMALLEST_SHARE = Fraction(1, 1000)  # of the largest level that the first one may be
 _MOST_STEPS = 100_000  # more are a mistake: levels as near as that do not differ

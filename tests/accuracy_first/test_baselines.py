@@ -119,7 +119,7 @@ def test_law_of_one_test(excess: float) -> None:
 @pytest.mark.parametrize("excess", [0.02, 0.05, 0.1])
 def test_law_of_the_search(excess: float) -> None:
     """All hypotheses equally good: the step is geometric, cut off after K."""
-    target, trials = TENTH, 300
+    target, trials = TENTH, 150
     search = search_for(target)
     levels = len(search.epsilons)
     chance = accepting(excess, target, levels)

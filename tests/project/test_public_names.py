@@ -12,10 +12,13 @@ import pytest
 import dpmine
 
 PINNED = [
+    "AccuracyFirstLogistic",
+    "AccuracyFirstRidge",
     "AuditReport",
     "BadData",
     "BadParameter",
     "DpmineError",
+    "ExPostGuarantee",
     "Guarantee",
     "HypothesisSelector",
     "Law",
