@@ -16,7 +16,7 @@ DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceN
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-marked test-all check bench bench-selection bench-success bench-mining bench-growth bench-linear
-.PHONY: bench-accuracy-first experiments-stability experiments-hypotheses experiments-accuracy-first lock clean
+.PHONY: bench-accuracy-first experiments-stability experiments-hypotheses experiments-accuracy-first fuzz lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-28s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -74,6 +74,19 @@ experiments-hypotheses: $(INSTALLED) ## the figures of private learning (QUICK=-
 experiments-accuracy-first: $(INSTALLED) ## privacy loss by target excess risk (QUICK=--quick: within 5 minutes)
 	@mkdir -p benchmarks/results
 	$(BIN)/python benchmarks/experiment_accuracy_first.py $(QUICK) --out benchmarks/results
+
+# Whichever is reached first ends it; both are shared out among the targets.
+FUZZ_SECONDS ?= 3600
+FUZZ_RUNS ?= 1000000
+
+fuzz: .venv-fuzz/.installed ## fuzz all that reads untrusted input (FUZZ_SECONDS=300 or FUZZ_RUNS=10000 for less)
+	env -u PYTHONPATH .venv-fuzz/bin/python -m fuzz.run --seconds $(FUZZ_SECONDS) --runs $(FUZZ_RUNS)
+
+.venv-fuzz/.installed: fuzz/requirements.txt requirements.lock
+	$(PYTHON) -m venv .venv-fuzz
+	.venv-fuzz/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements.lock
+	.venv-fuzz/bin/python -m pip --disable-pip-version-check install --quiet -r fuzz/requirements.txt
+	@touch $@
 
 .venv-peers-mining/.installed: benchmarks/peers/mining_requirements.txt
 	$(PYTHON) -m venv .venv-peers-mining

@@ -22,7 +22,7 @@ import accuracy_first_figures as figures
 import numpy as np
 from accuracy_first_data import Problem, kdd_attacks, kdd_bytes, week
 
-from dpmine.accuracy_first.baselines import Doubling, doubling, from_theory
+from dpmine.accuracy_first.baselines import Doubling, Untested, doubling, from_theory
 from dpmine.accuracy_first.hypotheses import falling_noise
 from dpmine.accuracy_first.levels import geometric_levels
 from dpmine.accuracy_first.logistic import LogisticBounds, LogisticObjective
@@ -100,9 +100,10 @@ class Task:
             neighbors="replace_one",
         )  # fmt: skip
 
-    def run(self, outcome: Outcome) -> Run:
+    def run(self, outcome: Outcome | Untested) -> Run:
         excess = -float(self.objective.gaps(outcome.weights[np.newaxis])[0])
-        return Run(float(outcome.price), excess, outcome.step is not None)
+        kept = isinstance(outcome, Untested) or outcome.step is not None
+        return Run(float(outcome.price), excess, kept)
 
 
 class Walk:

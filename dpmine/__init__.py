@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING, Any
 from dpmine.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from dpmine.accounting.ledger import Ledger
     from dpmine.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
     from dpmine.auditing.report import AuditReport
     from dpmine.auditing.run import audit
-    from dpmine.errors import BadData, BadParameter, DpmineError, NotPrivate, UnreadableFile
+    from dpmine.errors import (
+        BadData,
+        BadLedger,
+        BadParameter,
+        BudgetExceeded,
+        DpmineError,
+        NotPrivate,
+        UnreadableFile,
+    )
     from dpmine.histogram.estimator import PrivateHistogram
     from dpmine.itemsets.listing import itemset_supports
     from dpmine.itemsets.top import top_itemset
@@ -34,12 +43,15 @@ __all__ = [
     "AccuracyFirstRidge",
     "AuditReport",
     "BadData",
+    "BadLedger",
     "BadParameter",
+    "BudgetExceeded",
     "DpmineError",
     "ExPostGuarantee",
     "Guarantee",
     "HypothesisSelector",
     "Law",
+    "Ledger",
     "Levels",
     "Neighbors",
     "NotPrivate",
@@ -60,10 +72,19 @@ __all__ = [
 ]
 
 _HOMES = {
+    "dpmine.accounting.ledger": ("Ledger",),
     "dpmine.accuracy_first.estimators": ("AccuracyFirstLogistic", "AccuracyFirstRidge"),
     "dpmine.auditing.report": ("AuditReport",),
     "dpmine.auditing.run": ("audit",),
-    "dpmine.errors": ("BadData", "BadParameter", "DpmineError", "NotPrivate", "UnreadableFile"),
+    "dpmine.errors": (
+        "BadData",
+        "BadLedger",
+        "BadParameter",
+        "BudgetExceeded",
+        "DpmineError",
+        "NotPrivate",
+        "UnreadableFile",
+    ),
     "dpmine.histogram.estimator": ("PrivateHistogram",),
     "dpmine.itemsets.listing": ("itemset_supports",),
     "dpmine.itemsets.top": ("top_itemset",),

@@ -4,7 +4,9 @@
     ├── BadParameter (ValueError)   a parameter, an option or a combination of them
     ├── BadData (ValueError)        the input's columns, types or layout
     ├── UnreadableFile (OSError)    a file or folder that cannot be read or written
-    └── NotPrivate (ValueError)     a request that would not be private and was not opted in to
+    ├── NotPrivate (ValueError)     a request that would not be private and was not opted in to
+    ├── BadLedger (OSError)         a ledger that cannot be reached, read, written or trusted
+    └── BudgetExceeded (ValueError) a charge that the granted budget does not allow
 
 Messages name parameters and their values; of the data they name only columns and rules, never a value.
 """
@@ -28,3 +30,11 @@ class UnreadableFile(DpmineError, OSError):
 
 class NotPrivate(DpmineError, ValueError):
     """The request would not be private, and the caller did not opt in."""
+
+
+class BadLedger(DpmineError, OSError):
+    """The ledger cannot be reached, read or written, or was changed by hand."""
+
+
+class BudgetExceeded(DpmineError, ValueError):
+    """A budget does not allow a charge; nothing was run."""

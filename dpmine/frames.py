@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from dpmine.accounting.accounts import Charge
+
 Kind = TypeVar("Kind", bound=Any)
 """Estimators in scikit-learn's style."""
 
@@ -26,7 +28,8 @@ def fit_table(
 ) -> Kind:
     """The estimator, trained on the named columns of a table; it remembers their names.
 
-    The label of a regressor is a column of numbers.
+    The label of a regressor is a column of numbers. Where the estimator has a ledger, it is charged once the columns
+    are known to be there, before any value is read.
 
     Raises BadParameter for no features, repeated ones, or the label among them; BadData and UnreadableFile as
     `read_columns`; else as `fit`.
@@ -35,10 +38,11 @@ def fit_table(
 
     _require_apart(features, label)
     numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
-    columns = read_columns(data, numbers, labels=labels, progress=progress)
+    paid: list[Charge] = []
+    columns = read_columns(data, numbers, labels=labels, progress=progress, ready=lambda: paid.append(estimator.pay()))
     if not len(columns[label]):
         raise BadData("The file has no rows, and training needs some.")
-    estimator.fit(_frame(columns, features), columns[label])
+    estimator.fit_paid(_frame(columns, features), columns[label], paid[0])
     estimator.label_ = label
     return estimator
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
@@ -11,12 +12,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from dpmine.accounting.accounts import Account, without_passwords
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.bits import SystemBits
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from dpmine.accounting.accounts import Charge
+    from dpmine.accounting.ledger import Ledger
     from dpmine.exact.bits import BitSource
     from dpmine.privacy import Guarantee
 
@@ -34,16 +38,48 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     """
 
     guarantee_: Guarantee
+    ledger: Ledger | str | None
+    dataset: str | None
+
+    _read_from_file = False
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's names
         """Learn privately from rows X, shape (n, d), with labels or targets y, shape (n,), by the system's randomness.
 
-        Raises BadParameter for unusable parameters, BadData for data that do not fit them.
+        Where a ledger is given, what the fit may cost is charged first, and stays charged if the fit fails.
+        Raises BadParameter for unusable parameters, BadData for data that do not fit them; BudgetExceeded where the
+        budget does not allow the fit, BadLedger where the ledger cannot be used.
         """
-        return self._fit(X, y, bits=SystemBits())
+        return self.fit_paid(X, y, self.pay())
+
+    def pay(self) -> Charge:
+        """Charge the ledger, where one is given, for a fit; for callers that read the data of the fit afterwards.
+
+        Forgets an earlier fit. Raises as `fit`, and then an earlier fit stays.
+        """
+        if self._read_from_file:
+            raise BadParameter("A model file does not keep what training needs: make a new estimator to train again.")
+        promise, account = self._promise(), Account.of(self.ledger, self.dataset)
+        charge = account.charge(promise, job=type(self).__name__)
+        forget_fit(self)
+        return charge
+
+    def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge) -> Self:  # noqa: N803
+        """`fit`, for what `pay` returned."""
+        self._fit(X, y, bits=SystemBits())
+        self.guarantee_ = charge.settled(self.guarantee_)
+        return self
+
+    @abstractmethod
+    def _promise(self) -> Guarantee:
+        """The most that a fit will promise, by its parameters alone. Raises BadParameter for unusable ones."""
 
     @abstractmethod
     def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self: ...  # noqa: N803
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803 - scikit-learn's name
+        """The constructor call, without the password of a ledger's URL."""
+        return without_passwords(super().__repr__(N_CHAR_MAX))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "guarantee_")
@@ -195,6 +231,9 @@ def is_missing(label: object) -> bool:
 
 def _as_numbers(X: Any) -> NDArray[Any]:  # noqa: N803
     """A float64 array of whatever shape X has."""
+    schema = getattr(X, "schema", None)  # polars makes numbers of dates
+    if isinstance(schema, Mapping) and any(kind.is_temporal() for kind in schema.values()):
+        raise BadData(f"Features must be numbers, and dates are none: {_ENCODE}.")
     if hasattr(X, "toarray"):
         raise BadData("X is a sparse matrix, and noise is dense: pass X.toarray().")
     try:

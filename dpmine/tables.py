@@ -34,6 +34,7 @@ def read_columns(
     *,
     labels: Sequence[str] = (),
     progress: Callable[[float], None] | None = None,
+    ready: Callable[[], object] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """The named columns, each as an array with one entry a row.
 
@@ -44,6 +45,7 @@ def read_columns(
         labels: columns read as they are: int64, bool, float64 where all are whole, or an object array of texts; none
             may hold a null.
         progress: told the share of the reading that is done, 0 to 1.
+        ready: called once the columns are known to be there, before any value is read.
 
     Raises BadData for columns that do not exist or hold something else, UnreadableFile, and BadParameter for data that
     is no table.
@@ -56,6 +58,8 @@ def read_columns(
         raise BadData(f"There is no column {quoted(missing)}. The columns are: {known}.")
     if repeated := [name for name in wanted if source.names.count(name) > 1]:
         raise BadData(f"The data hold several columns called {quoted(repeated)}: rename them.")
+    if ready is not None:
+        ready()
     table = source.read(wanted, progress or _untold)
     read = {name: _numbers(name, table.column(name)) for name in numbers}
     return {**read, **{name: _labels(name, table.column(name)) for name in labels}}
@@ -127,10 +131,17 @@ def _labels(name: str, column: Any) -> NDArray[Any]:
     if pa.types.is_floating(kind):
         return _whole_floats(name, values)
     if is_text(kind):
-        texts = np.empty(len(values), dtype=object)
-        texts[:] = values.to_pylist()
-        return texts
+        return _texts(name, values)
     raise BadData(f"Column {name!r} holds {type_name(column.type)}: labels are integers, texts or booleans.")
+
+
+def _texts(name: str, column: Any) -> NDArray[Any]:
+    texts = np.empty(len(column), dtype=object)
+    try:
+        texts[:] = column.to_pylist()
+    except UnicodeDecodeError:
+        raise BadData(f"Column {name!r} holds texts that are not valid UTF-8: clean it first.") from None
+    return texts
 
 
 def _whole_floats(name: str, column: Any) -> NDArray[np.float64]:

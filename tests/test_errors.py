@@ -5,14 +5,29 @@ import inspect
 import pytest
 
 from dpmine import errors
-from dpmine.errors import BadData, BadParameter, DpmineError, NotPrivate, UnreadableFile
+from dpmine.errors import (
+    BadData,
+    BadLedger,
+    BadParameter,
+    BudgetExceeded,
+    DpmineError,
+    NotPrivate,
+    UnreadableFile,
+)
 
 ALL = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
 
 
 @pytest.mark.parametrize(
     ("kind", "builtin"),
-    [(BadParameter, ValueError), (BadData, ValueError), (UnreadableFile, OSError), (NotPrivate, ValueError)],
+    [
+        (BadParameter, ValueError),
+        (BadData, ValueError),
+        (UnreadableFile, OSError),
+        (NotPrivate, ValueError),
+        (BadLedger, OSError),
+        (BudgetExceeded, ValueError),
+    ],
 )
 def test_every_error_is_also_a_builtin(kind: type[Exception], builtin: type[Exception]) -> None:
     assert issubclass(kind, builtin)

@@ -46,7 +46,9 @@ Target = Annotated[
 ]
 ExcessRisk = Annotated[
     Optional[str],
-    typer.Option("--excess-risk", metavar="R", help="Excess risk to reach, in the units of the risk (ridge: target²)."),
+    typer.Option(
+        "--excess-risk", metavar="R", help="Excess risk to reach; only below y_bound²/2 (logistic: 0.69) it asks much."
+    ),
 ]
 Regularization = Annotated[
     Optional[str],
@@ -98,13 +100,15 @@ def accuracy_first(
     failure_probability: Failure = "0.1",
     method: MethodOption = None,
     delta: options.Delta = "1e-6",
-    steps: Steps = 300,
+    steps: Steps = 100,
     slack: Slack = "1",
     test: TestOption = Variant.SHARP,
     radius: RadiusOption = Variant.SHARP,
     intercept: Intercept = False,
     keep_last: KeepLast = False,
     neighbors: options.ReplaceOne = "replace-one",
+    ledger: options.LedgerUrl = None,
+    dataset: options.Dataset = None,
     model: options.Model = None,
     predict: options.Predict = None,
     output_format: options.OutputFormat = None,
@@ -115,8 +119,8 @@ def accuracy_first(
 ) -> None:
     """Train ridge or logistic regression to a target, at the least privacy loss that reaches it; or score a file.
 
-    Example: dpmine accuracy-first people.parquet --target hours --features age,education_num --excess-risk 30
-    --regularization 50 --x-bound 120 --y-bound 99 -o hours.json
+    Example: dpmine accuracy-first scaled.parquet --model-kind logistic --target income --features age,education,married
+    --excess-risk 0.1 --regularization 0.001 --x-bound 3 -o income.json
     """
     from dpmine.errors import BadParameter
 
@@ -124,8 +128,20 @@ def accuracy_first(
     if predict is not None:
         scoring.score(context, _reader, model, predict, destination, messages)
         return
-    if not files or target is None or features is None:
-        raise BadParameter("Training needs FILE, --target and --features; scoring needs --model and --predict FILE.")
+    if not files:
+        raise BadParameter("Training needs FILE; scoring needs --model and --predict FILE.")
+    needed = {
+        "--target": target,
+        "--features": features,
+        "--excess-risk": excess_risk,
+        "--regularization": regularization,
+        "--x-bound": x_bound,
+        **({"--y-bound": y_bound} if model_kind is ModelKind.RIDGE else {}),
+    }
+    if missing := [option for option, value in needed.items() if value is None]:
+        raise BadParameter(f"Training needs {', '.join(missing)} as well.")
+    if method is not Method.BROWNIAN and any(name == "delta" for name, _ in options.given_options(context)):
+        raise BadParameter("--delta is for --method brownian: other methods spend none.")
     parameters: dict[str, Any] = {
         "excess_risk": excess_risk,
         "regularization": regularization,
@@ -140,10 +156,13 @@ def accuracy_first(
         "fit_intercept": intercept,
         "keep_last": keep_last,
         "neighbors": neighbors,
+        "ledger": ledger,
+        "dataset": dataset,
         **_of_kind(model_kind, y_bound, method),
     }
     model_file = None if model is None else Destination.of(options.Format.JSON, model)
-    _train(model_kind, files, target, options.listed(features), parameters, (destination, model_file), messages)
+    columns = options.listed(features or "")
+    _train(model_kind, files, target or "", columns, parameters, (destination, model_file), messages)
 
 
 def _of_kind(kind: ModelKind, y_bound: str | None, method: Method | None) -> dict[str, Any]:
@@ -185,6 +204,8 @@ def _train(
         result.write_result(fitted)
         if result.path is not None or result.format is not options.Format.TEXT:
             messages.notice(fitted.told)
+        if model is None and result.path is not None and result.format is not options.Format.JSON:
+            messages.notice("this file cannot be scored with: --model FILE.json writes the model as well")
 
 
 def _reader() -> Callable[[str], Any]:

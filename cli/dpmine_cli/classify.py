@@ -79,6 +79,8 @@ def classify(
     epsilon: options.Epsilon = "1",
     delta: options.Delta = "1e-6",
     neighbors: options.ReplaceOne = "replace-one",
+    ledger: options.LedgerUrl = None,
+    dataset: options.Dataset = None,
     model: options.Model = None,
     predict: options.Predict = None,
     output_format: options.OutputFormat = None,
@@ -115,6 +117,8 @@ def classify(
         "sensitivities": sensitivities,
         "caution": caution,
         "neighbors": neighbors,
+        "ledger": ledger,
+        "dataset": dataset,
     }
     if huber is not None:
         if loss is not Loss.HUBER:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -45,6 +46,8 @@ def histogram(
     epsilon: options.Epsilon = "1",
     delta: options.Delta = "1e-6",
     neighbors: options.ReplaceOne = "replace-one",
+    ledger: options.LedgerUrl = None,
+    dataset: options.Dataset = None,
     mechanism: Mechanism = "max-of-exponentials",
     train_share: TrainShare = "0.5",
     sensitivities: options.Sensitivities = "candidate",
@@ -64,6 +67,7 @@ def histogram(
     Example: dpmine histogram people.parquet --column age --lower 0 --upper 120 --bins 12,24,40 --plot age.svg
     """
     destination = Destination.of(output_format, output)
+    from dpmine.accounting.accounts import Account
     from dpmine.exact.bits import SystemBits
     from dpmine.histogram.search import Search
     from dpmine.pictures import new_figure, picture_target, write_picture
@@ -86,8 +90,10 @@ def histogram(
         refit=refit,
         neighbors=neighbors,
     )
+    account = Account.of(ledger, dataset)
     with Messages(quiet=quiet) as messages:
-        values = read_columns(files, [column], progress=messages.progress)[column]
+        pay = partial(account.charge, search.promise(), job="histogram")
+        values = read_columns(files, [column], progress=messages.progress, ready=pay)[column]
         density: Any = search.density(values, bits=SystemBits())
     if picture:
         figure = new_figure(8, 4.5)

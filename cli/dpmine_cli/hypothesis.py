@@ -75,6 +75,8 @@ def hypothesis(
     delta: options.Delta = "1e-6",
     neighbors: options.Relation = "replace-one",
     not_private: options.NotPrivate = False,
+    ledger: options.LedgerUrl = None,
+    dataset: options.Dataset = None,
     model: options.Model = None,
     predict: options.Predict = None,
     output_format: options.OutputFormat = None,
@@ -109,6 +111,8 @@ def hypothesis(
         width=width,
         resolution=resolution,
         not_private=not_private,
+        ledger=ledger,
+        dataset=dataset,
     )
     target = None if model is None else Destination.of(options.Format.JSON, model)
     _choose(selector, files, label, options.listed(features), (destination, target), messages)

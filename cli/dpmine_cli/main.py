@@ -1,6 +1,7 @@
 """Entry point: runs a command and turns every error into one line on stderr and an exit status.
 
-Exit status: 0 done, 2 bad request or bad data, 130 interrupted, 1 a bug (or a claim that an audit refutes).
+Exit status: 0 done, 2 bad request or bad data, 3 budget refused, 130 interrupted, 1 a bug (or a claim that an audit
+refutes).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dpmine_cli import (
     histogram,
     hypothesis,
     interrupts,
+    ledger,
     options,
     plan,
     supports,
@@ -40,8 +42,9 @@ app.command("classify")(classify.classify)
 app.command("accuracy-first")(accuracy_first.accuracy_first)
 app.command("hypothesis")(hypothesis.hypothesis)
 app.command("histogram")(histogram.histogram)
+app.add_typer(ledger.app, name="ledger")
 
-OK, BUG, BAD_REQUEST = 0, 1, 2
+OK, BUG, BAD_REQUEST, NO_BUDGET = 0, 1, 2, 3
 
 
 @app.callback()
@@ -76,12 +79,14 @@ def run(arguments: list[str]) -> int:
 
 
 def _report(error: Exception, *, debug: bool) -> int:
-    from dpmine.errors import DpmineError
+    from dpmine.errors import BudgetExceeded, DpmineError
 
     if debug:
         _frames(error)
     if isinstance(error, TyperException):
         return _complain(_usage(error), BAD_REQUEST)
+    if isinstance(error, BudgetExceeded):
+        return _complain(str(error), NO_BUDGET)
     if isinstance(error, DpmineError):
         return _complain(str(error), BAD_REQUEST)
     if isinstance(error, MemoryError):
@@ -106,8 +111,10 @@ def _usage(error: TyperException) -> str:
 
 
 def _complain(text: str, status: int) -> int:
+    from dpmine.accounting.accounts import without_passwords
+
     with suppress(OSError, ValueError):  # nobody listens
-        print(f"dpmine: error: {' '.join(text.split())}", file=sys.stderr)
+        print(f"dpmine: error: {without_passwords(' '.join(text.split()))}", file=sys.stderr)
     return status
 
 

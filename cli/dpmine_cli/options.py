@@ -121,6 +121,13 @@ SelectionShare = Annotated[
 Caution = Annotated[
     str, typer.Option("--caution", metavar="C", help="How much candidates of large sensitivity are held back; 0: not.")
 ]
+LedgerUrl = Annotated[
+    Optional[str],
+    typer.Option(
+        "--ledger", metavar="URL", help="Charge the budget in this ledger first: sqlite:///b.db or postgresql://…"
+    ),
+]
+Dataset = Annotated[Optional[str], typer.Option("--dataset", metavar="NAME", help="The data set's name in the ledger.")]
 OutputFormat = Annotated[
     Optional[Format],
     typer.Option("--format", help="Default: text, or what the suffix of -o says.", show_default=False),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmine.accuracy_first.hypotheses import falling_noise
+from dpmine.accuracy_first.hypotheses import falling_noise, require_ridge
 from dpmine.accuracy_first.levels import DIGITS, require_increasing
 from dpmine.accuracy_first.noise_reduction import noise_reduction
 from dpmine.accuracy_first.ridge import RidgeBounds
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _BITS = 128
 _NO_DELTA = Fraction(0)
+_LEAST_ODDS = 2
+"""Of K/(2γ): where even a coin would fail seldom enough, a test still costs something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Doubling:
 
     @classmethod
     def of(cls, bounds: Bounds, *, target: Number, failure: Number, epsilon_max: Number) -> Doubling:
-        """ε_1 = 1/n, the last of the K levels is the first not below `epsilon_max`; ε_test = (2Δ/α) ln(K/(2γ)).
+        """ε_1 = 1/n, the last of the K levels is the first not below `epsilon_max`; ε_test = (2Δ/α) ln(max(K/(2γ), 2)).
 
         `target` is α, in units of the scaled risk; `failure` is γ, of which each test takes a share of 1/K.
         Raises BadParameter for numbers out of range, and for a target that is lost in rounding.
@@ -69,7 +71,8 @@ class Doubling:
         epsilons = doubled_levels(Fraction(1, bounds.size), positive("epsilon_max", epsilon_max))
         width = Fraction(float(bounds.sensitivities(np.array([bounds.radius]))[0]))
         allowed = goal - rounding
-        price = above(lambda: logarithm(len(epsilons) / (2 * odds)), _BITS) * 2 * width / allowed
+        tries = max(len(epsilons) / (2 * odds), Fraction(_LEAST_ODDS))
+        price = above(lambda: logarithm(tries), _BITS) * 2 * width / allowed
         return cls(epsilons, allowed, width, decimal_above(price, DIGITS))
 
     def accepts(self, excess: Fraction, *, bits: BitSource) -> bool:
@@ -109,18 +112,28 @@ def doubling(objective: Objective, method: Method, search: Doubling, *, bits: Bi
     return Outcome(None, weights, search.cost(len(search.epsilons)))
 
 
+@dataclass(frozen=True, slots=True)
+class Untested:
+    """A hypothesis that no test has seen: what is promised of it is an expectation only."""
+
+    weights: Floats
+    """Shape (p,)."""
+    price: Fraction
+    """ε, known beforehand."""
+
+
 def from_theory(
     objective: Objective, method: Method, target: Number, *, constants: Variant = Variant.PAPER, bits: BitSource
-) -> Outcome:
+) -> Untested:
     """One hypothesis, at the level at which a theorem promises the target on average; nothing is tested.
 
-    Costs that level, `theory_level`, known beforehand. The step is 0: what is promised is an expectation only.
+    Costs that level, `theory_level`. Raises BadParameter as that does.
     The sharp bound of outputs is for noise that is not projected on the ball, so there it is not.
     """
     epsilon = theory_level(objective.bounds, method, target, constants)
     free = method is Method.OUTPUT and constants is Variant.SHARP
     make = _noisy_minimiser if free else partial(one_hypothesis, method=method)
-    return Outcome(0, make(objective, epsilon=epsilon, bits=bits), epsilon)
+    return Untested(make(objective, epsilon=epsilon, bits=bits), epsilon)
 
 
 def _noisy_minimiser(objective: Objective, *, epsilon: Fraction, bits: BitSource) -> Floats:
@@ -137,7 +150,7 @@ def one_hypothesis(objective: Objective, method: Method, epsilon: Fraction, *, b
 def theory_level(bounds: Bounds, method: Method, target: Number, constants: Variant = Variant.PAPER) -> Fraction:
     """The ε at which a bound a/ε + b/ε² on the expected excess risk is the target α, rounded up to six digits.
 
-    Requires: ridge bounds for covariances, λ ≤ 1. Raises BadParameter for Brownian noise and for α ≤ 0.
+    Requires: λ ≤ 1. Raises BadParameter for Brownian noise, for α ≤ 0 and for covariances of anything but ridge.
     """
     require_pure(method)
     linear, square = expected_excess(bounds, method, constants)
@@ -157,21 +170,21 @@ def expected_excess(bounds: Bounds, method: Method, constants: Variant) -> tuple
     Source: Ligett et al. 2017, Theorems 3.1 to 3.3.
     """
     if method is Method.COVARIANCE:
-        return (_paper_covariance(bounds) if constants is Variant.PAPER else _sharp_covariance(bounds)), 0.0
+        ridge = require_ridge(bounds, RidgeBounds)
+        return (_paper_covariance(ridge) if constants is Variant.PAPER else _sharp_covariance(ridge)), 0.0
     return _paper_output(bounds) if constants is Variant.PAPER else (0.0, _sharp_output(bounds))
 
 
-def _paper_covariance(bounds: Bounds) -> float:
+def _paper_covariance(bounds: RidgeBounds) -> float:
     ratio = bounds.dimension / bounds.ridge
     return 4.0 * math.sqrt(2.0) * (2.0 * math.sqrt(ratio) + ratio) / bounds.size
 
 
-def _sharp_covariance(bounds: Bounds) -> float:
+def _sharp_covariance(bounds: RidgeBounds) -> float:
     """Entries have variance 2(4/ε)² on the diagonal of N and in z, and a quarter of it elsewhere in N."""
     columns, radius = bounds.dimension, bounds.radius
-    scale = bounds.moments if isinstance(bounds, RidgeBounds) else 4.0
-    matrix = scale * math.sqrt(columns * (columns + 3) / 2.0)
-    vector = scale * math.sqrt(2.0 * columns)
+    matrix = bounds.moments * math.sqrt(columns * (columns + 3) / 2.0)
+    vector = bounds.moments * math.sqrt(2.0 * columns)
     return (radius * radius * matrix / 2.0 + radius * vector) / bounds.size
 
 

@@ -24,7 +24,7 @@ from dpmine.exact.balls import Ball, exact_ball, logarithm, working_precision
 from dpmine.exact.decisions import floors_of_sums
 from dpmine.exact.normals import standard_normals
 from dpmine.exact.reals import Constant, Formula, Real
-from dpmine.exact.rounding import above
+from dpmine.exact.rounding import above, power_below
 from dpmine.parameters import positive, probability
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class BrownianLoss:
         """
         if epsilon <= 0:
             raise BadParameter("epsilon must be greater than 0.")
-        power = _magnitude(self.sensitivity**2 / epsilon)
+        power = power_below(self.sensitivity**2 / epsilon)
         with working_precision(_PRECISION):
             loss, most = self._balls(), exact_ball(epsilon)
             while not loss(arb((1, power))) <= most:
@@ -151,11 +151,6 @@ def _short(value: float) -> Fraction:
     """A positive float to 16 binary digits."""
     mantissa, power = math.frexp(value)
     return _binary(round(mantissa * 2.0**_DIGITS), power - _DIGITS)
-
-
-def _magnitude(value: Fraction) -> int:
-    """The power of 2 next to a positive number, or a neighbour of it."""
-    return value.numerator.bit_length() - value.denominator.bit_length()
 
 
 def _binary(mantissa: int, power: int) -> Fraction:

@@ -34,12 +34,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from dpmine.accounting.ledger import Ledger
     from dpmine.accuracy_first.objective import Objective
     from dpmine.accuracy_first.settings import Terms
     from dpmine.exact.bits import BitSource
     from dpmine.parameters import Number
-    from dpmine.privacy import ExPostGuarantee
+    from dpmine.privacy import ExPostGuarantee, Guarantee
     from dpmine.supervised import Floats
+
+_OF_LEDGER = ("ledger", "dataset")
 
 
 class _AccuracyFirst(PrivateEstimator):
@@ -50,8 +53,6 @@ class _AccuracyFirst(PrivateEstimator):
     reached_: bool
     guarantee_: ExPostGuarantee
     keep_last: bool
-
-    _read_from_file = False
 
     @abstractmethod
     def _settings(self) -> Settings: ...
@@ -65,21 +66,32 @@ class _AccuracyFirst(PrivateEstimator):
         self._settings()
         truth("keep_last", self.keep_last)
 
+    def _promise(self) -> Guarantee:
+        return self._settings().promise()
+
     def _start(self) -> Settings:
-        if self._read_from_file:
-            raise BadParameter("A model file does not keep what training needs: make a new estimator to train again.")
         self.require_parameters()
         forget_fit(self)
         return self._settings()
 
-    def _search(self, objective: Objective, settings: Settings, terms: Terms, *, bits: BitSource) -> Self:
+    @abstractmethod
+    def _objective(self, X: Any, y: Any, settings: Settings) -> tuple[Objective, Terms]:  # noqa: N803
+        """The risk on the checked data, and the public numbers of the search, which may be refused before."""
+
+    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
+        settings = self._start()
+        objective, terms = self._objective(X, y, settings)
+        self._search(objective, settings, terms, bits=bits)
+        self.requested_ = settings.requested()
+        return self
+
+    def _search(self, objective: Objective, settings: Settings, terms: Terms, *, bits: BitSource) -> None:
         hypotheses = falling_noise(objective, settings.method, terms.epsilons, settings.delta, bits=bits)
         outcome = search(hypotheses, terms.epsilons, terms.queries(objective), terms.test, bits=bits)
         self.reached_ = outcome.step is not None
         if self.reached_ or self.keep_last:
             self._keep(*settings.units.split(outcome.weights))
-        self.guarantee_ = settings.guarantee(outcome).noting(*self._notes(objective.bounds))
-        return self
+        self.guarantee_ = settings.guarantee(outcome, objective.bounds).noting(*self._notes(objective.bounds))
 
     def _notes(self, bounds: Any) -> tuple[str, ...]:  # noqa: ARG002 - one of the two has something to say
         """What else the promise rests on."""
@@ -90,7 +102,7 @@ class _AccuracyFirst(PrivateEstimator):
         if not hasattr(self, "coef_"):
             raise BadData(
                 "No hypothesis reached the target when this was fitted, so there is none to predict with. Fit again "
-                "with a larger epsilon_max or excess_risk; keep_last=True keeps the last hypothesis, target or not."
+                "with a larger epsilon_max or excess_risk, or a smaller slack; keep_last=True keeps the last one."
             )
 
     def to_json(self) -> str:
@@ -117,28 +129,34 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
     Args:
         excess_risk: the target R > 0: L(w) − min L of the model that is accepted. In the units of L, that is of y².
         regularization: λ > 0, in the units of L: y²/x².
-        failure_probability: γ in (0, 1): a model of larger excess risk is accepted with probability at most γ. (With
-            probability 1 − γ, one that is good by `slack` is not passed over.) Reaching the target is not promised.
+        failure_probability: γ in (0, 1): a model of larger excess risk is accepted with probability at most γ.
+            Reaching the target is not promised.
         epsilon_max: the most that a fit may cost, tests included. A budget must reserve it.
-        x_bound: public bound r > 0 on ‖x‖₁, the sum of absolute values; longer rows are shortened to it.
-        y_bound: public bound on |y|; larger targets are clipped to it.
+        x_bound: public bound r > 0 on ‖x‖₁, the sum of absolute values; longer rows are shortened to it. The default
+            of 1 is for rows scaled to it.
+        y_bound: public bound on |y|; larger targets are clipped to it. Weights of 0 have an excess risk of at most
+            y_bound²/2 (logistic regression: ln 2), so only targets below that ask for something.
         method: "covariance" (noise on XᵀX and Xᵀy), "output" (on the minimiser) or "brownian" (on the minimiser,
             Gaussian, (ε, δ)).
         delta: δ in (0, 1), spent by "brownian" only; otherwise the guarantee says δ = 0.
         steps: number T of privacy levels, geometric from the smaller of 1/n and a thousandth of the largest.
         epsilons: the levels themselves, increasing; the largest and the test must fit into epsilon_max.
-        slack: how far below the target excess risk must be, as a share of it, for a hypothesis at the edge of the
-            ball to be accepted for sure; short hypotheses need less. The test's price falls with it.
+        slack: how far below the target, as a share of it, the excess risk of a hypothesis at the edge of the ball must
+            be so that it is passed over with probability at most γ; shorter ones need less (a half, where the norm is
+            small). The test's price is proportional to 1/slack; at 2 and more, most searches pass over all.
         test: "sharp", or "paper" (Laplace noise; slack does not matter).
         radius: of the ball that holds the minimiser: "sharp", or "paper" (twice as large).
         fit_intercept: whether to append a constant column of value r, regularised and protected as any other.
         keep_last: whether a fit that reaches nothing keeps its last hypothesis, at the same charge.
         neighbors: "replace_one"; n enters the noise, so add_remove is refused.
+        ledger: a `dpmine.Ledger` or its URL: epsilon_max is set aside before the fit, and what it cost settled after.
+        dataset: the data set's name in the ledger.
 
     Attributes:
         coef_: shape (p,); absent when nothing was reached and `keep_last` is False.
         intercept_: a number; 0 without an intercept.
         reached_: whether a hypothesis passed the test.
+        requested_: target, λ and bounds of the fit, as exact texts.
         guarantee_: `dpmine.ExPostGuarantee`: what the fit cost, and what it could have cost.
 
     Source: Ligett et al. 2017, Algorithm 3, with a sharper test, a smaller ball and less noise.
@@ -166,6 +184,8 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
         fit_intercept: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's convention
         keep_last: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's convention
         neighbors: str = Neighbors.REPLACE_ONE.value,
+        ledger: Ledger | str | None = None,
+        dataset: str | None = None,
     ) -> None:
         self.excess_risk = excess_risk
         self.regularization = regularization
@@ -183,21 +203,21 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
         self.fit_intercept = fit_intercept
         self.keep_last = keep_last
         self.neighbors = neighbors
+        self.ledger = ledger
+        self.dataset = dataset
 
     def _settings(self) -> Settings:
         if self.y_bound is None:
             raise BadParameter("y_bound must be given: a public bound on |y|.")
-        return Settings.of(methods=frozenset(Method), **_without(self.get_params(), "keep_last"))
+        return Settings.of(methods=frozenset(Method), **_without(self.get_params(), "keep_last", *_OF_LEDGER))
 
-    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
-        settings = self._start()
+    def _objective(self, X: Any, y: Any, settings: Settings) -> tuple[Objective, Terms]:  # noqa: N803
         features = checked_features(self, X, reset=True)
         targets = checked_targets(self, y, len(features))
         columns = features.shape[1] + settings.units.intercept
         bounds = RidgeBounds(len(features), columns, settings.ridge, settings.radius)
         terms = settings.terms(bounds)
-        objective = RidgeObjective.of(bounds, settings.units.rows(features), settings.units.targets(targets))
-        return self._search(objective, settings, terms, bits=bits)
+        return RidgeObjective.of(bounds, settings.units.rows(features), settings.units.targets(targets)), terms
 
     def _keep(self, coefficients: Floats, intercept: float) -> None:
         self.coef_, self.intercept_ = coefficients, intercept
@@ -241,6 +261,8 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
         keep_last: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's convention
         classes: Sequence[Any] | None = None,
         neighbors: str = Neighbors.REPLACE_ONE.value,
+        ledger: Ledger | str | None = None,
+        dataset: str | None = None,
     ) -> None:
         self.excess_risk = excess_risk
         self.regularization = regularization
@@ -258,21 +280,22 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
         self.keep_last = keep_last
         self.classes = classes
         self.neighbors = neighbors
+        self.ledger = ledger
+        self.dataset = dataset
 
     def _settings(self) -> Settings:
         methods = frozenset({Method.OUTPUT, Method.BROWNIAN})
-        return Settings.of(methods=methods, y_bound=None, **_without(self.get_params(), "keep_last", "classes"))
+        parameters = _without(self.get_params(), "keep_last", "classes", *_OF_LEDGER)
+        return Settings.of(methods=methods, y_bound=None, **parameters)
 
-    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
-        settings = self._start()
+    def _objective(self, X: Any, y: Any, settings: Settings) -> tuple[Objective, Terms]:  # noqa: N803
         features = checked_features(self, X, reset=True)
         self.classes_, signs = checked_labels(self, y, len(features), self.classes)
         columns = features.shape[1] + settings.units.intercept
         bounds = LogisticBounds(len(features), columns, settings.ridge, settings.radius)
         bounds.require_short()
         terms = settings.terms(bounds)
-        objective = LogisticObjective(bounds, Examples(settings.units.rows(features, signs)))
-        return self._search(objective, settings, terms, bits=bits)
+        return LogisticObjective(bounds, Examples(settings.units.rows(features, signs))), terms
 
     def _keep(self, coefficients: Floats, intercept: float) -> None:
         self.coef_, self.intercept_ = coefficients.reshape(1, -1), np.array([intercept])

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from dpmine.accuracy_first.brownian import BrownianLoss, brownian_reduction
 from dpmine.accuracy_first.noise_reduction import noise_reduction
-from dpmine.accuracy_first.ridge import RidgeObjective
+from dpmine.accuracy_first.ridge import RidgeBounds, RidgeObjective
 from dpmine.accuracy_first.trust_region import minimise_over_ball
 from dpmine.accuracy_first.variants import Method
 from dpmine.errors import BadParameter
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.supervised import Floats
 
+Ridge = TypeVar("Ridge", RidgeBounds, RidgeObjective)
+
 _GRID_BITS = 20  # below the deviation of the least noise
 
 
@@ -35,15 +37,20 @@ def falling_noise(
 ) -> Iterator[Floats]:
     """The hypotheses of a method; the first t cost ε_t, and where the method takes a δ, that once.
 
-    Requires: a ridge objective for covariances.
+    Raises BadParameter for covariances of anything but ridge regression.
     """
     if method is Method.BROWNIAN:
         return brownian_hypotheses(objective, epsilons, delta, bits=bits)
     if method is Method.OUTPUT:
         return output_hypotheses(objective, epsilons, bits=bits)
-    if not isinstance(objective, RidgeObjective):
-        raise TypeError("covariances do not make this objective")
-    return covariance_hypotheses(objective, epsilons, bits=bits)
+    return covariance_hypotheses(require_ridge(objective, RidgeObjective), epsilons, bits=bits)
+
+
+def require_ridge(found: object, kind: type[Ridge]) -> Ridge:
+    """`found` itself; BadParameter where it is not of that kind: only ridge regression is known through covariances."""
+    if not isinstance(found, kind):
+        raise BadParameter("method must be 'output' or 'brownian': covariances only make a ridge regression.")
+    return found
 
 
 def covariance_hypotheses(
@@ -59,10 +66,11 @@ def covariance_hypotheses(
     rows, columns = np.triu_indices(bounds.dimension)
     weights = np.where(rows == columns, 1.0, 2.0)
     values = np.concatenate([objective.gram[rows, columns] * weights, objective.correlations])
-    multiplier, matrix = 0.0, np.empty_like(objective.gram)
+    places = np.empty(objective.gram.shape, dtype=np.intp)
+    places[rows, columns] = places[columns, rows] = np.arange(len(rows))
+    multiplier, shares = 0.0, 1.0 / (weights * bounds.size)
     for noisy in noise_reduction(values, sensitivity, epsilons, bits=bits):
-        entries = noisy[: len(rows)] / weights
-        matrix[rows, columns] = matrix[columns, rows] = entries / bounds.size
+        matrix = (noisy[: len(rows)] * shares)[places]
         matrix.flat[:: bounds.dimension + 1] += bounds.ridge
         found = minimise_over_ball(matrix, noisy[len(rows) :] / bounds.size, bounds.radius, start=multiplier)
         multiplier = found.multiplier

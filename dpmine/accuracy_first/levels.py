@@ -33,4 +33,4 @@ def geometric_levels(first: Fraction, last: Fraction, steps: int) -> tuple[Fract
 def require_increasing(epsilons: Sequence[Fraction]) -> None:
     """BadParameter unless 0 < ε_1 < … < ε_T, T ≥ 1."""
     if not epsilons or epsilons[0] <= 0 or any(b <= a for a, b in pairwise(epsilons)):
-        raise BadParameter("Privacy levels must be numbers above 0, each larger than the one before.")
+        raise BadParameter("epsilons must be numbers above 0, each larger than the one before.")

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 LARGEST_PULL = 0.2784645427610738
 """max over z of −z ℓ'(z) = z/(1 + e^z), the Lambert function W(1/e); λ‖θ*‖² is a mean of such terms."""
 
+_LAMBDA = "this λ is regularization/x_bound² (with an intercept, a quarter of it):"
+
 
 @dataclass(frozen=True)
 class LogisticBounds:
@@ -51,7 +53,13 @@ class LogisticBounds:
             additions=solver_additions(self.size),
             ridge=self.ridge,
             radius=self.radius,
+            advice=f"{_LAMBDA} take a larger one, or fewer features",
         )
+
+    @property
+    def trivial(self) -> float:
+        """That of a coin."""
+        return math.log(2.0)
 
     @cached_property
     def rounding(self) -> float:
@@ -67,7 +75,7 @@ class LogisticBounds:
 
     def require_short(self) -> None:
         """BadParameter where the solver may run too long, by public numbers only."""
-        advice = "λ is regularization/x_bound²: take a larger one, a smaller x_bound, or fewer columns."
+        advice = f"{_LAMBDA[0].upper()}{_LAMBDA[1:]} take a larger one, a smaller x_bound, or fewer columns."
         require_short(LogisticLoss(), self.accuracy, self.size, parameter=Fraction(self.ridge), advice=advice)
 
     @property

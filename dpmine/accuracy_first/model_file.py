@@ -17,9 +17,11 @@ from dpmine.documents import (
     natural,
     reading,
     require_classes,
+    text_of,
     truth_of,
 )
 from dpmine.errors import BadData
+from dpmine.parameters import positive
 from dpmine.privacy import ExPostGuarantee
 
 FORMAT = "dpmine accuracy-first model"
@@ -35,6 +37,7 @@ def write_model(estimator: Any) -> str:
         "format": FORMAT,
         "model_kind": estimator.kind,
         "reached": estimator.reached_,
+        "requested": estimator.requested_,
         "columns": estimator.n_features_in_,
         "coef": np.ravel(estimator.coef_).tolist() if known else None,
         "intercept": float(np.ravel(estimator.intercept_)[0]) if known else None,
@@ -43,6 +46,12 @@ def write_model(estimator: Any) -> str:
     if estimator.kind == LOGISTIC:
         document["classes"] = require_classes(estimator.classes_.tolist())
     return json.dumps(document, ensure_ascii=False, indent=2)
+
+
+def _requested(kind: str) -> tuple[str, ...]:
+    """Parameters that say what the model is, exact in a file."""
+    shared = ("excess_risk", "regularization", "failure_probability", "epsilon_max", "x_bound")
+    return shared if kind == LOGISTIC else (*shared, "y_bound")
 
 
 def kind_of(text: str) -> str:
@@ -62,7 +71,10 @@ def read_model(text: str, *, kind: str) -> dict[str, Any]:
 
 def _attributes(document: dict[str, Any]) -> dict[str, Any]:
     columns, reached = natural(document["columns"]), truth_of(document["reached"])
-    attributes = {"reached_": reached, **fitted_attributes(document, columns)}
+    asked = document["requested"]
+    parameters = {name: positive(name, text_of(asked[name])) for name in _requested(document["model_kind"])}
+    told = {name: str(value) for name, value in parameters.items()}
+    attributes = {"reached_": reached, "requested_": told, **parameters, **fitted_attributes(document, columns)}
     if not isinstance(attributes["guarantee_"], ExPostGuarantee) or not columns:
         raise ValueError
     has_classes = document["model_kind"] == LOGISTIC

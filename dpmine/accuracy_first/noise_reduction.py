@@ -21,6 +21,7 @@ from dpmine.exact.balls import exact_ball, working_precision
 from dpmine.exact.decisions import less_than
 from dpmine.exact.discrete import discrete_laplace, words
 from dpmine.exact.reals import Formula, Uniform
+from dpmine.exact.rounding import power_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,10 +65,10 @@ class Lattice:
         """
         require_increasing(epsilons)
         room = _WIDEST * epsilons[0] / coordinates
-        fineness = min(_FINENESS, _power_below(room) - 1)
+        fineness = min(_FINENESS, power_below(room) - 1)
         if fineness < _COARSEST:
             raise BadParameter("The smallest privacy level is too small for so many numbers: start at a larger one.")
-        power = _power_below(sensitivity / coordinates) - fineness
+        power = power_below(sensitivity / coordinates) - fineness
         if not _SMALLEST_POWER <= power <= _LARGEST_POWER:
             raise BadParameter("The sensitivity is too small or too large for 64-bit floats: use another unit.")
         step = Fraction(2) ** power
@@ -191,9 +192,3 @@ class _Survival:
 def _squared_sinh(scale: int) -> Ball:
     """sinh²(1/(2m))."""
     return (exact_ball(Fraction(1, 2 * scale))).sinh() ** 2
-
-
-def _power_below(value: Fraction) -> int:
-    """The largest k with 2^k ≤ value, value > 0."""
-    guess = value.numerator.bit_length() - value.denominator.bit_length()
-    return guess if Fraction(2) ** guess <= value else guess - 1

@@ -39,6 +39,11 @@ class Bounds(Protocol):
         ...
 
     @property
+    def trivial(self) -> float:
+        """The excess risk of weights of 0 is at most this, whatever the data."""
+        ...
+
+    @property
     def rounding(self) -> float:
         """A bound on |computed − exact| of a gap, for hypotheses in the ball."""
         ...

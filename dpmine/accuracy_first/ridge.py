@@ -43,6 +43,11 @@ class RidgeBounds:
         """B = 1/(2√λ): λ‖θ*‖² = mean(r(y − r)) ≤ 1/4, where r = xᵀθ*. The paper has √(1/λ)."""
         return up((0.5 if self.ball is Variant.SHARP else 1.0) / math.sqrt(self.ridge))
 
+    @property
+    def trivial(self) -> float:
+        """Of targets in [−1, 1]."""
+        return 0.5
+
     @cached_property
     def rounding(self) -> float:
         """Two values of the quadratic, and what the solver leaves of the minimum."""

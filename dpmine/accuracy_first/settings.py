@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from dpmine.parameters import Number
     from dpmine.supervised import Floats
 
-DEFAULT_STEPS = 300
-"""More are finer, and cost a little more; about the best on three data sets (docs/experiments.md)."""
+DEFAULT_STEPS = 100
+"""More are finer, and their tests cost more; fewer sometimes jump over what would do (docs/experiments.md)."""
 DEFAULT_SLACK = 1
 _SMALLEST_SHARE = Fraction(1, 1000)  # of the largest level that the first one may be
 _MOST_STEPS = 100_000  # more are a mistake: levels as near as that do not differ
@@ -137,6 +137,18 @@ class Settings:
         if self.units.regularization(self.regularization) > _LARGEST_RIDGE:
             raise BadParameter("regularization is too large for this x_bound: take a smaller one.")
 
+    def requested(self) -> dict[str, str]:
+        """Target, λ and bounds as exact texts."""
+        named = {
+            "excess_risk": self.excess_risk,
+            "regularization": self.regularization,
+            "failure_probability": self.failure,
+            "epsilon_max": self.epsilon_max,
+            "x_bound": self.units.x_bound,
+            "y_bound": self.units.y_bound,
+        }
+        return {name: str(value) for name, value in named.items() if value is not None}
+
     @property
     def ridge(self) -> float:
         """λ for scaled rows."""
@@ -149,23 +161,37 @@ class Settings:
         """
         target = self.units.risk(self.excess_risk)
         if 2 * Fraction(bounds.rounding) >= target:
-            raise BadParameter("excess_risk is lost in rounding: take a larger one, or a larger regularization.")
+            raise BadParameter(
+                f"excess_risk is lost in rounding: take one far above {self._in_units(2.0 * bounds.rounding)}."
+            )
         widest = float(bounds.sensitivities(np.array([bounds.radius]))[0])
         test = self._test((target - Fraction(bounds.rounding)) / Fraction(widest))
         room = self.epsilon_max - test.price
-        self._require_room(room, test)
+        self._require_room(room, test, bounds)
         if self.test is Variant.SHARP:
             return Terms(target, test, self._levels(room, bounds.size), bounds.sensitivities)
         return Terms(target, test, self._levels(room, bounds.size), lambda norms: np.full(len(norms), widest))
 
-    def guarantee(self, outcome: Outcome) -> ExPostGuarantee:
+    def promise(self) -> ExPostGuarantee:
+        """The most that a search will cost."""
+        most = self.epsilon_max
+        return ExPostGuarantee(most, self.delta, Neighbors.REPLACE_ONE, "row", ex_post_epsilon=most)
+
+    def guarantee(self, outcome: Outcome, bounds: Bounds) -> ExPostGuarantee:
         """What the search cost, and what its result rests on."""
-        bounds = f"rows are clipped to the public bound {float(self.units.x_bound):g} on their L1 norm"
+        clipped = f"rows are clipped to the public bound {float(self.units.x_bound):g} on their L1 norm"
         if self.units.y_bound is not None:
-            bounds += f", targets to ±{float(self.units.y_bound):g}"
-        notes = (self._promise(outcome), bounds, "that no value is missing is taken as public: any are refused")
-        paid, most = outcome.price, self.epsilon_max
-        return ExPostGuarantee(most, self.delta, Neighbors.REPLACE_ONE, "row", notes=notes, ex_post_epsilon=paid)
+            clipped += f", targets to ±{float(self.units.y_bound):g}"
+        notes = [
+            self._promise(outcome),
+            clipped,
+            "that no value is missing or infinite is taken as public: any are refused",
+        ]
+        if self.units.risk(self.excess_risk) >= Fraction(bounds.trivial):
+            notes.append(
+                f"weights of 0 are within {self._in_units(bounds.trivial)} of the best: the target asks for less"
+            )
+        return replace(self.promise(), notes=tuple(notes), ex_post_epsilon=outcome.price)
 
     def _promise(self, outcome: Outcome) -> str:
         target, odds = f"{float(self.excess_risk):g}", f"{float(self.failure):g}"
@@ -182,7 +208,11 @@ class Settings:
             return exponential_test(self.slack * allowed, tests=self.steps, failure=self.failure)
         return laplace_test(allowed, tests=self.steps, failure=self.failure)
 
-    def _require_room(self, room: Fraction, test: ThresholdTest) -> None:
+    def _in_units(self, risk: float) -> str:
+        """A scaled risk in the user's units, for reading."""
+        return f"{risk * float(self.units.y_unit) ** 2:.4g}"
+
+    def _require_room(self, room: Fraction, test: ThresholdTest, bounds: Bounds) -> None:
         least = Fraction(0) if self.epsilons is None else self.epsilons[-1]
         if room > 0 and room >= least:
             return
@@ -192,11 +222,14 @@ class Settings:
                 f"The largest of the epsilons and the test's {cost:.6g} are beyond epsilon_max: end at "
                 f"{float(room):.6g}, or raise epsilon_max."
             )
-        least_risk = float(self.excess_risk) * cost / float(self.epsilon_max)
+        enough = 2.0 * float(self.units.risk(self.excess_risk)) * cost / float(self.epsilon_max)
+        advice = f"Start from {self._in_units(enough)}, or"
+        if enough >= bounds.trivial:
+            advice = f"No useful target is in reach (weights of 0 are within {self._in_units(bounds.trivial)}):"
         raise BadParameter(
             f"excess_risk is out of reach: testing for it costs ε = {cost:.4g} alone, and epsilon_max is "
-            f"{float(self.epsilon_max):.4g}. Take one well above {least_risk:.2g}; more rows, a larger regularization "
-            "and tighter bounds make tests cheaper."
+            f"{float(self.epsilon_max):.4g}. {advice} take more rows, a larger regularization or a smaller x_bound, "
+            "which make tests cheaper."
         )
 
     def _levels(self, room: Fraction, size: int) -> tuple[Fraction, ...]:

@@ -236,8 +236,8 @@ def _by_eigenvalues(scaled: _Scaled) -> tuple[Floats, float]:
     bottom = float(values[0]) if abs(values[0]) > noise * float(np.abs(values).max()) else 0.0
     gaps = values - values[0]
     least = max(bottom, 0.0)
+    point = _divided(entries, gaps + least)
     with np.errstate(over="ignore"):
-        point = _divided(entries, gaps + least)
         norm = float(np.linalg.norm(point))
     multiplier = max(0.0, -bottom)
     if norm > scaled.radius:
@@ -250,9 +250,10 @@ def _by_eigenvalues(scaled: _Scaled) -> tuple[Floats, float]:
 
 
 def _divided(entries: Floats, gaps: Floats) -> Floats:
-    """entries/gaps, with 0/0 = 0 and c/0 = ∞."""
+    """entries/gaps, with 0/0 = 0 and c/0 = ∞, as for quotients beyond all floats."""
     quotients = np.full_like(entries, math.inf)
-    np.divide(entries, gaps, out=quotients, where=gaps > 0.0)
+    with np.errstate(over="ignore"):
+        np.divide(entries, gaps, out=quotients, where=gaps > 0.0)
     quotients[entries == 0.0] = 0.0
     return quotients
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil
+from math import ceil, log2
 from typing import TYPE_CHECKING
 
 from dpmine.exact.balls import Ball, working_precision
@@ -29,14 +29,19 @@ def below(formula: Callable[[], Ball], bits: int) -> Fraction:
 
 def decimal_above(value: Fraction, digits: int) -> Fraction:
     """The least decimal number of so many significant digits that is not below `value` > 0."""
-    unit = Fraction(10) ** (_decimal_power(value) + 1 - digits)
+    unit = Fraction(10) ** (power_below(value, 10) + 1 - digits)
     return ceil(value / unit) * unit
 
 
-def _decimal_power(value: Fraction) -> int:
-    """The largest k with 10^k ≤ value."""
-    guess = len(str(value.numerator)) - len(str(value.denominator))
-    return guess if Fraction(10) ** guess <= value else guess - 1
+def power_below(value: Fraction, base: int = 2) -> int:
+    """The largest k with base^k ≤ `value`, for `value` > 0 and `base` ≥ 2. Raises ValueError for other values."""
+    if value <= 0:
+        raise ValueError("only numbers above 0 lie above a power")
+    bits = value.numerator.bit_length() - value.denominator.bit_length()  # value < 2^(bits + 1)
+    power = ceil((bits + 1) / log2(base))
+    while Fraction(base) ** power > value:
+        power -= 1
+    return power
 
 
 def _rational(end: Ball) -> Fraction:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from dpmine.accounting.accounts import Account, without_passwords
 from dpmine.exact.bits import SystemBits
 from dpmine.histogram.search import Search
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from dpmine.accounting.ledger import Ledger
     from dpmine.exact.bits import BitSource
     from dpmine.histogram.bins import Floats
     from dpmine.histogram.density import Density
@@ -86,6 +88,8 @@ class PrivateHistogram(BaseEstimator):  # type: ignore[misc]
         selection_share: Number = 0.5,
         refit: str = "all",
         neighbors: str = "replace_one",
+        ledger: Ledger | str | None = None,
+        dataset: str | None = None,
     ) -> None:
         self.bins = bins
         self.lower = lower
@@ -100,6 +104,12 @@ class PrivateHistogram(BaseEstimator):  # type: ignore[misc]
         self.selection_share = selection_share
         self.refit = refit
         self.neighbors = neighbors
+        self.ledger = ledger
+        self.dataset = dataset
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803 - scikit-learn's name
+        """The constructor call, without the password of a ledger's URL."""
+        return without_passwords(super().__repr__(N_CHAR_MAX))
 
     def fit(self, x: Any, y: object = None, *, bits: BitSource | None = None) -> Self:  # noqa: ARG002 - pipelines pass y
         """Estimate the density of the numbers x: shape (n,) or (n, 1), one record a person.
@@ -108,7 +118,10 @@ class PrivateHistogram(BaseEstimator):  # type: ignore[misc]
         Raises BadParameter for unusable parameters, BadData for what is not numbers in one dimension, and where there
         are too few records for the stability of all candidates: the message says how many it takes.
         """
-        search = Search.of(**self.get_params())
+        parameters = self.get_params()
+        account = Account.of(parameters.pop("ledger"), parameters.pop("dataset"))
+        search = Search.of(**parameters)
+        account.charge(search.promise(), job="PrivateHistogram")
         self.result_ = search.density(x, bits=SystemBits() if bits is None else bits)
         return self
 

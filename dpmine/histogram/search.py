@@ -88,6 +88,11 @@ class Search:
         search._mechanism()
         return search
 
+    def promise(self) -> Guarantee:
+        """The most that `density` will promise, before its notes."""
+        delta = Fraction(0) if len(self.bins) == 1 else self.delta
+        return Guarantee(self.epsilon, delta, Neighbors.REPLACE_ONE, "row")
+
     def density(self, x: Any, *, bits: BitSource) -> Density:
         """The density of the numbers x, shape (n,) or (n, 1). Raises BadData as `PrivateHistogram.fit`."""
         clipped = self.bounds.clipped(as_values(x))

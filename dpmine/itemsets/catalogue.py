@@ -181,8 +181,11 @@ def _text_items(content: bytes, name: str) -> pa.Array:
 def _parquet_items(content: pa.Buffer, name: str) -> Any:
     try:
         table = pq.read_table(pa.BufferReader(content))
-    except (pa.ArrowException, OSError) as error:
+        names, columns = table.column_names, table.columns
+        if any(pa.types.is_dictionary(kind) for kind in table.schema.types):
+            table.validate(full=True)  # Arrow looks up codes of a damaged page unchecked
+    except (pa.ArrowException, OSError, ValueError) as error:  # damaged names are a ValueError of the codec
         raise UnreadableFile(f"The catalogue {name} cannot be read: {reason(error)}") from None
-    if table.num_columns != 1:
-        raise BadData(f"The catalogue {name} must have one column, not several: {quoted(table.column_names[:20])}.")
-    return table.column(0)
+    if len(columns) != 1:
+        raise BadData(f"The catalogue {name} must have one column, not several: {quoted(names[:20])}.")
+    return columns[0]

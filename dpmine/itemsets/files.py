@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpmine.errors import BadData, UnreadableFile
@@ -59,6 +60,7 @@ class File:
                 reader = pq.ParquetFile(stream, metadata=self.footer, read_dictionary=list(dictionaries))
                 done = 0
                 for batch in reader.iter_batches(batch_size=_BATCH_ROWS, columns=list(names)):
+                    _require_known_codes(batch)
                     yield batch
                     done += batch.num_rows
                     if any(_dictionary_size(batch.column(name)) > _LARGEST_DICTIONARY for name in dictionaries):
@@ -146,9 +148,20 @@ def _dictionary_size(column: pa.Array) -> int:
     return len(column.dictionary) if pa.types.is_dictionary(column.type) else 0
 
 
+def _require_known_codes(batch: pa.RecordBatch) -> None:
+    """ArrowInvalid where a damaged page has codes that its dictionary has no text for: Arrow does not look."""
+    for column in batch.columns:
+        if not pa.types.is_dictionary(column.type):
+            continue
+        bounds = pc.min_max(column.indices)
+        if bounds["min"].is_valid and not 0 <= bounds["min"].as_py() <= bounds["max"].as_py() < len(column.dictionary):
+            raise pa.ArrowInvalid
+
+
 def _behind(rows: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The batches without the first rows."""
     for batch in batches:
+        _require_known_codes(batch)
         if rows < batch.num_rows:
             yield batch.slice(rows)
         rows = max(0, rows - batch.num_rows)

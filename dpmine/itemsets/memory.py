@@ -29,6 +29,8 @@ PROJECTED_ROW = 48
 
 _LEAST = 64_000_000
 _WHEN_UNKNOWN = 8 << 30
+_MOST_BITS = 128
+_LONGEST = 40  # characters of a size
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(I?)B?", re.IGNORECASE)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _HINT = "memory must be a size such as 4GB, 500MB or 2GiB, at least 64MB."
@@ -81,7 +83,7 @@ def parse_memory(memory: int | str | None) -> int:
     """
     if memory is None:
         return physical_memory() // 2
-    match = None if isinstance(memory, bool) else _SIZE.fullmatch(str(memory).strip())
+    match = None if isinstance(memory, bool) else _SIZE.fullmatch(_text(memory))
     if match is None:
         raise BadParameter(_HINT)
     number, prefix, binary = match.groups()
@@ -89,6 +91,14 @@ def parse_memory(memory: int | str | None) -> int:
     if size < _LEAST or (binary and not prefix):
         raise BadParameter(_HINT)
     return size
+
+
+def _text(memory: int | str) -> str:
+    """What was given as text; empty where it is longer than any size, for Python refuses to convert long integers."""
+    if isinstance(memory, int) and memory.bit_length() > _MOST_BITS:
+        return ""
+    text = str(memory).strip()
+    return text if len(text) <= _LONGEST else ""
 
 
 def physical_memory() -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -31,7 +33,7 @@ from dpmine.itemsets.streaming_items import Counter, GrowingItems, KnownItems, s
 from dpmine.itemsets.streaming_sorted import NotSorted, group, recoded, whole_units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from dpmine.itemsets.baskets import Baskets
     from dpmine.itemsets.columns import Columns
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.source import Progress, Source
     from dpmine.itemsets.streaming_items import Coder
 
+_ROW = "row"
 _WAYS_WHEN_UNKNOWN = 64
 _SPARE_WAYS = 2  # hashes do not divide evenly, and a list holds more lines than rows
 
@@ -64,16 +67,24 @@ def read_transactions(
     catalogue: pa.Array | None = None,
     progress: Progress | None = None,
     memory: int | str | Budget | None = None,
+    planned: Callable[[str], None] | None = None,
 ) -> Read:
     """As `read_baskets`, within a limit of memory: what the process takes on top of what it held before.
 
+    `planned` is told the privacy unit's name once it is known from the columns, before any data are read (columns of
+    Python objects in pandas frames are looked at for their type).
     Raises what `read_baskets` raises; BadParameter also where `memory` is no size, or where the items, or the data of
     one unit, do not fit by themselves; UnreadableFile also where the disk for temporary files is full.
     """
     budget = memory if isinstance(memory, Budget) else Budget.of(memory)
     tell = progress or _ignore
+    early = planned is not None and _are_baskets(data)
+    if planned is not None and early:
+        planned(_ROW)
     source = open_source(data, columns)
     plan = plan_layout(source, columns)
+    if planned is not None and not early:
+        planned(plan.unit_name)
     try:
         found = read_plan(BoundedSource(source, plan, budget.whole), plan, catalogue=catalogue, progress=tell)
     except DoesNotFit as large:
@@ -164,6 +175,13 @@ class _Stream:
             done += batch.num_rows
             if rows:
                 self.tell(min(1.0, done / rows))
+
+
+def _are_baskets(data: Any) -> bool:
+    """Whether data are a sequence of baskets, which cannot be opened without being read: each is its own unit."""
+    if not isinstance(data, list | tuple):
+        return isinstance(data, Iterator)
+    return not (data and all(isinstance(entry, str | PathLike) for entry in data))
 
 
 def _can_be_read_again(data: Any, source: Source) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import comb
 from typing import TYPE_CHECKING, Any
 
+from dpmine.accounting.accounts import Account
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.columns import ColumnNames, Columns
@@ -19,6 +20,7 @@ from dpmine.selection.engine import AUTO, advice, build_mechanism, guarantee_of,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dpmine.accounting.ledger import Ledger
     from dpmine.itemsets.out_of_core import Transactions
     from dpmine.parameters import Number
     from dpmine.selection.mechanism import Mechanism
@@ -49,6 +51,8 @@ def top_itemset(
     kbar: int | None = None,
     max_items_per_unit: int | None = None,
     not_private: bool = False,
+    ledger: Ledger | str | None = None,
+    dataset: str | None = None,
     memory: int | str | None = None,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
@@ -75,6 +79,8 @@ def top_itemset(
         max_items_per_unit: for `bounded_growth`, which needs it: every unit's data are cut to so many items (its most
             frequent ones) before anything is counted.
         not_private: opts in to the mechanism "exact".
+        ledger: a `dpmine.Ledger` or its URL, charged before any data are read.
+        dataset: the data set's name in the ledger.
         memory: how much to take at most, in bytes or as text such as "4GB" (default: half of the machine); larger data
             are streamed, through temporary files where a unit's rows are scattered.
         progress: told the share of the work done, 0 to 1.
@@ -94,23 +100,30 @@ def top_itemset(
     )
     if chooser.needs_catalogue and not known.given:
         raise BadParameter(_NO_CATALOGUE.format(chooser.name))
+    account = Account.of(ledger, dataset)
+    promise = guarantee_of(chooser)
+    if known.from_data:
+        promise = promise.without_privacy(_LEAKS)
+
+    def pay(unit_name: str) -> None:
+        account.charge(promise.for_unit(unit_name), job=f"top-itemset {chooser.name}")
+
     from dpmine.itemsets.out_of_core import shortened
     from dpmine.itemsets.out_of_core_read import read_transactions
 
-    read = read_transactions(data, columns, catalogue=known.items, progress=progress, memory=limit)
+    read = read_transactions(data, columns, catalogue=known.items, progress=progress, memory=limit, planned=pay)
     if notice is not None:
         for text in filter(None, (read.description, wanted.reason)):
             notice(text)
     baskets = read.transactions if max_items_per_unit is None else shortened(read.transactions, max_items_per_unit)
     chosen = _choose(chooser, baskets, sizes, catalogue_is_public=known.given)
     cut = [] if max_items_per_unit is None else [f"every unit was cut to {max_items_per_unit} items before counting"]
-    promise = guarantee_of(chooser).for_unit(baskets.unit).noting(*cut)
     return TopItemsets(
         () if chosen is None else (frozenset(baskets.labels[code].as_py() for code in chosen),),
         sizes,
         requested=plain_name(mechanism),
         mechanism=chooser.name,
-        guarantee=promise.without_privacy(_LEAKS) if known.from_data else promise,
+        guarantee=promise.for_unit(baskets.unit).noting(*cut),
         advice=advice(chooser, candidates) if chosen is None else "",
     )
 

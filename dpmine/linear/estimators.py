@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dpmine.errors import BadParameter
 from dpmine.linear.examples import Examples
 from dpmine.linear.losses import HuberLoss, LogisticLoss
 from dpmine.linear.model_file import read_model, write_model
@@ -21,9 +20,12 @@ from dpmine.supervised import checked_features, checked_labels, forget_fit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from dpmine.accounting.ledger import Ledger
     from dpmine.exact.bits import BitSource
     from dpmine.linear.losses import Loss
+    from dpmine.privacy import Guarantee
 
+_NOT_SETTINGS = {"huber", "classes", "ledger", "dataset"}
 DEFAULT_LAMBDAS = (0.001, 0.01, 0.1)
 
 
@@ -32,8 +34,6 @@ class _PrivateLinearClassifier(LinearClassifier):
 
     kind: str
     """The loss by its name; it tells model files apart."""
-
-    _read_from_file = False
 
     def __init__(  # noqa: PLR0917 - scikit-learn's convention
         self,
@@ -50,6 +50,8 @@ class _PrivateLinearClassifier(LinearClassifier):
         caution: Number = 0,
         classes: Sequence[Any] | None = None,
         neighbors: str = Neighbors.REPLACE_ONE.value,
+        ledger: Ledger | str | None = None,
+        dataset: str | None = None,
     ) -> None:
         self.lambdas = lambdas
         self.norm_bound = norm_bound
@@ -64,14 +66,14 @@ class _PrivateLinearClassifier(LinearClassifier):
         self.caution = caution
         self.classes = classes
         self.neighbors = neighbors
+        self.ledger = ledger
+        self.dataset = dataset
 
     @abstractmethod
     def _loss(self) -> Loss: ...
 
     def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
         settings = self._settings()
-        if self._read_from_file:
-            raise BadParameter("A model file does not keep what training needs: make a new classifier to train again.")
         forget_fit(self)
         features = checked_features(self, X, reset=True)
         self.classes_, signs = checked_labels(self, y, len(features), self.classes)
@@ -87,8 +89,11 @@ class _PrivateLinearClassifier(LinearClassifier):
         """Raises BadParameter for unusable parameters, before any data are read."""
         self._settings()
 
+    def _promise(self) -> Guarantee:
+        return self._settings().promise()
+
     def _settings(self) -> Settings:
-        parameters = {name: value for name, value in self.get_params().items() if name not in {"huber", "classes"}}
+        parameters = {name: value for name, value in self.get_params().items() if name not in _NOT_SETTINGS}
         return Settings.of(loss=self._loss(), **parameters)
 
     def to_json(self) -> str:
@@ -128,6 +133,8 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
             more often; 1 has an accuracy bound (see `dpmine.validation.terms.Terms`). All are private.
         classes: the two labels, public, the one that positive decisions mean last; None: those that occur, sorted.
         neighbors: "replace_one"; n and λ enter the noise, so add_remove is refused.
+        ledger: a `dpmine.Ledger` or its URL, charged before the fit.
+        dataset: the data set's name in the ledger.
 
     Attributes:
         coef_: shape (1, d).
@@ -174,6 +181,8 @@ class PrivateHuberSVC(_PrivateLinearClassifier):
         classes: Sequence[Any] | None = None,
         neighbors: str = Neighbors.REPLACE_ONE.value,
         huber: Number = 0.5,
+        ledger: Ledger | str | None = None,
+        dataset: str | None = None,
     ) -> None:
         super().__init__(
             lambdas=lambdas,
@@ -189,6 +198,8 @@ class PrivateHuberSVC(_PrivateLinearClassifier):
             caution=caution,
             classes=classes,
             neighbors=neighbors,
+            ledger=ledger,
+            dataset=dataset,
         )
         self.huber = huber
 

@@ -16,6 +16,7 @@ from dpmine.linear.output_perturbation import OutputPerturbation
 from dpmine.parameters import Number, exact_number
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.engine import MECHANISMS, plain_name
+from dpmine.validation.choosers import chooser_of
 from dpmine.validation.procedure import Terms, select_parameter, train_candidates
 from dpmine.validation.scores import fixed_point_mean
 from dpmine.validation.split import random_split, train_size_of
@@ -68,6 +69,12 @@ class Search:
     def training_epsilon(self, epsilon: Fraction) -> Fraction:
         """α1: what is left of ε for each training."""
         return epsilon * (1 - self.selection_share)
+
+    def choice_delta(self, epsilon: Fraction, candidates: int) -> Fraction:
+        """The δ that the choice spends: none where the chooser is pure."""
+        share = epsilon * self.selection_share
+        chooser = chooser_of(self.mechanism, epsilon=share, delta=self.delta, candidates=candidates)
+        return self.delta if chooser.approximate else Fraction(0)
 
     def terms(self, train_size: int, validation_size: int, epsilon: Fraction, *, fallback: int) -> Terms:
         """The terms of a validation with ε for training and choice together."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpmine.linear.objective_perturbation import ObjectivePerturbation
@@ -18,19 +19,18 @@ from dpmine.linear.search import (
 )
 from dpmine.linear.solver import require_short, solver_note
 from dpmine.parameters import Number, not_negative, positive, probability, truth
+from dpmine.privacy import Guarantee, Neighbors
 from dpmine.validation.choosers import chooser_of, require_replace_one
 from dpmine.validation.sensitivities import Sensitivities
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from fractions import Fraction
 
     from dpmine.exact.bits import BitSource
     from dpmine.linear.examples import Examples
     from dpmine.linear.losses import Loss
     from dpmine.linear.release import Perturbation
     from dpmine.linear.search import PerturbationKind
-    from dpmine.privacy import Neighbors
 
 AUTO = "auto"
 """For lambdas: by a rule of public numbers."""
@@ -102,6 +102,13 @@ class Settings:
         return Fitted(
             fitted.parameter, fitted.weights, fitted.guarantee.noting(*self._notes(last, examples.size, fitted))
         )
+
+    def promise(self) -> Guarantee:
+        """What training will promise, before its notes."""
+        delta = Fraction(0)
+        if self.lambdas is not None and len(self.lambdas) > 1:
+            delta = self.search.choice_delta(self.epsilon, len(self.lambdas))
+        return Guarantee(self.epsilon, delta, Neighbors.REPLACE_ONE, "row")
 
     def _lambdas(self, examples: Examples) -> tuple[Fraction, ...]:
         if self.lambdas is not None:

@@ -61,7 +61,15 @@ class Accuracy:
 
     @classmethod
     def of(
-        cls, loss: Loss, *, dimension: int, additions: int, ridge: float, radius: float, stiffness: float | None = None
+        cls,
+        loss: Loss,
+        *,
+        dimension: int,
+        additions: int,
+        ridge: float,
+        radius: float,
+        stiffness: float | None = None,
+        advice: str = "take larger lambdas, or fewer features",
     ) -> Accuracy:
         """τ = 16(fixed + 2W·slope): room for the solver, and for the rounding of the projection.
 
@@ -72,7 +80,7 @@ class Accuracy:
         fixed = 1.01 * (loss.rounding + 16.0 * ROUNDOFF * (1.0 + 2.0 * c) + 1.01 * accumulated(additions) + tilt)
         slope = 1.01 * ((c + stiff) * accumulated(dimension + 8) + stiff * tilt)
         if slope > ridge / 85.0:
-            raise BadParameter(f"λ = {ridge:g} is lost in rounding: take larger lambdas, or fewer features.")
+            raise BadParameter(f"λ = {ridge:g} is lost in rounding: {advice}.")
         return cls(ridge, stiff, dimension, radius, up(16.0 * (fixed + 2.0 * radius * slope)), fixed, slope)
 
     def steepest(self, loss: Loss) -> float:

@@ -36,15 +36,19 @@ if TYPE_CHECKING:
 FORMAT = "dpmine hypothesis"
 _NUMBERS = ("lower", "upper")
 _COUNTS = ("grid", "width", "resolution")
+_MOST_COLUMNS = 10**6  # each gets a name: a file must not ask for endless memory
 
 
 def write_model(selector: Any) -> str:
     """One JSON object with the hypothesis, what it takes to predict with it, and the guarantee.
 
-    Raises BadData for classes of y that JSON cannot hold, and for hypotheses that are not of a class with a name.
+    Raises BadData for classes of y that JSON cannot hold, for hypotheses that are not of a class with a name, and for
+    more columns than a model file is read with.
     """
     if not isinstance(selector.hypotheses, str):
         raise BadData("Only hypotheses of a class with a name can be written to a model file.")
+    if len(selector.names_) > _MOST_COLUMNS:
+        raise BadData(f"A model file has at most {_MOST_COLUMNS} columns: choose among fewer features.")
     chosen, hypotheses = selector.hypothesis_, selector.class_for(selector.names_)
     document = {
         "format": FORMAT,
@@ -109,9 +113,11 @@ def read_model(text: str) -> Model:
         parameters |= {name: _read(about[name], _fraction) for name in _NUMBERS}
         parameters |= {name: _read(about[name], natural) for name in _COUNTS}
         parameters |= _requested(document["requested"])
-        named = about["features"] is not None
-        names = distinct_texts(about["features"]) if named else unnamed_features(natural(about["columns"]))
-        if len(names) != natural(about["columns"]) or not names:
+        named, columns = about["features"] is not None, natural(about["columns"])
+        if not 0 < columns <= _MOST_COLUMNS:
+            raise ValueError
+        names = distinct_texts(about["features"]) if named else unnamed_features(columns)
+        if len(names) != columns:
             raise ValueError
         fitted = {
             "n_features_in_": len(names),

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadParameter
 from dpmine.pac.classifier import HypothesisClassifier
-from dpmine.pac.learners import learn, learn_labels, learn_realizable
+from dpmine.pac.learners import LABEL_UNIT, learn, learn_labels, learn_realizable
+from dpmine.pac.sample_complexity import Target
 from dpmine.pac.scope import Scope, family_of
 from dpmine.parameters import named
-from dpmine.privacy import Neighbors
+from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dpmine.accounting.ledger import Ledger
     from dpmine.exact.bits import BitSource
     from dpmine.pac.family import Family
     from dpmine.pac.learners import Learned
@@ -52,6 +55,8 @@ class PrivateLearner(HypothesisClassifier):
         best_error: a bound on the error of the best hypothesis, for a promise about records to come ("label_private").
         classes: the two labels, public, the one that rules describe last; None: those that occur, sorted.
         neighbors: "replace_one"; the number of rows is public, so add_remove is refused.
+        ledger: a `dpmine.Ledger` or its URL, charged before the fit.
+        dataset: the data set's name in the ledger.
 
     Attributes:
         hypothesis_, classes_, guarantee_: as in `HypothesisSelector`. Label privacy is called so there.
@@ -72,6 +77,8 @@ class PrivateLearner(HypothesisClassifier):
         best_error: Number | None = None,
         classes: Sequence[Any] | None = None,
         neighbors: str = Neighbors.REPLACE_ONE.value,
+        ledger: Ledger | str | None = None,
+        dataset: str | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.epsilon = epsilon
@@ -83,14 +90,27 @@ class PrivateLearner(HypothesisClassifier):
         self.best_error = best_error
         self.classes = classes
         self.neighbors = neighbors
+        self.ledger = ledger
+        self.dataset = dataset
+
+    def _promise(self) -> Guarantee:
+        learner = self._checked_learner()
+        if Neighbors.parse(self.neighbors) is not Neighbors.REPLACE_ONE:
+            raise BadParameter("Private learners need neighbors replace_one: the number of records is public.")
+        target = Target.of(epsilon=self.epsilon, accuracy=self.accuracy, failure=self.failure)
+        unit = LABEL_UNIT if learner is Learner.LABEL_PRIVATE else "row"
+        return Guarantee(target.epsilon, Fraction(0), Neighbors.REPLACE_ONE, unit)
 
     def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
+        found = self._learned(self._checked_learner(), self._records(X, y), bits=bits)
+        self.hypothesis_, self.promise_, self.guarantee_ = found.hypothesis, found.promise, found.guarantee
+        return self
+
+    def _checked_learner(self) -> Learner:
         learner = named(Learner, "learner", self.learner)
         if self.best_error is not None and learner is not Learner.LABEL_PRIVATE:
             raise BadParameter("best_error is for learner='label_private': leave it out.")
-        found = self._learned(learner, self._records(X, y), bits=bits)
-        self.hypothesis_, self.promise_, self.guarantee_ = found.hypothesis, found.promise, found.guarantee
-        return self
+        return learner
 
     def _learned(self, learner: Learner, records: Records, *, bits: BitSource) -> Learned:
         terms: dict[str, Any] = {

@@ -20,9 +20,11 @@ from dpmine.selection.bounded_growth import BoundedGrowth
 from dpmine.selection.engine import AUTO, advice, build_mechanism, choose, guarantee_of, plain_name
 
 if TYPE_CHECKING:
+    from dpmine.accounting.ledger import Ledger
     from dpmine.exact.bits import BitSource
     from dpmine.pac.hypothesis import HypothesisClass
     from dpmine.parameters import Number
+    from dpmine.privacy import Guarantee
     from dpmine.selection.mechanism import Mechanism
 
 _NOTE = "the hypothesis class is public"
@@ -82,6 +84,8 @@ class HypothesisSelector(HypothesisClassifier):
         resolution: int | None = None,
         classes: Sequence[Any] | None = None,
         not_private: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's convention
+        ledger: Ledger | str | None = None,
+        dataset: str | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.epsilon = epsilon
@@ -95,6 +99,8 @@ class HypothesisSelector(HypothesisClassifier):
         self.resolution = resolution
         self.classes = classes
         self.not_private = not_private
+        self.ledger = ledger
+        self.dataset = dataset
 
     def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
         records = self._records(X, y)
@@ -108,6 +114,9 @@ class HypothesisSelector(HypothesisClassifier):
         self.advice_ = advice(mechanism, hypotheses.size) if self.candidate_ is None else ""
         self.guarantee_ = guarantee_of(mechanism).for_unit("row").noting(_NOTE, *DATA_NOTES)
         return self
+
+    def _promise(self) -> Guarantee:
+        return guarantee_of(self._mechanism(1)).for_unit("row")
 
     def class_for(self, names: Sequence[str]) -> HypothesisClass[Any]:
         """The class of hypotheses about features of those names. Raises BadParameter for unusable parameters."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.accounting.accounts import Account
 from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.parameters import Number, named, positive, probability, whole
@@ -24,6 +25,7 @@ from dpmine.selection.scaled import Scaled
 from dpmine.selection.universe import MANY_DUMMIES, Universe
 
 if TYPE_CHECKING:
+    from dpmine.accounting.ledger import Ledger
     from dpmine.selection.laws import Profile
     from dpmine.selection.mechanism import Mechanism
 
@@ -48,6 +50,9 @@ __all__ = [
 Scores: TypeAlias = Sequence[Any] | NDArray[Any] | Mapping[Hashable, Any] | Universe[Any]
 
 AUTO = "auto"
+_JOB = "select {}"
+_LARGEST_WHOLE = 2**53  # beyond it floats skip whole numbers
+_NO_SCORES = "scores must be numbers in one dimension, a mapping to numbers, or a Universe."
 
 _FIELDS = {"kbar": "kbar", "max_items_per_unit": "growth"}
 """Options by the name that users give them, and the field of the mechanism that they set."""
@@ -130,6 +135,8 @@ def select(
     sensitivity: Number = 1,
     neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
     candidates: str | Candidates = "public",
+    ledger: Ledger | str | None = None,
+    dataset: str | None = None,
     **options: Any,
 ) -> Selection:
     """Choose a candidate with a high score, privately.
@@ -146,6 +153,8 @@ def select(
         candidates: "public" if everybody may know the list of candidates (the length of an array, the keys of a
             mapping). If they were found in the data, as the keys of a Counter are, say "unknown": then only mechanisms
             for an unknown universe are taken, and candidates of score 0 are never chosen. Scores must be at least 0.
+        ledger: a `dpmine.Ledger` or its URL, charged before any score is looked at ("auto" looks at their number).
+        dataset: the data set's name in the ledger.
         options: `kbar` (limited_domain: how many candidates it keeps, public, default 2^20); `max_items_per_unit`
             (bounded_growth: the most candidates that one unit supports; the scores must have been counted so, nothing
             is cut here); `not_private=True` opts in to "exact".
@@ -156,8 +165,9 @@ def select(
     Raises BadParameter for unusable parameters, NotPrivate for "exact" without the opt-in.
     """
     parameters = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **options}
-    chooser, universe = _prepared(scores, mechanism, candidates, parameters)
-    index = choose(chooser, universe, sensitivity=positive("sensitivity", sensitivity), bits=SystemBits())
+    step, account = positive("sensitivity", sensitivity), Account.of(ledger, dataset)
+    chooser, universe = _prepared(scores, mechanism, candidates, parameters, account)
+    index = choose(chooser, universe, sensitivity=step, bits=SystemBits())
     values = _labelled(scores)
     label = index if values is None or index is None else list(values)[index]
     hint = "" if index is not None else advice(chooser, public_size(universe))
@@ -177,37 +187,55 @@ def law(
 ) -> Law:
     """The exact law of `select` with the same arguments, in float64. For public data only: it shows the scores."""
     parameters = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **options}
-    chooser, universe = _prepared(scores, mechanism, candidates, parameters)
+    chooser, universe = _prepared(scores, mechanism, candidates, parameters, Account.of(None, None))
     step = positive("sensitivity", sensitivity)
-    by_level = chooser.law(_profile(universe, step))
+    by_level = chooser.law(_profile(universe, step, only_differences=not chooser.approximate))
     if isinstance(universe, Dense):
         return Law(universe.spread(by_level.masses), by_level.nothing)
     return Law(by_level.masses, by_level.nothing)
 
 
-def _profile(universe: Universe[Any], step: Fraction) -> Profile:
-    """The levels in sensitivities, as floats; counted from the top where only differences matter."""
+def _profile(universe: Universe[Any], step: Fraction, *, only_differences: bool) -> Profile:
+    """The levels in sensitivities, as floats; counted from the top where only differences matter.
+
+    Raises BadParameter for scores that no float can hold, where their distance from 0 matters.
+    """
     from dpmine.selection.laws import Profile
 
     levels = universe.head(universe.least)
-    origin = levels[0].score if levels and levels[-1].score < 0 else 0
+    origin = levels[0].score if levels and (only_differences or levels[-1].score < 0) else 0
+    if levels and Fraction(levels[0].score - origin) > _LARGEST_WHOLE * step:
+        raise BadParameter("law needs scores below 2^53 sensitivities for this mechanism: take a pure one.")
     scores = tuple(float(Fraction(level.score - origin) / step) for level in levels)
     return Profile(scores, tuple(level.count for level in levels), universe.padding)
 
 
 def _prepared(
-    scores: Scores, name: str, candidates: str | Candidates, parameters: dict[str, Any]
+    scores: Scores, name: str, candidates: str | Candidates, parameters: dict[str, Any], account: Account
 ) -> tuple[Mechanism, Universe[Any]]:
-    """Bad parameters are reported before any score is read; "auto" asks for the number of scores as well."""
+    """Bad parameters are reported, and the account pays, before any score is read; "auto" asks for their number."""
     padding = Candidates.parse(candidates).padding
     if plain_name(name) != AUTO:
-        return build_mechanism(name, **parameters), as_universe(scores, padding)
+        chooser = build_mechanism(name, **parameters)
+        account.charge(guarantee_of(chooser), job=_JOB.format(chooser.name))
+        return chooser, as_universe(scores, padding)
     needed = {key: parameters[key] for key in ("epsilon", "delta", "neighbors")}
     resolve(name, candidates=1, **needed)
-    universe = as_universe(scores, padding)
-    size = public_size(universe)
+    size = None if padding else _number_of(scores)
     chosen = resolve(name, candidates=size, are_counts=size is None, **needed)  # only dummies promise scores ≥ 0
-    return build_mechanism(chosen.mechanism, **parameters), universe
+    chooser = build_mechanism(chosen.mechanism, **parameters)
+    account.charge(guarantee_of(chooser), job=_JOB.format(chooser.name))
+    return chooser, as_universe(scores, padding)
+
+
+def _number_of(scores: Scores) -> int | None:
+    """How many candidates there are, no score looked at; None where nobody may know it."""
+    if isinstance(scores, Universe):
+        return public_size(scores)
+    try:
+        return max(1, len(scores))  # no scores at all are refused later
+    except TypeError:
+        raise BadParameter(_NO_SCORES) from None
 
 
 def choose(mechanism: Mechanism, universe: Universe[Any], *, sensitivity: Fraction, bits: BitSource) -> Any:
@@ -336,4 +364,4 @@ def _array(scores: Any) -> NDArray[Any]:
     try:
         return np.asarray(scores)
     except (TypeError, ValueError):
-        raise BadParameter("scores must be numbers in one dimension, a mapping to numbers, or a Universe.") from None
+        raise BadParameter(_NO_SCORES) from None

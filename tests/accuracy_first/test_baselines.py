@@ -24,6 +24,7 @@ from dpmine.accuracy_first.baselines import (
     one_hypothesis,
     theory_level,
 )
+from dpmine.accuracy_first.hypotheses import falling_noise
 from dpmine.accuracy_first.logistic import LogisticBounds, LogisticObjective
 from dpmine.accuracy_first.ridge import RidgeBounds, RidgeObjective
 from dpmine.accuracy_first.variants import Method, Variant
@@ -104,6 +105,19 @@ def test_numbers_of_a_search(target: Fraction, failure: Fraction, epsilon_max: i
     price = 2 * width / float(target) * math.log(len(search.epsilons) / (2 * float(failure)))
     assert price <= float(search.price) <= price * (1 + 1e-5)
     assert search.allowed < target
+
+
+@pytest.mark.parametrize("failure", ["1/2", "3/5", "9/10", "99/100"])
+def test_one_test_that_may_often_fail_still_costs_something(failure: str) -> None:
+    """K = 1 and γ ≥ 1/2: K/(2γ) ≤ 1, whose logarithm is no price."""
+    search = Doubling.of(ridge_objective().bounds, target=TENTH, failure=failure, epsilon_max=Fraction(1, SIZE))
+    assert len(search.epsilons) == 1
+    wanted = 2 * float(search.width) / 0.1 * math.log(2)
+    assert wanted <= float(search.price) <= wanted * (1 + 1e-5)
+    wrong = float(stats.laplace.cdf(-float(search.allowed) / 2, scale=float(search.width / search.price)))
+    assert wrong <= float(Fraction(failure))
+    outcome = doubling(fixed(5.0), Method.OUTPUT, search, bits=NumpyBits(0))
+    assert outcome.price == Fraction(1, SIZE) + search.price > Fraction(1, SIZE)
 
 
 @pytest.mark.parametrize("excess", [0.0, 0.03, 0.05, 0.07, 0.1, 0.2])
@@ -192,6 +206,17 @@ def test_numbers_out_of_range_are_refused() -> None:
         doubling(ridge_objective(), Method.BROWNIAN, search_for(TENTH), bits=NumpyBits(0))
     with pytest.raises(BadParameter, match="method"):
         theory_level(bounds, Method.BROWNIAN, TENTH)
+
+
+@pytest.mark.parametrize("constants", list(Variant))
+def test_covariances_are_for_ridge_regression(constants: Variant) -> None:
+    classes = logistic_objective()
+    with pytest.raises(BadParameter, match="ridge"):
+        theory_level(classes.bounds, Method.COVARIANCE, TENTH, constants)
+    with pytest.raises(BadParameter, match="ridge"):
+        from_theory(classes, Method.COVARIANCE, TENTH, constants=constants, bits=NumpyBits(0))
+    with pytest.raises(BadParameter, match="ridge"):
+        falling_noise(classes, Method.COVARIANCE, [TENTH], Fraction(0), bits=NumpyBits(0))
 
 
 @given(st.integers(50, 10**6), st.integers(1, 200), st.floats(0.001, 1), st.floats(0.001, 0.5))

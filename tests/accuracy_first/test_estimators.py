@@ -72,7 +72,7 @@ FURTHER = {
     "excess_risk": None,
     "regularization": None,
     "delta": 1e-6,
-    "steps": 300,
+    "steps": 100,
     "epsilons": None,
     "slack": 1,
     "test": "sharp",
@@ -80,6 +80,8 @@ FURTHER = {
     "fit_intercept": False,
     "keep_last": False,
     "neighbors": "replace_one",
+    "ledger": None,
+    "dataset": None,
 }
 
 
@@ -271,7 +273,7 @@ def test_nothing_reached(kind: Any, data: Any) -> None:
     assert fitted.reached_ is False
     assert not hasattr(fitted, "coef_")
     assert not hasattr(fitted, "intercept_")
-    with pytest.raises(BadData, match="larger epsilon_max or excess_risk; keep_last=True"):
+    with pytest.raises(BadData, match="larger epsilon_max or excess_risk, or a smaller slack; keep_last=True"):
         fitted.predict(features)
     with pytest.raises(BadData, match="keep_last=True"):
         fitted.score(features, answers)

@@ -2,83 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from support.numpy_bits import NumpyBits
+from accuracy_first.risks import BOUNDS, LOGISTIC, RIDGE, Array, Records, data, kinds, objective
 
-from dpmine.accuracy_first import hypotheses as module
-from dpmine.accuracy_first.hypotheses import covariance_hypotheses, output_hypotheses
-from dpmine.accuracy_first.logistic import LARGEST_PULL, LogisticBounds, LogisticObjective
-from dpmine.accuracy_first.ridge import RidgeBounds, RidgeObjective
-from dpmine.accuracy_first.trust_region import minimise_over_ball
+from dpmine.accuracy_first.logistic import LARGEST_PULL, LogisticBounds
+from dpmine.accuracy_first.ridge import RidgeBounds
 from dpmine.errors import BadParameter
-from dpmine.linear.examples import Examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.accuracy_first.objective import Bounds, Objective
-
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
-
-RIDGE, LOGISTIC = "ridge", "logistic"
-BOUNDS: dict[str, Callable[..., Bounds]] = {RIDGE: RidgeBounds, LOGISTIC: LogisticBounds}
-kinds = pytest.mark.parametrize("kind", [RIDGE, LOGISTIC])
-
-
-@dataclass(frozen=True)
-class Records:
-    """Weighted records, and their risk in whatever precision the rows have: the oracle."""
-
-    kind: str
-    rows: Array
-    targets: Array
-    counts: Array
-    ridge: float
-
-    def risk(self, theta: Array) -> Any:
-        margins = self.rows @ theta
-        if self.kind == RIDGE:
-            losses = (self.targets - margins) ** 2 / 2
-        else:
-            losses = np.logaddexp(margins * 0, -self.targets * margins)
-        return (self.counts * losses).sum() / self.counts.sum() + theta @ theta * self.ridge / 2
-
-    def minimiser(self, steps: int = 60) -> Array:
-        """Newton's method with halved steps."""
-        theta = np.zeros(self.rows.shape[1], dtype=self.rows.dtype)
-        for _ in range(steps):
-            step = self._newton(theta)
-            while self.risk(theta - step) > self.risk(theta) and np.abs(step).max() > 1e-12:
-                step = step / 2
-            theta = theta - step
-            if self.kind == RIDGE or np.abs(step).max() < 1e-13:
-                break
-        return theta
-
-    def refined(self, theta: Array) -> Array:
-        for _ in range(6):
-            theta = theta - self._newton(theta)
-        return theta
-
-    def _newton(self, theta: Array) -> Array:
-        margins, weights = self.rows @ theta, self.counts / self.counts.sum()
-        if self.kind == RIDGE:
-            slopes, bends = margins - self.targets, np.ones_like(margins)
-        else:
-            share = 1 / (1 + np.exp(self.targets * margins))
-            slopes, bends = -self.targets * share, share * (1 - share)
-        gradient = (weights * slopes) @ self.rows + self.ridge * theta
-        hessian = (self.rows * (weights * bends)[:, np.newaxis]).T @ self.rows + self.ridge * np.eye(len(theta))
-        return np.asarray(np.linalg.solve(hessian.astype(np.float64), gradient.astype(np.float64)))
-
-    def gap(self, theta: Array) -> float:
-        return float(self.risk(self.minimiser()) - self.risk(theta))
+    from dpmine.accuracy_first.objective import Bounds
 
 
 @dataclass(frozen=True)
@@ -224,22 +162,6 @@ def test_the_largest_pull() -> None:
     assert float((z / (1 + np.exp(z))).max()) == pytest.approx(LARGEST_PULL, abs=1e-9)
 
 
-def data(kind: str, size: int, dimension: int, seed: int = 0) -> tuple[Array, Array]:
-    """Rows of exact L1 norm below 1, and targets; signal as well as noise."""
-    generator = np.random.default_rng([size, dimension, seed])
-    rows = generator.normal(size=(size, dimension))
-    rows *= (1 - 1e-9) * generator.uniform(0.2, 1, size=(size, 1)) / np.abs(rows).sum(axis=1, keepdims=True)
-    targets = np.clip(rows @ generator.normal(size=dimension) * 3 + generator.normal(size=size) / 3, -1, 1)
-    return rows, targets if kind == RIDGE else np.where(targets > 0, 1.0, -1.0)
-
-
-def objective(kind: str, rows: Array, targets: Array, ridge: float) -> Objective:
-    size, dimension = rows.shape
-    if kind == RIDGE:
-        return RidgeObjective.of(RidgeBounds(size, dimension, ridge), rows, targets)
-    return LogisticObjective(LogisticBounds(size, dimension, ridge), Examples(rows * targets[:, np.newaxis]))
-
-
 @kinds
 @pytest.mark.parametrize("ridge", [1e-6, 1e-3, 0.1, 10.0])
 @pytest.mark.parametrize(("size", "dimension"), [(1, 1), (7, 3), (300, 20), (9001, 5)])
@@ -279,41 +201,6 @@ def test_rounding_is_small_enough_to_be_of_no_concern(kind: str) -> None:
     assert float(bounds.sensitivities(np.array([0.0]))[0]) * 1e-3 > 2 * bounds.rounding
 
 
-@pytest.mark.parametrize(("size", "dimension"), [(5, 1), (40, 3), (4100, 2)])
-def test_moments_are_right_up_to_rounding(size: int, dimension: int) -> None:
-    """In exact rationals."""
-    rows, targets = data(RIDGE, size, dimension)
-    found = RidgeObjective.of(RidgeBounds(size, dimension, 0.1), rows, targets)
-    whole, answers = [[Fraction(x) for x in row] for row in rows.tolist()], [Fraction(y) for y in targets.tolist()]
-    error = Fraction(0)
-    for i in range(dimension):
-        error += abs(
-            Fraction(float(found.correlations[i])) - sum(r[i] * y for r, y in zip(whole, answers, strict=True))
-        )
-        for j in range(dimension):
-            error += abs(Fraction(float(found.gram[i, j])) - sum(r[i] * r[j] for r in whole))
-    chain = min(size, 4096) + math.ceil(size / 4096)  # γ_chain ≥ chain·2⁻⁵³, of entries that sum to 2n, twice
-    assert 4 + max(2 * error, Fraction(4 * size * chain, 2**53)) <= Fraction(found.bounds.moments)
-    assert np.array_equal(found.gram, found.gram.T)
-
-
-def test_moments_of_neighbours() -> None:
-    """At most 4 apart in L1, the upper triangle doubled; e_1 → −e_2 reaches it."""
-    generator = np.random.default_rng(4)
-
-    def moments(row: Array, target: float) -> Array:
-        upper = np.triu_indices(3)
-        doubled = np.where(upper[0] == upper[1], 1.0, 2.0)
-        return np.concatenate([np.outer(row, row)[upper] * doubled, row * target])
-
-    for _ in range(500):
-        rows = generator.dirichlet([0.3, 0.3, 0.3], size=2) * generator.choice([-1, 1], size=(2, 3))
-        y = generator.uniform(-1, 1, size=2)
-        assert np.abs(moments(rows[0], y[0]) - moments(rows[1], y[1])).sum() <= 4 + 1e-12
-    unit = np.eye(3)
-    assert np.abs(moments(unit[0], 1.0) - moments(-unit[1], 1.0)).sum() == 4.0
-
-
 @pytest.mark.parametrize(("size", "dimension", "ridge"), [(10, 1, 1e-15), (10**6, 2, 1e-12), (10, 1000, 1e-8)])
 def test_ridge_refuses_a_regularization_that_rounding_hides(size: int, dimension: int, ridge: float) -> None:
     with pytest.raises(BadParameter, match="larger"):
@@ -323,76 +210,3 @@ def test_ridge_refuses_a_regularization_that_rounding_hides(size: int, dimension
 def test_logistic_refuses_a_regularization_that_rounding_hides() -> None:
     with pytest.raises(BadParameter, match="larger"):
         _ = LogisticBounds(10, 3, 1e-15).accuracy
-
-
-def test_covariances_with_hardly_any_noise_give_the_minimiser() -> None:
-    rows, targets = data(RIDGE, 500, 4)
-    found = RidgeObjective.of(RidgeBounds(500, 4, 0.01), rows, targets)
-    levels = [Fraction(10**9), Fraction(10**11)]
-    first, last = covariance_hypotheses(found, levels, bits=NumpyBits(3))
-    assert np.abs(last - found.minimiser).max() < 1e-6
-    assert np.abs(first - found.minimiser).max() < 1e-6
-
-
-@pytest.mark.statistical
-def test_variance_of_the_noise_on_covariances(monkeypatch: pytest.MonkeyPatch) -> None:
-    """32/ε² on the diagonal and on Xᵀy, 8/ε² off it; six standard errors: one false alarm in 10⁷ or fewer."""
-    rows, targets = data(RIDGE, 50, 3)
-    found = RidgeObjective.of(RidgeBounds(50, 3, 0.1), rows, targets)
-    seen: list[tuple[Array, Array]] = []
-
-    def spy(matrix: Array, vector: Array, radius: float, *, start: float) -> Any:
-        seen.append((matrix.copy(), vector.copy()))
-        return minimise_over_ball(matrix, vector, radius, start=start)
-
-    monkeypatch.setattr(module, "minimise_over_ball", spy)
-    bits = NumpyBits(11)
-    for _ in range(800):
-        list(covariance_hypotheses(found, [Fraction(1, 2)], bits=bits))
-    matrices = np.array([matrix for matrix, _ in seen]) * 50 - found.gram - 50 * 0.1 * np.eye(3)
-    vectors = np.array([vector for _, vector in seen]) * 50 - found.correlations
-    assert np.array_equal(matrices, matrices.transpose(0, 2, 1))
-    upper = matrices[:, [0, 0, 1], [1, 2, 2]]
-    diagonal = np.diagonal(matrices, axis1=1, axis2=2)
-    tolerance = 6 * math.sqrt(5 / (3 * 800))  # a Laplace variance has the relative standard error √(5/N)
-    for noise, wanted in ((upper, 8.0), (diagonal, 32.0), (vectors, 32.0)):
-        assert float((noise**2).mean()) / 4 == pytest.approx(wanted, rel=tolerance)
-    assert tolerance < 0.5
-
-
-def expected_excess(kind: str, method: str, bounds: Bounds, epsilon: float) -> float:
-    """The bounds on the mean that docs/proofs/excess_risk.md proves."""
-    n, p, ridge = bounds.size, bounds.dimension, bounds.ridge
-    if method == "covariance":
-        return 4 * math.sqrt(2) / (n * epsilon) * (math.sqrt(p / ridge) / 2 + math.sqrt(p * (p + 3)) / (16 * ridge))
-    smooth = (1.0 if kind == RIDGE else 0.25) + ridge
-    return smooth * p * (math.sqrt(p) * bounds.distance / epsilon) ** 2
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(("kind", "method"), [(RIDGE, "covariance"), (RIDGE, "output"), (LOGISTIC, "output")])
-def test_mean_excess_is_below_what_theory_says(kind: str, method: str) -> None:
-    """Far below, so that no draw decides; excess risk is at most a few times its mean bound."""
-    rows, targets = data(kind, 2000, 3)
-    found = objective(kind, rows, targets, 0.05)
-    epsilon, bits = Fraction(2), NumpyBits(6)
-    draws = []
-    for _ in range(100):
-        if isinstance(found, RidgeObjective) and method == "covariance":
-            draws += list(covariance_hypotheses(found, [epsilon], bits=bits))
-        else:
-            draws += list(output_hypotheses(found, [epsilon], bits=bits))
-    mean = -float(found.gaps(np.array(draws)).mean())
-    assert 0.0 < mean <= expected_excess(kind, method, found.bounds, float(epsilon))
-
-
-@kinds
-def test_users_units(kind: str) -> None:
-    """Dividing x by x_b and y by y_b divides risks by y_b², when λ is divided by x_b²; 1 stands for y_b in classes."""
-    rows, targets = data(kind, 60, 3)
-    x_bound, y_bound = 5.0, 3.0 if kind == RIDGE else 1.0
-    inner = Records(kind, rows, targets, np.ones(60), 0.3 / x_bound**2)
-    outer = replace(inner, rows=rows * x_bound, targets=targets * y_bound, ridge=0.3)
-    theta = np.array([0.4, -0.2, 0.7])
-    weights = theta * y_bound / x_bound
-    assert outer.gap(weights) == pytest.approx(inner.gap(theta) * y_bound**2, rel=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -79,8 +80,19 @@ def test_what_a_file_says() -> None:
     assert document["guarantee"]["ex_post_epsilon_exact"] == str(model.guarantee_.ex_post_epsilon)
     assert document["guarantee"]["ex_post_epsilon"] >= model.guarantee_.ex_post_epsilon
     assert document["guarantee"]["epsilon_max"] == document["guarantee"]["epsilon"] == 50
+    asked = {"excess_risk": "1/10", "regularization": "1/10", "failure_probability": "1/10", "epsilon_max": "50"}
+    assert document["requested"] == model.requested_ == {**asked, "x_bound": "1", "y_bound": "1"}
     none = json.loads(fitted(AccuracyFirstLogistic, "unreached").to_json())
     assert (none["reached"], none["coef"], none["intercept"], none["classes"]) == (False, None, None, [0, 1])
+    assert none["requested"] == {**asked, "excess_risk": "1/50", "x_bound": "1"}
+
+
+def test_what_was_asked_for_is_what_it_was_at_the_fit() -> None:
+    """Not what the estimator is set to since; and a model out of a file has it as its parameters."""
+    model = fitted(AccuracyFirstRidge).set_params(excess_risk=7, x_bound=9)
+    again = AccuracyFirstRidge.from_json(model.to_json())
+    assert json.loads(model.to_json())["requested"]["excess_risk"] == again.requested_["excess_risk"] == "1/10"
+    assert (again.excess_risk, again.x_bound) == (Fraction(1, 10), 1)
 
 
 BAD_GUARANTEE: dict[str, list[Any]] = {
@@ -92,10 +104,12 @@ BAD_GUARANTEE: dict[str, list[Any]] = {
     "neighbors": ["x", None],
     "unit": [1],
 }
+ASKED = dict.fromkeys(["excess_risk", "regularization", "failure_probability", "epsilon_max", "x_bound"], "1")
 BAD_ENTRIES: dict[str, list[Any]] = {
     "format": [None, "dpmine linear classifier", ["dpmine accuracy-first model"]],
     "model_kind": ["logistic", "lasso", ["ridge"], None],
     "reached": [None, 1, "true"],
+    "requested": [None, [], "1", {}, ASKED, dict.fromkeys([*ASKED, "y_bound"], 1), {**ASKED, "y_bound": "-1"}],
     "columns": [0, -3, 2, 4, 3.0, "3", True, None, 10**400],
     "coef": [None, [], CANARY, ["x"] * 3, [0.1] * 2, [True, 1, 2], [10**400, 1, 1], [float("nan")] * 3, {"a": 1}, 1.0],
     "intercept": [None, "0", float("inf"), [0.0], False],
@@ -103,7 +117,7 @@ BAD_ENTRIES: dict[str, list[Any]] = {
     "guarantee": [None, [], "ε = 1"],
     "label": [["x"], 3],
 }
-NEEDED = ["format", "model_kind", "reached", "columns", "coef", "intercept", "features", "guarantee", "label"]
+NEEDED = sorted(BAD_ENTRIES)
 BAD_CLASSES: list[Any] = [
     [1, 1],
     [None, None],

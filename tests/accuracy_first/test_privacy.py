@@ -14,11 +14,13 @@ import pytest
 from scipy.stats import beta
 from support.numpy_bits import NumpyBits
 
+from dpmine.accuracy_first import hypotheses as module
 from dpmine.accuracy_first.above_threshold import ThresholdTest
-from dpmine.accuracy_first.hypotheses import falling_noise
+from dpmine.accuracy_first.hypotheses import covariance_hypotheses, falling_noise
 from dpmine.accuracy_first.ridge import RidgeBounds, RidgeObjective
 from dpmine.accuracy_first.search import search
 from dpmine.accuracy_first.settings import Terms
+from dpmine.accuracy_first.trust_region import minimise_over_ball
 from dpmine.accuracy_first.variants import Method
 from dpmine.exact.noise import ExponentialNoise
 
@@ -132,3 +134,61 @@ def test_a_price_that_leaves_out_the_levels_is_noticed() -> None:
             return [float(self.test.price)] * (len(self.epsilons) + 1)
 
     assert Forgetful(STEEP.method, STEEP.ridge, STEEP.target, STEEP.epsilons, STEEP.test, FEWER).worst() > 0
+
+
+AXES = ([[1.0, 0.0], [0.0, 0.0]], [1.0, 0.0]), ([[0.0, 1.0], [0.0, 0.0]], [1.0, 0.0])
+"""All that (XᵀX, Xᵀy) may change: entries by 1 on the diagonal, and of Xᵀy."""
+SIGNS = ([[0.5, 0.5], [0.0, 0.0]], [1.0, 0.0]), ([[0.5, -0.5], [0.0, 0.0]], [-1.0, 0.0])
+"""Half of it: off the diagonal, and of Xᵀy."""
+LEVEL = Fraction(2)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The noisy XᵀX and Xᵀy, p = 2, that hypotheses are made of: all of them, where weights hide some."""
+
+    pair: tuple[Any, Any]
+    runs: int
+
+    def worst(self, patch: pytest.MonkeyPatch) -> float:
+        """A lower confidence bound on the largest loss beyond ε: events are those of the likelihood ratio."""
+        objectives = [RidgeObjective.of(RidgeBounds(2, 2, 0.1), *map(np.array, data)) for data in self.pair]
+        first, second = (_entries(one.gram, one.correlations) for one in objectives)
+        seen = [self._noisy(one, NumpyBits(place), patch) for place, one in enumerate(objectives)]
+        ratios = [np.abs(noisy - second).sum(axis=1) - np.abs(noisy - first).sum(axis=1) for noisy in seen]
+        edges = np.quantile(np.concatenate(ratios), np.linspace(0.5, 0.98, 13))
+        counts = [[int((ratio > edge).sum()) for edge in edges] for ratio in ratios]
+        return max(_log_ratio(more, fewer, self.runs) for more, fewer in zip(*counts, strict=True)) - float(LEVEL)
+
+    def _noisy(self, objective: RidgeObjective, bits: NumpyBits, patch: pytest.MonkeyPatch) -> Any:
+        found = []
+
+        def spy(matrix: Any, vector: Any, radius: float, *, start: float) -> Any:
+            found.append(_entries(2 * (matrix - 0.1 * np.eye(2)), 2 * vector))
+            return minimise_over_ball(matrix, vector, radius, start=start)
+
+        patch.setattr(module, "minimise_over_ball", spy)
+        for _ in range(self.runs):
+            list(covariance_hypotheses(objective, [LEVEL], bits=bits))
+        return np.array(found)
+
+
+def _entries(matrix: Any, vector: Any) -> Any:
+    """Both of those off the diagonal, which are one number."""
+    return np.concatenate([matrix.ravel(), vector])
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("pair", [AXES, SIGNS])
+def test_noisy_moments_tell_no_more_than_their_level(pair: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Moments(pair, 800).worst(monkeypatch) <= 0
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("pair", "share", "runs"), [(AXES, 0.5, 3000), (SIGNS, 0.25, 1500)])
+def test_too_little_noise_on_two_moments_is_noticed(
+    pair: tuple[Any, Any], share: float, runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half as much as it takes; a quarter, where records only differ by half of what they may."""
+    monkeypatch.setattr(RidgeBounds, "moments", 4.0 * share)
+    assert Moments(pair, runs).worst(monkeypatch) > 0

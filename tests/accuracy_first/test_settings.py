@@ -116,12 +116,19 @@ def test_logistic_regression_has_no_bound_on_its_classes() -> None:
 TOO_HARD: list[tuple[dict[str, Any], str]] = [
     (
         {"excess_risk": 1e-4},
-        r"out of reach: testing for it costs ε = \S+ alone, and epsilon_max is 100\. Take one well",
+        r"^excess_risk is out of reach: testing for it costs ε = \S+ alone, and epsilon_max is 100\. ",
     ),
-    ({"epsilon_max": "1e-3"}, r"epsilon_max is 0\.001\. Take one well above"),
+    (
+        {"excess_risk": 1e-4},
+        r" Start from 0\.\d+, or take more rows, a larger regularization or a smaller x_bound, which ",
+    ),
+    (
+        {"epsilon_max": "1e-3"},
+        r"epsilon_max is 0\.001\. No useful target is in reach \(weights of 0 are within 0\.\d+\): ",
+    ),
     ({"slack": 1e-4}, "out of reach"),
     ({"test": "paper", "excess_risk": 1e-4}, "out of reach"),
-    ({"excess_risk": 1e-30}, "excess_risk is lost in rounding: take a larger one"),
+    ({"excess_risk": 1e-30}, r"excess_risk is lost in rounding: take one far above \d\S*e-1\d\.$"),
     ({"regularization": 1e-17}, "lost in rounding|too small for"),
     ({"epsilons": [1, 100]}, r"beyond epsilon_max: end at \d+\.\d+, or raise epsilon_max"),
     ({"epsilons": ["1e-90", 1]}, "start at a larger one"),
@@ -146,14 +153,45 @@ def test_what_cannot_be_reached_is_said_by_public_numbers(
 @pytest.mark.parametrize(("kind", "data"), KINDS)
 @pytest.mark.parametrize("test", ["sharp", "paper"])
 def test_the_advice_is_enough(kind: Any, data: Any, test: str) -> None:
-    """Twice the number that the message names leaves room for hypotheses, half of it none."""
+    """The number that the message names leaves room for hypotheses; a bit less than half of it, none."""
     estimator = kind(**{**GIVEN, "excess_risk": 1e-4, "test": test})
     with pytest.raises(BadParameter) as caught:
         estimator.fit(*data(300))
-    least = float(str(caught.value).split("above ")[1].split(";")[0])
-    estimator.set_params(excess_risk=2 * least).fit(*data(300))
+    enough = float(str(caught.value).split("Start from ")[1].split(",")[0])
+    fitted = estimator.set_params(excess_risk=enough).fit(*data(300))
+    assert fitted.guarantee_.ex_post_epsilon <= 100
     with pytest.raises(BadParameter, match="out of reach"):
-        estimator.set_params(excess_risk=least / 2).fit(*data(300))
+        estimator.set_params(excess_risk=0.49 * enough).fit(*data(300))
+
+
+@pytest.mark.parametrize(("kind", "data"), KINDS)
+def test_advice_that_would_be_of_no_use_is_not_given(kind: Any, data: Any) -> None:
+    """Where twice the break-even is beyond what weights of 0 reach, y_bound²/2 or ln 2, in the user's units."""
+    trivial, bound = (math.log(2), {}) if kind is AccuracyFirstLogistic else (4.5, {"y_bound": 3})
+    estimator = kind(**{**GIVEN, **bound, "excess_risk": trivial / 50})
+    estimator.set_params(epsilon_max=1000).fit(*data(300))
+    price = estimator._settings().terms(_bounds(estimator, 300)).test.price
+    for share, useful in ((Fraction(1, 20), True), (Fraction(1, 30), False)):
+        with pytest.raises(BadParameter) as caught:
+            estimator.set_params(epsilon_max=price * share).fit(*data(300))
+        assert ("Start from" in str(caught.value)) == useful
+        assert (f"weights of 0 are within {trivial:.4g}" in str(caught.value)) != useful
+
+
+def _bounds(estimator: Any, size: int) -> Any:
+    settings = estimator._settings()
+    kind = RidgeBounds if isinstance(estimator, AccuracyFirstRidge) else LogisticBounds
+    return kind(size, 3, settings.ridge, settings.radius)
+
+
+@pytest.mark.parametrize(("kind", "data"), KINDS)
+def test_a_target_that_weights_of_0_reach_is_noted(kind: Any, data: Any) -> None:
+    trivial, bound = (math.log(2), {}) if kind is AccuracyFirstLogistic else (4.5, {"y_bound": 3})
+    for share in (0.9, 1.1):
+        fitted = kind(**{**GIVEN, **bound, "excess_risk": share * trivial}).fit(*data(300))
+        noted = [note for note in fitted.guarantee_.notes if "the target asks for less" in note]
+        assert len(noted) == (share > 1)
+        assert all(f"weights of 0 are within {trivial:.4g} of the best" in note for note in noted)
 
 
 def test_the_advice_for_levels_is_enough() -> None:
@@ -293,5 +331,5 @@ def test_geometric_levels(first: Fraction, last: Fraction, steps: int) -> None:
 
 @pytest.mark.parametrize("levels", [(), (Fraction(0),), (Fraction(-1), Fraction(1)), (Fraction(2), Fraction(1))])
 def test_levels_that_do_not_increase(levels: tuple[Fraction, ...]) -> None:
-    with pytest.raises(BadParameter, match="each larger than the one before"):
+    with pytest.raises(BadParameter, match="epsilons must be numbers above 0, each larger"):
         require_increasing(levels)

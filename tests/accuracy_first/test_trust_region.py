@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.linalg import eig
 from scipy.optimize import minimize
@@ -220,6 +220,7 @@ def assert_optimal(problem: Instance, point: Floats, multiplier: float) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(problem=problems(), start=st.one_of(st.sampled_from(STARTS), st.floats(0.0, 20.0)))
+@example(problem=Instance(np.diag([2.0, 0.0]), np.array([0.0, 2.5e-307]), 20.0), start=0.0)
 def test_optimal_whatever_the_start(problem: Instance, start: float) -> None:
     found = minimise_over_ball(problem.matrix, problem.vector, problem.radius, start=start)
     assert_optimal(problem, found.point, found.multiplier)

@@ -104,6 +104,12 @@ def test_tables_have_a_row_a_coefficient(run: outcome_of, kind: str) -> None:
             assert "the target was reached" in Path(name).read_text(encoding="utf-8")
 
 
+def test_a_table_alone_cannot_be_scored_with(run: outcome_of) -> None:
+    assert "--model FILE.json writes the model" in run(*RIDGE, "-o", "out.csv").err
+    for model in (["-o", "out.json"], ["-o", "out.csv", "--model", "model.json"]):
+        assert "cannot be scored with" not in run(*RIDGE, *model).err
+
+
 def test_quiet_says_nothing(run: outcome_of) -> None:
     assert run(*RIDGE, "-o", "model.json", "--quiet").err == ""
     outcome = run(*SCORE, "--quiet")
@@ -167,17 +173,29 @@ def test_the_last_model_may_be_kept(run: outcome_of) -> None:
     assert len(run(*SCORE).out.splitlines()) == 2
 
 
+NUMBERS = "--excess-risk, --regularization, --x-bound"
 SMALL = ["--epsilon-max", "10", "--excess-risk", "1e-5"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["accuracy-first"], "Training needs FILE, --target and --features"),
-        (["accuracy-first", "people.parquet", "--features", "age"], "Training needs FILE, --target and --features"),
-        (["accuracy-first", "people.parquet", "--target", "pay"], "Training needs FILE, --target and --features"),
+        (["accuracy-first"], "Training needs FILE; scoring needs --model and --predict FILE."),
+        (
+            ["accuracy-first", "people.parquet", "--features", "age"],
+            f"Training needs --target, {NUMBERS}, --y-bound as",
+        ),
+        (
+            ["accuracy-first", "people.parquet", "--target", "pay"],
+            f"Training needs --features, {NUMBERS}, --y-bound as",
+        ),
+        (
+            ["accuracy-first", "people.parquet", *TARGET, "--y-bound", "1"],
+            "Training needs --target, --features as well.",
+        ),
+        ([*LOGISTIC[:4], *LOGISTIC[-4:]], f"Training needs {NUMBERS} as well."),
         (["accuracy-first", "--predict", "new.parquet"], "Give --model FILE.json"),
-        (RIDGE[:-2], "y_bound must be given"),
+        (RIDGE[:-2], "Training needs --y-bound as well."),
         ([*LOGISTIC, "--y-bound", "1"], "--y-bound is for --model-kind ridge"),
         ([*LOGISTIC, "--method", "covariance"], "covariances do not make a logistic regression"),
         ([*RIDGE, "--method", "input"], "--method"),
@@ -191,7 +209,9 @@ SMALL = ["--epsilon-max", "10", "--excess-risk", "1e-5"]
         ([*RIDGE, "--steps", "0"], "steps must be a whole number of at least 1"),
         ([*RIDGE, "--steps", "1000000000000"], "steps must be at most"),
         ([*RIDGE, "--slack", "0"], "slack must be greater than 0"),
-        ([*RIDGE, "--delta", "1"], "delta must lie"),
+        ([*RIDGE, "--method", "brownian", "--delta", "1"], "delta must lie"),
+        ([*RIDGE, "--delta", "1e-6"], "--delta is for --method brownian"),
+        ([*LOGISTIC, "--method", "output", "--delta", "1e-7"], "--delta is for --method brownian"),
         ([*RIDGE, "--neighbors", "add-remove"], "replace_one"),
         ([*RIDGE, "--epsilon", "1"], "--epsilon"),
         ([*RIDGE, *SMALL], "excess_risk is out of reach"),
@@ -248,12 +268,12 @@ def test_every_option_reaches_the_estimator(run: outcome_of, monkeypatch: pytest
 
     monkeypatch.setattr(AccuracyFirstRidge, "require_parameters", noted)
     some = ["--method", "brownian", "--delta", "1e-7", "--slack", "1/2", "--test", "paper", "--radius", "paper"]
-    more = ["--failure-probability", "0.2", "--keep-last", "--intercept", "--neighbors", "replace-one"]
+    more = ["--failure-probability", "0.2", "--keep-last", "--intercept", "--neighbors", "replace-one", "--steps", "99"]
     assert run(*RIDGE, *some, *more).status == 0
     given = {"excess_risk": "0.001", "regularization": "0.05", "x_bound": "1", "y_bound": "1", "epsilon_max": "100000"}
     words = {"method": "brownian", "delta": "1e-7", "slack": "1/2", "test": "paper", "radius": "paper"}
-    rest = {"failure_probability": "0.2", "keep_last": True, "fit_intercept": True, "steps": 100, "epsilons": None}
-    assert seen[0] == {**given, **words, **rest, "neighbors": "replace-one"}
+    rest = {"failure_probability": "0.2", "keep_last": True, "fit_intercept": True, "steps": 99, "epsilons": None}
+    assert seen[0] == {**given, **words, **rest, "neighbors": "replace-one", "ledger": None, "dataset": None}
 
 
 def _plain(text: str) -> str:
@@ -261,15 +281,22 @@ def _plain(text: str) -> str:
 
 
 def test_defaults_are_those_of_the_library(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
-    """But for bounds, which nobody can know better than who runs the command."""
+    """But for what has to be given: the bounds too, which nobody can know better than who runs the command."""
     from dpmine.accuracy_first.estimators import ESTIMATORS
 
     for kind, estimator in ESTIMATORS.items():
         seen: list[dict[str, Any]] = []
         monkeypatch.setattr(estimator, "require_parameters", lambda self, seen=seen: seen.append(self.get_params()))
         place = ["accuracy-first", "people.parquet", "--features", "age", "--model-kind", kind]
-        run(*place, "--target", "pay" if kind == "ridge" else "rich")
-        library = {**estimator().get_params(), "x_bound": None, **({"y_bound": None} if kind == "ridge" else {})}
+        given = {
+            "excess_risk": "7",
+            "regularization": "3",
+            "x_bound": "5",
+            **({"y_bound": "9"} if kind == "ridge" else {}),
+        }
+        options = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", value)]
+        run(*place, "--target", "pay" if kind == "ridge" else "rich", *options)
+        library = {**estimator().get_params(), **given}
         assert seen
         for name, value in library.items():
             found = seen[0][name]

@@ -178,7 +178,7 @@ def test_the_shares_of_training_and_choice(share: str, monkeypatch: pytest.Monke
 
 def test_what_a_model_file_does_not_keep_is_not_made_up() -> None:
     model = PrivateLogisticRegression.from_json(PrivateLogisticRegression().fit(*two_clouds(50)).to_json())
-    with pytest.raises(BadParameter, match="make a new classifier"):
+    with pytest.raises(BadParameter, match="make a new estimator"):
         model.fit(*two_clouds(50))
 
 

@@ -1,0 +1,69 @@
+"""What calls do with a ledger: charge before they touch data, settle afterwards; nothing where none was given."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from dpmine.errors import BadParameter, DpmineError
+from dpmine.privacy import ExPostGuarantee, Guarantee
+
+if TYPE_CHECKING:
+    from dpmine.accounting.ledger import Ledger, Receipt
+
+Promise = TypeVar("Promise", bound=Guarantee)
+_UNSETTLED = "the ledger could not settle this run, so all of epsilon_max stays charged"
+_PASSWORD = re.compile(r"(://[^/@:\s]*:)[^@\s]*(?=@)|(password=)[^&\s'\"]*", re.IGNORECASE)
+
+
+def without_passwords(text: str) -> str:
+    """The text, with the passwords of URLs in it left out."""
+    return _PASSWORD.sub(lambda found: f"{found[1] or found[2]}***", text)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A data set's budget in a ledger, or none; made by `Account.of`."""
+
+    ledger: Ledger | None
+    dataset: str
+
+    @classmethod
+    def of(cls, ledger: Ledger | str | None, dataset: str | None) -> Account:
+        """`ledger` is a `Ledger` or its URL. Raises BadParameter for one of the two without the other, BadLedger."""
+        if (ledger is None) is not (dataset is None):
+            raise BadParameter("ledger and dataset belong together: give both (--ledger URL --dataset NAME) or none.")
+        if ledger is None or dataset is None:
+            return cls(None, "")
+        from dpmine.accounting.ledger import Ledger  # the database library is loaded where it is used
+
+        return cls(ledger if isinstance(ledger, Ledger) else Ledger(ledger), dataset)
+
+    def charge(self, promise: Guarantee, *, job: str) -> Charge:
+        """Pay for what a run will promise at most. Raises as `Ledger.charge`; then nothing may be run."""
+        if self.ledger is None:
+            return Charge(None, None)
+        return Charge(self.ledger, self.ledger.charge(self.dataset, promise, job=job))
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What was paid, or nothing."""
+
+    ledger: Ledger | None
+    receipt: Receipt | None
+
+    def settled(self, guarantee: Promise) -> Promise:
+        """What the run came to: the rest of what was set aside goes back. Returns the guarantee.
+
+        Where the ledger cannot be reached any more, or no longer knows the charge, everything stays charged and the
+        guarantee says so: the result is paid for, and not lost.
+        """
+        if self.ledger is None or self.receipt is None or not isinstance(guarantee, ExPostGuarantee):
+            return guarantee
+        try:
+            self.ledger.settle(self.receipt, guarantee.ex_post_epsilon)
+        except DpmineError:
+            return guarantee.noting(_UNSETTLED)
+        return guarantee

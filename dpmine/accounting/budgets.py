@@ -1,0 +1,114 @@
+"""The budget of one data set at one moment, and what may still be charged to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpmine.accounting.amounts import Amount, Parts, composed
+from dpmine.accounting.history import START
+from dpmine.errors import BadParameter, BudgetExceeded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dpmine.privacy import Neighbors
+
+WHOLE = ""
+"""The part that is all of a data set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What was granted for a data set, and what its charges come to.
+
+    Attributes:
+        dataset: its name.
+        neighbors: the relation that all of its charges are for.
+        parts: how it may be cut into parts.
+        unit: the privacy unit; "" until the first charge names one.
+        granted: the total.
+        charged: sums of charges and of what is set aside, by part, `WHOLE` for the whole.
+        entries: length of the history.
+        seal: of its last entry.
+    """
+
+    dataset: str
+    neighbors: Neighbors
+    parts: Parts
+    granted: Amount
+    unit: str = ""
+    charged: Mapping[str, Amount] = field(default_factory=dict)
+    entries: int = 0
+    seal: str = START
+
+    @property
+    def spent(self) -> Amount:
+        """What all charges come to for one unit."""
+        return composed(self._of(WHOLE), self._parts().values())
+
+    @property
+    def remaining(self) -> Amount:
+        """What is left for the whole data set; a part may have more."""
+        return self.granted - self.spent
+
+    def charging(self, part: str, amount: Amount) -> Budget:
+        """The budget after a charge, which may be negative, in settlements.
+
+        Raises BudgetExceeded, with what is missing, where it would be overspent; BadParameter for parts where the data
+        set has none.
+        """
+        if part != WHOLE and self.parts is Parts.NONE:
+            raise BadParameter(
+                f"{self.dataset!r} has no parts: charge the whole, or grant a data set with parts by_unit or by_index."
+            )
+        total = self._of(part) + amount
+        if not total.is_short:
+            raise BadParameter(
+                f"The charges to {self.dataset!r} would add up to a fraction of more than 780 digits: "
+                "charge numbers of few digits, such as 0.1 or 1/3."
+            )
+        after = replace(self, charged={**self.charged, part: total})
+        if not self.granted.fits(after.spent):
+            raise BudgetExceeded(self._refusal(part, amount, after))
+        return after
+
+    def granting(self, granted: Amount) -> Budget:
+        """The budget with another total. Raises BudgetExceeded below what is spent."""
+        if not granted.fits(self.spent):
+            raise BudgetExceeded(
+                f"{self.dataset!r} has spent {self.spent}, which is more than the {granted} to be granted: "
+                "grant at least what is spent."
+            )
+        return replace(self, granted=granted)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "dataset": self.dataset,
+            "unit": self.unit or None,
+            "neighbors": str(self.neighbors),
+            "parts": str(self.parts),
+            "granted": self.granted.to_dict(),
+            "spent": self.spent.to_dict(),
+            "remaining": self.remaining.to_dict(),
+            "parts_spent": {part: amount.to_dict() for part, amount in sorted(self._parts().items())},
+            "entries": self.entries,
+            "seal": self.seal,
+        }
+
+    def _of(self, part: str) -> Amount:
+        return self.charged.get(part, Amount())
+
+    def _parts(self) -> dict[str, Amount]:
+        return {part: amount for part, amount in self.charged.items() if part != WHOLE}
+
+    def _refusal(self, part: str, amount: Amount, after: Budget) -> str:
+        over = after.spent - self.granted
+        short = Amount(max(over.epsilon, Fraction(0)), max(over.delta, Fraction(0)))
+        name = f"{self.dataset}/{part}" if part else self.dataset
+        return (
+            f"The budget of {name!r} does not allow this: requested {amount}; remaining {amount - over}; short by "
+            f"{short}. Ask for less, or have more granted (dpmine ledger grant)."
+        )

@@ -1,0 +1,1 @@
+"""Fuzzing: targets that take bytes, a guided runner (atheris) and forked workers for mutated Parquet files."""

@@ -1,0 +1,29 @@
+"""The targets by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fuzz import models, parameters, parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GUIDED: dict[str, Callable[[bytes], None]] = {
+    "numbers": parameters.numbers,
+    "settings": parameters.settings,
+    "ledger": parameters.ledger,
+    "catalogue_text": parameters.catalogue_text,
+    "catalogue_given": parameters.catalogue_given,
+    "scores": parameters.scores,
+    "classifier": models.classifier,
+    "hypothesis": models.hypothesis,
+    "accuracy_first": models.accuracy_first,
+}
+"""Led by the coverage of dpmine's own code, in one process each."""
+FORKED: dict[str, Callable[[bytes, parquet.Case], None]] = {
+    "top_itemset": parquet.top_itemset,
+    "read_columns": parquet.read_columns,
+    "catalogue_parquet": parquet.catalogue,
+}
+"""Mutated Parquet files, by number, in children that may crash."""

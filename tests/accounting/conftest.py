@@ -1,0 +1,47 @@
+"""Ledgers in every store: the same tests run on SQLite and, where it is installed, on PostgreSQL."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pytest
+from accounting.postgres import Cluster, NoServer
+
+from dpmine.accounting.ledger import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_NAMES = count()
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    try:
+        server = Cluster()
+    except NoServer as reason:
+        pytest.skip(f"no PostgreSQL server: {reason}")
+    yield server
+    server.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database without a ledger."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'budget.db'}"
+    server: Cluster = request.getfixturevalue("cluster")
+    return server.schema(f"ledger{next(_NAMES)}")
+
+
+@pytest.fixture
+def ledger(url: str) -> Ledger:
+    return Ledger(url)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where an SQLite ledger may be made."""
+    return tmp_path / "budget.db"

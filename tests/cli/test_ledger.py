@@ -1,0 +1,230 @@
+"""Budgets on the command line: `dpmine ledger`, and runs that charge one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.command_line import assert_one_error, environment, outcome_of
+
+LEDGER = ("--ledger", "sqlite:///budget.db")
+SHOP = (*LEDGER, "--dataset", "shop")
+SECRET = "kanarienvogel-9"
+X = np.random.default_rng(3).uniform(-1, 1, size=(300, 2))
+
+TOP = ("top-itemset", "sales.parquet", "--size", "1", "--mechanism", "large-margin")
+HISTOGRAM = ("histogram", "people.parquet", "--column", "a", "--lower", "-1", "--upper", "1", "--bins", "4")
+CLASSIFY = (
+    "classify",
+    "people.parquet",
+    "--label",
+    "y",
+    "--features",
+    "a,b",
+    "--lambdas",
+    "0.1",
+    "--norm-bound",
+    "2",
+    "--model",
+    "m.json",
+)
+RULE = ("hypothesis", "people.parquet", "--label", "y", "--features", "a", "--lower", "-1", "--upper", "1")
+SEARCH = "accuracy-first people.parquet --target b --features a --excess-risk 0.4 --regularization 0.1 --x-bound 1"
+FIRST = (*SEARCH.split(), "--y-bound", "1", "--steps", "10")
+RUNS = {run[0]: run for run in (TOP, HISTOGRAM, CLASSIFY, RULE, FIRST)}
+
+
+@pytest.fixture(autouse=True)
+def shop(run: outcome_of, folder: Path) -> Path:
+    """The folder, with people, and a budget of plenty for "shop"."""
+    pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1], "y": (X[:, 0] > 0).tolist()}), "people.parquet")
+    granted = run("ledger", "grant", *SHOP, "--epsilon", "20", "--delta", "1e-3")
+    assert (granted.status, granted.err) == (0, "")
+    return folder
+
+
+def shown(run: outcome_of, *arguments: str) -> Any:
+    outcome = run("ledger", "show", *(arguments or SHOP), "--format", "json")
+    assert (outcome.status, outcome.err) == (0, "")
+    return json.loads(outcome.out)["datasets"]
+
+
+def corrupt(name: str) -> None:
+    """The pages of data are lost; the schema at the end is not."""
+    content = bytearray(Path(name).read_bytes())
+    footer = int.from_bytes(content[-8:-4], "little") + 8
+    content[4:-footer] = b"\x00" * (len(content) - footer - 4)
+    Path(name).write_bytes(content)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_charges_what_it_promises(run: outcome_of, name: str) -> None:
+    outcome = run(*RUNS[name], *SHOP, "--format", "json")
+    assert outcome.status == 0, outcome.err
+    guarantee = json.loads(outcome.out)["guarantee"]
+    spent = shown(run)[0]["spent"]
+    assert spent["epsilon_exact"] == guarantee.get("ex_post_epsilon_exact", guarantee["epsilon_exact"])
+    assert spent["delta_exact"] == guarantee["delta_exact"]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_that_fails_stays_charged(run: outcome_of, name: str) -> None:
+    corrupt(RUNS[name][1])
+    assert_one_error(run(*RUNS[name], *SHOP))
+    assert shown(run)[0]["spent"]["epsilon"] in {1, 10}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_refused_budget_is_status_3_and_nothing_is_read_or_written(run: outcome_of, name: str) -> None:
+    run("ledger", "grant", *LEDGER, "--dataset", "poor", "--epsilon", "1/3", "--delta", "1e-3")
+    corrupt(RUNS[name][1])
+    outcome = run(*RUNS[name], *LEDGER, "--dataset", "poor", "-o", "result.json")
+    assert (outcome.status, outcome.out, len(outcome.lines)) == (3, "", 1)
+    assert outcome.err.startswith("dpmine: error: The budget of 'poor' does not allow this: requested ε = 1")
+    assert "remaining ε = 1/3" in outcome.err
+    assert "short by ε = " in outcome.err
+    assert not Path("result.json").exists()
+    assert shown(run, *LEDGER, "--dataset", "poor")[0]["spent"]["epsilon"] == 0
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_column_that_is_not_there_costs_nothing(run: outcome_of, name: str) -> None:
+    pq.write_table(pa.table({"other": [1.5, 2.5]}), RUNS[name][1])
+    assert_one_error(run(*RUNS[name], *SHOP))
+    assert shown(run)[0]["spent"]["epsilon"] == 0
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        LEDGER,
+        ("--dataset", "shop"),
+        (*LEDGER, "--dataset", "bazaar"),
+        ("--ledger", "sqlite:///nowhere.db", "--dataset", "shop"),
+        ("--ledger", "budget.db", "--dataset", "shop"),
+        ("--ledger", "sqlite:///words.parquet", "--dataset", "shop"),
+        ("--ledger", f"postgresql://u:{SECRET}@127.0.0.1:1/db", "--dataset", "shop"),
+    ],
+)
+def test_unusable_ledgers_are_status_2(run: outcome_of, name: str, arguments: tuple[str, ...]) -> None:
+    outcome = run(*RUNS[name], *arguments, "-o", "result.json", "--debug")
+    assert outcome.status == 2
+    assert outcome.out == ""
+    assert outcome.lines[-1].startswith("dpmine: error: ")
+    assert SECRET not in outcome.err
+    assert not Path("result.json").exists()
+
+
+def test_an_output_that_cannot_be_written_costs_nothing(run: outcome_of) -> None:
+    assert_one_error(run(*TOP, *SHOP, "-o", "no folder/x.json"))
+    assert shown(run)[0]["spent"]["epsilon"] == 0
+
+
+@pytest.mark.parametrize("extra", [("--mechanism", "exact", "--not-private"), ("--catalogue-from-data",)])
+def test_what_is_not_private_is_refused(run: outcome_of, extra: tuple[str, ...]) -> None:
+    line = assert_one_error(run(*TOP, *extra, *SHOP))
+    assert "private runs only" in line
+    assert shown(run)[0]["spent"]["epsilon"] == 0
+
+
+def test_scoring_takes_no_ledger(run: outcome_of) -> None:
+    assert run(*CLASSIFY).status == 0
+    line = assert_one_error(run("classify", "--model", "m.json", "--predict", "people.parquet", *SHOP))
+    assert "leave out --ledger, --dataset" in line
+
+
+def test_show_is_what_the_contract_says(run: outcome_of) -> None:
+    run(*CLASSIFY, *SHOP)
+    [budget] = shown(run, *LEDGER)
+    assert budget["dataset"] == "shop"
+    assert budget["granted"]["epsilon"] == 20
+    assert budget["spent"] == {"epsilon": 1.0, "delta": 0.0, "epsilon_exact": "1", "delta_exact": "0"}
+    assert budget["remaining"]["epsilon"] == 19
+    assert budget["remaining"]["delta_exact"] == "1/1000"
+
+
+@pytest.mark.parametrize("command", ["grant", "show", "history", "verify"])
+@pytest.mark.parametrize("suffix", ["json", "csv", "parquet", "txt"])
+def test_formats(run: outcome_of, command: str, suffix: str) -> None:
+    arguments = {
+        "grant": (*SHOP, "--epsilon", "30", "--delta", "1e-3"),
+        "show": LEDGER,
+        "history": SHOP,
+        "verify": LEDGER,
+    }[command]
+    outcome = run("ledger", command, *arguments, "-o", f"out.{suffix}")
+    assert (outcome.status, outcome.out, outcome.err) == (0, "", "")
+    if suffix == "parquet":
+        assert pq.read_table("out.parquet").num_rows == 1
+    elif suffix == "json":
+        assert json.loads(Path("out.json").read_text(encoding="utf-8"))
+    else:
+        assert len(Path(f"out.{suffix}").read_text(encoding="utf-8").splitlines()) == 1 + (suffix == "csv")
+
+
+def test_history_verify_and_export(run: outcome_of) -> None:
+    run(*CLASSIFY, *SHOP)
+    lines = run("ledger", "history", *SHOP).out.splitlines()
+    assert [line.split("\t")[2] for line in lines] == ["grant", "charge"]
+    assert lines[1].endswith("\tε = 1, δ = 0\tPrivateLogisticRegression")
+    assert run("ledger", "verify", *LEDGER).out == "2 entries, all as they were written\n"
+    [exported] = json.loads(run("ledger", "export", *LEDGER).out)["datasets"]
+    assert [entry["kind"] for entry in exported["history"]] == ["grant", "charge"]
+
+
+def test_a_changed_total_is_found(run: outcome_of) -> None:
+    import sqlite3
+
+    run(*CLASSIFY, *SHOP)
+    with sqlite3.connect("budget.db") as connection:
+        connection.execute("UPDATE dpmine_spent SET epsilon = '0'")
+    assert "not what its history adds up to" in assert_one_error(run("ledger", "verify", *LEDGER))
+
+
+def test_a_grant_below_what_is_spent_is_status_3(run: outcome_of) -> None:
+    run(*CLASSIFY, *SHOP)
+    outcome = run("ledger", "grant", *SHOP, "--epsilon", "1/2", "--delta", "1e-3")
+    assert (outcome.status, len(outcome.lines)) == (3, 1)
+    assert shown(run)[0]["granted"]["epsilon"] == 20
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("nope",),
+        ("show",),
+        ("grant", *LEDGER, "--dataset", "x"),
+        ("grant", *SHOP, "--epsilon", "0"),
+        ("grant", *SHOP, "--epsilon", "20", "--delta", "1e-3", "--neighbors", "add-remove"),
+        ("grant", *LEDGER, "--dataset", "a/b", "--epsilon", "1"),
+        ("history", *LEDGER),
+        ("history", *LEDGER, "--dataset", "bazaar"),
+        ("show", "--ledger", "sqlite:///nowhere.db"),
+        ("verify", "--ledger", "sqlite:///words.parquet"),
+    ],
+)
+def test_bad_requests_are_one_line(run: outcome_of, arguments: tuple[str, ...]) -> None:
+    assert_one_error(run("ledger", *arguments))
+
+
+def test_a_misplaced_url_shows_no_password(run: outcome_of) -> None:
+    for url in (f"postgresql://u:{SECRET}@host/db", f"postgresql://host/db?password={SECRET}"):
+        line = assert_one_error(run("ledger", "show", url))
+        assert SECRET not in line
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_runs_without_a_ledger_do_not_load_a_database(name: str) -> None:
+    code = f"import sys; from dpmine_cli.main import run; s = run({list(RUNS[name])!r})"
+    code += "; sys.exit(s or 'sqlalchemy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment())
+    assert done.returncode == 0, done.stderr
