@@ -204,9 +204,10 @@ def _profile(universe: Universe[Any], step: Fraction, *, only_differences: bool)
 
     levels = universe.head(universe.least)
     origin = levels[0].score if levels and (only_differences or levels[-1].score < 0) else 0
-    if levels and Fraction(levels[0].score - origin) > _LARGEST_WHOLE * step:
+    exact = [Fraction(level.score - origin) / step for level in levels]
+    scores = tuple(float(score) for score in exact)
+    if any(score > _LARGEST_WHOLE and score != Fraction(rounded) for score, rounded in zip(exact, scores, strict=True)):
         raise BadParameter("law needs scores below 2^53 sensitivities for this mechanism: take a pure one.")
-    scores = tuple(float(Fraction(level.score - origin) / step) for level in levels)
     return Profile(scores, tuple(level.count for level in levels), universe.padding)
 
 
