@@ -65,7 +65,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return charge
 
     def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge) -> Self:  # noqa: N803
-        """`fit`, for what `pay` returned."""
+        """`fit`, for what `pay` returned, once, and with the parameters that were paid for; BadParameter otherwise."""
+        charge.use(self._promise())
         self._fit(X, y, bits=SystemBits())
         self.guarantee_ = charge.settled(self.guarantee_)
         return self

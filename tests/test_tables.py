@@ -145,3 +145,12 @@ def test_files_to_write_are_apart_from_one_another_and_from_what_is_read(tmp_pat
         for target in (data, link):
             with pytest.raises(BadParameter, match="--one names one of the input files"):
                 require_apart({"--one": target}, [other, read])
+
+
+def test_labels_that_are_no_text_are_refused() -> None:
+    """A damaged file can hold bytes that are not UTF-8 in a column of texts; Python's error would quote them."""
+    buffers = [None, pa.py_buffer(np.array([0, 2], np.int32)), pa.py_buffer(b"\xff\xfe")]
+    broken = pa.table({"who": pa.Array.from_buffers(pa.string(), 1, buffers)})
+    with pytest.raises(BadData, match="not valid UTF-8") as caught:
+        read_columns(broken, [], labels=["who"])
+    assert "xff" not in str(caught.value)

@@ -85,6 +85,22 @@ KeepLast = Annotated[
     bool, typer.Option("--keep-last", help="Keep the last model where none reaches the target, at the same price.")
 ]
 
+_AS_GIVEN = (
+    "excess_risk",
+    "regularization",
+    "failure_probability",
+    "epsilon_max",
+    "x_bound",
+    "delta",
+    "steps",
+    "slack",
+    "keep_last",
+    "neighbors",
+    "ledger",
+    "dataset",
+)
+"""Options that the estimator has by the same names."""
+
 
 def accuracy_first(
     context: typer.Context,
@@ -122,15 +138,11 @@ def accuracy_first(
     Example: dpmine accuracy-first scaled.parquet --model-kind logistic --target income --features age,education,married
     --excess-risk 0.1 --regularization 0.001 --x-bound 3 -o income.json
     """
-    from dpmine.errors import BadParameter
-
     destination, messages = Destination.of(output_format, output), Messages(quiet=quiet)
     if predict is not None:
         scoring.score(context, _reader, model, predict, destination, messages)
         return
-    if not files:
-        raise BadParameter("Training needs FILE; scoring needs --model and --predict FILE.")
-    needed = {
+    given = {
         "--target": target,
         "--features": features,
         "--excess-risk": excess_risk,
@@ -138,31 +150,35 @@ def accuracy_first(
         "--x-bound": x_bound,
         **({"--y-bound": y_bound} if model_kind is ModelKind.RIDGE else {}),
     }
-    if missing := [option for option, value in needed.items() if value is None]:
-        raise BadParameter(f"Training needs {', '.join(missing)} as well.")
-    if method is not Method.BROWNIAN and any(name == "delta" for name, _ in options.given_options(context)):
-        raise BadParameter("--delta is for --method brownian: other methods spend none.")
+    _require_all(files, given)
+    _require_delta_of_use(context, method)
     parameters: dict[str, Any] = {
-        "excess_risk": excess_risk,
-        "regularization": regularization,
-        "failure_probability": failure_probability,
-        "epsilon_max": epsilon_max,
-        "x_bound": x_bound,
-        "delta": delta,
-        "steps": steps,
-        "slack": slack,
         "test": test.value,
         "radius": radius.value,
         "fit_intercept": intercept,
-        "keep_last": keep_last,
-        "neighbors": neighbors,
-        "ledger": ledger,
-        "dataset": dataset,
+        **{name: context.params[name] for name in _AS_GIVEN},
         **_of_kind(model_kind, y_bound, method),
     }
     model_file = None if model is None else Destination.of(options.Format.JSON, model)
     columns = options.listed(features or "")
-    _train(model_kind, files, target or "", columns, parameters, (destination, model_file), messages)
+    _train(model_kind, files or [], target or "", columns, parameters, (destination, model_file), messages)
+
+
+def _require_all(files: list[str] | None, given: dict[str, str | None]) -> None:
+    """BadParameter, with the names of all that are missing."""
+    from dpmine.errors import BadParameter
+
+    if not files:
+        raise BadParameter("Training needs FILE; scoring needs --model and --predict FILE.")
+    if missing := [option for option, value in given.items() if value is None]:
+        raise BadParameter(f"Training needs {', '.join(missing)} as well.")
+
+
+def _require_delta_of_use(context: typer.Context, method: Method | None) -> None:
+    from dpmine.errors import BadParameter
+
+    if method is not Method.BROWNIAN and any(name == "delta" for name, _ in options.given_options(context)):
+        raise BadParameter("--delta is for --method brownian: other methods spend none.")
 
 
 def _of_kind(kind: ModelKind, y_bound: str | None, method: Method | None) -> dict[str, Any]:

@@ -57,6 +57,20 @@ Chooser = Annotated[
 ]
 
 
+_AS_GIVEN = (
+    "norm_bound",
+    "epsilon",
+    "delta",
+    "validation_share",
+    "selection_share",
+    "mechanism",
+    "sensitivities",
+    "caution",
+    "neighbors",
+    "ledger",
+    "dataset",
+)
+"""Options that the classifier has by the same names."""
 _OF_CHOICE = {"validation_share", "selection_share", "sensitivities", "caution"}
 
 
@@ -104,29 +118,25 @@ def classify(
     if model is None and summary.format is not options.Format.JSON:
         raise BadParameter("Give --model FILE.json (or -o FILE.json): where the model is written.")
     _require_choice(context, lambdas)
+    _require_corner(loss, huber)
     parameters: dict[str, Any] = {
         "lambdas": lambdas if lambdas == "auto" else options.listed(lambdas),
-        "norm_bound": norm_bound,
-        "epsilon": epsilon,
-        "delta": delta,
         "method": method.value,
         "fit_intercept": intercept,
-        "validation_share": validation_share,
-        "selection_share": selection_share,
-        "mechanism": mechanism,
-        "sensitivities": sensitivities,
-        "caution": caution,
-        "neighbors": neighbors,
-        "ledger": ledger,
-        "dataset": dataset,
+        **{name: context.params[name] for name in _AS_GIVEN},
     }
     if huber is not None:
-        if loss is not Loss.HUBER:
-            raise BadParameter("--huber needs --loss huber: logistic regression has no rounded corner.")
         parameters["huber"] = huber
     target = None if model is None else Destination.of(options.Format.JSON, model)
     with Messages(quiet=quiet) as messages:
         _train(files, label, options.listed(features), loss, parameters, (summary, target), messages)
+
+
+def _require_corner(loss: Loss, huber: str | None) -> None:
+    from dpmine.errors import BadParameter
+
+    if huber is not None and loss is not Loss.HUBER:
+        raise BadParameter("--huber needs --loss huber: logistic regression has no rounded corner.")
 
 
 def _require_choice(context: typer.Context, lambdas: str) -> None:

@@ -143,10 +143,26 @@ def _target(path: Path) -> Path:
         target = path.resolve()
         writable = os.access(target.parent, os.W_OK | os.X_OK) and target.parent.is_dir()
         if writable and (target.is_file() or not target.exists()):  # never a folder, a device or a pipe
+            _require_no_database(target)
             return target
+    except UnreadableFile:
+        raise
     except (OSError, RuntimeError):  # too long a name, links in a circle
         pass
     raise UnreadableFile(f"Cannot write to '{path}': name a file in a folder that exists and is writable.")
+
+
+def _require_no_database(target: Path) -> None:
+    """A ledger that a result is written over is lost, with all that was spent: UnreadableFile for any database."""
+    from dpmine.errors import UnreadableFile
+
+    for beside in ("-wal", "-shm", "-journal"):
+        if target.name.endswith(beside) and target.with_name(target.name.removesuffix(beside)).exists():
+            raise UnreadableFile(f"'{target.name}' belongs to a database: name another file.")
+    if target.is_file():
+        with target.open("rb") as file:
+            if file.read(16) == b"SQLite format 3\0":
+                raise UnreadableFile(f"'{target.name}' is a database, such as a ledger: name another file.")
 
 
 def _print(content: bytes) -> None:

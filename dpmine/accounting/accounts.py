@@ -43,16 +43,24 @@ class Account:
     def charge(self, promise: Guarantee, *, job: str) -> Charge:
         """Pay for what a run will promise at most. Raises as `Ledger.charge`; then nothing may be run."""
         if self.ledger is None:
-            return Charge(None, None)
-        return Charge(self.ledger, self.ledger.charge(self.dataset, promise, job=job))
+            return Charge(None, None, promise)
+        return Charge(self.ledger, self.ledger.charge(self.dataset, promise, job=job), promise)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Charge:
-    """What was paid, or nothing."""
+    """What was paid for one run, or that nothing had to be paid."""
 
     ledger: Ledger | None
     receipt: Receipt | None
+    promise: Guarantee
+    used: bool = False
+
+    def use(self, promise: Guarantee) -> None:
+        """Begin the run that was paid for; BadParameter for a second one, or one that promises something else."""
+        if self.used or promise != self.promise:
+            raise BadParameter("A charge pays for one run, with the parameters that it was made for: pay again.")
+        self.used = True
 
     def settled(self, guarantee: Promise) -> Promise:
         """What the run came to: the rest of what was set aside goes back. Returns the guarantee.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import weakref
+import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from dpmine.accounting.tables import bring_up_to_date, is_current, version_of
 from dpmine.errors import BadLedger
@@ -24,12 +25,17 @@ _ANSWER = 10  # seconds, for a server to accept a connection
 _SQLITE, _POSTGRES = "sqlite", "postgresql"
 _KINDS = "sqlite:///budget.db or postgresql://user@host/database"
 _READS = "dpmine_reads"
-_INHERITED: list[Engine] = []
-"""Engines of a parent process, never closed here: closing them would speak on the parent's connections."""
+_TRANSACTIONS = threading.RLock()
+"""Held by every transaction, and by a fork: a child that inherited an open connection would not own its locks."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_TRANSACTIONS.acquire, after_in_parent=_TRANSACTIONS.release, after_in_child=_TRANSACTIONS.release
+    )
 
 
 class Database:
-    """A URL, and connections that no two processes share: a child of a fork opens its own."""
+    """A URL, and a connection for the length of each transaction: none is kept, so none is inherited or outdated."""
 
     def __init__(self, url: str) -> None:
         """Nothing is opened yet. Raises BadLedger for a URL of another kind."""
@@ -95,24 +101,16 @@ class Database:
             _make_private(str(self._url.database))
         if self._engine is None or self._process != os.getpid():
             self._engine, self._process = _engine(self._url), os.getpid()
-            weakref.finalize(self, _leave, self._engine, self._process)
         return self._engine
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """BadLedger, in one line without the database's own words, for whatever goes wrong."""
+        """The transactions of this process in turn; BadLedger, without the database's words, for what goes wrong."""
         try:
-            yield
+            with _TRANSACTIONS:
+                yield
         except (SQLAlchemyError, sqlite3.Error) as error:
             raise BadLedger(f"The ledger at {self} cannot be used: {_reason(error)}. Nothing was run.") from None
-
-
-def _leave(engine: Engine, process: int) -> None:
-    """Close what this process opened."""
-    if process == os.getpid():
-        engine.dispose()
-    else:
-        _INHERITED.append(engine)
 
 
 def _checked(url: str) -> URL:
@@ -133,14 +131,12 @@ def _checked(url: str) -> URL:
 
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() == _SQLITE:
-        engine = create_engine(url, connect_args={"timeout": _WAIT}, pool_timeout=_WAIT)
+        engine = create_engine(url, connect_args={"timeout": _WAIT}, poolclass=NullPool)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     try:
-        engine = create_engine(
-            url, connect_args={"connect_timeout": _ANSWER}, pool_pre_ping=True, pool_timeout=_WAIT, hide_parameters=True
-        )
+        engine = create_engine(url, connect_args={"connect_timeout": _ANSWER}, poolclass=NullPool, hide_parameters=True)
     except (ImportError, NoSuchModuleError):
         raise BadLedger("PostgreSQL ledgers need a driver: pip install 'dpmine[postgres]'.") from None
     event.listen(engine, "begin", _begin_postgres)

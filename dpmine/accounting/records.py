@@ -68,7 +68,10 @@ def open_reservation(connection: Connection, dataset: str, number: int, part: st
     settled = connection.execute(_SETTLED, own).first()
     if row is None or (row["kind"], row["part"]) != (Kind.RESERVE, part) or settled is not None:
         return None
-    return Amount.read(row["epsilon"], row["delta"])
+    try:
+        return Amount.read(row["epsilon"], row["delta"])
+    except ValueError:
+        raise BadLedger(f"Entry {number} of {dataset!r} was changed by hand: restore a copy of the ledger.") from None
 
 
 def add(connection: Connection, budget: Budget) -> None:

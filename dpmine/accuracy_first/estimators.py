@@ -67,6 +67,7 @@ class _AccuracyFirst(PrivateEstimator):
         truth("keep_last", self.keep_last)
 
     def _promise(self) -> Guarantee:
+        self.require_parameters()
         return self._settings().promise()
 
     def _start(self) -> Settings:

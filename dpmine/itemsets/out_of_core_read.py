@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from dpmine.errors import BadParameter
 from dpmine.itemsets.files import FileSource
 from dpmine.itemsets.gathering import Gathered
 from dpmine.itemsets.ingest import read_plan
@@ -17,7 +18,7 @@ from dpmine.itemsets.layouts import plan_layout
 from dpmine.itemsets.memory import Budget
 from dpmine.itemsets.out_of_core import PartitionedBaskets
 from dpmine.itemsets.pandas_source import PandasSource
-from dpmine.itemsets.sources import open_source
+from dpmine.itemsets.sources import is_table, open_source
 from dpmine.itemsets.spill_partitions import MOST_WAYS, CompactFile, scattered, settled
 from dpmine.itemsets.streaming import (
     BoundedSource,
@@ -33,7 +34,7 @@ from dpmine.itemsets.streaming_items import Counter, GrowingItems, KnownItems, s
 from dpmine.itemsets.streaming_sorted import NotSorted, group, recoded, whole_units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterator
 
     from dpmine.itemsets.baskets import Baskets
     from dpmine.itemsets.columns import Columns
@@ -85,6 +86,8 @@ def read_transactions(
     plan = plan_layout(source, columns)
     if planned is not None and not early:
         planned(plan.unit_name)
+    elif early and plan.unit_name != _ROW:
+        raise BadParameter("A list of paths must be a list or a tuple: other iterables are taken for baskets.")
     try:
         found = read_plan(BoundedSource(source, plan, budget.whole), plan, catalogue=catalogue, progress=tell)
     except DoesNotFit as large:
@@ -178,10 +181,13 @@ class _Stream:
 
 
 def _are_baskets(data: Any) -> bool:
-    """Whether data are a sequence of baskets, which cannot be opened without being read: each is its own unit."""
-    if not isinstance(data, list | tuple):
-        return isinstance(data, Iterator)
-    return not (data and all(isinstance(entry, str | PathLike) for entry in data))
+    """Whether data are baskets in Python, which cannot be opened without being read: each is its own unit.
+
+    Other iterables than lists and tuples cannot be looked at without being used up, so they count as baskets.
+    """
+    if is_table(data) or isinstance(data, str | PathLike | bytes | Mapping) or not isinstance(data, Iterable):
+        return False
+    return not (isinstance(data, list | tuple) and data and all(isinstance(entry, str | PathLike) for entry in data))
 
 
 def _can_be_read_again(data: Any, source: Source) -> bool:

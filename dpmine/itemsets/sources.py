@@ -38,6 +38,15 @@ def open_source(data: object, columns: Columns) -> Source:
     return _sequence_source(list(data), columns)
 
 
+def is_table(data: Any) -> bool:
+    """Whether data have columns: something of Arrow, or a frame. Looks at the kind alone."""
+    datasets, pandas = sys.modules.get("pyarrow.dataset"), sys.modules.get("pandas")
+    kinds = [pa.RecordBatch, pa.Table, pa.RecordBatchReader]
+    kinds += [datasets.Dataset] if datasets is not None else []
+    kinds += [pandas.DataFrame] if pandas is not None else []
+    return isinstance(data, tuple(kinds)) or hasattr(data, "__arrow_c_stream__")
+
+
 def _arrow_source(data: Any) -> Source | None:
     if isinstance(data, pa.RecordBatch):
         return table_source(pa.Table.from_batches([data]))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpmine.accounting.ledger import Ledger
     from dpmine.itemsets.out_of_core import Transactions
     from dpmine.parameters import Number
+    from dpmine.privacy import Guarantee
     from dpmine.selection.mechanism import Mechanism
 
 FROM_DATA = "from-data"
@@ -100,18 +101,12 @@ def top_itemset(
     )
     if chooser.needs_catalogue and not known.given:
         raise BadParameter(_NO_CATALOGUE.format(chooser.name))
-    account = Account.of(ledger, dataset)
-    promise = guarantee_of(chooser)
-    if known.from_data:
-        promise = promise.without_privacy(_LEAKS)
-
-    def pay(unit_name: str) -> None:
-        account.charge(promise.for_unit(unit_name), job=f"top-itemset {chooser.name}")
-
+    promise = known.promise(chooser)
+    payment = _payment(Account.of(ledger, dataset), promise, chooser.name)
     from dpmine.itemsets.out_of_core import shortened
     from dpmine.itemsets.out_of_core_read import read_transactions
 
-    read = read_transactions(data, columns, catalogue=known.items, progress=progress, memory=limit, planned=pay)
+    read = read_transactions(data, columns, catalogue=known.items, progress=progress, memory=limit, planned=payment)
     if notice is not None:
         for text in filter(None, (read.description, wanted.reason)):
             notice(text)
@@ -151,11 +146,27 @@ class _Catalogue:
     def given(self) -> bool:
         return self.items is not None or self.from_data
 
+    def promise(self, chooser: Mechanism) -> Guarantee:
+        """What the chooser promises with this list, before the unit is known."""
+        promise = guarantee_of(chooser)
+        return promise.without_privacy(_LEAKS) if self.from_data else promise
+
     def candidates(self, sizes: tuple[int, int]) -> int | None:
         """How many itemsets the public list allows; None where there is none."""
         if self.items is None:
             return None
         return sum(comb(len(self.items), size) for size in range(sizes[0], sizes[1] + 1))
+
+
+def _payment(account: Account, promise: Guarantee, mechanism: str) -> Callable[[str], None] | None:
+    """What charges the account once the privacy unit has a name; None where nobody pays."""
+    if account.ledger is None:
+        return None
+
+    def pay(unit: str) -> None:
+        account.charge(promise.for_unit(unit), job=f"top-itemset {mechanism}")
+
+    return pay
 
 
 def _itemsets_per_unit(max_items: int | None, sizes: tuple[int, int]) -> int | None:

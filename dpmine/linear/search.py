@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
@@ -114,6 +114,8 @@ def regularisers(lambdas: Number | Iterable[Number]) -> tuple[Fraction, ...]:
     """
     if lambdas is None:
         raise BadParameter("lambdas is None: give at least one regulariser, such as 0.01, or 'auto'.")
+    if isinstance(lambdas, Iterator):
+        raise BadParameter("lambdas must be a list or a number: an iterator can be read only once.")
     if isinstance(lambdas, np.ndarray):
         lambdas = list(np.atleast_1d(lambdas))
     listed = list(lambdas) if isinstance(lambdas, Iterable) and not isinstance(lambdas, str) else [lambdas]

@@ -189,7 +189,7 @@ def law(
     parameters = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **options}
     chooser, universe = _prepared(scores, mechanism, candidates, parameters, Account.of(None, None))
     step = positive("sensitivity", sensitivity)
-    by_level = chooser.law(_profile(universe, step, only_differences=not chooser.approximate))
+    by_level = chooser.law(_profile(universe, step, only_differences=not (chooser.approximate or universe.padding)))
     if isinstance(universe, Dense):
         return Law(universe.spread(by_level.masses), by_level.nothing)
     return Law(by_level.masses, by_level.nothing)
