@@ -27,6 +27,15 @@ def cluster() -> Iterator[Cluster]:
     server.close()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs a server is among the tests that depend on the environment."""
+    for item in items:
+        needs, call = getattr(item, "fixturenames", ()), getattr(item, "callspec", None)
+        if "cluster" in needs or ("url" in needs and call is not None and call.params.get("url") == "postgres"):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database without a ledger."""
