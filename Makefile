@@ -16,7 +16,7 @@ DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceN
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-marked test-all check bench bench-selection bench-success bench-mining bench-growth bench-linear
-.PHONY: bench-accuracy-first experiments-stability experiments-hypotheses experiments-accuracy-first fuzz lock clean
+.PHONY: bench-accuracy-first bench-ledger experiments-stability experiments-hypotheses experiments-accuracy-first fuzz lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-28s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -61,6 +61,9 @@ bench-linear: $(INSTALLED) .venv-peers/.installed ## private logistic regression
 
 bench-accuracy-first: $(INSTALLED) ## a fit to a target beside a plain loop over hypotheses
 	$(BIN)/python benchmarks/bench_accuracy_first.py
+
+bench-ledger: $(INSTALLED) ## one charge to a ledger beside a bare transaction
+	$(BIN)/python benchmarks/bench_ledger.py
 
 experiments-stability: $(INSTALLED) ## the figures of stability-based validation (QUICK=--quick: within 5 minutes)
 	@mkdir -p benchmarks/results

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from dpmine.histogram.estimator import PrivateHistogram
     from dpmine.itemsets.listing import itemset_supports
-    from dpmine.itemsets.top import top_itemset
+    from dpmine.itemsets.top import top_itemset, top_itemsets
     from dpmine.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
     from dpmine.pac.private_learner import PrivateLearner
     from dpmine.pac.selector import HypothesisSelector
@@ -69,6 +69,7 @@ __all__ = [
     "plan",
     "select",
     "top_itemset",
+    "top_itemsets",
 ]
 
 _HOMES = {
@@ -87,7 +88,7 @@ _HOMES = {
     ),
     "dpmine.histogram.estimator": ("PrivateHistogram",),
     "dpmine.itemsets.listing": ("itemset_supports",),
-    "dpmine.itemsets.top": ("top_itemset",),
+    "dpmine.itemsets.top": ("top_itemset", "top_itemsets"),
     "dpmine.linear.estimators": ("PrivateHuberSVC", "PrivateLogisticRegression"),
     "dpmine.pac.private_learner": ("PrivateLearner",),
     "dpmine.pac.selector": ("HypothesisSelector",),

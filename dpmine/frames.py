@@ -39,7 +39,11 @@ def fit_table(
     _require_apart(features, label)
     numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
     paid: list[Charge] = []
-    columns = read_columns(data, numbers, labels=labels, progress=progress, ready=lambda: paid.append(estimator.pay()))
+
+    def pay() -> None:
+        paid.append(estimator.pay(features))
+
+    columns = read_columns(data, numbers, labels=labels, progress=progress, ready=pay)
     if not len(columns[label]):
         raise BadData("The file has no rows, and training needs some.")
     estimator.fit_paid(_frame(columns, features), columns[label], paid[0])

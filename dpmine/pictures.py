@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -27,13 +28,13 @@ def picture_target(path: str | Path) -> Path:
     target = Path(path)
     if target.suffix.lower() not in _SUFFIXES:
         raise BadParameter("The plot's file must end in .svg or .png.")
-    if target.is_dir() or not os.access(target.parent, os.W_OK):
+    if (target.exists() and not target.is_file()) or not os.access(target.parent, os.W_OK):
         raise _unwritable(target)
     return target
 
 
 def write_picture(figure: Any, path: str | Path) -> None:
-    """Draw the figure, then write the file. Raises as `picture_target`."""
+    """Draw the figure, then write the file, whole or not at all. Raises as `picture_target`."""
     from matplotlib import rc_context
 
     target = picture_target(path)
@@ -42,9 +43,30 @@ def write_picture(figure: Any, path: str | Path) -> None:
     with rc_context({"svg.hashsalt": "dpmine"}):
         figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else None)
     try:
-        target.write_bytes(picture.getvalue())
+        _replace(target.resolve(), picture.getvalue())
     except OSError:
         raise _unwritable(target) from None
+
+
+def _replace(target: Path, content: bytes) -> None:
+    """Write beside the target, its owner's alone until it is whole, then rename; OSError leaves what was there."""
+    temporary = target.parent / f".dpmine-{os.getpid()}-{time.monotonic_ns()}.tmp"
+    try:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(_rights())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _rights() -> int:
+    """Those of a new file."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def _unwritable(target: Path) -> UnreadableFile:

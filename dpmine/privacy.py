@@ -47,6 +47,10 @@ class Guarantee:
         """The same promise with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
+    def adding(self, epsilon: Fraction) -> Self:
+        """What this and one more release of pure ε promise together."""
+        return replace(self, epsilon=self.epsilon + epsilon)
+
     def without_privacy(self, reason: str) -> Self:
         """No promise at all, with the reason."""
         return replace(self, private=False, notes=(*self.notes, reason))
@@ -67,7 +71,7 @@ class Guarantee:
     def __str__(self) -> str:
         if not self.private:
             return f"not private: {'; '.join(self.notes)}"
-        promise = f"ε = {self.epsilon}" + (f", δ = {_short(self.delta)}" if self.delta else ", δ = 0")
+        promise = f"ε = {self.epsilon}" + (f", δ = {short(self.delta)}" if self.delta else ", δ = 0")
         return f"{promise} per {self.unit}, neighbours {str(self.neighbors).replace('_', '-')}"
 
 
@@ -99,7 +103,7 @@ class ExPostGuarantee(Guarantee):
         }
 
     def __str__(self) -> str:
-        paid = f"ex-post ε = {_short(self.ex_post_epsilon)} of at most {Guarantee.__str__(self)}"
+        paid = f"ex-post ε = {short(self.ex_post_epsilon)} of at most {Guarantee.__str__(self)}"
         return paid if self.private else Guarantee.__str__(self)
 
 
@@ -114,6 +118,7 @@ def rounded_up(value: Fraction) -> float:
     return math.nextafter(number, math.inf)
 
 
-def _short(value: Fraction) -> str:
+def short(value: Fraction) -> str:
+    """The value as a decimal where that is exact, else as a fraction."""
     number = rounded_up(value)
     return repr(number) if Fraction(repr(number)) == value else str(value)

@@ -8,19 +8,21 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from dpmine.accounting.accounts import Account, without_passwords
+from dpmine.accounting.estimators import ChargedEstimator
+from dpmine.accounting.estimators import forget_fit as forget_fit  # noqa: PLC0414 - estimators find it here
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.bits import SystemBits
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike, NDArray
 
     from dpmine.accounting.accounts import Charge
-    from dpmine.accounting.ledger import Ledger
     from dpmine.exact.bits import BitSource
     from dpmine.privacy import Guarantee
 
@@ -30,7 +32,7 @@ Floats: TypeAlias = "NDArray[np.float64]"
 _ENCODE = "encode categories as numbers first, one 0/1 column a category (pandas.get_dummies with a public list)"
 
 
-class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
+class PrivateEstimator(ChargedEstimator):
     """What private estimators are to scikit-learn.
 
     Attributes:
@@ -38,10 +40,6 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     """
 
     guarantee_: Guarantee
-    ledger: Ledger | str | None
-    dataset: str | None
-
-    _read_from_file = False
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's names
         """Learn privately from rows X, shape (n, d), with labels or targets y, shape (n,), by the system's randomness.
@@ -50,19 +48,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         Raises BadParameter for unusable parameters, BadData for data that do not fit them; BudgetExceeded where the
         budget does not allow the fit, BadLedger where the ledger cannot be used.
         """
-        return self.fit_paid(X, y, self.pay())
-
-    def pay(self) -> Charge:
-        """Charge the ledger, where one is given, for a fit; for callers that read the data of the fit afterwards.
-
-        Forgets an earlier fit. Raises as `fit`, and then an earlier fit stays.
-        """
-        if self._read_from_file:
-            raise BadParameter("A model file does not keep what training needs: make a new estimator to train again.")
-        promise, account = self._promise(), Account.of(self.ledger, self.dataset)
-        charge = account.charge(promise, job=type(self).__name__)
-        forget_fit(self)
-        return charge
+        return self.fit_paid(X, y, self.pay(_known_features(X)))
 
     def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge) -> Self:  # noqa: N803
         """`fit`, for what `pay` returned, once, and with the parameters that were paid for; BadParameter otherwise."""
@@ -71,16 +57,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self.guarantee_ = charge.settled(self.guarantee_)
         return self
 
-    @abstractmethod
-    def _promise(self) -> Guarantee:
-        """The most that a fit will promise, by its parameters alone. Raises BadParameter for unusable ones."""
+    def _require_usable(self, features: Sequence[str] | None) -> None:  # noqa: ARG002 - some classes look at them
+        if getattr(self, "classes", None) is not None:
+            _known_classes(self.classes)
 
     @abstractmethod
     def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self: ...  # noqa: N803
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803 - scikit-learn's name
-        """The constructor call, without the password of a ledger's URL."""
-        return without_passwords(super().__repr__(N_CHAR_MAX))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "guarantee_")
@@ -128,12 +110,6 @@ def checked_features(estimator: Any, X: Any, *, reset: bool) -> Floats:  # noqa:
     _same_columns(estimator, X, reset=reset)
     _require_finite(estimator, features)
     return features
-
-
-def forget_fit(estimator: Any) -> None:
-    """Drop what an earlier fit learnt, so that a fit that fails leaves an estimator that is not fitted."""
-    for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
-        delattr(estimator, name)
 
 
 def checked_labels(estimator: Any, y: Any, rows: int, classes: Any = None) -> tuple[NDArray[Any], Floats]:
@@ -187,9 +163,15 @@ def _require_same_length(y: NDArray[Any], rows: int) -> None:
 
 
 def _known_classes(classes: Any) -> NDArray[Any]:
-    known = np.asarray(classes)
-    if known.shape != (2,) or known.dtype.kind not in "biufUO" or known[0] == known[1]:
-        raise BadParameter("classes must be the two labels, such as ['no', 'yes']: rules describe the second.")
+    hint = "classes must be the two labels, such as ['no', 'yes']: rules describe the second."
+    try:
+        known = np.asarray(classes)
+        usable = known.shape == (2,) and known.dtype.kind in "biufUO" and bool(known[0] != known[1])
+        missing = any(is_missing(label) for label in classes)
+    except (TypeError, ValueError):  # lists of several lengths, objects that compare as they like
+        raise BadParameter(hint) from None
+    if not usable or missing:
+        raise BadParameter(hint)
     return known
 
 
@@ -228,6 +210,20 @@ def is_missing(label: object) -> bool:
         return label is None or bool(label != label)  # noqa: PLR0124 - NaN
     except (TypeError, ValueError):
         return True
+
+
+def unnamed_features(columns: int) -> list[str]:
+    """What features without names are called."""
+    return [f"x{column}" for column in range(columns)]
+
+
+def _known_features(X: Any) -> list[str] | None:  # noqa: N803
+    """Names of the columns, as far as X tells them without a look at any value; None where it does not."""
+    shape = getattr(X, "shape", None)
+    if not isinstance(shape, tuple) or len(shape) != 2 or not isinstance(shape[1], int) or not shape[1]:
+        return None
+    names = getattr(X, "columns", ())
+    return list(names) if all(isinstance(name, str) for name in names) and len(names) else unnamed_features(shape[1])
 
 
 def _as_numbers(X: Any) -> NDArray[Any]:  # noqa: N803

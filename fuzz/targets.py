@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzz import models, parameters, parquet
+from fuzz import ledgers, models, parameters, parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,6 +13,7 @@ GUIDED: dict[str, Callable[[bytes], None]] = {
     "numbers": parameters.numbers,
     "settings": parameters.settings,
     "ledger": parameters.ledger,
+    "ledger_file": ledgers.ledger_file,
     "catalogue_text": parameters.catalogue_text,
     "catalogue_given": parameters.catalogue_given,
     "scores": parameters.scores,

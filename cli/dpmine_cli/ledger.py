@@ -224,10 +224,19 @@ class _History:
         return pa.Table.from_pylist([asdict(entry) for entry in self._entries])
 
     def __str__(self) -> str:
-        return "\n".join(
-            f"{entry.number}\t{entry.time}\t{entry.kind}\tε = {entry.epsilon}, δ = {entry.delta}\t{entry.job}"
-            for entry in self._entries
-        )
+        shown = [name for name in _OPTIONAL if any(getattr(entry, name) for entry in self._entries)]
+        return "\n".join("\t".join(_line(entry, shown)) for entry in self._entries)
+
+
+_OPTIONAL = ("part", "unit", "reservation")
+"""Columns that are shown where any entry has something in them."""
+
+
+def _line(entry: Entry, shown: Sequence[str]) -> list[str]:
+    """The fields of a line; "-" for nothing."""
+    more = [f"{name} {getattr(entry, name) or '-'}" for name in shown]
+    start = [str(entry.number), entry.time, entry.kind]
+    return [*start, f"ε = {entry.epsilon}, δ = {entry.delta}", *more, entry.job]
 
 
 class _Verified:

@@ -2,10 +2,43 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Optional
+
+import typer
+
 from dpmine_cli import options
 from dpmine_cli.messages import Messages
 from dpmine_cli.output import Destination
 from dpmine_cli.quick_start import load_numba
+
+Top = Annotated[int, typer.Option("--top", metavar="K", help="How many itemsets; the budget is that of all together.")]
+ReleaseSupport = Annotated[
+    Optional[str],
+    typer.Option(
+        "--release-support",
+        metavar="E|auto",
+        help="Release noisy supports, too: ε that adds to the budget, or auto to split --epsilon.",
+        show_default=False,
+    ),
+]
+Rules = Annotated[
+    bool, typer.Option("--rules", help="Association rules of the released supports; needs --release-support.")
+]
+MinConfidence = Annotated[
+    Optional[str],
+    typer.Option(
+        "--min-confidence", metavar="F", help="Of the rules that are shown; 0 by default.", show_default=False
+    ),
+]
+Units = Annotated[
+    Optional[int],
+    typer.Option(
+        "--units",
+        metavar="N",
+        help="A public number of units, only to turn supports into shares; rules get lift with it.",
+        show_default=False,
+    ),
+]
 
 
 def top_itemset(
@@ -15,12 +48,17 @@ def top_itemset(
     basket: options.Basket = None,
     one_hot: options.OneHot = False,
     size: options.Size = "2",
+    top: Top = 1,
     epsilon: options.Epsilon = "1",
     delta: options.Delta = "1e-6",
     mechanism: options.Mechanism = "auto",
     neighbors: options.Relation = "replace-one",
     catalogue: options.Catalogue = None,
     catalogue_from_data: options.CatalogueFromData = False,
+    release_support: ReleaseSupport = None,
+    rules: Rules = False,
+    min_confidence: MinConfidence = None,
+    units: Units = None,
     kbar: options.Kbar = None,
     max_items_per_unit: options.MaxItems = None,
     not_private: options.NotPrivate = False,
@@ -33,17 +71,22 @@ def top_itemset(
     debug: options.Debug = False,
     version: options.Version = False,
 ) -> None:
-    """Choose the top itemset of transactions, privately, and print it with its guarantee.
+    """Choose the top itemsets of transactions, privately, and print them with their guarantee.
 
-    Example: dpmine top-itemset sales.parquet --unit customer --basket receipt --item product --size 2
+    Example: dpmine top-itemset sales.parquet --unit customer --item product --top 10 --release-support 0.5
     """
     import dpmine
+    from dpmine_cli.rules import TopItemsetsAndRules, parse_confidence
 
     destination = Destination.of(output_format, output)
+    if rules:
+        destination.require_document()
+    least = parse_confidence(min_confidence, rules=rules)
     load_numba()
     with Messages(quiet=quiet) as messages:
-        result = dpmine.top_itemset(
+        result = dpmine.top_itemsets(
             files,
+            top,
             size=size,
             epsilon=epsilon,
             delta=delta,
@@ -54,6 +97,9 @@ def top_itemset(
             item=item,
             one_hot=one_hot,
             catalogue=_catalogue(catalogue, from_data=catalogue_from_data),
+            release_support=release_support,
+            rules=rules,
+            units=units,
             kbar=kbar,
             max_items_per_unit=max_items_per_unit,
             not_private=not_private,
@@ -63,7 +109,10 @@ def top_itemset(
             progress=messages.progress,
             notice=messages.notice,
         )
-    destination.write_result(result)
+    if rules:
+        destination.write_document(TopItemsetsAndRules.of(result, least))
+    else:
+        destination.write_result(result)
     tell = messages.notice if result.guarantee.private else messages.warn
     for line in destination.untold(result):
         tell(line)

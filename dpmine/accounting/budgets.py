@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.accounting.amounts import Amount, Parts, composed
 from dpmine.accounting.history import START
+from dpmine.accounting.names import WHOLE
 from dpmine.errors import BadParameter, BudgetExceeded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dpmine.privacy import Neighbors
-
-WHOLE = ""
-"""The part that is all of a data set."""
 
 
 @dataclass(frozen=True, slots=True)

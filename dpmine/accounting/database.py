@@ -7,10 +7,10 @@ import sqlite3
 import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet, finalize
 
 from sqlalchemy import create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.pool import NullPool
 
 from dpmine.accounting.tables import bring_up_to_date, is_current, version_of
 from dpmine.errors import BadLedger
@@ -25,17 +25,27 @@ _ANSWER = 10  # seconds, for a server to accept a connection
 _SQLITE, _POSTGRES = "sqlite", "postgresql"
 _KINDS = "sqlite:///budget.db or postgresql://user@host/database"
 _READS = "dpmine_reads"
+_ONE_CONNECTION: dict[str, Any] = {"pool_size": 1, "max_overflow": 0}  # transactions take turns
 _TRANSACTIONS = threading.RLock()
 """Held by every transaction, and by a fork: a child that inherited an open connection would not own its locks."""
+_ENGINES: WeakSet[Engine] = WeakSet()
+
+
+def _before_fork() -> None:
+    """No transaction goes on, and no connection is open, while the process is copied."""
+    _TRANSACTIONS.acquire()
+    for engine in _ENGINES:
+        engine.dispose()
+
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_TRANSACTIONS.acquire, after_in_parent=_TRANSACTIONS.release, after_in_child=_TRANSACTIONS.release
+        before=_before_fork, after_in_parent=_TRANSACTIONS.release, after_in_child=_TRANSACTIONS.release
     )
 
 
 class Database:
-    """A URL, and a connection for the length of each transaction: none is kept, so none is inherited or outdated."""
+    """A URL, and one connection that is kept between transactions: not over a fork, nor when the file is another."""
 
     def __init__(self, url: str) -> None:
         """Nothing is opened yet. Raises BadLedger for a URL of another kind."""
@@ -43,9 +53,9 @@ class Database:
         plain = self._url.set(drivername=self._url.get_backend_name(), query={})
         self._shown = plain.render_as_string(hide_password=True)
         if self._on_file:  # whatever becomes of the working directory
-            self._url = self._url.set(database=os.path.abspath(str(self._url.database)))  # noqa: PTH100 (as SQLAlchemy)
+            self._url = self._url.set(database=_absolute(str(self._url.database)))
         self._engine: Engine | None = None
-        self._process = 0
+        self._file: tuple[int, int] | None = None
 
     def __str__(self) -> str:
         return self._shown
@@ -71,8 +81,8 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the ledger and changes nothing. Raises BadLedger as `writing`."""
-        engine = self._connected(create=False).execution_options(**{_READS: True})
         with self._explained():
+            engine = self._connected(create=False).execution_options(**{_READS: True})
             self._bring_up_to_date(engine)
             with engine.begin() as connection:
                 yield connection
@@ -94,14 +104,28 @@ class Database:
         return self._url.get_backend_name() == _SQLITE
 
     def _connected(self, *, create: bool) -> Engine:
-        """The engine of this process. An SQLite file is made by a grant only, not by looking for one."""
-        if self._on_file and not create and not os.path.exists(str(self._url.database)):  # noqa: PTH110 (never raises)
-            raise self._none()
-        if self._on_file and create:
-            _make_private(str(self._url.database))
-        if self._engine is None or self._process != os.getpid():
-            self._engine, self._process = _engine(self._url), os.getpid()
+        """The engine. An SQLite file is made by a grant only, not by looking for one."""
+        file = self._identity(create=create) if self._on_file else None
+        if self._engine is None or file != self._file:
+            if self._engine is not None:
+                self._engine.dispose()
+            self._engine, self._file = _engine(self._url), file
+            _ENGINES.add(self._engine)
+            finalize(self, self._engine.dispose)
         return self._engine
+
+    def _identity(self, *, create: bool) -> tuple[int, int]:
+        """Which file has the name now. Raises BadLedger where there is none, and there should be one."""
+        path = str(self._url.database)
+        if create:
+            _make_private(path)
+        try:
+            found = os.stat(path)  # noqa: PTH116 (as SQLAlchemy)
+        except (OSError, ValueError):
+            if create:
+                return 0, 0  # what opens it will say why
+            raise self._none() from None
+        return found.st_dev, found.st_ino
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -111,6 +135,8 @@ class Database:
                 yield
         except (SQLAlchemyError, sqlite3.Error) as error:
             raise BadLedger(f"The ledger at {self} cannot be used: {_reason(error)}. Nothing was run.") from None
+        except UnicodeDecodeError:  # of the driver, about the words in a damaged schema
+            raise BadLedger(f"The ledger at {self} cannot be used: {_DAMAGED}. Nothing was run.") from None
 
 
 def _checked(url: str) -> URL:
@@ -129,14 +155,23 @@ def _checked(url: str) -> URL:
     return parsed.set(drivername="sqlite")
 
 
+def _absolute(path: str) -> str:
+    """Raises BadLedger for a path in a working directory that is no more."""
+    try:
+        return os.path.abspath(path)  # noqa: PTH100 (as SQLAlchemy)
+    except OSError:
+        raise BadLedger("ledger is in a working directory that was deleted: give an absolute path.") from None
+
+
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() == _SQLITE:
-        engine = create_engine(url, connect_args={"timeout": _WAIT}, poolclass=NullPool)
+        engine = create_engine(url, connect_args={"timeout": _WAIT}, **_ONE_CONNECTION)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     try:
-        engine = create_engine(url, connect_args={"connect_timeout": _ANSWER}, poolclass=NullPool, hide_parameters=True)
+        arguments = {"connect_timeout": _ANSWER}
+        engine = create_engine(url, connect_args=arguments, hide_parameters=True, pool_pre_ping=True, **_ONE_CONNECTION)
     except (ImportError, NoSuchModuleError):
         raise BadLedger("PostgreSQL ledgers need a driver: pip install 'dpmine[postgres]'.") from None
     event.listen(engine, "begin", _begin_postgres)
@@ -185,16 +220,17 @@ def _reason(error: Exception) -> str:
     if code is not None:
         return next((reason for sign, reason in _REASONS.items() if code.startswith(sign)), "the database refused")
     if isinstance(cause, sqlite3.Error):
-        return "the file is damaged: restore a copy"
+        return _DAMAGED
     text = str(cause).lower()  # of a server that did not let us in
     return next((reason for sign, reason in _REFUSALS.items() if sign in text), "its server cannot be reached")
 
 
+_DAMAGED = "the file is damaged: restore a copy"
 _REASONS = {
     "SQLITE_READONLY": "it is read-only",
     "SQLITE_PERM": "permission is denied",
     "SQLITE_NOTADB": "the file is no SQLite database",
-    "SQLITE_CORRUPT": "the file is damaged: restore a copy",
+    "SQLITE_CORRUPT": _DAMAGED,
     "SQLITE_BUSY": f"another process held it for {_WAIT} seconds",
     "SQLITE_CANTOPEN": "its file cannot be opened",
     "SQLITE_FULL": "the disk is full",

@@ -12,18 +12,21 @@ from typing import TYPE_CHECKING
 
 from dpmine.accounting import records
 from dpmine.accounting.amounts import Amount, Parts
-from dpmine.accounting.budgets import WHOLE, Budget
+from dpmine.accounting.budgets import Budget
 from dpmine.accounting.database import Database
 from dpmine.accounting.history import Entry, Kind
+from dpmine.accounting.names import WHOLE, checked_name, name_and_part, whole_name
 from dpmine.accounting.replay import replayed
+from dpmine.accounting.schema import require_own_schema
 from dpmine.errors import BadLedger, BadParameter, NotPrivate
 from dpmine.parameters import Number, below_one, exact_number, positive
 from dpmine.privacy import ExPostGuarantee, Neighbors
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from dpmine.privacy import Guarantee
 
-_LONGEST = 200  # characters of a name
 _LONGEST_JOB = 1000
 
 
@@ -73,12 +76,12 @@ class Ledger:
         if rule is Parts.BY_UNIT and relation is not Neighbors.ADD_REMOVE:
             raise BadParameter("parts by_unit needs neighbors add_remove: a replaced unit may leave its part.")
         _require_short(total)
-        name = _whole(dataset)
+        name = whole_name(dataset)
         with self._database.writing(create=True) as connection:
             records.lock_ledger(connection)
-            known = records.find(connection, name, lock=True)
+            known = self._found(connection, name)
             if known is None:
-                budget = Budget(name, relation, rule, total, "" if unit is None else _name("unit", unit))
+                budget = Budget(name, relation, rule, total, "" if unit is None else checked_name("unit", unit))
                 records.add(connection, budget)
             else:
                 budget = _same_terms(known, relation, rule, unit).granting(total)
@@ -93,12 +96,12 @@ class Ledger:
         """
         if not guarantee.private:
             raise NotPrivate("A ledger takes private runs only: run this one without a ledger.")
-        name, part = _split(dataset)
+        name, part = name_and_part(dataset)
         amount = _promised(guarantee)
         kind = Kind.RESERVE if isinstance(guarantee, ExPostGuarantee) else Kind.CHARGE
         _require_words(job)
         with self._database.writing() as connection:
-            budget = _of_unit(_require(records.find(connection, name, lock=True), name), guarantee)
+            budget = _of_unit(_require(self._found(connection, name), name), guarantee)
             after = records.append(connection, budget.charging(part, amount), kind, part, amount, job=job)
         return Receipt(name, part, after.entries)
 
@@ -109,7 +112,7 @@ class Ledger:
         """
         price = exact_number("epsilon", epsilon)
         with self._database.writing() as connection:
-            budget = _require(records.find(connection, receipt.dataset, lock=True), receipt.dataset)
+            budget = _require(self._found(connection, receipt.dataset), receipt.dataset)
             reserved = records.open_reservation(connection, receipt.dataset, receipt.number, receipt.part)
             if reserved is None or not 0 < price <= reserved.epsilon:
                 raise BadParameter("A settlement is of an open reservation, and lies between 0 and what it reserved.")
@@ -126,21 +129,23 @@ class Ledger:
     def budget(self, dataset: str) -> Budget:
         """One data set's budget. Raises BadParameter for one that was not granted."""
         with self._database.reading() as connection:
-            return _require(records.find(connection, _split(dataset)[0]), dataset)
+            return _require(records.find(connection, name_and_part(dataset)[0]), dataset)
 
     def history(self, dataset: str) -> tuple[Entry, ...]:
         """All entries of a data set, the oldest first. Raises BadParameter for one that was not granted."""
         with self._database.reading() as connection:
-            name = _require(records.find(connection, _split(dataset)[0]), dataset).dataset
+            name = _require(records.find(connection, name_and_part(dataset)[0]), dataset).dataset
             return tuple(entry for entry, _ in records.entries(connection, name))
 
     def verify(self) -> int:
         """How many entries there are, all of them found to be as they were written.
 
-        Raises BadLedger, with data set and number, where an entry, a total or the end of a history was changed. Who
+        Raises BadLedger, with data set and number, where an entry, a total or the end of a history was changed; also
+        for triggers, and for tables, indexes and constraints that are not as they were made. Who
         can write to the database can also write a new history from the start: keep seals (`budgets`) elsewhere.
         """
         with self._database.reading() as connection:
+            require_own_schema(connection)
             budgets = records.all_budgets(connection)
             if records.names(connection) != {budget.dataset for budget in budgets}:
                 raise BadLedger("The ledger has charges of a data set that it does not list: restore a copy.")
@@ -163,6 +168,18 @@ class Ledger:
             ]
         return json.dumps({"datasets": datasets}, ensure_ascii=False, indent=2)
 
+    def _found(self, connection: Connection, dataset: str) -> Budget | None:
+        """The budget, locked, as far as the last entry of its history bears it out; `verify` reads all of them.
+
+        Raises BadLedger where it does not: nothing is charged by totals of another history.
+        """
+        budget = records.find(connection, dataset, lock=True)
+        if budget is not None:
+            last = [(entry.number, seal) for entry, seal in records.entries(connection, dataset, budget.entries)]
+            if last != [(budget.entries, budget.seal)]:
+                raise BadLedger(f"The totals of {dataset!r} are not those of its history: restore a copy.")
+        return budget
+
 
 def _require(budget: Budget | None, dataset: str) -> Budget:
     if budget is None:
@@ -177,7 +194,7 @@ def _same_terms(known: Budget, neighbors: Neighbors, parts: Parts, unit: str | N
             f"{known.dataset!r} was granted for neighbors {known.neighbors} and parts {known.parts}: "
             "its charges rest on that. Grant another data set."
         )
-    return known if unit is None else _with_unit(known, _name("unit", unit))
+    return known if unit is None else _with_unit(known, checked_name("unit", unit))
 
 
 def _of_unit(budget: Budget, guarantee: Guarantee) -> Budget:
@@ -187,7 +204,7 @@ def _of_unit(budget: Budget, guarantee: Guarantee) -> Budget:
             f"{budget.dataset!r} was granted for neighbors {budget.neighbors}, and this run promises "
             f"{guarantee.neighbors}: promises of two relations do not add up."
         )
-    return _with_unit(budget, _name("unit", guarantee.unit))
+    return _with_unit(budget, checked_name("unit", guarantee.unit))
 
 
 def _with_unit(budget: Budget, unit: str) -> Budget:
@@ -217,22 +234,3 @@ def _require_words(job: object) -> None:
     """A history is read in terminals and pages: no control characters."""
     if not isinstance(job, str) or len(job) > _LONGEST_JOB or not job.isprintable():
         raise BadParameter(f"job must be printable text of at most {_LONGEST_JOB} characters.")
-
-
-def _whole(dataset: str) -> str:
-    name, part = _split(dataset)
-    if part != WHOLE:
-        raise BadParameter("A budget is granted to a whole data set, whose name has no '/'; its parts are charged.")
-    return name
-
-
-def _split(dataset: str) -> tuple[str, str]:
-    """Name and part of "shop" or "shop/north"."""
-    name, slash, part = dataset.partition("/") if isinstance(dataset, str) else (dataset, "", "")
-    return _name("dataset", name), _name("the part after / in dataset", part) if slash else WHOLE
-
-
-def _name(what: str, value: object) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST or not value.isprintable():
-        raise BadParameter(f"{what} must be a printable name of 1 to {_LONGEST} characters.")
-    return value

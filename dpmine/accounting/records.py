@@ -24,7 +24,9 @@ _NAMED: BindParameter[str] = bindparam("named")
 _FIND = select(DATASETS).where(DATASETS.c.dataset == _NAMED)
 _FIND_LOCKED = _FIND.with_for_update()
 _TOTALS = select(SPENT).where(SPENT.c.dataset == _NAMED)
-_ENTRIES = select(HISTORY).where(HISTORY.c.dataset == _NAMED).order_by(HISTORY.c.number)
+_FROM = bindparam("at", type_=HISTORY.c.number.type)
+_ENTRIES = select(HISTORY).where(HISTORY.c.dataset == _NAMED, HISTORY.c.number >= _FROM).order_by(HISTORY.c.number)
+_FIRST = -(2**31)  # numbers below 1 are not left out: they show that a history was changed
 _ENTRY = select(HISTORY).where(HISTORY.c.dataset == _NAMED, HISTORY.c.number == bindparam("at"))
 _SETTLED = select(HISTORY.c.number).where(HISTORY.c.dataset == _NAMED, HISTORY.c.reservation == bindparam("at"))
 _WRITE_BUDGET = update(DATASETS).where(DATASETS.c.dataset == _NAMED)
@@ -49,9 +51,9 @@ def all_budgets(connection: Connection) -> tuple[Budget, ...]:
     return tuple(_budget(connection, row) for row in rows)
 
 
-def entries(connection: Connection, dataset: str) -> Iterator[tuple[Entry, str]]:
-    """The history in order, each entry with its seal as it stands there."""
-    for row in connection.execute(_ENTRIES, {"named": dataset}).mappings():
+def entries(connection: Connection, dataset: str, first: int = _FIRST) -> Iterator[tuple[Entry, str]]:
+    """The history in order, from the number `first` on, each entry with its seal as it stands there."""
+    for row in connection.execute(_ENTRIES, {"named": dataset, "at": first}).mappings():
         yield _entry(row), row["seal"]
 
 

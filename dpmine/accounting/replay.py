@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dpmine.accounting.amounts import Amount, Parts
 from dpmine.accounting.budgets import Budget
 from dpmine.accounting.history import START, Entry, Kind
+from dpmine.accounting.names import WHOLE
 from dpmine.errors import BadLedger, DpmineError
 from dpmine.privacy import Neighbors
 
@@ -39,6 +40,7 @@ def replayed(history: Iterable[tuple[Entry, str]]) -> Budget:
 def _after(budget: Budget | None, entry: Entry, reserved: dict[int, tuple[str, Amount]]) -> Budget:
     """One step; `reserved` holds the open reservations."""
     amount, kind = Amount.read(entry.epsilon, entry.delta), Kind(entry.kind)
+    _require_form(entry, kind)
     if budget is None:
         if kind is not Kind.GRANT:
             raise ValueError
@@ -58,3 +60,13 @@ def _after(budget: Budget | None, entry: Entry, reserved: dict[int, tuple[str, A
     if kind is Kind.RESERVE:
         reserved[entry.number] = entry.part, amount
     return budget.charging(entry.part, amount)
+
+
+def _require_form(entry: Entry, kind: Kind) -> None:
+    """ValueError for a reservation in anything but a settlement, a part in a grant, a job where nothing is run."""
+    if (entry.reservation > 0) is not (kind is Kind.SETTLE) or entry.reservation < 0:
+        raise ValueError
+    if kind is Kind.GRANT and entry.part != WHOLE:
+        raise ValueError
+    if kind in {Kind.GRANT, Kind.SETTLE} and entry.job:
+        raise ValueError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, String, Table, Text, inspect, select, text, update
+from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, String, Table, Text, select, text, update
 
 from dpmine.errors import BadLedger
 
@@ -84,9 +84,16 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_create,)
 _LOCK = int.from_bytes(b"dpmine", "big")  # PostgreSQL's name of the lock that migrations hold
 
 
+_HAS_LEDGER = {
+    "sqlite": text("SELECT name FROM sqlite_master WHERE name = 'dpmine_version'"),
+    "postgresql": text("SELECT to_regclass('dpmine_version')::text"),
+}
+"""One statement, where an inspector takes several: every charge asks."""
+
+
 def version_of(connection: Connection) -> int:
     """0 where there is no ledger. Raises BadLedger for one of a later version, or with its version lost."""
-    if not inspect(connection).has_table(VERSION.name):
+    if connection.execute(_HAS_LEDGER[connection.dialect.name]).scalar() is None:
         return 0
     found = connection.execute(select(VERSION.c.version)).scalars().all()
     if len(found) != 1 or found[0] < 1:

@@ -1,8 +1,9 @@
-"""Discrete Laplace noise for whole arrays, exact: whole-number arithmetic only.
+"""Discrete Laplace noise, exact: whole-number arithmetic only.
 
-Whole numbers are kept in 64 bits and wrap around. Reducing a result modulo 2^64 is post-processing, and sums of reduced
-numbers are the reduced sums, so every law below is exact up to that reduction. Where small numbers are drawn, the words
-are short: most of the time goes into random bits.
+Single numbers may have any rational scale, and are Python's whole numbers, without a limit.
+Arrays have whole scales. Their numbers are kept in 64 bits and wrap around. Reducing a result modulo 2^64 is
+post-processing, and sums of reduced numbers are the reduced sums, so their laws are exact up to that reduction. Where
+small numbers are drawn, the words are short: most of the time goes into random bits.
 Source: Canonne, Kamath & Steinke 2020, "The discrete Gaussian for differential privacy", algorithms 1 and 2.
 """
 
@@ -12,8 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from dpmine.exact.decisions import uniform_below
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -84,6 +88,38 @@ def discrete_laplace(scales: Integers, *, bits: BitSource) -> Integers:
         return signed, ~(negative & is_zero)  # or 0 would come twice as often
 
     return _until_accepted(len(scales), attempt)
+
+
+def discrete_laplace_of_scale(scale: Fraction, *, bits: BitSource) -> int:
+    """One whole number k with Pr[k] proportional to e^{−|k|/scale}, for any rational `scale` > 0.
+
+    Source: Canonne, Kamath & Steinke 2020, algorithm 2. Proof: docs/proofs/noisy_supports.md.
+    """
+    while True:
+        distance = geometric_of_scale(scale, bits=bits)
+        negative = bits.take(1)
+        if distance or not negative:  # or 0 would come twice as often
+            return -distance if negative else distance
+
+
+def geometric_of_scale(scale: Fraction, *, bits: BitSource) -> int:
+    """One whole number k ≥ 0 with Pr[k] proportional to e^{−k/scale}: for t/s, blocks of s numbers for the scale t."""
+    size = scale.numerator
+    rest = uniform_below(size, bits=bits)
+    while not exponential_coin(rest, size, bits=bits):
+        rest = uniform_below(size, bits=bits)
+    wholes = 0
+    while exponential_coin(1, 1, bits=bits):
+        wholes += 1
+    return (rest + size * wholes) // scale.denominator
+
+
+def exponential_coin(numerator: int, denominator: int, *, bits: BitSource) -> bool:
+    """One event of probability e^{−n/m}, for whole numbers 0 ≤ n ≤ m, m ≥ 1: as `happen_exponentially`."""
+    flips = 1
+    while uniform_below(flips * denominator, bits=bits) < numerator:
+        flips += 1
+    return flips % 2 == 1
 
 
 def _geometric(sizes: Words, *, bits: BitSource) -> tuple[Integers, Truths]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from dpmine.accounting.accounts import Account, without_passwords
+from dpmine.accounting.estimators import ChargedEstimator
 from dpmine.exact.bits import SystemBits
 from dpmine.histogram.search import Search
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from dpmine.accounting.accounts import Charge
     from dpmine.accounting.ledger import Ledger
     from dpmine.exact.bits import BitSource
     from dpmine.histogram.bins import Floats
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
 
+_OF_LEDGER = ("ledger", "dataset")
 
-class PrivateHistogram(BaseEstimator):  # type: ignore[misc]
+
+class PrivateHistogram(ChargedEstimator):
     """A histogram density whose heights and whose number of bins are (ε, δ)-private together.
 
     The records are split at random; every candidate is trained on the training part, and one is chosen by its score on
@@ -51,6 +53,8 @@ class PrivateHistogram(BaseEstimator):  # type: ignore[misc]
         selection_share: share of ε for the choice; strictly between 0 and 1.
         refit: which records the last training sees: "all", which costs no more, or "train" as in the paper.
         neighbors: "replace_one"; nothing else is possible, because the number of records is public.
+        ledger: a `dpmine.Ledger` or its URL, charged before the fit.
+        dataset: the data set's name in the ledger.
 
     Attributes after `fit`:
         bin_width_: float, in units of the data.
@@ -107,23 +111,31 @@ class PrivateHistogram(BaseEstimator):  # type: ignore[misc]
         self.ledger = ledger
         self.dataset = dataset
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803 - scikit-learn's name
-        """The constructor call, without the password of a ledger's URL."""
-        return without_passwords(super().__repr__(N_CHAR_MAX))
-
     def fit(self, x: Any, y: object = None, *, bits: BitSource | None = None) -> Self:  # noqa: ARG002 - pipelines pass y
         """Estimate the density of the numbers x: shape (n,) or (n, 1), one record a person.
 
-        All parameters are checked before x is read. `bits` is for tests; by default the operating system's generator.
+        All parameters are checked, and the ledger is charged, before x is read; an earlier fit is forgotten then.
+        `bits` is for tests; by default the operating system's generator.
         Raises BadParameter for unusable parameters, BadData for what is not numbers in one dimension, and where there
         are too few records for the stability of all candidates: the message says how many it takes.
         """
-        parameters = self.get_params()
-        account = Account.of(parameters.pop("ledger"), parameters.pop("dataset"))
-        search = Search.of(**parameters)
-        account.charge(search.promise(), job="PrivateHistogram")
-        self.result_ = search.density(x, bits=SystemBits() if bits is None else bits)
+        return self.fit_paid(x, self.pay(), bits=bits)
+
+    def fit_paid(self, x: Any, charge: Charge, *, bits: BitSource | None = None) -> Self:
+        """`fit`, for what `pay` returned, once, and with the parameters that were paid for; BadParameter otherwise."""
+        charge.use(self._promise())
+        self.result_ = self._search().density(x, bits=SystemBits() if bits is None else bits)
         return self
+
+    def require_parameters(self) -> None:
+        """Raises BadParameter for unusable parameters, before any data are read."""
+        self._search()
+
+    def _promise(self) -> Guarantee:
+        return self._search().promise()
+
+    def _search(self) -> Search:
+        return Search.of(**{name: value for name, value in self.get_params().items() if name not in _OF_LEDGER})
 
     @property
     def bin_width_(self) -> float:

@@ -50,6 +50,20 @@ class Baskets:
         """Whether every unit owns exactly one basket, so that supports are plain basket counts."""
         return self.basket_count == self.unit_count
 
+    def keeping(self, kept: NDArray[np.bool_]) -> Baskets:
+        """Only the occurrences (one entry each) that are kept; baskets and units left empty are dropped."""
+        basket_of = np.repeat(np.arange(self.basket_count), np.diff(self.basket_starts))
+        sizes = np.bincount(basket_of[kept], minlength=self.basket_count)
+        alive = sizes > 0
+        baskets_left = np.bincount(self.unit_of_basket[alive], minlength=self.unit_count)
+        starts = starts_of(sizes[alive]), starts_of(baskets_left[baskets_left > 0])
+        return Baskets(self.labels, self.items[kept], *starts, self.unit)
+
+    @property
+    def unit_of_basket(self) -> NDArray[np.int64]:
+        """int64[baskets]."""
+        return np.repeat(np.arange(self.unit_count), np.diff(self.unit_starts))
+
 
 def starts_of(*lengths: NDArray[np.signedinteger[Any]]) -> NDArray[np.int64]:
     """Where stretches of these lengths start, one behind the other, and where the last one ends."""

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from dpmine.itemsets.baskets import Baskets
+from dpmine.itemsets.projection import projected
 from dpmine.itemsets.streaming_items import Counter, same_codes
 from dpmine.itemsets.truncation import truncated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -55,12 +56,24 @@ def shortened(transactions: Transactions, max_items_per_unit: int) -> Transactio
     """What `truncated` makes of the baskets."""
     if isinstance(transactions, Baskets):
         return truncated(transactions, max_items_per_unit)
-    whole, counter = transactions.parts, Counter()
+    return _changed(transactions, lambda part: truncated(part, max_items_per_unit), transactions.labels)
+
+
+def among(transactions: Transactions, codes: Sequence[int]) -> Transactions:
+    """What `projected` makes of the baskets."""
+    if isinstance(transactions, Baskets):
+        return projected(transactions, codes)
+    labels = transactions.labels.take(list(codes))
+    return _changed(transactions, lambda part: projected(part, codes), labels)
+
+
+def _changed(baskets: PartitionedBaskets, change: Callable[[Baskets], Baskets], labels: pa.Array) -> PartitionedBaskets:
+    """Every partition changed, unit by unit, each time it is read; takes one pass."""
+    whole, counter = baskets.parts, Counter()
 
     def parts() -> Iterator[Baskets]:
-        return (truncated(part, max_items_per_unit) for part in whole())
+        return (change(part) for part in whole())
 
     for part in parts():
         counter.add(part)
-    census = counter.census(same_codes(transactions.catalogue_size))
-    return replace(transactions, parts=parts, census=census)
+    return replace(baskets, labels=labels, parts=parts, census=counter.census(same_codes(len(labels))))

@@ -1,4 +1,4 @@
-"""What `top_itemset` returns: the released itemsets and the guarantee, in the forms that people pass on."""
+"""What `top_itemsets` returns: the released itemsets and the guarantee, in the forms that people pass on."""
 
 from __future__ import annotations
 
@@ -6,9 +6,17 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dpmine.errors import BadParameter
+from dpmine.itemsets.noisy_supports import Consistency
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     import pandas as pd
 
+    from dpmine.itemsets.noisy_supports import SupportRelease
+    from dpmine.itemsets.request import Budget, Request
+    from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
 
 
@@ -22,7 +30,12 @@ class TopItemsets:
         requested: the mechanism that was asked for ("auto" included).
         mechanism: the mechanism that chose.
         guarantee: the guarantee of the whole run.
-        advice: when nothing stands out, what would have been needed: facts of the parameters, not of the data.
+        advice: when less stands out than was asked for, what would have been needed: facts of the parameters, not of
+            the data.
+        supports: noisy supports of the chosen itemsets, and of all their subsets where rules were asked for; None where
+            none were released.
+        units: the public number of units, where it was given.
+        budget: how the budget was split, where there was something to split.
     """
 
     itemsets: tuple[frozenset[Any], ...]
@@ -31,6 +44,27 @@ class TopItemsets:
     mechanism: str
     guarantee: Guarantee
     advice: str = ""
+    supports: SupportRelease | None = None
+    units: int | None = None
+    budget: Budget | None = None
+
+    @classmethod
+    def of(
+        cls, request: Request, promise: Guarantee, itemsets: tuple[frozenset[Any], ...], supports: SupportRelease | None
+    ) -> TopItemsets:
+        """The answer to a request."""
+        split = request.top_k.count > 1 or request.budget.supports is not None
+        return cls(
+            itemsets,
+            request.sizes,
+            request.requested,
+            request.top_k.name,
+            promise,
+            request.advice() if len(itemsets) < request.top_k.count else "",
+            supports,
+            request.units,
+            request.budget if split else None,
+        )
 
     @property
     def itemset(self) -> frozenset[Any] | None:
@@ -39,20 +73,41 @@ class TopItemsets:
 
     @property
     def noisy_supports(self) -> tuple[int, ...] | None:
-        """None: no supports were released."""
-        return None
+        """Those of `itemsets`, in units; None where no supports were released."""
+        return None if self.supports is None else tuple(value for value, _ in self._known(self.itemsets))
+
+    @property
+    def intervals(self) -> tuple[tuple[int, int], ...] | None:
+        """The least and the largest plausible support of each of `itemsets`; None where no supports were released."""
+        return None if self.supports is None else tuple(ends for _, ends in self._known(self.itemsets))
+
+    def rules(self, min_confidence: Number = 0) -> pd.DataFrame:
+        """Association rules of the chosen itemsets, out of released supports alone: no further budget.
+
+        Args:
+            min_confidence: in [0, 1], compared exactly.
+
+        Returns a frame as of `dpmine.itemsets.rules.association_rules`: antecedents, consequents, noisy_support and
+        confidence with its bounds; with a public number of units also support, lift, leverage and conviction.
+        Raises BadParameter where the run was not asked for rules.
+        """
+        from dpmine.itemsets.rules import association_rules
+
+        if self.supports is None or self.supports.consistency is not Consistency.MONOTONE:
+            raise BadParameter("This result has no rules: ask for release_support and rules=True in the run.")
+        return association_rules(self.supports, units=self.units, min_confidence=min_confidence)
 
     def to_dict(self) -> dict[str, Any]:
-        """A plain form for JSON."""
+        """A plain form for JSON: budget, subsets and rules are there where they were asked for."""
         from dpmine.version import __version__
 
-        rows = [{"items": sorted(itemset), "noisy_support": None, "interval": None} for itemset in self.itemsets]
         return {
-            "itemsets": rows,
+            "itemsets": self._rows(self.itemsets),
             "sizes": list(self.sizes),
             "requested": self.requested,
             "mechanism": self.mechanism,
             "guarantee": self.guarantee.to_dict(),
+            **self._details(),
             "dpmine": __version__,
         }
 
@@ -61,38 +116,94 @@ class TopItemsets:
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def to_arrow(self) -> Any:
-        """A pyarrow Table: items (list), noisy_support (int64), interval (list of int64); the guarantee as metadata."""
+        """A pyarrow Table: items (list), noisy_support (int64), interval (list of int64); the guarantee as metadata.
+
+        With a public number of units there is one more column, support (float64): a share.
+        """
         import pyarrow as pa
 
-        items = pa.array([sorted(itemset) for itemset in self.itemsets])
-        if not self.itemsets:
+        rows = self._rows(self.itemsets)
+        items = pa.array([row["items"] for row in rows])
+        if not rows:
             items = items.cast(pa.list_(pa.string()))
-        empty = [None] * len(self.itemsets)
         columns = {
             "items": items,
-            "noisy_support": pa.array(empty, pa.int64()),
-            "interval": pa.array(empty, pa.list_(pa.int64())),
+            "noisy_support": pa.array([row["noisy_support"] for row in rows], pa.int64()),
+            "interval": pa.array([row["interval"] for row in rows], pa.list_(pa.int64())),
         }
+        if self.units is not None:
+            columns["support"] = pa.array([row["support"] for row in rows], pa.float64())
         return pa.table(columns).replace_schema_metadata({"dpmine": self.to_json()})
 
     def to_pandas(self) -> pd.DataFrame:
-        """A frame with the columns noisy_support (Int64), support (a share) and itemsets (frozensets)."""
+        """A frame with the columns noisy_support (Int64), support (a share) and itemsets (frozensets).
+
+        Where rules were asked for, the subsets' rows follow those of the chosen itemsets, as mlxtend's
+        `association_rules` needs them.
+        """
         import pandas as pd
 
-        count = len(self.itemsets)
+        listed = (*self.itemsets, *self._subsets())
+        values = [value for value, _ in self._known(listed)]
+        shares = [float("nan") if (share := self._share(value)) is None else share for value in values]
         return pd.DataFrame(
             {
-                "noisy_support": pd.array([pd.NA] * count, dtype="Int64"),
-                "support": pd.Series([float("nan")] * count, dtype="float64"),
-                "itemsets": pd.Series(list(self.itemsets), dtype="object"),
+                "noisy_support": pd.array([pd.NA if value is None else value for value in values], dtype="Int64"),
+                "support": pd.Series(shares, dtype="float64"),
+                "itemsets": pd.Series(list(listed), dtype="object"),
             }
         )
 
     def __str__(self) -> str:
+        promise = f"({self.mechanism}; {self.guarantee})"
+        split = [] if self.budget is None else [f"({self.budget})"]
         if not self.itemsets:
-            return f"Nothing stands out.\n{self.advice}\n({self.mechanism}; {self.guarantee})"
-        lines = [", ".join(printable(item) for item in sorted(itemset)) for itemset in self.itemsets]
-        return "\n".join([*lines, f"({self.mechanism}; {self.guarantee})"])
+            return "\n".join(["Nothing stands out.", self.advice, promise, *split])
+        lines = [_line(row) for row in self._rows(self.itemsets)]
+        missing = [f"(nothing else stands out: {self.advice})"] if self.advice else []
+        return "\n".join([*lines, *missing, promise, *split])
+
+    def _known(self, itemsets: Iterable[frozenset[Any]]) -> list[tuple[Any, Any]]:
+        """Value and interval of each; two Nones where no supports were released."""
+        if self.supports is None:
+            return [(None, None) for _ in itemsets]
+        known = dict(
+            zip(self.supports.itemsets, zip(self.supports.values, self.supports.intervals, strict=True), strict=True)
+        )
+        return [known[itemset] for itemset in itemsets]
+
+    def _subsets(self) -> tuple[frozenset[Any], ...]:
+        """The itemsets that were not chosen and whose supports were released all the same."""
+        chosen = set(self.itemsets)
+        return () if self.supports is None else tuple(one for one in self.supports.itemsets if one not in chosen)
+
+    def _rows(self, itemsets: Sequence[frozenset[Any]]) -> list[dict[str, Any]]:
+        known = zip(itemsets, self._known(itemsets), strict=True)
+        rows = [
+            {"items": sorted(itemset), "noisy_support": value, "interval": None if ends is None else list(ends)}
+            for itemset, (value, ends) in known
+        ]
+        return rows if self.units is None else [{**row, "support": self._share(row["noisy_support"])} for row in rows]
+
+    def _share(self, support: int | None) -> float | None:
+        """A support in shares of the units, where both are known."""
+        return None if support is None or self.units is None else support / self.units
+
+    def _details(self) -> dict[str, Any]:
+        """What is only there where it was asked for."""
+        details: dict[str, Any] = {} if self.budget is None else {"budget": self.budget.to_dict()}
+        if self.supports is not None and self.supports.consistency is Consistency.MONOTONE:
+            details["subsets"] = self._rows(self._subsets())
+        return details
+
+
+def _line(row: dict[str, Any]) -> str:
+    names = ", ".join(printable(item) for item in row["items"])
+    if row["noisy_support"] is None:
+        return names
+    low, high = row["interval"]
+    share = f", {row['support']:.3%} of all" if "support" in row else ""
+    return f"{names}: about {row['noisy_support']} ({low} to {high}){share}"
 
 
 def printable(item: Any) -> str:

@@ -1,38 +1,30 @@
-"""The main job: read transactions, count supports exactly, choose the top itemset privately."""
+"""The main job: read transactions, count supports exactly, choose the top itemsets privately."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import comb
 from typing import TYPE_CHECKING, Any
 
 from dpmine.accounting.accounts import Account
-from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.columns import ColumnNames, Columns
 from dpmine.itemsets.memory import parse_memory
+from dpmine.itemsets.noisy_supports import Consistency, release, with_subsets
+from dpmine.itemsets.request import Request
 from dpmine.itemsets.results import TopItemsets
-from dpmine.itemsets.sizes import Sizes, parse_sizes
-from dpmine.parameters import whole
+from dpmine.parameters import truth
 from dpmine.privacy import Neighbors
-from dpmine.selection.engine import AUTO, advice, build_mechanism, guarantee_of, plain_name, resolve
+from dpmine.selection.engine import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpmine.accounting.ledger import Ledger
+    from dpmine.itemsets.noisy_supports import SupportRelease
     from dpmine.itemsets.out_of_core import Transactions
+    from dpmine.itemsets.sizes import Sizes
+    from dpmine.itemsets.supports import SupportSource
+    from dpmine.itemsets.universe import Itemset
     from dpmine.parameters import Number
-    from dpmine.privacy import Guarantee
-    from dpmine.selection.mechanism import Mechanism
-
-FROM_DATA = "from-data"
-_NO_CATALOGUE = (
-    "{} chooses among all itemsets of a public catalogue, because the items seen in the data are private: give "
-    "catalogue (--catalogue FILE), or give up privacy with catalogue='from-data' (--catalogue-from-data), or use a "
-    "mechanism that needs no catalogue, such as large_margin."
-)
-_LEAKS = "the catalogue was taken from the data, which shows that its items exist"
 
 
 def top_itemset(
@@ -49,6 +41,9 @@ def top_itemset(
     items: str | None = None,
     one_hot: bool = False,
     catalogue: Any = None,
+    release_support: Number | str | None = None,
+    rules: bool = False,
+    units: int | None = None,
     kbar: int | None = None,
     max_items_per_unit: int | None = None,
     not_private: bool = False,
@@ -76,6 +71,11 @@ def top_itemset(
         one_hot: the columns hold 0/1 integers, one item a column.
         catalogue: the public list of all items: a path (text or one-column Parquet), a sequence, an Arrow array, or
             "from-data" (the items seen; NOT private, and the guarantee says so). None: unknown.
+        release_support: ε for noisy supports of what is chosen, which adds to the budget; or "auto": ε is then the
+            budget of both together, and is split. None: no supports.
+        rules: whether the supports of all subsets of what is chosen are released, too: `TopItemsets.rules` then makes
+            association rules of them, at no further cost.
+        units: a public number of units, only to turn supports into shares.
         kbar: how many candidates `limited_domain` keeps; public.
         max_items_per_unit: for `bounded_growth`, which needs it: every unit's data are cut to so many items (its most
             frequent ones) before anything is counted.
@@ -87,106 +87,154 @@ def top_itemset(
         progress: told the share of the work done, 0 to 1.
         notice: told which layout was taken, in column names, and why "auto" takes its mechanism.
 
-    Raises BadParameter, BadData, UnreadableFile or NotPrivate. All parameters are checked before any data are read.
+    Raises BadParameter, BadData, UnreadableFile, NotPrivate or BudgetExceeded. All parameters are checked before any
+    data are read.
     """
-    sizes = parse_sizes(size)
+    return top_itemsets(
+        data,
+        1,
+        size=size,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=mechanism,
+        neighbors=neighbors,
+        unit=unit,
+        basket=basket,
+        item=item,
+        items=items,
+        one_hot=one_hot,
+        catalogue=catalogue,
+        release_support=release_support,
+        rules=rules,
+        units=units,
+        kbar=kbar,
+        max_items_per_unit=max_items_per_unit,
+        not_private=not_private,
+        ledger=ledger,
+        dataset=dataset,
+        memory=memory,
+        progress=progress,
+        notice=notice,
+    )
+
+
+def top_itemsets(
+    data: Any,
+    k: int = 10,
+    *,
+    size: Sizes = 2,
+    epsilon: Number = 1,
+    delta: Number = 1e-6,
+    mechanism: str = AUTO,
+    neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
+    unit: ColumnNames = None,
+    basket: ColumnNames = None,
+    item: str | None = None,
+    items: str | None = None,
+    one_hot: bool = False,
+    catalogue: Any = None,
+    release_support: Number | str | None = None,
+    rules: bool = False,
+    units: int | None = None,
+    kbar: int | None = None,
+    max_items_per_unit: int | None = None,
+    not_private: bool = False,
+    ledger: Ledger | str | None = None,
+    dataset: str | None = None,
+    memory: int | str | None = None,
+    progress: Callable[[float], None] | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> TopItemsets:
+    """The k itemsets that the most privacy units have in one basket, best first; fewer where fewer stand out.
+
+    All other arguments, and what is raised, are those of `top_itemset`; a public catalogue must have k itemsets.
+    (ε, δ) is the budget of all k together. The exponential and the limited-domain mechanism choose all in one shot;
+    every other mechanism is run k times, each time on what is left. With k > 1, "auto" means one of the first two,
+    whichever needs the smaller lead as far as public parameters tell, and a pure mechanism uses δ too where that buys
+    smaller noise, unless δ is 0.
+
+    Source: Durfee & Rogers 2019 (one shot). Proof: docs/proofs/composition.md.
+    """
     columns = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot)
     limit = parse_memory(memory)
-    known = _Catalogue.of(catalogue, sizes)
-    options = {"kbar": kbar, "max_items_per_unit": _itemsets_per_unit(max_items_per_unit, sizes)}
-    candidates = known.candidates(sizes)
-    wanted = resolve(mechanism, epsilon=epsilon, delta=delta, neighbors=neighbors, candidates=candidates)
-    chooser = build_mechanism(
-        wanted.mechanism, epsilon=epsilon, delta=delta, neighbors=neighbors, not_private=not_private, **options
+    request = Request.of(
+        k=k,
+        size=size,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=mechanism,
+        neighbors=neighbors,
+        catalogue=catalogue,
+        kbar=kbar,
+        max_items_per_unit=max_items_per_unit,
+        release_support=release_support,
+        rules=truth("rules", rules),
+        units=units,
+        not_private=not_private,
     )
-    if chooser.needs_catalogue and not known.given:
-        raise BadParameter(_NO_CATALOGUE.format(chooser.name))
-    promise = known.promise(chooser)
-    payment = _payment(Account.of(ledger, dataset), promise, chooser.name)
-    from dpmine.itemsets.out_of_core import shortened
+    payment = _payment(Account.of(ledger, dataset), request)
     from dpmine.itemsets.out_of_core_read import read_transactions
 
-    read = read_transactions(data, columns, catalogue=known.items, progress=progress, memory=limit, planned=payment)
+    known = request.catalogue.items
+    read = read_transactions(data, columns, catalogue=known, progress=progress, memory=limit, planned=payment)
     if notice is not None:
-        for text in filter(None, (read.description, wanted.reason)):
+        for text in filter(None, (read.description, request.reason)):
             notice(text)
-    baskets = read.transactions if max_items_per_unit is None else shortened(read.transactions, max_items_per_unit)
-    chosen = _choose(chooser, baskets, sizes, catalogue_is_public=known.given)
-    cut = [] if max_items_per_unit is None else [f"every unit was cut to {max_items_per_unit} items before counting"]
-    return TopItemsets(
-        () if chosen is None else (frozenset(baskets.labels[code].as_py() for code in chosen),),
-        sizes,
-        requested=plain_name(mechanism),
-        mechanism=chooser.name,
-        guarantee=promise.for_unit(baskets.unit).noting(*cut),
-        advice=advice(chooser, candidates) if chosen is None else "",
-    )
+    return _answer(request, read.transactions)
 
 
-@dataclass(frozen=True, slots=True)
-class _Catalogue:
-    """What is public about the items: a list (Arrow array), nothing, or (not private) whatever the data hold."""
-
-    items: Any
-    from_data: bool
-
-    @classmethod
-    def of(cls, catalogue: Any, sizes: tuple[int, int]) -> _Catalogue:
-        """Read from whatever the user gave; BadParameter when no itemset of the sizes can be made of it."""
-        if catalogue is None or (isinstance(catalogue, str) and catalogue == FROM_DATA):
-            return cls(None, catalogue is not None)
-        from dpmine.itemsets.catalogue import read_catalogue
-
-        items = read_catalogue(catalogue)
-        if sizes[1] > len(items):
-            raise BadParameter(f"size must not exceed the {len(items)} items of the catalogue.")
-        return cls(items, from_data=False)
-
-    @property
-    def given(self) -> bool:
-        return self.items is not None or self.from_data
-
-    def promise(self, chooser: Mechanism) -> Guarantee:
-        """What the chooser promises with this list, before the unit is known."""
-        promise = guarantee_of(chooser)
-        return promise.without_privacy(_LEAKS) if self.from_data else promise
-
-    def candidates(self, sizes: tuple[int, int]) -> int | None:
-        """How many itemsets the public list allows; None where there is none."""
-        if self.items is None:
-            return None
-        return sum(comb(len(self.items), size) for size in range(sizes[0], sizes[1] + 1))
-
-
-def _payment(account: Account, promise: Guarantee, mechanism: str) -> Callable[[str], None] | None:
+def _payment(account: Account, request: Request) -> Callable[[str], None] | None:
     """What charges the account once the privacy unit has a name; None where nobody pays."""
     if account.ledger is None:
         return None
 
     def pay(unit: str) -> None:
-        account.charge(promise.for_unit(unit), job=f"top-itemset {mechanism}")
+        account.charge(request.promise.for_unit(unit), job=f"top-itemset {request.top_k.name}")
 
     return pay
 
 
-def _itemsets_per_unit(max_items: int | None, sizes: tuple[int, int]) -> int | None:
-    """How many itemsets of the sizes a unit of `max_items` items supports at most."""
-    if max_items is None:
-        return None
-    supported = sum(comb(whole("max_items_per_unit", max_items), size) for size in range(sizes[0], sizes[1] + 1))
-    if not supported:
-        raise BadParameter("max_items_per_unit must be at least the size of the itemsets.")
-    return supported
+def _answer(request: Request, transactions: Transactions) -> TopItemsets:
+    from dpmine.itemsets.out_of_core import shortened
+    from dpmine.itemsets.out_of_core_miner import miner_of
+
+    cut = request.max_items_per_unit
+    baskets = transactions if cut is None else shortened(transactions, cut)
+    miner = miner_of(baskets)
+    chosen = _chosen(request, miner, baskets)
+    notes = [] if cut is None else [f"every unit was cut to {cut} items before counting"]
+    promise = request.promise.for_unit(baskets.unit).noting(*notes)
+    named = {frozenset(baskets.labels[code].as_py() for code in codes): codes for codes in chosen}
+    return TopItemsets.of(request, promise, tuple(named), _released(request, named, baskets, miner))
 
 
-def _choose(
-    chooser: Mechanism, baskets: Transactions, sizes: tuple[int, int], *, catalogue_is_public: bool
-) -> tuple[int, ...] | None:
+def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tuple[Itemset, ...]:
+    """The chosen itemsets as codes, best first."""
+    from dpmine.itemsets.out_of_core import among
     from dpmine.itemsets.out_of_core_miner import miner_of
     from dpmine.itemsets.universe import ItemsetUniverse
 
-    possible = range(sizes[0], min(sizes[1], baskets.catalogue_size) + 1)
+    possible = range(request.sizes[0], min(request.sizes[1], baskets.catalogue_size) + 1)
     if not possible:
+        return ()
+    universe = ItemsetUniverse(
+        miner,
+        possible,
+        catalogue_is_public=request.catalogue.is_given,
+        restricted=lambda codes: miner_of(among(baskets, codes)),
+    )
+    return request.top_k.choose(universe, bits=SystemBits())
+
+
+def _released(
+    request: Request, chosen: dict[frozenset[Any], Itemset], baskets: Transactions, miner: SupportSource
+) -> SupportRelease | None:
+    """Noisy supports of the chosen itemsets (for rules: of all their subsets, too), where any are wanted."""
+    budget = request.budget.supports
+    if budget is None:
         return None
-    universe = ItemsetUniverse(miner_of(baskets), possible, catalogue_is_public=catalogue_is_public)
-    return chooser.choose(universe, bits=SystemBits())
+    codes = {label: code for itemset in chosen.values() for code in itemset for label in [baskets.labels[code].as_py()]}
+    itemsets = with_subsets(tuple(chosen)) if request.subsets else tuple(chosen)
+    supports = [miner.support(sorted(codes[label] for label in itemset)) for itemset in itemsets]
+    consistency = Consistency.MONOTONE if request.subsets else Consistency.AS_DRAWN
+    return release(itemsets, supports, epsilon=budget.epsilon, consistency=consistency, bits=SystemBits())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine.itemsets.baskets import Baskets, starts_of
+if TYPE_CHECKING:
+    from dpmine.itemsets.baskets import Baskets
 
 
 def truncated(baskets: Baskets, max_items_per_unit: int) -> Baskets:
@@ -17,13 +18,8 @@ def truncated(baskets: Baskets, max_items_per_unit: int) -> Baskets:
     is favoured by its name. Both depend on the unit's own data alone, so neighbouring data sets stay neighbours.
     Baskets left empty are dropped; a unit keeps at least one.
     """
-    basket_of = np.repeat(np.arange(baskets.basket_count), np.diff(baskets.basket_starts))
-    unit_of_basket = np.repeat(np.arange(baskets.unit_count), np.diff(baskets.unit_starts))
-    kept = _kept(unit_of_basket[basket_of], baskets.items, _hashes(baskets.labels), max_items_per_unit)
-    sizes = np.bincount(basket_of[kept], minlength=baskets.basket_count)
-    alive = sizes > 0
-    baskets_left = np.bincount(unit_of_basket[alive], minlength=baskets.unit_count)
-    return Baskets(baskets.labels, baskets.items[kept], starts_of(sizes[alive]), starts_of(baskets_left), baskets.unit)
+    unit_of = np.repeat(baskets.unit_of_basket, np.diff(baskets.basket_starts))
+    return baskets.keeping(_kept(unit_of, baskets.items, _hashes(baskets.labels), max_items_per_unit))
 
 
 def _kept(

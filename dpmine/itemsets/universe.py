@@ -6,13 +6,13 @@ from bisect import bisect_right
 from collections import Counter
 from itertools import accumulate
 from math import comb
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from dpmine.exact.decisions import uniform_below
 from dpmine.selection.universe import MANY_DUMMIES, Level, Score
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.supports import SupportSource
@@ -23,6 +23,8 @@ _DESCENT = 4  # by which the threshold falls until something is found: searches 
 
 Itemset = tuple[int, ...]
 """Item codes, increasing."""
+Restriction: TypeAlias = "Callable[[Sequence[int]], SupportSource]"
+"""The supports of the itemsets of some items (codes, increasing), which get the codes 0, 1, … in that order."""
 
 
 class ItemsetUniverse:
@@ -32,9 +34,17 @@ class ItemsetUniverse:
     the candidates, and dummies take their place.
     """
 
-    def __init__(self, miner: SupportSource, sizes: Sequence[int], *, catalogue_is_public: bool) -> None:
-        """`sizes`: increasing, each at least 1; with a public catalogue none above its size."""
+    def __init__(
+        self,
+        miner: SupportSource,
+        sizes: Sequence[int],
+        *,
+        catalogue_is_public: bool,
+        restricted: Restriction | None = None,
+    ) -> None:
+        """`sizes`: increasing, each at least 1; with a public catalogue none above its size; `among` restricts."""
         self._miner = miner
+        self._restricted = restricted
         self._sizes = sizes
         self._items = len(miner.item_supports)
         self._resident = miner.resident_threshold
@@ -44,6 +54,21 @@ class ItemsetUniverse:
         self._catalogue_is_public = catalogue_is_public
         self._ways = [comb(self._items, size) for size in sizes] if catalogue_is_public else []
         self._total = sum(self._ways)
+
+    def of_items(self) -> ItemsetUniverse:
+        """The single items of the same catalogue."""
+        return ItemsetUniverse(self._miner, range(1, 2), catalogue_is_public=self._catalogue_is_public)
+
+    def among(self, codes: Sequence[int]) -> ItemsetUniverse | None:
+        """The itemsets of these sizes and items alone, item i being codes[i]; None where there is no such itemset.
+
+        `codes` are increasing, and public by now: so are all these itemsets.
+        Raises LookupError for a universe that was made without `restricted`.
+        """
+        sizes = [size for size in self._sizes if size <= len(codes)]
+        if self._restricted is None:
+            raise LookupError("nobody said how the baskets are restricted to some items")
+        return ItemsetUniverse(self._restricted(codes), sizes, catalogue_is_public=True) if sizes else None
 
     @property
     def size(self) -> int | None:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData
 from dpmine.pac.records import Records
-from dpmine.supervised import PrivateClassifier, checked_features, checked_labels, forget_fit
+from dpmine.supervised import PrivateClassifier, checked_features, checked_labels, forget_fit, unnamed_features
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -46,8 +46,3 @@ class HypothesisClassifier(PrivateClassifier):
         names = getattr(self, "feature_names_in_", None)
         self.names_ = unnamed_features(features.shape[1]) if names is None else [str(name) for name in names]
         return Records(features, signs > 0)
-
-
-def unnamed_features(columns: int) -> list[str]:
-    """What features without names are called."""
-    return [f"x{column}" for column in range(columns)]

@@ -142,7 +142,7 @@ def learn(
     Raises BadData for too few records, with the number it takes; BadParameter for unusable parameters.
     """
     target = _target(neighbors, epsilon, accuracy, failure)
-    _require_columns(family, records.features)
+    require_columns(family, records.features.shape[1])
     return _drawn(plan(len(records), family, target, Setting.AGNOSTIC), records, target, _ROWS, bits=bits)
 
 
@@ -161,7 +161,7 @@ def learn_realizable(
     Privacy does not need that. Source: Chaudhuri & Hsu 2011, figure 2, theorem 9. Raises as `learn`.
     """
     target = _target(neighbors, epsilon, accuracy, failure)
-    _require_columns(family, records.features)
+    require_columns(family, records.features.shape[1])
     return _drawn(plan(len(records), family, target, Setting.REALIZABLE), records, target, _ROWS, bits=bits)
 
 
@@ -187,7 +187,7 @@ def learn_labels(
     BadParameter for unusable parameters.
     """
     target = _target(neighbors, epsilon, accuracy, failure)
-    _require_columns(family, records.features)
+    require_columns(family, records.features.shape[1])
     planned = plan_labels(records.features, family, target, best_error)
     return _drawn(planned, records, target, _LABELS, bits=bits)
 
@@ -305,8 +305,9 @@ def _target(neighbors: str | Neighbors, epsilon: Number, accuracy: Number, failu
     return Target.of(epsilon=epsilon, accuracy=accuracy, failure=failure)
 
 
-def _require_columns(family: Family, features: Floats) -> None:
-    if features.ndim != 2 or features.shape[1] != family.columns:
+def require_columns(family: Family, columns: int) -> None:
+    """BadParameter unless the family is about so many features."""
+    if columns != family.columns:
         raise BadParameter(f"The {family.name} of this family need {family.columns} features, one a column.")
 
 

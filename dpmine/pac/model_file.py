@@ -20,11 +20,11 @@ from dpmine.documents import (
     truth_of,
 )
 from dpmine.errors import BadData
-from dpmine.pac.classifier import unnamed_features
 from dpmine.pac.scope import DEFAULT_GRID, GRIDDED, NAMES
 from dpmine.pac.thresholds import Side
 from dpmine.parameters import exact_number, positive, probability
 from dpmine.privacy import Neighbors
+from dpmine.supervised import unnamed_features
 from dpmine.version import __version__
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadParameter
 from dpmine.pac.classifier import HypothesisClassifier
-from dpmine.pac.learners import LABEL_UNIT, learn, learn_labels, learn_realizable
-from dpmine.pac.sample_complexity import Target
+from dpmine.pac.learners import LABEL_UNIT, learn, learn_labels, learn_realizable, require_columns, too_fine
+from dpmine.pac.sample_complexity import Setting, Target
 from dpmine.pac.scope import Scope, family_of
-from dpmine.parameters import named
+from dpmine.parameters import below_one, named
 from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:
@@ -101,6 +101,21 @@ class PrivateLearner(HypothesisClassifier):
         unit = LABEL_UNIT if learner is Learner.LABEL_PRIVATE else "row"
         return Guarantee(target.epsilon, Fraction(0), Neighbors.REPLACE_ONE, unit)
 
+    def _require_usable(self, features: Sequence[str] | None) -> None:
+        super()._require_usable(features)
+        learner = self._checked_learner()
+        if self.best_error is not None:
+            below_one("best_error", self.best_error)
+        names = Scope.presumed(self.hypotheses, lower=self.lower, upper=self.upper) if features is None else features
+        family = self._family(names)
+        if features is not None:
+            require_columns(family, len(features))
+        target = Target.of(epsilon=self.epsilon, accuracy=self.accuracy, failure=self.failure)
+        setting = Setting.REALIZABLE if learner is Learner.REALIZABLE else Setting.AGNOSTIC
+        refusal = None if learner is Learner.LABEL_PRIVATE else too_fine(family, target, setting)
+        if refusal:
+            raise BadParameter(refusal)
+
     def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
         found = self._learned(self._checked_learner(), self._records(X, y), bits=bits)
         self.hypothesis_, self.promise_, self.guarantee_ = found.hypothesis, found.promise, found.guarantee
@@ -119,14 +134,14 @@ class PrivateLearner(HypothesisClassifier):
             "failure": self.failure,
             "neighbors": self.neighbors,
         }
-        family = self._family()
+        family = self._family(self.names_)
         if learner is Learner.LABEL_PRIVATE:
             return learn_labels(records, family, best_error=self.best_error, bits=bits, **terms)
         return (learn_realizable if learner is Learner.REALIZABLE else learn)(records, family, bits=bits, **terms)
 
-    def _family(self) -> Family:
+    def _family(self, names: Sequence[str]) -> Family:
         if not isinstance(self.hypotheses, str):
             if not hasattr(self.hypotheses, "sample_cover"):
                 raise BadParameter("hypotheses must be the name of a class, or a Family.")
             return self.hypotheses
-        return family_of(self.hypotheses, Scope(tuple(self.names_), self.lower, self.upper))
+        return family_of(self.hypotheses, Scope(tuple(names), self.lower, self.upper))

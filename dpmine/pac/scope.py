@@ -16,6 +16,7 @@ from dpmine.pac.separators import MOST_DIMENSIONS, Separators, finest_resolution
 from dpmine.pac.stumps import Stumps
 from dpmine.pac.thresholds import Thresholds
 from dpmine.parameters import whole
+from dpmine.supervised import unnamed_features
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 DEFAULT_GRID = 1001
 DEFAULT_WIDTH = 3
 DEFAULT_RESOLUTION = 8
+_MOST_PRESUMED = 1000  # features; conjunctions of as many are refused anyway
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,15 @@ class Scope:
     grid: Any = None
     width: Any = None
     resolution: Any = None
+
+    @classmethod
+    def presumed(cls, name: object, *, lower: Any, upper: Any, grid: Any = None, width: Any = None) -> tuple[str, ...]:
+        """Names of as many features as such parameters speak of, to check them by where the features are not known."""
+        least = {"separators": 2}.get(str(name), 1)
+        if type(width) is int:
+            least = max(least, min(width, _MOST_PRESUMED))
+        several = (len(value) for value in (lower, upper, grid) if isinstance(value, list | tuple | np.ndarray))
+        return tuple(unnamed_features(max(least, *several, 0)))
 
     def grids(self) -> tuple[Grid, ...]:
         """One a feature. Raises BadParameter without bounds, or where they are not one, or one a feature."""

@@ -56,6 +56,8 @@ class HypothesisSelector(HypothesisClassifier):
         resolution: the largest whole weight of a separator; None: 8, or as large as so many features allow.
         classes: the two labels, public, the one that rules describe last; None: those that occur, sorted.
         not_private: opts in to the mechanism "exact".
+        ledger: a `dpmine.Ledger` or its URL, charged before the fit.
+        dataset: the data set's name in the ledger.
 
     Attributes:
         hypothesis_: the chosen one, readable with `str`; None when an approximate mechanism says that nothing stands
@@ -106,14 +108,19 @@ class HypothesisSelector(HypothesisClassifier):
         records = self._records(X, y)
         hypotheses = self.class_for(self.names_)
         mechanism = self._mechanism(hypotheses.size)
-        if hypotheses.columns not in {None, len(self.names_)}:
-            raise BadParameter(f"These hypotheses are about {hypotheses.columns} features, one a column.")
+        _require_columns(hypotheses, self.names_)
         self.candidate_ = choose(mechanism, hypotheses.universe(records), sensitivity=Fraction(1), bits=bits)
         self._settle(hypotheses)
         self.mechanism_ = mechanism.name
         self.advice_ = advice(mechanism, hypotheses.size) if self.candidate_ is None else ""
         self.guarantee_ = guarantee_of(mechanism).for_unit("row").noting(_NOTE, *DATA_NOTES)
         return self
+
+    def _require_usable(self, features: Sequence[str] | None) -> None:
+        super()._require_usable(features)
+        limits = {"lower": self.lower, "upper": self.upper, "grid": self.grid, "width": self.width}
+        names = Scope.presumed(self.hypotheses, **limits) if features is None else features
+        self.require_parameters(names if features is not None or isinstance(self.hypotheses, str) else ())
 
     def _promise(self) -> Guarantee:
         return guarantee_of(self._mechanism(1)).for_unit("row")
@@ -136,6 +143,8 @@ class HypothesisSelector(HypothesisClassifier):
         """Raises BadParameter for unusable parameters, before any data are read; `names` are those of the features."""
         hypotheses = self.class_for(names)
         self._mechanism(hypotheses.size)
+        if names:
+            _require_columns(hypotheses, names)
 
     def to_json(self) -> str:
         """The choice as one JSON object: everything in it is covered by `guarantee_`."""
@@ -170,3 +179,8 @@ class HypothesisSelector(HypothesisClassifier):
             candidates=size,
             not_private=self.not_private,
         )
+
+
+def _require_columns(hypotheses: HypothesisClass[Any], names: Sequence[str]) -> None:
+    if hypotheses.columns not in {None, len(names)}:
+        raise BadParameter(f"These hypotheses are about {hypotheses.columns} features, one a column.")

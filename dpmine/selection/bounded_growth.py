@@ -17,7 +17,8 @@ from dpmine.exact.noise import GumbelNoise, draw
 from dpmine.exact.reals import Formula
 from dpmine.selection.levels import Levels
 from dpmine.selection.mechanism import Mechanism, unit_reach
-from dpmine.selection.noisy_max import KnownRival, noisy_max
+from dpmine.selection.noisy_max import noisy_max
+from dpmine.selection.noisy_order import KnownRival
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.accounting.accounts import Account
+from dpmine.accounting.names import checked_name
 from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import BitSource, SystemBits
-from dpmine.parameters import Number, named, positive, probability, whole
+from dpmine.parameters import Number, named, positive, probability, truth, whole
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.bounded_growth import BoundedGrowth
 from dpmine.selection.dense import Dense
@@ -50,7 +51,6 @@ __all__ = [
 Scores: TypeAlias = Sequence[Any] | NDArray[Any] | Mapping[Hashable, Any] | Universe[Any]
 
 AUTO = "auto"
-_JOB = "select {}"
 _LARGEST_WHOLE = 2**53  # beyond it floats skip whole numbers
 _NO_SCORES = "scores must be numbers in one dimension, a mapping to numbers, or a Universe."
 
@@ -135,6 +135,7 @@ def select(
     sensitivity: Number = 1,
     neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
     candidates: str | Candidates = "public",
+    unit: str = "unit",
     ledger: Ledger | str | None = None,
     dataset: str | None = None,
     **options: Any,
@@ -153,6 +154,8 @@ def select(
         candidates: "public" if everybody may know the list of candidates (the length of an array, the keys of a
             mapping). If they were found in the data, as the keys of a Counter are, say "unknown": then only mechanisms
             for an unknown universe are taken, and candidates of score 0 are never chosen. Scores must be at least 0.
+        unit: the name of the privacy unit, whose data move a score by `sensitivity` at most. A ledger takes charges of
+            one unit only for a data set, so name the one that the other calls name, such as "row" or a column.
         ledger: a `dpmine.Ledger` or its URL, charged before any score is looked at ("auto" looks at their number).
         dataset: the data set's name in the ledger.
         options: `kbar` (limited_domain: how many candidates it keeps, public, default 2^20); `max_items_per_unit`
@@ -162,16 +165,23 @@ def select(
     limited_domain, bounded_growth and unknown candidates need scores of at least 0 *whatever the data*: as with
     `sensitivity`, that is the caller's promise, and a refusal shows that it was broken.
 
-    Raises BadParameter for unusable parameters, NotPrivate for "exact" without the opt-in.
+    Raises BadParameter for unusable parameters, NotPrivate for "exact" without the opt-in; where a ledger is given,
+    BudgetExceeded, BadLedger, and BadParameter for another unit or relation than the data set's.
     """
     parameters = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **options}
     step, account = positive("sensitivity", sensitivity), Account.of(ledger, dataset)
-    chooser, universe = _prepared(scores, mechanism, candidates, parameters, account)
+    padding, protected = Candidates.parse(candidates).padding, checked_name("unit", unit)
+    hidden = padding + _dummies_of(scores) > 0
+    chooser = _chooser(scores, mechanism, padding, parameters)
+    _require_fit(chooser, step, hidden=hidden)
+    promise = guarantee_of(chooser).for_unit(protected)
+    account.charge(promise, job=f"select {chooser.name}")
+    universe = as_universe(scores, padding)
     index = choose(chooser, universe, sensitivity=step, bits=SystemBits())
     values = _labelled(scores)
     label = index if values is None or index is None else list(values)[index]
     hint = "" if index is not None else advice(chooser, public_size(universe))
-    return Selection(index, label, chooser.name, guarantee_of(chooser), hint)
+    return Selection(index, label, chooser.name, promise, hint)
 
 
 def law(
@@ -187,8 +197,8 @@ def law(
 ) -> Law:
     """The exact law of `select` with the same arguments, in float64. For public data only: it shows the scores."""
     parameters = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **options}
-    chooser, universe = _prepared(scores, mechanism, candidates, parameters, Account.of(None, None))
-    step = positive("sensitivity", sensitivity)
+    step, padding = positive("sensitivity", sensitivity), Candidates.parse(candidates).padding
+    chooser, universe = _chooser(scores, mechanism, padding, parameters), as_universe(scores, padding)
     by_level = chooser.law(_profile(universe, step, only_differences=not (chooser.approximate or universe.padding)))
     if isinstance(universe, Dense):
         return Law(universe.spread(by_level.masses), by_level.nothing)
@@ -211,22 +221,24 @@ def _profile(universe: Universe[Any], step: Fraction, *, only_differences: bool)
     return Profile(scores, tuple(level.count for level in levels), universe.padding)
 
 
-def _prepared(
-    scores: Scores, name: str, candidates: str | Candidates, parameters: dict[str, Any], account: Account
-) -> tuple[Mechanism, Universe[Any]]:
-    """Bad parameters are reported, and the account pays, before any score is read; "auto" asks for their number."""
-    padding = Candidates.parse(candidates).padding
+def _chooser(scores: Scores, name: str, padding: int, parameters: dict[str, Any]) -> Mechanism:
+    """The mechanism, before any score is read; "auto" asks for their number. Raises as `select`."""
     if plain_name(name) != AUTO:
-        chooser = build_mechanism(name, **parameters)
-        account.charge(guarantee_of(chooser), job=_JOB.format(chooser.name))
-        return chooser, as_universe(scores, padding)
+        return build_mechanism(name, **parameters)
     needed = {key: parameters[key] for key in ("epsilon", "delta", "neighbors")}
     resolve(name, candidates=1, **needed)
     size = None if padding else _number_of(scores)
     chosen = resolve(name, candidates=size, are_counts=size is None, **needed)  # only dummies promise scores ≥ 0
-    chooser = build_mechanism(chosen.mechanism, **parameters)
-    account.charge(guarantee_of(chooser), job=_JOB.format(chooser.name))
-    return chooser, as_universe(scores, padding)
+    return build_mechanism(chosen.mechanism, **parameters)
+
+
+def _dummies_of(scores: Scores) -> int:
+    """Those that a Universe has. BadParameter for what cannot be scores, whatever it holds."""
+    if isinstance(scores, Universe):
+        return scores.padding
+    if isinstance(scores, str | bytes) or not hasattr(scores, "__len__") or getattr(scores, "ndim", 1) != 1:
+        raise BadParameter(_NO_SCORES)
+    return 0
 
 
 def _number_of(scores: Scores) -> int | None:
@@ -241,13 +253,13 @@ def _number_of(scores: Scores) -> int | None:
 
 def choose(mechanism: Mechanism, universe: Universe[Any], *, sensitivity: Fraction, bits: BitSource) -> Any:
     """One run of a mechanism on scores of any sensitivity: a candidate, or None."""
-    _require_fit(mechanism, universe, sensitivity)
+    _require_fit(mechanism, sensitivity, hidden=public_size(universe) is None)
     return mechanism.choose(universe if sensitivity == 1 else Scaled(universe, sensitivity), bits=bits)
 
 
-def _require_fit(mechanism: Mechanism, universe: Universe[Any], sensitivity: Fraction) -> None:
-    """Refuse what would void the guarantee."""
-    if mechanism.needs_catalogue and public_size(universe) is None:
+def _require_fit(mechanism: Mechanism, sensitivity: Fraction, *, hidden: bool) -> None:
+    """Refuse what would void the guarantee; `hidden` where nobody may know all candidates."""
+    if mechanism.needs_catalogue and hidden:
         raise BadParameter(
             f"{mechanism.name} needs a public list of all candidates, and padding stands for one that nobody knows: "
             "use limited_domain, large_margin_tight or large_margin."
@@ -275,7 +287,7 @@ def build_mechanism(
     kind = MECHANISMS.get(chosen.mechanism)
     if kind is None:
         raise BadParameter(f"mechanism must be one of: {', '.join([AUTO, *MECHANISMS])}.")
-    if not kind.private and not not_private:
+    if not truth("not_private", not_private) and not kind.private:
         raise NotPrivate(f"{kind.name} is not private: opt in with not_private (--not-private), or drop the mechanism.")
     budget = positive("epsilon", epsilon)
     slack = probability("delta", delta) if kind.approximate else Fraction(0)

@@ -15,10 +15,10 @@ from dpmine.exact.reals import Formula
 from dpmine.selection.mechanism import Mechanism, unit_reach
 from dpmine.selection.padded import Padded
 from dpmine.selection.ranking import Ranking
-from dpmine.selection.top_draw import draw_from_best
+from dpmine.selection.top_draw import draws_from_best
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterator
     from fractions import Fraction
 
     from dpmine.exact.balls import Ball
@@ -50,11 +50,15 @@ class LimitedDomain(Mechanism):
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
         """The winner, or None."""
+        return next(self.draws(universe, 1, bits=bits), None)
+
+    def draws(self, universe: Universe[C], places: int, *, bits: BitSource) -> Iterator[C | None]:
+        """So many draws without replacement, None for a dummy, up to where "nothing" is drawn."""
         padded = Padded(universe, self.kbar + 1)
         ranking = Ranking(padded)
-        noise = GumbelNoise(self._unit / self.epsilon)
+        noise = GumbelNoise(self.scale)
         nothing = _Nothing(ranking, self.kbar + 1, self._slack, draw(noise, bits=bits))
-        return draw_from_best(padded, ranking, self.kbar, noise, bits=bits, rival=nothing)
+        return draws_from_best(padded, ranking, self.kbar, noise, places=places, bits=bits, rival=nothing)
 
     def law(self, profile: Profile) -> LevelLaw:
         """Softmax of the kept scores and of "nothing"."""
@@ -76,6 +80,11 @@ class LimitedDomain(Mechanism):
     def lead_over(self) -> str:
         """The first candidate that is not kept."""
         return f"candidate number {self.kbar + 1:,}"
+
+    @property
+    def scale(self) -> Fraction:
+        """The noise's scale, in units of the sensitivity."""
+        return self._unit / self.epsilon
 
     @property
     def _unit(self) -> Fraction:

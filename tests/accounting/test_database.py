@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import shutil
 import sqlite3
 import subprocess
@@ -167,14 +166,14 @@ def test_a_folder_that_is_missing_or_a_name_that_is_too_long(tmp_path: Path) -> 
         assert "no ledger" in refusal(ledger.budgets)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_read_only(file: Path) -> None:
-    url = _filled(file, 2)
-    file.chmod(0o444)
-    assert "read-only" in refusal(lambda: Ledger(url).charge("shop", promise("0.1"), job=""))
-    file.parent.chmod(0o555)
-    refusal(lambda: Ledger(url).charge("shop", promise("0.1"), job=""))
-    file.parent.chmod(0o755)
+def test_a_working_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert "was deleted" in refusal(lambda: Ledger("sqlite:///b.db"))
+    Ledger(f"sqlite:///{tmp_path}/b.db").grant("shop", epsilon=1)
+    monkeypatch.chdir(tmp_path)
 
 
 def test_a_file_that_another_process_holds(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -269,6 +269,26 @@ def test_one_relation_and_one_unit_a_data_set(url: str) -> None:
         dpmine.select(SCORES, ledger=url, dataset="shop")
 
 
+@pytest.mark.parametrize("mechanism", ["auto", "exponential", "large_margin"])
+def test_select_names_its_unit(url: str, mechanism: str) -> None:
+    """So it can share a budget with the calls that name rows and columns."""
+    CLASSIFIERS["one"](ledger=url, dataset="shop").fit(X, Y)
+    found = dpmine.select(SCORES, unit="row", mechanism=mechanism, ledger=url, dataset="shop")
+    assert found.guarantee.unit == "row"
+    assert spent(url)[0] == 2
+    with pytest.raises(BadParameter, match="budget for each 'row', not for each 'customer'"):
+        dpmine.select(Sealed(), unit="customer", mechanism=mechanism, ledger=url, dataset="shop")
+    assert spent(url)[0] == 2
+
+
+@pytest.mark.parametrize("unit", ["", "a\nb", "x" * 201, None, 7, b"row"])
+def test_a_unit_needs_a_name(url: str, unit: Any) -> None:
+    for ledger in ({}, {"ledger": url, "dataset": "shop"}):
+        with pytest.raises(BadParameter, match="unit must be a printable name"):
+            dpmine.select(Sealed(), unit=unit, mechanism="exponential", **ledger)
+    assert spent(url) == (0, 0)
+
+
 def test_ledgers_may_be_objects(url: str) -> None:
     dpmine.select(SCORES, mechanism="exponential", ledger=dpmine.Ledger(url), dataset="shop")
     CLASSIFIERS["one"](ledger=dpmine.Ledger(url), dataset="shop").get_params()

@@ -174,7 +174,7 @@ def test_history_verify_and_export(run: outcome_of) -> None:
     run(*CLASSIFY, *SHOP)
     lines = run("ledger", "history", *SHOP).out.splitlines()
     assert [line.split("\t")[2] for line in lines] == ["grant", "charge"]
-    assert lines[1].endswith("\tε = 1, δ = 0\tPrivateLogisticRegression")
+    assert lines[1].endswith("\tε = 1, δ = 0\tunit row\tPrivateLogisticRegression")
     assert run("ledger", "verify", *LEDGER).out == "2 entries, all as they were written\n"
     [exported] = json.loads(run("ledger", "export", *LEDGER).out)["datasets"]
     assert [entry["kind"] for entry in exported["history"]] == ["grant", "charge"]

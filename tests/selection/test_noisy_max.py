@@ -4,7 +4,6 @@ import math
 from collections import defaultdict
 from fractions import Fraction
 from functools import cache, partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,10 +15,11 @@ from support.tapes import assert_law
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.decisions import less_than
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
-from dpmine.exact.reals import Constant
+from dpmine.exact.reals import Constant, Formula
 from dpmine.selection.dense import Dense
 from dpmine.selection.levels import Levels
-from dpmine.selection.noisy_max import _Arrivals, noisy_max
+from dpmine.selection.noisy_max import noisy_max
+from dpmine.selection.noisy_order import Arrivals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -188,7 +188,9 @@ def test_arrivals_are_ordered_exponentials(k: int, size: int) -> None:
     below = float(stats.binom.sf(k - 1, size, -math.expm1(-x))) if size < 100 else 1 - math.exp(-1)
 
     def arrives() -> bool:
-        arrivals = list(islice(_Arrivals(size, SystemBits()), k))
-        return less_than(arrivals[-1], Constant(x), bits=SystemBits())
+        arrivals = Arrivals(size, SystemBits())
+        first = Formula(lambda step: step / size, arrivals.step)
+        last = [first, *(arrivals.next() for _ in range(k - 1))][-1]
+        return last is not None and less_than(last, Constant(x), bits=SystemBits())
 
     assert chi_square_p(tally(arrives, 1000), {True: below, False: 1 - below}) > 1e-9

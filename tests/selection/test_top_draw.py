@@ -9,9 +9,9 @@ from support.adversary_oracles import chi_square_p, tally
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.noise import GumbelNoise, draw
 from dpmine.exact.reals import Formula
-from dpmine.selection.noisy_max import KnownRival
+from dpmine.selection.noisy_order import KnownRival
 from dpmine.selection.ranking import Ranking
-from dpmine.selection.top_draw import draw_from_best
+from dpmine.selection.top_draw import draw_from_best, draws_from_best
 
 TRUTH = {"a": 5, "b": 3, "c": 3, "d": 3, "e": 1, "f": 0}
 SORTED = [5, 3, 3, 3, 1, 0]
@@ -51,6 +51,6 @@ def test_law_with_a_rival() -> None:
     def choose() -> str | None:
         universe = LazyUniverse(TRUTH, least=0, descent=Descent.CRAWL)
         rival = KnownRival(Formula(lambda gumbel: 4 + gumbel, draw(NOISE, bits=bits)))
-        return draw_from_best(universe, Ranking(universe), 3, NOISE, bits=bits, rival=rival)
+        return next(draws_from_best(universe, Ranking(universe), 3, NOISE, places=1, bits=bits, rival=rival), None)
 
     assert chi_square_p(tally(choose, 1000), expected_law(3, 0, rival=2.718281828459045**2)) > 1e-9

@@ -1,0 +1,196 @@
+"""How good privately chosen top-k itemsets are on real data: dpmine's ways, two published ones, and OpenDP.
+
+    python benchmarks/bench_utility.py [--quick] [--out benchmarks/results]
+
+Precision is the share of the k places that one of the k best itemsets gets (any itemset of the k-th best support counts
+as one), ± its standard error. Every choice is a run of the mechanism itself on a universe that was mined once. Data
+sets that are missing are left out; OpenDP lives in .venv-peers (see the Makefile).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from concurrent.futures import ProcessPoolExecutor
+from fractions import Fraction
+from itertools import product
+from multiprocessing import get_context
+from os import cpu_count
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+from utility_data import SOURCES, Case, case_of, read, with_unsold
+from utility_methods import (
+    DELTA,
+    KBARS,
+    KNOWN,
+    UNKNOWN,
+    Measured,
+    Method,
+    Setting,
+    items_first,
+    library,
+    measure,
+    opendp,
+)
+from utility_tables import markdown, plot, verdict
+
+from dpmine.exact.bits import SystemBits
+from dpmine.itemsets.noisy_supports import noisy
+from dpmine.privacy import Neighbors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+COUNTS = (10, 50, 100)
+EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(1))
+ENUMERATED = 500  # items of the catalogue beside OpenDP, whose choices can take seconds on so many
+CATALOGUE = 41_270  # items of the whole kosarak, most of which the cut data set does not have
+SHARES = (Fraction(1, 10), Fraction(1, 5), Fraction(1, 3), Fraction(1, 2), Fraction(2, 3))
+NEAR = 0.25  # a released support this near to the truth is of use
+BY_NAME = {method.name: method for method in (*KNOWN, *UNKNOWN)}
+Task = tuple["Callable[[str, bool], list[Measured]]", str]
+
+
+def choosers(name: str, quick: bool) -> list[Measured]:
+    """All ways on the whole catalogue."""
+    case = case_of(name)
+    return [] if case is None else grid("whole catalogue", case, [*KNOWN, *UNKNOWN], quick)
+
+
+def add_remove(name: str, quick: bool) -> list[Measured]:
+    case = case_of(name)
+    names = ("exponential", "items first", "limited domain, 100 k", "items first, unknown")
+    methods = [BY_NAME[method] for method in names]
+    return [] if case is None else grid("add_remove", case, methods, quick, Neighbors.ADD_REMOVE)
+
+
+def triples(name: str, quick: bool) -> list[Measured]:
+    case = case_of(name, size=3)
+    names = ("exponential", "items first", "limited domain, 2^20", "limited domain, 100 k", "items first, unknown")
+    return [] if case is None else grid("triples", case, [BY_NAME[method] for method in names], quick)
+
+
+def grid(
+    section: str, case: Case, methods: list[Method], quick: bool, neighbors: Neighbors = Neighbors.REPLACE_ONE
+) -> list[Measured]:
+    runs = 3 if quick else 10
+    found = []
+    for method, setting in product(methods, settings(quick, neighbors)):
+        if setting.k <= method.most:
+            found.append(measure(section, case, method, setting, runs))
+    return found
+
+
+def settings(quick: bool, neighbors: Neighbors = Neighbors.REPLACE_ONE) -> list[Setting]:
+    counts, epsilons = (COUNTS[::2], EPSILONS[1:]) if quick else (COUNTS, EPSILONS)
+    return [Setting(k, epsilon, neighbors) for k, epsilon in product(counts, epsilons)]
+
+
+def beside_opendp(name: str, quick: bool) -> list[Measured]:
+    """On a catalogue that is short enough to be enumerated."""
+    case = case_of(name, first=ENUMERATED)
+    if case is None:
+        return []
+    runs, wanted = (3 if quick else 20), settings(quick)  # OpenDP's end after a while: see the worker
+    own = [measure("beside OpenDP", case, method, setting, runs) for method, setting in product(KNOWN, wanted)]
+    return own + opendp("beside OpenDP", case, wanted, runs)
+
+
+def kbars(name: str, quick: bool) -> list[Measured]:
+    """Limited domain, the catalogue unknown, by k̄."""
+    case = case_of(name)
+    methods = [Method(label, library("limited_domain", known=False, kbar=kbar)) for label, kbar in KBARS.items()]
+    return [] if case is None else grid("k̄ of limited domain", case, methods, quick)
+
+
+def split(name: str, quick: bool) -> list[Measured]:
+    """A total ε, of which a share goes to the supports; what counts is what was found *and* has a near support."""
+    case = case_of(name)
+    if case is None:
+        return []
+    ways = {"exponential": library("exponential"), "items first": items_first()}
+    found = []
+    wanted = [setting for setting in settings(quick) if setting.k < COUNTS[-1]]
+    for (name_of, make), share, setting in product(ways.items(), SHARES, wanted):
+        useful = split_runs(case, Method(name_of, make), setting, share, 3 if quick else 10)
+        found.append(useful._replace(method=f"{name_of}, {share}"))
+    return found
+
+
+def split_runs(case: Case, method: Method, setting: Setting, share: Fraction, runs: int) -> Measured:
+    """`precision` is the share of places with one of the best and a support within 25 %; `errors` has, run by run, the
+    share of places with one of the best, and the mean relative error."""
+    selection = Setting(setting.k, setting.epsilon * (1 - share), setting.neighbors)
+    choose, round_epsilon = method.make(case, selection)
+    threshold, useful, parts = case.cut_off(setting.k), [], []
+    for _ in range(runs):
+        supports = np.array([case.support(itemset) for itemset in choose()])
+        released = np.array(noisy(supports.tolist(), epsilon=setting.epsilon * share, bits=SystemBits()))
+        errors = np.abs(released - supports) / np.maximum(supports, 1)
+        best = supports >= threshold
+        useful.append(float((best & (errors <= NEAR)).sum()) / setting.k)
+        parts.append((float(best.sum()) / setting.k, float(errors.mean())))
+    epsilon = float(setting.epsilon)
+    return Measured("split", case.title, method.name, setting.k, epsilon, useful, parts, 0.0, round_epsilon)
+
+
+def times(name: str, quick: bool) -> list[Measured]:
+    """100 triples after mining, with a catalogue of 41,270 items and with none."""
+    baskets = read(name)
+    if baskets is None:
+        return []
+    case = Case(f"{SOURCES[name].title}, {CATALOGUE:,} items", with_unsold(baskets, CATALOGUE), 3)
+    found = []
+    for label in ("exponential", "limited domain, 100 k", "limited domain, 2^20", "items first"):
+        choose, _ = BY_NAME[label].make(case, Setting(100, Fraction(1)))
+        choose()
+        spent = []
+        for _ in range(5 if quick else 20):
+            start = time.perf_counter()
+            choose()
+            spent.append(time.perf_counter() - start)
+        found.append(Measured("time", case.title, label, 100, 1.0, [], [], median(spent), 0.0))
+    return found
+
+
+def tasks(quick: bool) -> list[Task]:
+    """The longest first; times are not among them, because nothing may run beside them."""
+    if quick:
+        return [(choosers, "mushroom"), (beside_opendp, "mushroom"), (choosers, "online_retail")]
+    peers, few = ("mushroom", "online_retail", "bms_webview_2", "retail"), ("retail", "bms_webview_2")
+    listed = [(beside_opendp, name) for name in peers] + [(choosers, name) for name in SOURCES]
+    listed += [(kbars, name) for name in (*few, "kosarak_5_25")] + [(split, name) for name in few]
+    return [*listed, (add_remove, "retail"), (triples, "bms_webview_2")]
+
+
+def run(task: Task, quick: bool) -> list[Measured]:
+    section, name = task
+    return section(name, quick)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="within three minutes")
+    parser.add_argument("--out", type=Path, help="a folder for the figure and all numbers")
+    arguments = parser.parse_args()
+    start = time.perf_counter()
+    found = times("kosarak_5_25", arguments.quick)
+    with ProcessPoolExecutor(cpu_count(), mp_context=get_context("spawn")) as pool:
+        listed = tasks(arguments.quick)
+        for part in pool.map(run, listed, [arguments.quick] * len(listed)):
+            found += part
+    print(markdown(found))
+    print(verdict(found))
+    print(f"\nδ = {float(DELTA):g}. {time.perf_counter() - start:.0f} s.")
+    if arguments.out:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        (arguments.out / "utility.json").write_text(json.dumps([row._asdict() for row in found]))
+        plot(found, arguments.out)
+
+
+if __name__ == "__main__":
+    main()

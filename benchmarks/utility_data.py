@@ -1,0 +1,136 @@
+"""Data sets of bench_utility.py, with their true supports: what every choice is measured against.
+
+Committed data lie in datasets/, other data sets in ../shared/data beside the project; those that are missing are left
+out. The catalogue is the items that occur, taken as if they were public.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import comb
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from dpmine.itemsets.columns import Columns
+from dpmine.itemsets.ingest import read_baskets
+from dpmine.itemsets.supports import Miner
+from dpmine.itemsets.universe import ItemsetUniverse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dpmine.itemsets.baskets import Baskets
+    from dpmine.itemsets.universe import Itemset
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = (ROOT / "datasets", ROOT.parent / "shared" / "data")
+LONG = Columns.of(unit="transaction_id", item="item")
+
+
+class Source(NamedTuple):
+    title: str
+    columns: Columns
+
+
+SOURCES = {
+    "mushroom": Source("Mushroom", LONG),
+    "online_retail": Source(
+        "Online Retail, customers", Columns.of(unit="CustomerID", basket="InvoiceNo", item="StockCode")
+    ),
+    "retail": Source("retail", LONG),
+    "bms_webview_2": Source("BMS-WebView-2", LONG),
+    "kosarak_5_25": Source("kosarak, cut", LONG),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Baskets that are mined once, for many choices of itemsets of one size."""
+
+    title: str
+    baskets: Baskets
+    size: int
+
+    @cached_property
+    def miner(self) -> Miner:
+        return Miner(self.baskets)
+
+    @cached_property
+    def known(self) -> ItemsetUniverse:
+        """With the catalogue public."""
+        return ItemsetUniverse(self.miner, range(self.size, self.size + 1), catalogue_is_public=True)
+
+    @cached_property
+    def unknown(self) -> ItemsetUniverse:
+        return ItemsetUniverse(self.miner, range(self.size, self.size + 1), catalogue_is_public=False)
+
+    @property
+    def candidates(self) -> int:
+        return comb(self.baskets.catalogue_size, self.size)
+
+    @cached_property
+    def best(self) -> list[int]:
+        """The supports that occur, best first, each as often as it does, down to the 1,000th at least."""
+        floor = max(1, self.known.top())
+        while (found := self.miner.histogram(self.size, floor)).counts.sum() < min(1000, self.candidates) and floor > 1:
+            floor = max(1, floor * 3 // 4)
+        return np.repeat(found.supports, np.minimum(found.counts, 1000)).tolist()
+
+    def cut_off(self, k: int) -> int:
+        """c(k), the k-th best support: every itemset that has it counts as one of the best."""
+        return self.best[k - 1] if len(self.best) >= k else 0
+
+    @cached_property
+    def pairs(self) -> dict[int, int]:
+        """The support of the better pairs by i N + j."""
+        found = self.miner.itemsets(2, max(1, self.cut_off(1000) // 4))
+        keys = found.items[:, 0].astype(np.int64) * self.baskets.catalogue_size + found.items[:, 1]
+        return dict(zip(keys.tolist(), found.supports.tolist(), strict=True))
+
+    def support(self, itemset: Itemset) -> int:
+        """Looked up, where it is one of the better pairs."""
+        if self.size == 2:
+            noted = self.pairs.get(itemset[0] * self.baskets.catalogue_size + itemset[1])
+            if noted is not None:
+                return noted
+        return self.miner.support(itemset)
+
+
+def find(name: str) -> Path | None:
+    paths = (folder / f"{name}.parquet" for folder in FOLDERS)
+    return next((path for path in paths if path.exists()), None)
+
+
+def read(name: str) -> Baskets | None:
+    """None where the file is missing."""
+    path = find(name)
+    return None if path is None else read_baskets(path, SOURCES[name].columns).baskets
+
+
+def case_of(name: str, size: int = 2, first: int | None = None) -> Case | None:
+    """All of a data set, or (`first`) only its first so many items in the order of the catalogue."""
+    baskets = read(name)
+    if baskets is None:
+        return None
+    if first is None or first >= baskets.catalogue_size:
+        return Case(SOURCES[name].title, baskets, size)
+    return Case(f"{SOURCES[name].title}, first {first:,} items", projected(baskets, range(first)), size)
+
+
+def projected(baskets: Baskets, codes: Sequence[int]) -> Baskets:
+    """Only these items (increasing codes), which become the catalogue; what is left empty is dropped."""
+    new = np.full(baskets.catalogue_size, -1, np.int32)
+    new[list(codes)] = np.arange(len(codes), dtype=np.int32)
+    kept = baskets.keeping(new[baskets.items] >= 0)
+    return replace(kept, labels=baskets.labels.take(pa.array(list(codes), pa.int64())), items=new[kept.items])
+
+
+def with_unsold(baskets: Baskets, items: int) -> Baskets:
+    """The catalogue filled up to so many items with ones that nobody bought; labels must be numbers."""
+    last = baskets.labels[-1].as_py()
+    extra = range(last + 1, last + 1 + items - baskets.catalogue_size)
+    return replace(baskets, labels=pa.concat_arrays([baskets.labels, pa.array(extra, baskets.labels.type)]))

@@ -1,0 +1,58 @@
+"""What every estimator with a ledger shares: its fit is paid for before any data are read."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import BaseEstimator
+
+from dpmine.accounting.accounts import Account, without_passwords
+from dpmine.errors import BadParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dpmine.accounting.accounts import Charge
+    from dpmine.accounting.ledger import Ledger
+    from dpmine.privacy import Guarantee
+
+
+class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose fits a ledger may be charged for."""
+
+    ledger: Ledger | str | None
+    dataset: str | None
+
+    _read_from_file = False
+
+    def pay(self, features: Sequence[str] | None = None) -> Charge:
+        """Charge the ledger, where one is given, for a fit; for callers that read the data of the fit afterwards.
+
+        `features` are the names of the columns, where they are known by now. All parameters are checked first.
+        Forgets an earlier fit. Raises as `fit`, and then an earlier fit stays.
+        """
+        if self._read_from_file:
+            raise BadParameter("A model file does not keep what training needs: make a new estimator to train again.")
+        self._require_usable(features)
+        promise, account = self._promise(), Account.of(self.ledger, self.dataset)
+        charge = account.charge(promise, job=type(self).__name__)
+        forget_fit(self)
+        return charge
+
+    def _require_usable(self, features: Sequence[str] | None) -> None:
+        """Raises BadParameter for parameters that `_promise` does not look at; `features` as in `pay`."""
+
+    @abstractmethod
+    def _promise(self) -> Guarantee:
+        """The most that a fit will promise, by its parameters alone. Raises BadParameter for unusable ones."""
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803 - scikit-learn's name
+        """The constructor call, without the password of a ledger's URL."""
+        return without_passwords(super().__repr__(N_CHAR_MAX))
+
+
+def forget_fit(estimator: Any) -> None:
+    """Drop what an earlier fit learnt, so that a fit that fails leaves an estimator that is not fitted."""
+    for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
+        delattr(estimator, name)

@@ -1,0 +1,194 @@
+"""The audit of private choices of k candidates: the law of the whole ordered list, list by list.
+
+Candidates of a group are exchangeable, so lists count by the groups that they name. Places are kept: a list tells at
+which of them nothing came, which is more than is released, and what the proofs promise (docs/proofs/composition.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpmine.auditing.families import critical_gaps, structured
+from dpmine.auditing.pairs import Group, Pair, Side
+from dpmine.auditing.profile import DIRECT, NOTHING, Claim, Precision, measure_both
+from dpmine.auditing.report import AuditRow
+from dpmine.auditing.search import scope_of
+from dpmine.errors import BadParameter
+from dpmine.privacy import Neighbors
+from dpmine.selection.exponential import Exponential
+from dpmine.selection.limited_domain import LimitedDomain
+from dpmine.selection.max_of_exponentials import MaxOfExponentials
+from dpmine.selection.max_of_laplaces import MaxOfLaplaces
+from dpmine.selection.mechanism import unit_reach
+from dpmine.selection.top_k.limited_domain import LimitedDomainTopK
+from dpmine.selection.top_k.one_shot import OneShot
+from dpmine.selection.top_k.peeling import Peeling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from fractions import Fraction
+
+    from dpmine.auditing.pairs import Scope
+    from dpmine.selection.laws import LevelLaw, Profile
+    from dpmine.selection.laws.profile import FloatArray
+    from dpmine.selection.mechanism import Mechanism
+    from dpmine.selection.top_k.top_k import TopK
+
+COUNTS = (2, 3)
+"""How many winners are audited: the number of lists grows with their power."""
+SMALL_KBAR = 4
+
+_EVERY = 3  # of the gaps, one serves the many structured pairs
+_CROWD = 2**20
+_REMEMBERED = 10_000  # laws: many lists share what is left
+
+
+def top_k_rows(
+    *, epsilon: Fraction, delta: Fraction, counts: Sequence[int] = COUNTS, names: Sequence[str] | None = None
+) -> list[AuditRow]:
+    """A row for every way to choose k candidates that has a law of one piece, every relation and every k.
+
+    Args:
+        epsilon: ε > 0 of the whole list.
+        delta: δ in (0, 1) of the whole list; a way that needs none claims 0.
+        counts: the numbers of winners; 4 take minutes.
+        names: the mechanisms whose choices are repeated; all when None.
+    """
+    ways = (way for relation in Neighbors for count in counts for way in _ways(count, epsilon, delta, relation))
+    return [audit_top_k(way) for way in ways if names is None or way.name in names]
+
+
+def _ways(count: int, epsilon: Fraction, delta: Fraction, neighbors: Neighbors) -> Iterator[TopK]:
+    yield OneShot.of(count, epsilon, delta, neighbors)
+    yield LimitedDomainTopK.of(count, epsilon, delta, neighbors, SMALL_KBAR)
+    for kind in (MaxOfLaplaces, MaxOfExponentials):
+        yield Peeling.of(count, kind(epsilon, delta * 0, neighbors), delta)
+
+
+def audit_top_k(way: TopK) -> AuditRow:
+    """The worst that the law of the list shows over structured pairs, in both directions, against its (ε, δ).
+
+    Raises BadParameter for a way that is neither one-shot, limited-domain nor peeling.
+    """
+    once = _one_round(way)
+    scope, claim = scope_of(once), Claim(float(way.epsilon), float(way.delta))
+    precision = Precision((way.count + 1) * DIRECT.relative, DIRECT.absolute)
+    worst, masses = NOTHING, _masses_of(way)
+    gaps = critical_gaps(once, scope)
+    for pair in [*structured(scope, gaps[::_EVERY]), *_overtaking(scope, gaps, way.count)]:
+        left, right = (masses(pair, side) for side in Side)
+        worst = measure_both(left, right, claim, precision=precision, known=worst)
+    return AuditRow(
+        f"{way.name}, k = {way.count}",
+        way.neighbors,
+        way.epsilon,
+        way.delta,
+        measured_delta=worst.delta,
+        measured_epsilon=worst.epsilon,
+        holds=worst.delta <= claim.delta,
+    )
+
+
+def _overtaking(scope: Scope, gaps: Sequence[float], count: int) -> Iterator[Pair]:
+    """As many as there are places lead a crowd by a gap, or lie behind it, and all of them move apart from it."""
+    down, up = min(scope.moves), max(scope.moves)
+    for gap, crowd, dummies in product(gaps, (1, 2, _CROWD), scope.dummies):
+        for leaders, others in ((0.0, gap), (gap, 0.0)):
+            yield Pair((Group(1 + leaders, up, count), Group(1 + others, down, crowd)), dummies)
+
+
+def _one_round(way: TopK) -> Mechanism:
+    """The mechanism of one place; its gaps are the critical ones."""
+    if isinstance(way, OneShot):
+        return Exponential(way.round_epsilon, way.delta * 0, way.neighbors)
+    if isinstance(way, LimitedDomainTopK):
+        return LimitedDomain(way.round_epsilon, way.slack, way.neighbors, way.kbar)
+    if isinstance(way, Peeling):
+        return way.mechanism
+    raise BadParameter("Only one-shot, limited-domain and peeled choices have a law of lists.")
+
+
+def _masses_of(way: TopK) -> Callable[[Pair, Side], FloatArray]:
+    """The masses of all lists on one side of a pair; the same lists in the same order on both sides."""
+    if isinstance(way, LimitedDomainTopK):
+        return lambda pair, side: _Kept.of(pair, side, way).lists(way.count)
+    law = lru_cache(_REMEMBERED)(_one_round(way).law)
+    return lambda pair, side: _peeled(pair, side, law, way.count)
+
+
+def _peeled(pair: Pair | None, side: Side, law: Callable[[Profile], LevelLaw], count: int) -> FloatArray:
+    """One list for each sequence of groups and "nothing"; a single one where nobody is left or no place."""
+    if pair is None or not count:
+        return np.ones(1)
+    *first, nothing = pair.masses(side, law(pair.profile(side)))
+    after = [mass * _peeled(_without(pair, place), side, law, count - 1) for place, mass in enumerate(first)]
+    return np.concatenate([*after, nothing * _peeled(pair, side, law, count - 1)])
+
+
+def _without(pair: Pair, place: int) -> Pair | None:
+    """What is left when a candidate of the group has been chosen; None for nobody."""
+    group = pair.groups[place]
+    smaller = (replace(group, count=group.count - 1),) if group.count > 1 else ()
+    groups = (*pair.groups[:place], *smaller, *pair.groups[place + 1 :])
+    return replace(pair, groups=groups) if groups else None
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The k̄ best of limited-domain top-k: how many of each group, then of the dummies, and ⊥, with ln weights.
+
+    Ties are in one order, dummies first and then the last groups: whoever knows the order sees more, and must not see
+    more than is promised.
+    """
+
+    counts: tuple[int, ...]
+    log_weights: tuple[float, ...]
+    log_end: float
+
+    @classmethod
+    def of(cls, pair: Pair, side: Side, way: LimitedDomainTopK) -> _Kept:
+        unit = float(unit_reach(way.neighbors))
+        rate = float(way.round_epsilon) / unit
+        scores = [*(group.at(side) for group in pair.groups), 0.0]
+        sizes = [*(group.count for group in pair.groups), max(pair.dummies, way.kbar + 1)]
+        left, counts, beyond = way.kbar, [0] * len(sizes), None
+        for place in sorted(range(len(sizes)), key=lambda place: (-scores[place], -place)):
+            counts[place] = min(left, sizes[place])
+            left -= counts[place]
+            if beyond is None and sizes[place] > counts[place]:
+                beyond = scores[place]
+        end = rate * ((beyond or 0.0) + unit) + np.log(way.kbar / float(way.slack))
+        return cls(tuple(counts), tuple(rate * score for score in scores), float(end))
+
+    def lists(self, count: int) -> FloatArray:
+        """One list for each sequence of groups and dummies, and for each beginning of one that ⊥ ends."""
+        if not count:
+            return np.ones(1)
+        *first, end = self.first
+        after = [
+            mass * self._without(place).lists(count - 1) if mass else np.zeros(_sequences(len(first), count - 1))
+            for place, mass in enumerate(first)
+        ]
+        return np.concatenate([*after, [end]])
+
+    @cached_property
+    def first(self) -> FloatArray:
+        """The law of what comes first: groups, dummies, ⊥."""
+        counts = np.array([*self.counts, 1], dtype=np.float64)
+        logs = np.array([*self.log_weights, self.log_end])
+        weights = counts * np.exp(logs - logs[counts > 0].max(), where=counts > 0, out=np.zeros_like(logs))
+        return np.asarray(weights / weights.sum())
+
+    def _without(self, place: int) -> _Kept:
+        counts = tuple(count - (number == place) for number, count in enumerate(self.counts))
+        return replace(self, counts=counts)
+
+
+def _sequences(kinds: int, count: int) -> int:
+    """How many lists there are for so many places."""
+    return 1 + kinds * _sequences(kinds, count - 1) if count else 1

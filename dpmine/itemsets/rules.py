@@ -1,0 +1,220 @@
+"""Association rules of released supports: confidence, lift, leverage and conviction, each with an interval.
+
+The rules look at released numbers only, so they cost no privacy. mlxtend lists them. The measures are computed with
+fractions: floats lose most digits of 1 − confidence, and compare confidences with a threshold wrongly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf, nan, nextafter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from dpmine.errors import BadParameter
+from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, Consistency
+from dpmine.parameters import exact_number, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from dpmine.itemsets.noisy_supports import Itemset, SupportRelease
+    from dpmine.parameters import Number
+
+Extended: TypeAlias = "Fraction | float"
+"""An exact number; or a float, where it is infinite or not a number."""
+Bounded: TypeAlias = tuple[Extended, Extended, Extended]
+"""A measure of the released supports, and the least and the largest of true ones that are plausible."""
+
+
+def association_rules(release: SupportRelease, *, units: int | None = None, min_confidence: Number = 0) -> pd.DataFrame:
+    """The rules A → C of the released itemsets whose released confidence is at least `min_confidence`.
+
+    Args:
+        release: monotone supports of itemsets together with all of their non-empty subsets.
+        units: a public number of units, n ≥ 1; supports above it are cut to it. It gives lift, leverage, conviction and
+            support (all in shares of n).
+        min_confidence: in [0, 1], compared exactly.
+
+    Returns a frame, one row per rule, by falling confidence, then by falling support, then by items:
+    antecedents and consequents (frozensets), noisy_support (Int64, of A ∪ C, in units), support where units are given,
+    and for each measure a float and its bounds, <measure>_low and <measure>_high. With probability `release.level` or
+    more, all bounds of all measures hold together (for the true measures, in units, wherever those exist). Bounds are
+    rounded outwards. Conviction is infinite at confidence 1. Lift is NaN where the released support of C is 0. A rule
+    whose antecedent has the released support 0 has no confidence and is left out.
+
+    Raises BadParameter for supports as drawn, for itemsets without their subsets, and for parameters out of range.
+    Source: Agrawal, Imieliński & Swami 1993 (confidence); Brin, Motwani, Ullman & Tsur 1997 (lift, conviction);
+    Piatetsky-Shapiro 1991 (leverage). Proof of the bounds: docs/proofs/noisy_supports.md.
+    """
+    count = None if units is None else _number_of_units(units)
+    least = exact_number("min_confidence", min_confidence)
+    if not 0 <= least <= 1:
+        raise BadParameter("min_confidence must be at least 0 and at most 1.")
+    supports = _supports(release, count)
+    rules = [_Rule.of(antecedent, consequent, supports) for antecedent, consequent in _listed(supports)]
+    kept = [rule for rule in rules if rule.both.value >= least * rule.antecedent.value]
+    return _frame(sorted(kept, key=_Rule.rank), count)
+
+
+@dataclass(frozen=True, slots=True)
+class _Support:
+    """A released support, and the least and the largest plausible true one, in units."""
+
+    value: int
+    low: int
+    high: int
+
+    def cut(self, units: int) -> _Support:
+        """To the number of units, which no true support exceeds."""
+        return _Support(min(self.value, units), min(self.low, units), min(self.high, units))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A → C, with the supports of A, of C, and of both together (of the union A ∪ C)."""
+
+    names: tuple[Itemset, Itemset]
+    antecedent: _Support
+    consequent: _Support
+    both: _Support
+
+    @classmethod
+    def of(cls, antecedent: Itemset, consequent: Itemset, supports: Mapping[Itemset, _Support]) -> _Rule:
+        union = antecedent | consequent
+        return cls((antecedent, consequent), supports[antecedent], supports[consequent], supports[union])
+
+    def rank(self) -> tuple[Any, ...]:
+        """Rules are listed by this."""
+        confidence = Fraction(self.both.value, self.antecedent.value)
+        return -confidence, -self.both.value, *(sorted(itemset) for itemset in self.names)
+
+
+def _number_of_units(units: int) -> int:
+    count = whole("units", units)
+    if count > LARGEST_SUPPORT:
+        raise BadParameter(f"units must be at most {LARGEST_SUPPORT}.")
+    return count
+
+
+def _supports(release: SupportRelease, units: int | None) -> dict[Itemset, _Support]:
+    """The supports by itemset; BadParameter where rules cannot be made of them."""
+    if release.consistency is not Consistency.MONOTONE:
+        raise BadParameter("association rules need supports that agree: release them with consistency 'monotone'.")
+    known = set(release.itemsets)
+    if any(len(itemset) > 1 and itemset - {item} not in known for itemset in known for item in itemset):
+        raise BadParameter("association rules need all subsets of every itemset: release with_subsets(itemsets).")
+    supports = (_Support(value, *ends) for value, ends in zip(release.values, release.intervals, strict=True))
+    if units is not None:
+        supports = (support.cut(units) for support in supports)
+    return dict(zip(release.itemsets, supports, strict=True))
+
+
+def _listed(supports: Mapping[Itemset, _Support]) -> list[tuple[Itemset, Itemset]]:
+    """Antecedent and consequent of every rule whose antecedent has a released support above 0.
+
+    mlxtend gets numbers in place of items: it would convert some types of items, and quote items in its errors.
+    """
+    import numpy as np
+    import pandas as pd
+    from mlxtend.frequent_patterns import association_rules as rules_of
+
+    if not supports:
+        return []
+    items = list(frozenset().union(*supports))
+    numbers = {item: number for number, item in enumerate(items)}
+    coded = [frozenset(numbers[item] for item in itemset) for itemset in supports]
+    counts = [float(support.value) for support in supports.values()]
+    frame = pd.DataFrame({"support": counts, "itemsets": pd.Series(coded, dtype="object")})
+    with np.errstate(invalid="ignore"):  # 0/0, a confidence that does not exist: it is below every threshold
+        rules = rules_of(frame, metric="confidence", min_threshold=0.0, return_metrics=["support"])
+    pairs = zip(rules["antecedents"], rules["consequents"], strict=True)
+    return [(_named(antecedent, items), _named(consequent, items)) for antecedent, consequent in pairs]
+
+
+def _named(numbers: frozenset[int], items: list[Any]) -> Itemset:
+    return frozenset(items[number] for number in numbers)
+
+
+def _frame(rules: Sequence[_Rule], units: int | None) -> pd.DataFrame:
+    import pandas as pd
+
+    columns: dict[str, Any] = {
+        "antecedents": pd.Series([rule.names[0] for rule in rules], dtype="object"),
+        "consequents": pd.Series([rule.names[1] for rule in rules], dtype="object"),
+        "noisy_support": pd.array([rule.both.value for rule in rules], dtype="Int64"),
+    }
+    measures: dict[str, list[Bounded]] = {"confidence": [_confidence(rule) for rule in rules]}
+    if units is not None:
+        columns["support"] = _floats([float(Fraction(rule.both.value, units)) for rule in rules])
+        measures["lift"] = [_lift(rule, units) for rule in rules]
+        measures["leverage"] = [_leverage(rule, units) for rule in rules]
+        measures["conviction"] = [_conviction(rule, units) for rule in rules]
+    for name, found in measures.items():
+        columns[name] = _floats([float(value) for value, _, _ in found])
+        columns[f"{name}_low"] = _floats([_down(low) for _, low, _ in found])
+        columns[f"{name}_high"] = _floats([_up(high) for _, _, high in found])
+    return pd.DataFrame(columns)
+
+
+def _floats(numbers: list[float]) -> pd.Series[float]:
+    import pandas as pd
+
+    return pd.Series(numbers, dtype="float64")
+
+
+def _down(number: Extended) -> float:
+    """The largest float that is not above the number."""
+    nearest = float(number)
+    return nearest if isinstance(number, float) or Fraction(nearest) <= number else nextafter(nearest, -inf)
+
+
+def _up(number: Extended) -> float:
+    """The least float that is not below the number."""
+    nearest = float(number)
+    return nearest if isinstance(number, float) or Fraction(nearest) >= number else nextafter(nearest, inf)
+
+
+# Below, x, a and c are the supports of both, antecedent and consequent; x ≤ a and x ≤ c hold for the true ones, for the
+# released ones, and for both ends of their intervals. A measure that divides by a true support exists only where that
+# is 1 or more.
+
+
+def _confidence(rule: _Rule) -> Bounded:
+    """Confidence, x/a."""
+    x, a = rule.both, rule.antecedent
+    return Fraction(x.value, a.value), Fraction(x.low, a.high), min(Fraction(1), Fraction(x.high, max(1, a.low)))
+
+
+def _lift(rule: _Rule, units: int) -> Bounded:
+    """Lift, x n/(a c): largest at the least a and c that x allows."""
+    x, a, c = rule.both, rule.antecedent, rule.consequent
+    value = Fraction(units * x.value, a.value * c.value) if c.value else nan
+    least_a, least_c = max(1, a.low), max(1, c.low)
+    high = min(Fraction(units * x.high, least_a * least_c), Fraction(units, max(least_a, least_c)))
+    return value, Fraction(units * x.low, a.high * max(1, c.high)), high
+
+
+def _leverage(rule: _Rule, units: int) -> Bounded:
+    """Leverage, x/n − a c/n²: largest at the least a and c that x allows, for the x that is best then."""
+    x, a, c = rule.both, rule.antecedent, rule.consequent
+
+    def leverage(x: Fraction | int, a: Fraction | int, c: Fraction | int) -> Fraction:
+        return Fraction(x) / units - Fraction(a) * c / units**2
+
+    best = min(Fraction(x.high), max(Fraction(units, 2), Fraction(a.low), Fraction(c.low)))
+    high = leverage(best, max(best, Fraction(a.low)), max(best, Fraction(c.low)))
+    return leverage(x.value, a.value, c.value), leverage(x.low, a.high, c.high), high
+
+
+def _conviction(rule: _Rule, units: int) -> Bounded:
+    """Conviction, (1 − c/n)/(1 − x/a), infinite at x = a: it rises in x, and falls in a and in c."""
+    x, a, c = rule.both, rule.antecedent, rule.consequent
+
+    def conviction(x: int, a: int, c: int) -> Extended:
+        return Fraction((units - c) * a, units * (a - x)) if x < a else inf
+
+    high = conviction(x.high, max(1, a.low), max(x.high, c.low))
+    return conviction(x.value, a.value, c.value), conviction(x.low, a.high, c.high), high

@@ -1,0 +1,293 @@
+"""Whatever is wrong with a parameter is found before anything is charged, for every parameter of every call."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import dpmine
+from dpmine.errors import BadLedger, BadParameter, NotPrivate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+RNG = np.random.default_rng(6)
+X = RNG.uniform(-1, 1, size=(3000, 2))
+LABELS = X[:, 0] > 0
+TARGETS = X @ np.array([0.5, -0.3])
+SCORES = {"a": 900, "b": 1, "c": 0}
+BASKETS = [["bread", "butter"]] * 400 + [["tea"]] * 3
+
+NO_NUMBERS: list[Any] = [None, True, "x", "", float("nan"), float("inf"), [], [1], np.float32(1), object()]
+NOT_POSITIVE = [*NO_NUMBERS, 0, -1, "0"]
+NO_PROBABILITIES = [*NOT_POSITIVE, 1, 2]
+NO_NAMES: list[Any] = [None, "", "nonsense", 7, []]
+NO_WHOLE: list[Any] = [0, -1, 1.5, "x", True, [], float("nan")]
+NO_TRUTH: list[Any] = [None, 0, 1, "no", []]
+NO_CLASSES: list[Any] = [[], ["a"], ["a", "a"], ["a", "b", "c"], "ab", 7, [["a"], ["b", "c"]], ["a", float("nan")]]
+NO_BOUNDS: list[Any] = [value for value in NO_NUMBERS if value != [1]]
+NO_LAMBDAS: list[Any] = [None, True, "x", 0, -1, [], [0], [1, 1], ["x"], float("nan"), [float("inf")], object()]
+RELATION = [*NO_NAMES, "add_remove"]
+
+FIT: dict[str, Any] = {"classes": NO_CLASSES}
+LINEAR: dict[str, Any] = {
+    "lambdas": NO_LAMBDAS,
+    "norm_bound": NOT_POSITIVE,
+    "epsilon": NOT_POSITIVE,
+    "method": NO_NAMES,
+    "fit_intercept": NO_TRUTH,
+    "validation_share": NO_PROBABILITIES,
+    "selection_share": NO_PROBABILITIES,
+    "mechanism": [*NO_NAMES, "exact", "limited_domain", "bounded_growth"],
+    "sensitivities": NO_NAMES,
+    "caution": [*NO_NUMBERS, -1],
+    "neighbors": RELATION,
+    **FIT,
+}
+SEARCH: dict[str, Any] = {
+    "excess_risk": NOT_POSITIVE,
+    "regularization": NOT_POSITIVE,
+    "failure_probability": NO_PROBABILITIES,
+    "epsilon_max": NOT_POSITIVE,
+    "x_bound": NOT_POSITIVE,
+    "steps": NO_WHOLE,
+    "epsilons": [[], [0], [2, 1], [1, 1], "x", 7, [float("nan")]],
+    "slack": NO_NUMBERS,
+    "test": NO_NAMES,
+    "radius": NO_NAMES,
+    "fit_intercept": NO_TRUTH,
+    "keep_last": NO_TRUTH,
+    "neighbors": RELATION,
+}
+
+
+class Given:
+    """A call, parameters that it accepts, and what it must refuse for each of its parameters."""
+
+    def __init__(self, call: Callable[..., Any], good: dict[str, Any], bad: dict[str, Any], *ignored: str) -> None:
+        self.call, self.good, self.bad, self.ignored = call, good, bad, ignored
+
+
+def fitting(kind: Any, y: Any, x: Any = X) -> Callable[..., Any]:
+    def fit(**parameters: Any) -> Any:
+        return kind(**parameters).fit(x, y) if y is not None else kind(**parameters).fit(x)
+
+    fit.__signature__ = inspect.signature(kind)  # type: ignore[attr-defined]
+    return fit
+
+
+def rules(hypotheses: Any, **bad: Any) -> Given:
+    """One class of rules: what it has no use for is refused as well."""
+    bounds: dict[str, Any] = {"lower": -1, "upper": 1} if hypotheses != "conjunctions" else {}
+    unused = {"lower": [0], "upper": [1], "grid": [5], "width": [1], "resolution": [3]}
+    common = {
+        "hypotheses": [*NO_NAMES, [int], [None], object()],
+        "epsilon": NOT_POSITIVE,
+        "mechanism": [*NO_NAMES, "bounded_growth", "limited_domain?"],
+        "neighbors": NO_NAMES,
+        "not_private": NO_TRUTH,
+    }
+    x = X[:, :1] if hypotheses in {"thresholds", "intervals"} else X
+    good = {"hypotheses": hypotheses, "mechanism": "exponential", **bounds}
+    own = {**unused, **{name: values for name, values in bad.items() if name != "delta"}}
+    return Given(fitting(dpmine.HypothesisSelector, LABELS, x), good, {**common, **FIT, **own}, "delta")
+
+
+BOUNDS: dict[str, Any] = {
+    "lower": [*NO_BOUNDS, 1, [-1, -1, -1], [0, "x"]],
+    "upper": [*NO_BOUNDS, -1, [1, 1, 1], [1, 0, 1]],
+}
+GRID: dict[str, Any] = {"grid": [*NO_WHOLE, 2**64 + 1, [3, 3, 3], [0, 1]]}
+LEARNER: dict[str, Any] = {
+    "hypotheses": [*NO_NAMES, "conjunctions"],
+    "epsilon": NOT_POSITIVE,
+    "accuracy": NO_PROBABILITIES,
+    "failure": NO_PROBABILITIES,
+    "learner": NO_NAMES,
+    "neighbors": RELATION,
+    **BOUNDS,
+    **FIT,
+}
+WIDE: dict[str, Any] = {"accuracy": 0.9, "failure": 0.5, "epsilon": 4, "lower": -1, "upper": 1}
+HISTOGRAM: dict[str, Any] = {
+    "bins": [None, 4, [], [1], [4, 4], ["x"], [10**9], "48"],
+    "lower": [*NO_NUMBERS, 1],
+    "upper": [*NO_NUMBERS, -1],
+    "epsilon": NOT_POSITIVE,
+    "delta": NO_PROBABILITIES,
+    "train_share": NO_PROBABILITIES,
+    "selection_share": NO_PROBABILITIES,
+    "mechanism": [*NO_NAMES, "exact", "limited_domain", "bounded_growth"],
+    "sensitivities": NO_NAMES,
+    "caution": [*NO_NUMBERS, -1],
+    "stability": NO_NAMES,
+    "refit": NO_NAMES,
+    "neighbors": RELATION,
+}
+CALLS = {
+    "select": Given(
+        dpmine.select,
+        {"scores": SCORES, "mechanism": "large_margin"},
+        {
+            "scores": [None, 7, "abc", b"abc", {1, 2}.__iter__(), np.zeros((2, 2)), np.float64(3)],
+            "epsilon": NOT_POSITIVE,
+            "delta": NO_PROBABILITIES,
+            "mechanism": [*NO_NAMES, "bounded_growth", "exact"],
+            "sensitivity": NOT_POSITIVE,
+            "neighbors": NO_NAMES,
+            "candidates": NO_NAMES,
+            "unit": [None, "", 7, "a\nb", "x" * 201],
+            "options": [{"kbar": 3}, {"nonsense": 1}, {"max_items_per_unit": 2}],
+        },
+    ),
+    "select auto": Given(
+        dpmine.select,
+        {"scores": SCORES, "mechanism": "auto"},
+        {"scores": [None, 7, "abc"], "epsilon": NOT_POSITIVE, "delta": NO_PROBABILITIES, "neighbors": NO_NAMES},
+        *("mechanism", "sensitivity", "candidates", "unit", "options"),
+    ),
+    "select unknown": Given(
+        dpmine.select,
+        {"scores": SCORES, "mechanism": "limited_domain", "candidates": "unknown", "kbar": 5},
+        {
+            "mechanism": ["exponential", "max_of_laplaces", "stable_maximiser", "max_of_exponentials"],
+            "options": [{"kbar": value} for value in NO_WHOLE],
+        },
+        *("scores", "epsilon", "delta", "sensitivity", "neighbors", "candidates", "unit"),
+    ),
+    "select growth": Given(
+        dpmine.select,
+        {"scores": SCORES, "mechanism": "bounded_growth", "max_items_per_unit": 2},
+        {"sensitivity": [2, "1/2"], "options": [{"max_items_per_unit": value} for value in [None, *NO_WHOLE]]},
+        *("scores", "epsilon", "delta", "mechanism", "neighbors", "candidates", "unit"),
+    ),
+    "select exact": Given(
+        dpmine.select,
+        {"scores": SCORES, "mechanism": "exponential"},
+        {"options": [{"mechanism": "exact", "not_private": value} for value in NO_TRUTH]},
+        *("scores", "epsilon", "delta", "mechanism", "sensitivity", "neighbors", "candidates", "unit"),
+    ),
+    "top_itemset": Given(
+        dpmine.top_itemset,
+        {"data": BASKETS, "size": 1, "mechanism": "large_margin"},
+        {
+            "size": [*NO_WHOLE, "3-2", None],
+            "epsilon": NOT_POSITIVE,
+            "delta": NO_PROBABILITIES,
+            "mechanism": [*NO_NAMES, "exact", "exponential", "bounded_growth"],
+            "neighbors": NO_NAMES,
+            "kbar": [3, 0, "x"],
+            "max_items_per_unit": [3, 0, "x"],
+            "memory": ["x", 1, -1, True, [], "1 apple"],
+        },
+        *("data", "unit", "basket", "item", "items", "one_hot", "catalogue", "not_private", "progress", "notice"),
+    ),
+    "logistic": Given(fitting(dpmine.PrivateLogisticRegression, LABELS), {"lambdas": [0.1]}, LINEAR, "delta"),
+    "logistic margin": Given(
+        fitting(dpmine.PrivateLogisticRegression, LABELS),
+        {"lambdas": [0.1, 1], "mechanism": "large_margin"},
+        {**LINEAR, "delta": NO_PROBABILITIES},
+    ),
+    "svc": Given(fitting(dpmine.PrivateHuberSVC, LABELS), {"lambdas": 1}, {**LINEAR, "huber": NOT_POSITIVE}, "delta"),
+    "thresholds": rules("thresholds", **BOUNDS, **GRID),
+    "intervals": rules("intervals", **BOUNDS, **GRID),
+    "stumps": rules("stumps", **BOUNDS, **GRID),
+    "conjunctions": rules("conjunctions", width=[*NO_WHOLE, 3, 10**9, 2**70]),
+    "separators": rules("separators", **BOUNDS, resolution=[*NO_WHOLE, 10**9]),
+    "margin of rules": Given(
+        fitting(dpmine.HypothesisSelector, LABELS),
+        {"mechanism": "large_margin", "lower": -1, "upper": 1},
+        {"delta": NO_PROBABILITIES},
+        *("hypotheses", "epsilon", "mechanism", "neighbors", "lower", "upper", "grid", "width", "resolution"),
+        *("classes", "not_private"),
+    ),
+    "learner": Given(
+        fitting(dpmine.PrivateLearner, LABELS),
+        {"hypotheses": "stumps", **WIDE},
+        {**LEARNER, "best_error": [0, 0.1, "x"]},
+    ),
+    "realizable": Given(
+        fitting(dpmine.PrivateLearner, LABELS),
+        {"hypotheses": "separators", "learner": "realizable", **WIDE},
+        {**LEARNER, "accuracy": [*NO_PROBABILITIES, 1e-9], "best_error": [0, 0.1, "x"]},
+    ),
+    "labels": Given(
+        fitting(dpmine.PrivateLearner, LABELS, X[:, :1]),
+        {"learner": "label_private", **WIDE},
+        {**LEARNER, "best_error": [value for value in [*NO_NUMBERS, 1, -1] if value is not None]},
+    ),
+    "histogram": Given(
+        fitting(dpmine.PrivateHistogram, None, X[:, 0]),
+        {"bins": [4, 8], "lower": -1, "upper": 1, "epsilon": 3},
+        HISTOGRAM,
+    ),
+    "ridge": Given(
+        fitting(dpmine.AccuracyFirstRidge, TARGETS),
+        {"excess_risk": 0.4, "regularization": 0.1, "steps": 5},
+        {**SEARCH, "method": NO_NAMES, "y_bound": NOT_POSITIVE},
+        "delta",
+    ),
+    "brownian": Given(
+        fitting(dpmine.AccuracyFirstRidge, TARGETS),
+        {"excess_risk": 0.4, "regularization": 0.1, "steps": 5, "method": "brownian"},
+        {**SEARCH, "method": NO_NAMES, "y_bound": NOT_POSITIVE, "delta": NO_PROBABILITIES},
+    ),
+    "search of a classifier": Given(
+        fitting(dpmine.AccuracyFirstLogistic, LABELS),
+        {"excess_risk": 0.4, "regularization": 0.5, "steps": 5},
+        {**SEARCH, "method": [*NO_NAMES, "covariance"], **FIT},
+        "delta",
+    ),
+}
+CASES = [
+    (call, name, place) for call, given in CALLS.items() for name in given.bad for place in range(len(given.bad[name]))
+]
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One ledger for all: nothing may be charged to it."""
+    made = f"sqlite:///{tmp_path_factory.mktemp('ledger') / 'budget.db'}"
+    dpmine.Ledger(made).grant("shop", epsilon=1000, delta="1/2")
+    return made
+
+
+@pytest.mark.parametrize(("call", "name", "place"), CASES)
+def test_a_bad_parameter_costs_nothing(url: str, call: str, name: str, place: int) -> None:
+    given = CALLS[call]
+    value = given.bad[name][place]
+    changed = value if name == "options" else {name: value}
+    before = dpmine.Ledger(url).budget("shop")
+    with pytest.raises((BadParameter, NotPrivate)) as caught:
+        given.call(**{**given.good, **changed, "ledger": url, "dataset": "shop"})
+    assert len(str(caught.value).splitlines()) == 1
+    assert dpmine.Ledger(url).budget("shop") == before
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_parameter_is_tried(call: str) -> None:
+    given = CALLS[call]
+    known = set(inspect.signature(given.call).parameters) - {"ledger", "dataset"}
+    assert known == {*given.bad, *given.ignored}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_good_parameters_are_charged(tmp_path: Path, call: str) -> None:
+    """So that what is refused above is refused for the one bad parameter."""
+    made = f"sqlite:///{tmp_path / 'budget.db'}"
+    dpmine.Ledger(made).grant("shop", epsilon=1000, delta="1/2")
+    CALLS[call].call(**CALLS[call].good, ledger=made, dataset="shop")
+    assert dpmine.Ledger(made).budget("shop").spent.epsilon > 0
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("changed", [{"ledger": "nonsense"}, {"dataset": None}, {"dataset": ""}, {"dataset": 7}])
+def test_a_bad_ledger_or_data_set_costs_nothing(url: str, call: str, changed: dict[str, Any]) -> None:
+    before = dpmine.Ledger(url).budget("shop")
+    with pytest.raises((BadParameter, BadLedger)):
+        CALLS[call].call(**{**CALLS[call].good, "ledger": url, "dataset": "shop", **changed})
+    assert dpmine.Ledger(url).budget("shop") == before

@@ -1,0 +1,430 @@
+"""Choosing k candidates: laws against enumerated rounds, budgets, and what is refused."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+from math import exp, log
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import top_k_laws
+from support.adversary import Descent, LazyUniverse
+from support.adversary_oracles import chi_square_p, tally
+from support.numpy_bits import NumpyBits
+from support.top_k_laws import LAPLACE, Domain
+
+from dpmine.errors import BadParameter, NotPrivate
+from dpmine.exact.bits import SystemBits
+from dpmine.privacy import Neighbors
+from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
+from dpmine.selection.dense import Dense
+from dpmine.selection.engine import MECHANISMS, resolve
+from dpmine.selection.exponential import Exponential
+from dpmine.selection.levels import Levels
+from dpmine.selection.limited_domain import LimitedDomain
+from dpmine.selection.max_of_laplaces import MaxOfLaplaces
+from dpmine.selection.top_k.build import build_top_k
+from dpmine.selection.top_k.limited_domain import LimitedDomainTopK
+from dpmine.selection.top_k.one_shot import OneShot
+from dpmine.selection.top_k.peeling import Peeling
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dpmine.selection.top_k.top_k import TopK
+
+REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE
+UNIT = {REPLACE: 2, ADD: 1}
+RELATIONS = pytest.mark.parametrize("neighbors", [REPLACE, ADD])
+ERROR = 1e-9
+"""The nominal error of each comparison with a law."""
+PURE = ("exponential", "max_of_laplaces", "max_of_exponentials")
+APPROXIMATE = ("large_margin", "large_margin_tight", "limited_domain", "stable_maximiser", "bounded_growth")
+TRUTH = {"a": 5, "b": 4, "c": 4, "d": 2, "e": 1, "f": 0}
+NONE = Fraction(0)
+
+
+def build(name: str, count: int, **changes: Any) -> TopK:
+    options = {"max_items_per_unit": 4} if name == "bounded_growth" else {}
+    given = {"epsilon": 1, "delta": 1e-6, "neighbors": REPLACE, "candidates": None, **options, **changes}
+    return build_top_k(name, count=count, not_private=name == "exact", **given).top_k
+
+
+def lazy(truth: Mapping[str, int] = TRUTH, padding: int = 0, descent: Descent = Descent.CRAWL) -> LazyUniverse[str]:
+    return LazyUniverse(truth, least=0, descent=descent, padding=padding)
+
+
+def named(law: Mapping[tuple[int | None, ...], float], names: Sequence[str | None]) -> dict[tuple[str, ...], float]:
+    """Lists of names; a place that a dummy took is left out."""
+    lists: dict[tuple[str, ...], float] = defaultdict(float)
+    for chosen, mass in law.items():
+        labels = (names[i] for i in chosen if i is not None)
+        lists[tuple(label for label in labels if label is not None)] += mass
+    return dict(lists)
+
+
+def assert_lists(top_k: TopK, universe: Any, law: Mapping[tuple[str, ...], float], draws: int = 500) -> None:
+    seen = tally(lambda: top_k.choose(universe, bits=SystemBits()), draws)
+    assert abs(sum(law.values()) - 1) < 1e-9
+    assert chi_square_p(seen, law) > ERROR
+
+
+# One shot
+
+
+@RELATIONS
+@pytest.mark.parametrize("epsilon", ["1/2", "3"])
+def test_one_shot_of_one_is_the_exponential_mechanism(epsilon: str, neighbors: Neighbors) -> None:
+    """Not in law alone: out of the same bits comes the same candidate, and the budget is the same."""
+    one = OneShot.of(1, Fraction(epsilon), NONE, neighbors)
+    same = Exponential(Fraction(epsilon), NONE, neighbors)
+    assert one.mechanism == same
+    assert (one.epsilon, one.delta) == (same.epsilon, 0)
+    for seed in range(60):
+        assert one.choose(lazy(), bits=NumpyBits(seed)) == (same.choose(lazy(), bits=NumpyBits(seed)),)
+    rate = float(Fraction(epsilon)) / UNIT[neighbors]
+    assert_lists(one, lazy(), named(top_k_laws.peeled_exponential(list(TRUTH.values()), 1, rate), list(TRUTH)))
+
+
+@RELATIONS
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("delta", [0, Fraction(1, 10)])
+def test_one_shot_is_the_rounds_it_says(delta: Fraction, count: int, neighbors: Neighbors) -> None:
+    top_k = OneShot.of(count, Fraction(2), Fraction(delta), neighbors)
+    rate = float(top_k.round_epsilon) / UNIT[neighbors]
+    assert top_k.round_epsilon == bounded_range_rounds(count, Fraction(2), Fraction(delta)).round_epsilon
+    assert_lists(top_k, lazy(), named(top_k_laws.peeled_exponential(list(TRUTH.values()), count, rate), list(TRUTH)))
+
+
+def test_one_shot_leaves_out_the_places_of_dummies() -> None:
+    top_k = OneShot.of(2, Fraction(3), NONE, REPLACE)
+    names = ["0", "1", "2", None, None, None]
+    law = named(top_k_laws.peeled_exponential([4, 1, 0, 0, 0, 0], 2, 0.75), names)
+    assert () in law
+    universe = Dense([4, 1, 0], padding=3)
+    seen = tally(lambda: tuple(str(i) for i in top_k.choose(universe, bits=SystemBits())), 500)
+    assert chi_square_p(seen, law) > ERROR
+
+
+@pytest.mark.parametrize("name", PURE)
+@pytest.mark.parametrize("count", [6, 9])
+def test_pure_mechanisms_list_everybody(name: str, count: int) -> None:
+    top_k = build(name, count, delta=0)
+    for _ in range(10):
+        assert sorted(top_k.choose(lazy(), bits=SystemBits())) == sorted(TRUTH)
+
+
+@pytest.mark.parametrize("name", [*PURE, "exact"])
+def test_of_nobody_nobody_is_chosen(name: str) -> None:
+    assert build(name, 3).choose(LazyUniverse({}, least=0, descent=Descent.CRAWL), bits=SystemBits()) == ()
+    assert build(name, 3).choose(Levels([], padding=5), bits=SystemBits()) == ()
+
+
+# Limited domain
+
+
+@RELATIONS
+@pytest.mark.parametrize("kbar", [1, 3, 100])
+def test_limited_domain_of_one_is_the_mechanism(kbar: int, neighbors: Neighbors) -> None:
+    one = LimitedDomainTopK.of(1, Fraction(2), Fraction(1, 100), neighbors, kbar)
+    same = LimitedDomain(Fraction(2), Fraction(1, 100), neighbors, kbar)
+    assert one.mechanism == same
+    truth = {"a": 30, "b": 29, "c": 4}
+    for seed in range(60):
+        single = same.choose(lazy(truth, 9), bits=NumpyBits(seed))
+        assert one.choose(lazy(truth, 9), bits=NumpyBits(seed)) == (() if single is None else (single,))
+
+
+DOMAINS: dict[str, tuple[dict[str, int], int]] = {
+    "a cut between levels": ({"a": 9, "b": 7, "c": 3, "d": 1}, 3),
+    "all kept": ({"a": 9, "b": 8, "c": 3}, 5),
+    "dummies kept": ({"a": 6, "b": 2}, 4),
+    "bottom is likely": ({"a": 5, "b": 4, "c": 4}, 1),
+}
+
+
+@RELATIONS
+@pytest.mark.parametrize("descent", Descent)
+@pytest.mark.parametrize("name", DOMAINS)
+def test_limited_domain_against_enumeration(name: str, descent: Descent, neighbors: Neighbors) -> None:
+    """⊥ ends the list, and a dummy takes a place, of which nothing is told."""
+    truth, kbar = DOMAINS[name]
+    count = min(2, kbar)
+    top_k = LimitedDomainTopK.of(count, Fraction(4), Fraction(1, 2), neighbors, kbar)
+    domain = Domain(kbar, count, float(top_k.round_epsilon), float(top_k.slack), UNIT[neighbors])
+    candidates = [*truth.values(), *[top_k_laws.DUMMY] * (kbar + 1)]
+    law = named(top_k_laws.limited_domain(candidates, domain), list(truth))
+    assert_lists(top_k, lazy(truth, kbar + 9, descent), law, draws=300)
+
+
+def test_a_level_that_is_cut_is_drawn_as_a_whole() -> None:
+    """Two of three equal candidates are kept: which, is a uniform choice each time. Against plain arithmetic."""
+    truth = {"a": 8, "b": 6, "c": 6, "d": 6}
+    top_k = LimitedDomainTopK.of(2, Fraction(4), Fraction(1, 2), ADD, 3)
+    rate, slack = float(top_k.round_epsilon), float(top_k.slack)
+    best, equal, end = exp(8 * rate), exp(6 * rate), exp(rate * 7) * 3 / slack
+    total = best + 2 * equal + end
+    law: dict[tuple[str, ...], float] = {(): end / total, ("a",): best / total * end / (total - best)}
+    for one in "bcd":
+        first = 2 * equal / total / 3
+        law["a", one] = best / total * 2 * equal / (total - best) / 3
+        law[one, "a"] = first * best / (total - equal)
+        law[one,] = first * end / (total - equal)
+        law |= {(one, two): first * equal / (total - equal) / 2 for two in "bcd" if two != one}
+    assert_lists(top_k, lazy(truth, 9), law, draws=900)
+
+
+@pytest.mark.parametrize(("count", "kbar"), [(2, 1), (10, 9)])
+def test_more_wanted_than_kept_is_refused(count: int, kbar: int) -> None:
+    with pytest.raises(BadParameter, match="kbar must be at least"):
+        build("limited_domain", count, kbar=kbar)
+    assert build("limited_domain", count, kbar=count).count == count
+
+
+# Peeling
+
+
+@RELATIONS
+@pytest.mark.parametrize("delta", [0, Fraction(1, 10)])
+def test_peeled_laplaces_against_quadrature(delta: Fraction, neighbors: Neighbors) -> None:
+    top_k = Peeling.of(2, MaxOfLaplaces(Fraction(3), NONE, neighbors), Fraction(delta))
+    rate = float(top_k.once.epsilon) / UNIT[neighbors]
+    law = named(top_k_laws.peeled_noisy_max([float(score) for score in TRUTH.values()], 2, rate, LAPLACE), list(TRUTH))
+    assert_lists(top_k, lazy(), law, draws=400)
+
+
+MARGINS = [name for name in APPROXIMATE if name != "limited_domain"]
+
+
+@pytest.mark.parametrize("name", MARGINS)
+def test_two_rounds_of_an_approximate_mechanism(name: str) -> None:
+    """By the mechanism's own exact law, round by round; a round in which nothing stands out changes nothing."""
+    truth = {"a": 34, "b": 33, "c": 10}
+    top_k = build(name, 2, epsilon=3, delta=Fraction(1, 2), neighbors=ADD)
+    law: dict[tuple[str, ...], float] = defaultdict(float)
+    for first, mass in once(top_k, truth).items():
+        left = {key: score for key, score in truth.items() if key != first}
+        for second, share in once(top_k, left).items():
+            law[tuple(found for found in (first, second) if found is not None)] += mass * share
+    assert_lists(top_k, lazy(truth, 2**128), law, draws=250)
+
+
+def once(top_k: TopK, truth: Mapping[str, int]) -> dict[str | None, float]:
+    from dpmine.selection.laws import Profile
+
+    scores = sorted(set(truth.values()), reverse=True)
+    counts = tuple([*truth.values()].count(score) for score in scores)
+    law = top_k.mechanism.law(Profile(tuple(map(float, scores)), counts, 2**128))
+    masses = dict(zip(scores, (mass / n for mass, n in zip(law.masses, counts, strict=True)), strict=True))
+    return {**{key: float(masses[score]) for key, score in truth.items()}, None: law.nothing}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("descent", Descent)
+def test_candidates_are_different_and_known(name: str, descent: Descent) -> None:
+    truth = {f"item {i}": 3 * i // 2 + 40 for i in range(12)}
+    for epsilon in ("1/10", "30", "900"):
+        top_k = build(name, 7, epsilon=epsilon)
+        padding = 0 if top_k.needs_catalogue else 2**128
+        chosen = top_k.choose(lazy(truth, padding, descent), bits=SystemBits())
+        assert len(set(chosen)) == len(chosen) <= 7
+        assert set(chosen) <= set(truth)
+        assert len(chosen) == 7 or not top_k.needs_catalogue
+
+
+@pytest.mark.parametrize("name", APPROXIMATE)
+def test_fewer_where_fewer_stand_out(name: str) -> None:
+    """Of an unknown universe no more than occur are chosen, and never one that does not."""
+    truth = {"a": 9_000, "b": 6_000, "c": 3_000}
+    top_k = build(name, 8, epsilon=900)
+    assert top_k.choose(lazy(truth, 2**128), bits=SystemBits()) == ("a", "b", "c")
+    assert top_k.choose(lazy({}, 2**128), bits=SystemBits()) == ()
+    assert build(name, 8, epsilon="1/100").choose(lazy({"a": 2, "b": 1}, 2**128), bits=SystemBits()) == ()
+
+
+def test_exact_lists_the_best() -> None:
+    assert build("exact", 9).choose(lazy({"a": 3, "b": 2, "c": 1}, 9), bits=SystemBits()) == ("a", "b", "c")
+    assert sorted(build("exact", 9).choose(lazy(), bits=SystemBits())) == sorted(TRUTH)
+    assert not build("exact", 2).guarantee().private
+    with pytest.raises(NotPrivate, match="not_private"):
+        build_top_k("exact", count=2, epsilon=1, delta=0, neighbors=REPLACE, candidates=None)
+
+
+@pytest.mark.parametrize("name", [*MECHANISMS, "auto"])
+def test_huge_universes(name: str) -> None:
+    universe = Levels([(10**6, 2), (10**5, 1), (3, 10**9), (0, 10**30)])
+    top_k = build(name, 5, epsilon=900, candidates=universe.size)
+    chosen = top_k.choose(universe, bits=SystemBits())
+    assert {(0, 0), (0, 1), (1, 0)} >= set(chosen[:3])
+    assert len(set(chosen)) == len(chosen)
+    assert len(chosen) == 5 or not (top_k.needs_catalogue or name == "exact")
+
+
+def test_more_places_than_a_machine_word_can_count() -> None:
+    for kind in (OneShot(10**30, Fraction(1), NONE, REPLACE, Fraction(1)), Peeling.of(10**30, _laplace(), NONE)):
+        assert sorted(kind.choose(lazy(), bits=SystemBits())) == sorted(TRUTH)
+
+
+def _laplace() -> MaxOfLaplaces:
+    return MaxOfLaplaces(Fraction(10**30), NONE, REPLACE)
+
+
+# Budgets
+
+COUNTS = st.integers(1, 30)
+EPSILONS = st.fractions(Fraction(1, 100), 50, max_denominator=1000)
+DELTAS = st.sampled_from([Fraction(1, 10**12), Fraction(1, 10**6), Fraction(1, 100), Fraction(1, 3), Fraction(99, 100)])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(PURE), COUNTS, EPSILONS, st.sampled_from([REPLACE, ADD]))
+def test_pure_mechanisms_charge_no_delta_that_they_may_not(
+    name: str, count: int, epsilon: Fraction, neighbors: Neighbors
+) -> None:
+    top_k = build(name, count, epsilon=epsilon, delta=0, neighbors=neighbors)
+    promise = top_k.guarantee()
+    assert (promise.epsilon, promise.delta, promise.neighbors, promise.private) == (epsilon, 0, neighbors, True)
+    assert top_k.mechanism.epsilon == epsilon / count
+    assert top_k.mechanism.delta == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(PURE), COUNTS, EPSILONS, DELTAS)
+def test_pure_mechanisms_charge_delta_where_it_buys_something(
+    name: str, count: int, epsilon: Fraction, delta: Fraction
+) -> None:
+    top_k = build(name, count, epsilon=epsilon, delta=delta)
+    expected = (bounded_range_rounds if name == "exponential" else pure_rounds)(count, epsilon, delta)
+    assert top_k.guarantee().epsilon == epsilon
+    assert top_k.guarantee().delta in {0, delta}
+    if count == 1:
+        assert (top_k.mechanism.epsilon, top_k.delta) == (epsilon, 0)
+    else:
+        assert (top_k.mechanism.epsilon, top_k.delta) == (expected.round_epsilon, expected.delta)
+        assert (top_k.delta > 0) == (top_k.mechanism.epsilon > epsilon / count)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(APPROXIMATE), COUNTS, EPSILONS, DELTAS)
+def test_approximate_mechanisms_charge_exactly_what_was_given(
+    name: str, count: int, epsilon: Fraction, delta: Fraction
+) -> None:
+    top_k = build(name, count, epsilon=epsilon, delta=delta)
+    assert (top_k.guarantee().epsilon, top_k.guarantee().delta) == (epsilon, delta)
+    assert top_k.mechanism.name == top_k.name == name
+    if isinstance(top_k, LimitedDomainTopK):
+        rounds = bounded_range_rounds(count, epsilon, delta / 2)
+        assert top_k.slack + rounds.delta == delta
+        assert (top_k.mechanism.epsilon, top_k.mechanism.delta) == (rounds.round_epsilon, top_k.slack)
+    else:
+        rounds = approximate_rounds(count, epsilon, delta)
+        assert (top_k.mechanism.epsilon, top_k.mechanism.delta) == (rounds.round_epsilon, rounds.round_delta)
+        assert (count == 1) <= (rounds.round_epsilon == epsilon)
+
+
+@pytest.mark.parametrize("name", [*PURE, *APPROXIMATE])
+def test_the_phrase_tells_the_number_of_rounds_and_their_budget(name: str) -> None:
+    top_k = build(name, 4, epsilon=2)
+    assert top_k.rounds().startswith("4 rounds of ")
+    assert "ε = 0.5" in top_k.rounds()
+    assert ("δ" in top_k.rounds()) == (name in APPROXIMATE)
+
+
+@pytest.mark.parametrize("name", [*PURE, *APPROXIMATE])
+def test_a_smaller_budget_needs_a_larger_lead(name: str) -> None:
+    leads = [build(name, 4, epsilon=epsilon).lead(1000) for epsilon in (10, 1, "1/10")]
+    assert leads == sorted(leads)
+    assert leads[0] < leads[2]
+    assert build(name, 8).lead(1000) > build(name, 2).lead(1000)
+
+
+# "auto"
+
+
+@RELATIONS
+@pytest.mark.parametrize("candidates", [None, 3, 10**12])
+@pytest.mark.parametrize("epsilon", ["1/10", 2])
+def test_auto_of_one_is_the_recommendation(candidates: int | None, epsilon: Any, neighbors: Neighbors) -> None:
+    parameters: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-6, "neighbors": neighbors, "candidates": candidates}
+    chosen = resolve("auto", **parameters)
+    built = build_top_k("auto", count=1, **parameters)
+    assert (built.top_k.name, built.reason) == (chosen.mechanism, chosen.reason)
+
+
+@RELATIONS
+@pytest.mark.parametrize("delta", [1e-6, "1e-6", 0, "0", "0.0", "0/7", Fraction(0)])
+@pytest.mark.parametrize("candidates", [20, 10**12])
+def test_auto_of_more_takes_the_smaller_lead(candidates: int, delta: Any, neighbors: Neighbors) -> None:
+    built = build_top_k("auto", count=5, epsilon=1, delta=delta, neighbors=neighbors, candidates=candidates)
+    ways = ["exponential", *(["limited_domain"] if Fraction(delta) else [])]
+    leads = {name: build(name, 5, delta=delta, neighbors=neighbors).lead(candidates) for name in ways}
+    assert built.top_k.name == min(leads, key=lambda name: leads[name])
+    assert built.top_k.name in built.reason
+    assert "5" in built.reason
+    assert built.top_k.delta == (0 if built.top_k.name == "exponential" else Fraction(str(delta)))
+
+
+def test_auto_of_more_without_a_catalogue() -> None:
+    assert build("auto", 5).name == "limited_domain"
+    for delta in (0, "0"):
+        with pytest.raises(BadParameter, match=r"delta must be greater than 0 without a catalogue.*--catalogue"):
+            build("auto", 5, delta=delta)
+
+
+@pytest.mark.parametrize("delta", [1, "1", -1, 2, "x", float("nan"), True, None])
+@pytest.mark.parametrize("candidates", [None, 50])
+@pytest.mark.parametrize("name", ["auto", "exponential", "limited_domain", "max_of_laplaces", "large_margin"])
+def test_useless_deltas(name: str, candidates: int | None, delta: Any) -> None:
+    with pytest.raises(BadParameter, match="delta"):
+        build(name, 3, delta=delta, candidates=candidates)
+
+
+@pytest.mark.parametrize("name", APPROXIMATE)
+def test_approximate_mechanisms_need_a_delta(name: str) -> None:
+    with pytest.raises(BadParameter, match="delta"):
+        build(name, 3, delta=0)
+
+
+@pytest.mark.parametrize("count", [0, -3, 1.5, True, "2", None])
+@pytest.mark.parametrize("name", ["auto", "exponential", "large_margin"])
+def test_useless_numbers_of_candidates(name: str, count: Any) -> None:
+    with pytest.raises(BadParameter, match="k must be a whole number"):
+        build(name, count)
+
+
+WRONG_OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "kbar": ("exponential", {"kbar": 9}, "has no option kbar"),
+    "kbar of none": ("limited_domain", {"kbar": 0}, "kbar"),
+    "cut": ("limited_domain", {"max_items_per_unit": 9}, "has no option max_items_per_unit"),
+    "auto": ("auto", {"max_items_per_unit": 9}, "has no option max_items_per_unit"),
+    "no cut": ("bounded_growth", {"max_items_per_unit": None}, "give max_items_per_unit"),
+    "no such mechanism": ("median", {}, "mechanism must be one of: auto, exponential"),
+    "no such option": ("exponential", {"sensitivity": 2}, "Unknown option: sensitivity"),
+    "relation": ("exponential", {"neighbors": "twins"}, "neighbors"),
+    "epsilon": ("exponential", {"epsilon": 0}, "epsilon"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_OPTIONS)
+def test_wrong_options(case: str) -> None:
+    name, options, message = WRONG_OPTIONS[case]
+    with pytest.raises(BadParameter, match=message) as failure:
+        build(name, 3, **options)
+    assert "\n" not in str(failure.value)
+
+
+def test_names_may_have_dashes() -> None:
+    assert build("limited-domain", 3).name == "limited_domain"
+    assert build("max-of-laplaces", 3).needs_catalogue
+    assert not build("limited-domain", 3).needs_catalogue
+
+
+def test_bottom_is_as_high_as_proved() -> None:
+    """With k̄ = 1 and two candidates: Pr[()] by hand."""
+    top_k = LimitedDomainTopK.of(1, Fraction(1), Fraction(1, 4), REPLACE, 1)
+    end = 1 + 2 + 2 * log(4)
+    share = 1 / (1 + exp((9 - end) / 2))
+    assert_lists(top_k, lazy({"a": 9, "b": 1}, 5), {(): share, ("a",): 1 - share})
