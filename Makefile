@@ -16,7 +16,8 @@ DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceN
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-marked test-all check bench bench-selection bench-success bench-mining bench-growth bench-linear
-.PHONY: bench-accuracy-first bench-ledger experiments-stability experiments-hypotheses experiments-accuracy-first fuzz lock clean
+.PHONY: bench-accuracy-first bench-ledger bench-utility experiments-stability experiments-hypotheses
+.PHONY: experiments-accuracy-first fuzz lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-28s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -64,6 +65,10 @@ bench-accuracy-first: $(INSTALLED) ## a fit to a target beside a plain loop over
 
 bench-ledger: $(INSTALLED) ## one charge to a ledger beside a bare transaction
 	$(BIN)/python benchmarks/bench_ledger.py
+
+bench-utility: $(INSTALLED) .venv-peers/.installed ## top-k itemsets: precision, beside OpenDP (QUICK=--quick: within 3 minutes)
+	@mkdir -p benchmarks/results
+	$(BIN)/python benchmarks/bench_utility.py $(QUICK) --out benchmarks/results
 
 experiments-stability: $(INSTALLED) ## the figures of stability-based validation (QUICK=--quick: within 5 minutes)
 	@mkdir -p benchmarks/results

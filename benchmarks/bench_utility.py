@@ -12,9 +12,10 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import chain, product
 from multiprocessing import get_context
 from os import cpu_count
 from pathlib import Path
@@ -45,78 +46,89 @@ from dpmine.privacy import Neighbors
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-COUNTS = (10, 50, 100)
-EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(1))
 ENUMERATED = 500  # items of the catalogue beside OpenDP, whose choices can take seconds on so many
 CATALOGUE = 41_270  # items of the whole kosarak, most of which the cut data set does not have
 SHARES = (Fraction(1, 10), Fraction(1, 5), Fraction(1, 3), Fraction(1, 2), Fraction(2, 3))
 NEAR = 0.25  # a released support this near to the truth is of use
 BY_NAME = {method.name: method for method in (*KNOWN, *UNKNOWN)}
-Task = tuple["Callable[[str, bool], list[Measured]]", str]
+Task = tuple["Callable[[str, Plan], list[Measured]]", str]
 
 
-def choosers(name: str, quick: bool) -> list[Measured]:
+@dataclass(frozen=True)
+class Plan:
+    """How much is measured: k and ε, runs, runs beside OpenDP, choices that are timed."""
+
+    counts: tuple[int, ...] = (10, 50, 100)
+    epsilons: tuple[Fraction, ...] = (Fraction(1, 10), Fraction(1, 2), Fraction(1))
+    runs: int = 10
+    runs_beside: int = 12
+    times: int = 20
+
+
+FULL = Plan()
+QUICK = Plan((10, 100), (Fraction(1, 2), Fraction(1)), runs=3, runs_beside=3, times=5)
+
+
+def choosers(name: str, plan: Plan) -> list[Measured]:
     """All ways on the whole catalogue."""
     case = case_of(name)
-    return [] if case is None else grid("whole catalogue", case, [*KNOWN, *UNKNOWN], quick)
+    return [] if case is None else grid("whole catalogue", case, [*KNOWN, *UNKNOWN], plan)
 
 
-def add_remove(name: str, quick: bool) -> list[Measured]:
+def add_remove(name: str, plan: Plan) -> list[Measured]:
     case = case_of(name)
     names = ("exponential", "items first", "limited domain, 100 k", "items first, unknown")
     methods = [BY_NAME[method] for method in names]
-    return [] if case is None else grid("add_remove", case, methods, quick, Neighbors.ADD_REMOVE)
+    return [] if case is None else grid("add_remove", case, methods, plan, Neighbors.ADD_REMOVE)
 
 
-def triples(name: str, quick: bool) -> list[Measured]:
+def triples(name: str, plan: Plan) -> list[Measured]:
     case = case_of(name, size=3)
     names = ("exponential", "items first", "limited domain, 2^20", "limited domain, 100 k", "items first, unknown")
-    return [] if case is None else grid("triples", case, [BY_NAME[method] for method in names], quick)
+    return [] if case is None else grid("triples", case, [BY_NAME[method] for method in names], plan)
 
 
 def grid(
-    section: str, case: Case, methods: list[Method], quick: bool, neighbors: Neighbors = Neighbors.REPLACE_ONE
+    section: str, case: Case, methods: list[Method], plan: Plan, neighbors: Neighbors = Neighbors.REPLACE_ONE
 ) -> list[Measured]:
-    runs = 3 if quick else 10
     found = []
-    for method, setting in product(methods, settings(quick, neighbors)):
+    for method, setting in product(methods, settings(plan, neighbors)):
         if setting.k <= method.most:
-            found.append(measure(section, case, method, setting, runs))
+            found.append(measure(section, case, method, setting, plan.runs))
     return found
 
 
-def settings(quick: bool, neighbors: Neighbors = Neighbors.REPLACE_ONE) -> list[Setting]:
-    counts, epsilons = (COUNTS[::2], EPSILONS[1:]) if quick else (COUNTS, EPSILONS)
-    return [Setting(k, epsilon, neighbors) for k, epsilon in product(counts, epsilons)]
+def settings(plan: Plan, neighbors: Neighbors = Neighbors.REPLACE_ONE) -> list[Setting]:
+    return [Setting(k, epsilon, neighbors) for k, epsilon in product(plan.counts, plan.epsilons)]
 
 
-def beside_opendp(name: str, quick: bool) -> list[Measured]:
+def beside_opendp(name: str, plan: Plan) -> list[Measured]:
     """On a catalogue that is short enough to be enumerated."""
     case = case_of(name, first=ENUMERATED)
     if case is None:
         return []
-    runs, wanted = (3 if quick else 20), settings(quick)  # OpenDP's end after a while: see the worker
+    runs, wanted = plan.runs_beside, settings(plan)  # OpenDP's end after a while: see the worker
     own = [measure("beside OpenDP", case, method, setting, runs) for method, setting in product(KNOWN, wanted)]
     return own + opendp("beside OpenDP", case, wanted, runs)
 
 
-def kbars(name: str, quick: bool) -> list[Measured]:
+def kbars(name: str, plan: Plan) -> list[Measured]:
     """Limited domain, the catalogue unknown, by k̄."""
     case = case_of(name)
     methods = [Method(label, library("limited_domain", known=False, kbar=kbar)) for label, kbar in KBARS.items()]
-    return [] if case is None else grid("k̄ of limited domain", case, methods, quick)
+    return [] if case is None else grid("k̄ of limited domain", case, methods, plan)
 
 
-def split(name: str, quick: bool) -> list[Measured]:
+def split(name: str, plan: Plan) -> list[Measured]:
     """A total ε, of which a share goes to the supports; what counts is what was found *and* has a near support."""
     case = case_of(name)
     if case is None:
         return []
     ways = {"exponential": library("exponential"), "items first": items_first()}
     found = []
-    wanted = [setting for setting in settings(quick) if setting.k < COUNTS[-1]]
+    wanted = [setting for setting in settings(plan) if setting.k < plan.counts[-1]]
     for (name_of, make), share, setting in product(ways.items(), SHARES, wanted):
-        useful = split_runs(case, Method(name_of, make), setting, share, 3 if quick else 10)
+        useful = split_runs(case, Method(name_of, make), setting, share, plan.runs)
         found.append(useful._replace(method=f"{name_of}, {share}"))
     return found
 
@@ -138,38 +150,44 @@ def split_runs(case: Case, method: Method, setting: Setting, share: Fraction, ru
     return Measured("split", case.title, method.name, setting.k, epsilon, useful, parts, 0.0, round_epsilon)
 
 
-def times(name: str, quick: bool) -> list[Measured]:
-    """100 triples after mining, with a catalogue of 41,270 items and with none."""
+def times(name: str, plan: Plan) -> list[Measured]:
+    """100 triples after mining, with a catalogue of 41,270 items and with none; then with the better triples listed."""
     baskets = read(name)
     if baskets is None:
         return []
-    case = Case(f"{SOURCES[name].title}, {CATALOGUE:,} items", with_unsold(baskets, CATALOGUE), 3)
-    found = []
-    for label in ("exponential", "limited domain, 100 k", "limited domain, 2^20", "items first"):
-        choose, _ = BY_NAME[label].make(case, Setting(100, Fraction(1)))
+    filled = with_unsold(baskets, CATALOGUE)
+    plain = Case(f"{SOURCES[name].title}, {CATALOGUE:,} items", filled, 3, listed=False)
+    labels = ("exponential", "limited domain, 100 k", "limited domain, 2^20", "items first")
+    return [timed(plain, label, plan) for label in labels] + [
+        timed(Case(f"{plain.title}, listed", filled, 3), label, plan) for label in labels[:3]
+    ]
+
+
+def timed(case: Case, label: str, plan: Plan) -> Measured:
+    choose, _ = BY_NAME[label].make(case, Setting(100, Fraction(1)))
+    choose()
+    spent = []
+    for _ in range(plan.times):
+        start = time.perf_counter()
         choose()
-        spent = []
-        for _ in range(5 if quick else 20):
-            start = time.perf_counter()
-            choose()
-            spent.append(time.perf_counter() - start)
-        found.append(Measured("time", case.title, label, 100, 1.0, [], [], median(spent), 0.0))
-    return found
+        spent.append(time.perf_counter() - start)
+    return Measured("time", case.title, label, 100, 1.0, [], [], median(spent), 0.0)
 
 
-def tasks(quick: bool) -> list[Task]:
+def tasks(plan: Plan) -> list[Task]:
     """The longest first; times are not among them, because nothing may run beside them."""
-    if quick:
+    if plan == QUICK:
         return [(choosers, "mushroom"), (beside_opendp, "mushroom"), (choosers, "online_retail")]
-    peers, few = ("mushroom", "online_retail", "bms_webview_2", "retail"), ("retail", "bms_webview_2")
-    listed = [(beside_opendp, name) for name in peers] + [(choosers, name) for name in SOURCES]
-    listed += [(kbars, name) for name in (*few, "kosarak_5_25")] + [(split, name) for name in few]
-    return [*listed, (add_remove, "retail"), (triples, "bms_webview_2")]
+    names = ("retail", "bms_webview_2", "online_retail", "mushroom")
+    listed: list[Task] = [(choosers, names[0]), (beside_opendp, names[1])]
+    listed += [(choosers, name) for name in names[1:]] + [(beside_opendp, name) for name in (*names[2:], names[0])]
+    listed += [(kbars, names[0]), (split, names[0]), (kbars, names[1]), (split, names[1])]
+    return [*listed, (choosers, "kosarak_5_25"), (add_remove, names[0]), (triples, names[1])]
 
 
-def run(task: Task, quick: bool) -> list[Measured]:
+def run(task: Task, plan: Plan) -> list[Measured]:
     section, name = task
-    return section(name, quick)
+    return section(name, plan)
 
 
 def main() -> None:
@@ -177,19 +195,25 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="within three minutes")
     parser.add_argument("--out", type=Path, help="a folder for the figure and all numbers")
     arguments = parser.parse_args()
-    start = time.perf_counter()
-    found = times("kosarak_5_25", arguments.quick)
+    plan, start = (QUICK if arguments.quick else FULL), time.perf_counter()
+    parts = {-1: times("kosarak_5_25", plan)}
     with ProcessPoolExecutor(cpu_count(), mp_context=get_context("spawn")) as pool:
-        listed = tasks(arguments.quick)
-        for part in pool.map(run, listed, [arguments.quick] * len(listed)):
-            found += part
+        running = {pool.submit(run, task, plan): place for place, task in enumerate(tasks(plan))}
+        for done in as_completed(running):
+            parts[running[done]] = done.result()
+            save(found := list(chain.from_iterable(parts[place] for place in sorted(parts))), arguments.out)
     print(markdown(found))
     print(verdict(found))
     print(f"\nδ = {float(DELTA):g}. {time.perf_counter() - start:.0f} s.")
     if arguments.out:
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        (arguments.out / "utility.json").write_text(json.dumps([row._asdict() for row in found]))
         plot(found, arguments.out)
+
+
+def save(found: list[Measured], folder: Path | None) -> None:
+    """All numbers so far."""
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "utility.json").write_text(json.dumps([row._asdict() for row in found]))
 
 
 if __name__ == "__main__":

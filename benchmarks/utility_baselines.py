@@ -10,8 +10,7 @@ from fractions import Fraction
 from math import isqrt, log
 from typing import TYPE_CHECKING
 
-from utility_data import Case, projected
-
+from dpmine.itemsets.projection import projected
 from dpmine.itemsets.supports import Miner
 from dpmine.itemsets.universe import Itemset, ItemsetUniverse
 from dpmine.selection.composition import bounded_range_rounds
@@ -21,6 +20,8 @@ from dpmine.selection.universe import Level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from utility_data import Case
 
     from dpmine.exact.bits import BitSource
     from dpmine.privacy import Neighbors

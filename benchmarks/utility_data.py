@@ -10,21 +10,24 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from dpmine.exact.decisions import uniform_below
 from dpmine.itemsets.columns import Columns
 from dpmine.itemsets.ingest import read_baskets
+from dpmine.itemsets.projection import projected
 from dpmine.itemsets.supports import Miner
 from dpmine.itemsets.universe import ItemsetUniverse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from dpmine.exact.bits import BitSource
     from dpmine.itemsets.baskets import Baskets
+    from dpmine.itemsets.supports import Itemsets
     from dpmine.itemsets.universe import Itemset
+    from dpmine.selection.universe import Level
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (ROOT / "datasets", ROOT.parent / "shared" / "data")
@@ -49,11 +52,15 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Case:
-    """Baskets that are mined once, for many choices of itemsets of one size."""
+    """Baskets that are mined once, for many choices of itemsets of one size.
+
+    `listed`: the better itemsets are listed once, so that naming a chosen one takes no search; same laws.
+    """
 
     title: str
     baskets: Baskets
     size: int
+    listed: bool = True
 
     @cached_property
     def miner(self) -> Miner:
@@ -62,11 +69,20 @@ class Case:
     @cached_property
     def known(self) -> ItemsetUniverse:
         """With the catalogue public."""
-        return ItemsetUniverse(self.miner, range(self.size, self.size + 1), catalogue_is_public=True)
+        return self._universe(catalogue_is_public=True)
 
     @cached_property
     def unknown(self) -> ItemsetUniverse:
-        return ItemsetUniverse(self.miner, range(self.size, self.size + 1), catalogue_is_public=False)
+        return self._universe(catalogue_is_public=False)
+
+    def _universe(self, *, catalogue_is_public: bool) -> ItemsetUniverse:
+        universe = ItemsetUniverse if not self.listed else lambda *of, **how: Listed(self.listing, *of, **how)
+        return universe(self.miner, range(self.size, self.size + 1), catalogue_is_public=catalogue_is_public)
+
+    @cached_property
+    def listing(self) -> Itemsets:
+        """The better itemsets, best first."""
+        return self.miner.itemsets(self.size, max(1, self.cut_off(1000) // 4))
 
     @property
     def candidates(self) -> int:
@@ -75,7 +91,7 @@ class Case:
     @cached_property
     def best(self) -> list[int]:
         """The supports that occur, best first, each as often as it does, down to the 1,000th at least."""
-        floor = max(1, self.known.top())
+        floor = max(1, int(self.miner.item_supports.max()))
         while (found := self.miner.histogram(self.size, floor)).counts.sum() < min(1000, self.candidates) and floor > 1:
             floor = max(1, floor * 3 // 4)
         return np.repeat(found.supports, np.minimum(found.counts, 1000)).tolist()
@@ -87,7 +103,7 @@ class Case:
     @cached_property
     def pairs(self) -> dict[int, int]:
         """The support of the better pairs by i N + j."""
-        found = self.miner.itemsets(2, max(1, self.cut_off(1000) // 4))
+        found = self.listing
         keys = found.items[:, 0].astype(np.int64) * self.baskets.catalogue_size + found.items[:, 1]
         return dict(zip(keys.tolist(), found.supports.tolist(), strict=True))
 
@@ -98,6 +114,21 @@ class Case:
             if noted is not None:
                 return noted
         return self.miner.support(itemset)
+
+
+class Listed(ItemsetUniverse):
+    """Members of the better levels out of a list."""
+
+    def __init__(self, listing: Itemsets, *of: Any, **how: Any) -> None:
+        super().__init__(*of, **how)
+        self._listing = listing
+        self._lowest = int(listing.supports[-1])
+
+    def member(self, level: Level, *, bits: BitSource) -> Itemset:
+        if level.score < self._lowest:
+            return super().member(level, bits=bits)
+        first = int(np.searchsorted(-self._listing.supports, -int(level.score)))
+        return tuple(self._listing.items[first + uniform_below(level.count, bits=bits)].tolist())
 
 
 def find(name: str) -> Path | None:
@@ -119,14 +150,6 @@ def case_of(name: str, size: int = 2, first: int | None = None) -> Case | None:
     if first is None or first >= baskets.catalogue_size:
         return Case(SOURCES[name].title, baskets, size)
     return Case(f"{SOURCES[name].title}, first {first:,} items", projected(baskets, range(first)), size)
-
-
-def projected(baskets: Baskets, codes: Sequence[int]) -> Baskets:
-    """Only these items (increasing codes), which become the catalogue; what is left empty is dropped."""
-    new = np.full(baskets.catalogue_size, -1, np.int32)
-    new[list(codes)] = np.arange(len(codes), dtype=np.int32)
-    kept = baskets.keeping(new[baskets.items] >= 0)
-    return replace(kept, labels=baskets.labels.take(pa.array(list(codes), pa.int64())), items=new[kept.items])
 
 
 def with_unsold(baskets: Baskets, items: int) -> Baskets:

@@ -103,6 +103,8 @@ def gap(rows: Iterable[Measured]) -> tuple[float, float]:
 
 def plot(found: list[Measured], folder: Path) -> None:
     """Precision by ε: a line of panels for each k, a column for each data set."""
+    from matplotlib import rc_context
+
     rows = [row for row in found if row.section == WHOLE and row.method in COLOURS]
     titles, counts = list(dict.fromkeys(row.title for row in rows)), sorted({row.k for row in rows})
     figure = new_figure(2.6 * len(titles) + 1, 2.3 * len(counts) + 0.8)
@@ -116,7 +118,8 @@ def plot(found: list[Measured], folder: Path) -> None:
     for axes in grid[:, 0]:
         axes.set_ylabel("precision")
     figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
-    write_picture(figure, folder / "utility.svg")
+    with rc_context({"svg.fonttype": "none"}):  # text as text: half the size
+        write_picture(figure, folder / "utility.svg")
 
 
 def panel(axes: Any, rows: list[Measured]) -> None:

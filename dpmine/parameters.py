@@ -91,6 +91,14 @@ def whole(name: str, value: object, *, least: int = 1) -> int:
     return int(value)
 
 
+def public_count(name: str, value: object) -> int:
+    """The integer `value` from 1 to 2^62, else BadParameter."""
+    count = whole(name, value)
+    if count > 2**62:
+        raise BadParameter(f"{name} must be at most 2^62.")
+    return count
+
+
 def truth(name: str, value: object) -> bool:
     """The truth value, else BadParameter: 0 and 1 are numbers."""
     if not isinstance(value, bool):

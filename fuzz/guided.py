@@ -49,8 +49,10 @@ def _kept(target: Callable[[bytes], None], folder: Path) -> Callable[[bytes], No
 
 
 def main(name: str, folder: str, *options: str) -> None:
-    """Fuzz until libFuzzer has enough; it ends the process."""
-    atheris.Setup([f"fuzz.{name}", *options], _kept(GUIDED[name], Path(folder)))
+    """Fuzz until libFuzzer has enough; it ends the process. What is compiled at first is no slow input."""
+    target = _kept(GUIDED[name], Path(folder))
+    target(b"")
+    atheris.Setup([f"fuzz.{name}", *options], target)
     atheris.Fuzz()
 
 

@@ -3,7 +3,7 @@
 Called as: python top_k_worker.py SUPPORTS.npy; reads one line of JSON, a list of jobs
 {"form": "pure" | "zcdp", "k", "epsilon", "delta", "monotonic", "runs"}; prints one line of JSON for each job: the scale
 that OpenDP's own search finds, the places chosen in every run, median seconds, and the peak in MiB. A job ends early
-after 12 seconds, but not before three runs.
+after 6 seconds, but not before three runs.
 
 Supports move by at most 1 each: an L∞ distance of 1. Under replace_one some go up and some down, so the metric is not
 monotonic and OpenDP doubles the distance; under add_remove all move together, and it does not.
@@ -19,7 +19,7 @@ import numpy as np
 import opendp.prelude as dp
 
 dp.enable_features("contrib")
-LONG = 12.0  # seconds for the runs of one job
+LONG = 6.0  # seconds for the runs of one job
 LEAST_RUNS = 3
 
 

@@ -13,6 +13,9 @@ from dpmine_cli.output import Destination
 
 Mechanism = Annotated[Optional[str], typer.Option("--mechanism", metavar="NAME", help="Audit this one only.")]
 Thorough = Annotated[bool, typer.Option("--thorough", help="Search longer, and around the given ε and δ: minutes.")]
+Lists = Annotated[
+    bool, typer.Option("--lists", help="Audit choices of the 2 and 3 best candidates in place of single ones.")
+]
 Plot = Annotated[
     Optional[Path], typer.Option("--plot", metavar="FILE", help="Draw claimed against measured ε (.svg or .png).")
 ]
@@ -25,6 +28,7 @@ def audit(
     epsilon: options.Epsilon = "1",
     delta: options.Delta = "1e-6",
     thorough: Thorough = False,
+    lists: Lists = False,
     plot: Plot = None,
     output_format: options.OutputFormat = None,
     output: options.Output = None,
@@ -43,7 +47,9 @@ def audit(
 
     picture = picture_target(plot) if plot else None
     with Messages(quiet=quiet) as messages:
-        report: Any = run_audit(mechanism, epsilon=epsilon, delta=delta, thorough=thorough, progress=messages.progress)
+        report: Any = run_audit(
+            mechanism, epsilon=epsilon, delta=delta, thorough=thorough, lists=lists, progress=messages.progress
+        )
     if picture:
         report.plot(picture)
     destination.write_document(report)

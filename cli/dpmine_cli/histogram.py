@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
 from dpmine_cli import options
 from dpmine_cli.messages import Messages
 from dpmine_cli.output import Destination
-
-if TYPE_CHECKING:
-    from dpmine.histogram.estimator import PrivateHistogram
 
 Column = Annotated[str, typer.Option("--column", metavar="C", help="Column of the numbers, one row a person.")]
 Lower = Annotated[str, typer.Option("--lower", metavar="A", help="Public lower bound; smaller values count as A.")]
@@ -70,13 +67,15 @@ def histogram(
     Example: dpmine histogram people.parquet --column age --lower 0 --upper 120 --bins 12,24,40 --plot age.svg
     """
     destination = Destination.of(output_format, output)
-    from dpmine.histogram.estimator import PrivateHistogram
+    from dpmine.accounting.accounts import Account
+    from dpmine.exact.bits import SystemBits
+    from dpmine.histogram.search import Search
     from dpmine.pictures import new_figure, picture_target, write_picture
     from dpmine.tables import read_columns, require_apart
 
     picture = picture_target(plot) if plot else None
     require_apart({"--output": destination.path, "--plot": picture}, files)
-    model = PrivateHistogram(
+    search = Search.of(
         bins=_bin_counts(bins),
         lower=lower,
         upper=upper,
@@ -90,24 +89,17 @@ def histogram(
         selection_share=selection_share,
         refit=refit,
         neighbors=neighbors,
-        ledger=ledger,
-        dataset=dataset,
     )
-    model.require_parameters()
-    paid: list[Any] = []
+    account = Account.of(ledger, dataset)
     with Messages(quiet=quiet) as messages:
-        pay = partial(_pay, model, paid)
+        pay = partial(account.charge, search.promise(), job="histogram")
         values = read_columns(files, [column], progress=messages.progress, ready=pay)[column]
-        density: Any = model.fit_paid(values, paid[0]).result_
+        density: Any = search.density(values, bits=SystemBits())
     if picture:
         figure = new_figure(8, 4.5)
         density.plot(figure.subplots()).set_xlabel(f"{column} (outside the bounds: counted at the nearest)")
         write_picture(figure, picture)
     destination.write_result(density)
-
-
-def _pay(model: PrivateHistogram, paid: list[Any]) -> None:
-    paid.append(model.pay())
 
 
 def _bin_counts(text: str) -> list[int]:

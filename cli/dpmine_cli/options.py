@@ -70,7 +70,7 @@ Mechanism = Annotated[
         "--mechanism",
         metavar="NAME",
         help="auto, large-margin, large-margin-tight, limited-domain, stable-maximiser, bounded-growth, exponential, "
-        "max-of-exponentials, max-of-laplaces, exact.",
+        "max-of-exponentials, max-of-laplaces, items-first, exact.",
     ),
 ]
 Relation = Annotated[
@@ -89,7 +89,10 @@ CatalogueFromData = Annotated[
 Kbar = Annotated[
     Optional[int],
     typer.Option(
-        "--kbar", metavar="N", help="limited-domain: how many candidates it keeps (public).", show_default=False
+        "--kbar",
+        metavar="N",
+        help="limited-domain: candidates that it keeps; items-first: items (public).",
+        show_default=False,
     ),
 ]
 MaxItems = Annotated[

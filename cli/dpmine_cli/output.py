@@ -60,8 +60,9 @@ class Destination:
         """What a run must say, and what is written does not put before the user's eyes."""
         if self.format is Format.TEXT and self.path is None:
             return []
-        promise = f"{result.mechanism}; {result.guarantee}"
-        return [promise] if result.itemsets else [f"nothing stands out. {result.advice}", promise]
+        said = [f"{result.mechanism}; {result.guarantee}", *([] if result.budget is None else [str(result.budget)])]
+        missing = "nothing else stands out" if result.itemsets else "nothing stands out"
+        return [f"{missing}. {result.advice}", *said] if result.advice else said
 
     def write_result(self, result: Table) -> None:
         """A result, in any format."""

@@ -34,6 +34,8 @@ class TopItemsetsAndRules:
         return json.dumps({**self.result.to_dict(), "rules": self.rules}, ensure_ascii=False)
 
     def __str__(self) -> str:
+        if not self.result.itemsets:
+            return str(self.result)
         lines = [_line(rule) for rule in self.rules] or ["No rule is as confident."]
         return "\n".join([str(self.result), "", *lines])
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
@@ -10,6 +11,11 @@ from dpmine_cli import options
 from dpmine_cli.messages import Messages
 from dpmine_cli.output import Destination
 from dpmine_cli.quick_start import load_numba
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from dpmine.itemsets.results import TopItemsets
 
 Top = Annotated[int, typer.Option("--top", metavar="K", help="How many itemsets; the budget is that of all together.")]
 ReleaseSupport = Annotated[
@@ -76,13 +82,8 @@ def top_itemset(
     Example: dpmine top-itemset sales.parquet --unit customer --item product --top 10 --release-support 0.5
     """
     import dpmine
-    from dpmine_cli.rules import TopItemsetsAndRules, parse_confidence
 
-    destination = Destination.of(output_format, output)
-    if rules:
-        destination.require_document()
-    least = parse_confidence(min_confidence, rules=rules)
-    load_numba()
+    answer = _Answer.prepared(output_format, output, rules=rules, min_confidence=min_confidence)
     with Messages(quiet=quiet) as messages:
         result = dpmine.top_itemsets(
             files,
@@ -109,13 +110,41 @@ def top_itemset(
             progress=messages.progress,
             notice=messages.notice,
         )
-    if rules:
-        destination.write_document(TopItemsetsAndRules.of(result, least))
-    else:
-        destination.write_result(result)
-    tell = messages.notice if result.guarantee.private else messages.warn
-    for line in destination.untold(result):
-        tell(line)
+    answer.write(result, messages)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """Where the answer goes, and the confidence that rules must have to be shown; None where none are asked for."""
+
+    destination: Destination
+    confidence: Fraction | None
+
+    @classmethod
+    def prepared(
+        cls, output_format: options.OutputFormat, output: options.Output, *, rules: bool, min_confidence: str | None
+    ) -> _Answer:
+        """Checked before any work is done; what counts is loaded meanwhile."""
+        from dpmine_cli.rules import parse_confidence
+
+        destination = Destination.of(output_format, output)
+        if rules:
+            destination.require_document()
+        least = parse_confidence(min_confidence, rules=rules)
+        load_numba()
+        return _Answer(destination, least if rules else None)
+
+    def write(self, result: TopItemsets, messages: Messages) -> None:
+        """The result, and on stderr what it does not say."""
+        if self.confidence is None:
+            self.destination.write_result(result)
+        else:
+            from dpmine_cli.rules import TopItemsetsAndRules
+
+            self.destination.write_document(TopItemsetsAndRules.of(result, self.confidence))
+        tell = messages.notice if result.guarantee.private else messages.warn
+        for line in self.destination.untold(result):
+            tell(line)
 
 
 def _catalogue(file: options.Catalogue, *, from_data: bool) -> object:

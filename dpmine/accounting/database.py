@@ -11,6 +11,7 @@ from weakref import WeakSet, finalize
 
 from sqlalchemy import create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from dpmine.accounting.tables import bring_up_to_date, is_current, version_of
 from dpmine.errors import BadLedger
@@ -25,7 +26,6 @@ _ANSWER = 10  # seconds, for a server to accept a connection
 _SQLITE, _POSTGRES = "sqlite", "postgresql"
 _KINDS = "sqlite:///budget.db or postgresql://user@host/database"
 _READS = "dpmine_reads"
-_ONE_CONNECTION: dict[str, Any] = {"pool_size": 1, "max_overflow": 0}  # transactions take turns
 _TRANSACTIONS = threading.RLock()
 """Held by every transaction, and by a fork: a child that inherited an open connection would not own its locks."""
 _ENGINES: WeakSet[Engine] = WeakSet()
@@ -45,7 +45,10 @@ if hasattr(os, "register_at_fork"):
 
 
 class Database:
-    """A URL, and one connection that is kept between transactions: not over a fork, nor when the file is another."""
+    """A URL. A connection to a server is kept between transactions, not over a fork; one to a file never is.
+
+    Whenever its last connection closes, an SQLite file holds all that was written: it may be copied, and put back.
+    """
 
     def __init__(self, url: str) -> None:
         """Nothing is opened yet. Raises BadLedger for a URL of another kind."""
@@ -55,7 +58,6 @@ class Database:
         if self._on_file:  # whatever becomes of the working directory
             self._url = self._url.set(database=_absolute(str(self._url.database)))
         self._engine: Engine | None = None
-        self._file: tuple[int, int] | None = None
 
     def __str__(self) -> str:
         return self._shown
@@ -104,28 +106,16 @@ class Database:
         return self._url.get_backend_name() == _SQLITE
 
     def _connected(self, *, create: bool) -> Engine:
-        """The engine. An SQLite file is made by a grant only, not by looking for one."""
-        file = self._identity(create=create) if self._on_file else None
-        if self._engine is None or file != self._file:
-            if self._engine is not None:
-                self._engine.dispose()
-            self._engine, self._file = _engine(self._url), file
+        """The engine of this process. An SQLite file is made by a grant only, not by looking for one."""
+        if self._on_file and not create and not os.path.exists(str(self._url.database)):  # noqa: PTH110 (never raises)
+            raise self._none()
+        if self._on_file and create:
+            _make_private(str(self._url.database))
+        if self._engine is None:
+            self._engine = _engine(self._url)
             _ENGINES.add(self._engine)
             finalize(self, self._engine.dispose)
         return self._engine
-
-    def _identity(self, *, create: bool) -> tuple[int, int]:
-        """Which file has the name now. Raises BadLedger where there is none, and there should be one."""
-        path = str(self._url.database)
-        if create:
-            _make_private(path)
-        try:
-            found = os.stat(path)  # noqa: PTH116 (as SQLAlchemy)
-        except (OSError, ValueError):
-            if create:
-                return 0, 0  # what opens it will say why
-            raise self._none() from None
-        return found.st_dev, found.st_ino
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -165,13 +155,13 @@ def _absolute(path: str) -> str:
 
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() == _SQLITE:
-        engine = create_engine(url, connect_args={"timeout": _WAIT}, **_ONE_CONNECTION)
+        engine = create_engine(url, connect_args={"timeout": _WAIT}, poolclass=NullPool)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     try:
         arguments = {"connect_timeout": _ANSWER}
-        engine = create_engine(url, connect_args=arguments, hide_parameters=True, pool_pre_ping=True, **_ONE_CONNECTION)
+        engine = create_engine(url, connect_args=arguments, hide_parameters=True, pool_size=1, pool_pre_ping=True)
     except (ImportError, NoSuchModuleError):
         raise BadLedger("PostgreSQL ledgers need a driver: pip install 'dpmine[postgres]'.") from None
     event.listen(engine, "begin", _begin_postgres)

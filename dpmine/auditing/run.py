@@ -10,6 +10,7 @@ from dpmine.auditing.profile import NOTHING
 from dpmine.auditing.report import AuditReport, AuditRow
 from dpmine.auditing.search import DEFAULT, THOROUGH, Effort, audit_whole, claim_of
 from dpmine.auditing.stages import audit_stages
+from dpmine.auditing.top_k import top_k_rows
 from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import SystemBits
 from dpmine.parameters import positive, probability
@@ -42,6 +43,7 @@ def audit(
     epsilon: Number = 1,
     delta: Number = 1e-6,
     thorough: bool = False,
+    lists: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> AuditReport:
     """Measured privacy against claimed privacy, from the exact laws on pairs of neighbouring public profiles.
@@ -51,12 +53,20 @@ def audit(
         epsilon: ε > 0 claimed.
         delta: δ in (0, 1) claimed; pure mechanisms claim 0.
         thorough: search longer, and on a grid of ε and δ around the given ones; then there is a row for every point.
+        lists: audit the choices of the 2 and 3 best candidates in place of single choices, where they have a law of one
+            piece: one row for every way, relation and number; `thorough` changes nothing then.
         progress: told the share of the work that is done.
 
     Raises BadParameter for unusable parameters, NotPrivate for "exact".
     """
     names = _private_names() if mechanism is None else [_known(mechanism)]
-    points = _grid(positive("epsilon", epsilon), probability("delta", delta), thorough=thorough)
+    claimed = positive("epsilon", epsilon), probability("delta", delta)
+    if lists:
+        rows = top_k_rows(epsilon=claimed[0], delta=claimed[1], names=names, progress=progress)
+        if not rows:
+            raise BadParameter(f"{names[0]} has no law of lists to audit: drop lists (--lists), or the mechanism.")
+        return AuditReport(tuple(rows))
+    points = _grid(*claimed, thorough=thorough)
     jobs = [
         (name, relation, *point)
         for name, relation in product(names, Neighbors)

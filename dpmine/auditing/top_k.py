@@ -20,8 +20,6 @@ from dpmine.auditing.report import AuditRow
 from dpmine.auditing.search import scope_of
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
-from dpmine.selection.exponential import Exponential
-from dpmine.selection.limited_domain import LimitedDomain
 from dpmine.selection.max_of_exponentials import MaxOfExponentials
 from dpmine.selection.max_of_laplaces import MaxOfLaplaces
 from dpmine.selection.mechanism import unit_reach
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from dpmine.auditing.pairs import Scope
     from dpmine.selection.laws import LevelLaw, Profile
     from dpmine.selection.laws.profile import FloatArray
-    from dpmine.selection.mechanism import Mechanism
     from dpmine.selection.top_k.top_k import TopK
 
 COUNTS = (2, 3)
@@ -49,7 +46,12 @@ _REMEMBERED = 10_000  # laws: many lists share what is left
 
 
 def top_k_rows(
-    *, epsilon: Fraction, delta: Fraction, counts: Sequence[int] = COUNTS, names: Sequence[str] | None = None
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    counts: Sequence[int] = COUNTS,
+    names: Sequence[str] | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> list[AuditRow]:
     """A row for every way to choose k candidates that has a law of one piece, every relation and every k.
 
@@ -58,9 +60,16 @@ def top_k_rows(
         delta: δ in (0, 1) of the whole list; a way that needs none claims 0.
         counts: the numbers of winners; 4 take minutes.
         names: the mechanisms whose choices are repeated; all when None.
+        progress: told the share of the work that is done.
     """
     ways = (way for relation in Neighbors for count in counts for way in _ways(count, epsilon, delta, relation))
-    return [audit_top_k(way) for way in ways if names is None or way.name in names]
+    wanted = [way for way in ways if names is None or way.name in names]
+    rows = []
+    for done, way in enumerate(wanted, start=1):
+        rows.append(audit_top_k(way))
+        if progress is not None:
+            progress(done / len(wanted))
+    return rows
 
 
 def _ways(count: int, epsilon: Fraction, delta: Fraction, neighbors: Neighbors) -> Iterator[TopK]:
@@ -75,7 +84,9 @@ def audit_top_k(way: TopK) -> AuditRow:
 
     Raises BadParameter for a way that is neither one-shot, limited-domain nor peeling.
     """
-    once = _one_round(way)
+    if not isinstance(way, OneShot | LimitedDomainTopK | Peeling):
+        raise BadParameter("Only one-shot, limited-domain and peeled choices have a law of lists.")
+    once = way.mechanism
     scope, claim = scope_of(once), Claim(float(way.epsilon), float(way.delta))
     precision = Precision((way.count + 1) * DIRECT.relative, DIRECT.absolute)
     worst, masses = NOTHING, _masses_of(way)
@@ -102,22 +113,11 @@ def _overtaking(scope: Scope, gaps: Sequence[float], count: int) -> Iterator[Pai
             yield Pair((Group(1 + leaders, up, count), Group(1 + others, down, crowd)), dummies)
 
 
-def _one_round(way: TopK) -> Mechanism:
-    """The mechanism of one place; its gaps are the critical ones."""
-    if isinstance(way, OneShot):
-        return Exponential(way.round_epsilon, way.delta * 0, way.neighbors)
-    if isinstance(way, LimitedDomainTopK):
-        return LimitedDomain(way.round_epsilon, way.slack, way.neighbors, way.kbar)
-    if isinstance(way, Peeling):
-        return way.mechanism
-    raise BadParameter("Only one-shot, limited-domain and peeled choices have a law of lists.")
-
-
 def _masses_of(way: TopK) -> Callable[[Pair, Side], FloatArray]:
     """The masses of all lists on one side of a pair; the same lists in the same order on both sides."""
     if isinstance(way, LimitedDomainTopK):
         return lambda pair, side: _Kept.of(pair, side, way).lists(way.count)
-    law = lru_cache(_REMEMBERED)(_one_round(way).law)
+    law = lru_cache(_REMEMBERED)(way.mechanism.law)
     return lambda pair, side: _peeled(pair, side, law, way.count)
 
 

@@ -8,6 +8,7 @@ constants would be compared for ever: compare exact scores as rationals first.
 from __future__ import annotations
 
 from itertools import accumulate
+from math import inf, nextafter
 from typing import TYPE_CHECKING
 
 from dpmine.exact.balls import GUARD_BITS, working_precision
@@ -32,6 +33,16 @@ def less_than(x: Real, y: Real, *, bits: BitSource) -> bool:
                 return True
             if right < left:
                 return False
+
+
+def float_bounds(x: Real, *, bits: BitSource) -> tuple[float, float]:
+    """Two floats with x certainly between them, from the first bits alone; infinite where these tell nothing."""
+    width = next(bits.widths())
+    with working_precision(width + GUARD_BITS):
+        ball = x.ball(width)
+        if not ball.is_finite():
+            return -inf, inf
+        return nextafter(float(ball.lower()), -inf), nextafter(float(ball.upper()), inf)
 
 
 def argmax(reals: Sequence[Real], *, bits: BitSource) -> int:

@@ -71,12 +71,12 @@ class ItemsFirst(TopK):
         rest = delta if catalogue_size is not None else delta / 2
         stages = bounded_range_stages(number, count, ITEMS_SHARE, epsilon, rest)
         none, first, second = Fraction(0), stages.first_epsilon, stages.second_epsilon
-        itemsets = OneShot(count, epsilon, none, neighbors, second)
+        itemsets = OneShot(count, count * second, none, neighbors, second)
         if catalogue_size is not None:
-            items: TopK = OneShot(number, epsilon, none, neighbors, first)
+            items: TopK = OneShot(number, number * first, none, neighbors, first)
             return cls(count, epsilon, stages.delta, neighbors, sizes, items, itemsets)
         slack = delta - stages.delta
-        items = LimitedDomainTopK(number, epsilon, slack, neighbors, first, slack, max(_KBAR, number))
+        items = LimitedDomainTopK(number, number * first, slack, neighbors, first, slack, max(_KBAR, number))
         return cls(count, epsilon, delta, neighbors, sizes, items, itemsets)
 
     @property
@@ -111,7 +111,7 @@ class ItemsFirst(TopK):
 
     def lead_over(self) -> str:
         """The itemsets of chosen items."""
-        return f"the other itemsets of {self.items.count} items, which must lead, too"
+        return f"the other itemsets of the {self.items.count} items that are kept"
 
     def rounds(self) -> str:
         """Both stages."""

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from dpmine.accounting.amounts import Amount
 from dpmine.errors import BadParameter
 from dpmine.itemsets.items_first import ITEMS_FIRST, ItemsFirst
-from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, MOST_ITEMS
+from dpmine.itemsets.noisy_supports import MOST_ITEMS
 from dpmine.itemsets.public_catalogue import PublicCatalogue, itemset_count
+from dpmine.itemsets.rules import number_of_units
 from dpmine.itemsets.sizes import Sizes, parse_sizes
-from dpmine.parameters import below_one, positive, probability, whole
+from dpmine.parameters import below_one, positive, probability, public_count, whole
 from dpmine.privacy import Neighbors
 from dpmine.selection.engine import AUTO, advice, plain_name
 from dpmine.selection.top_k.build import Built, build_top_k
@@ -25,9 +26,12 @@ if TYPE_CHECKING:
 
 MOST_PLACES = 100_000
 """Itemsets that one run may choose."""
+MOST_RULES = 1_000_000
+"""Rules that one run may be asked for: an item of an itemset is on either side, or on none."""
+_TIMES_THE_ITEMS = 4  # by which a catalogue exceeds k where going by way of the items is worth its price
 MANY_PLACES = 50
 """From here on "auto" goes by way of the items: docs/experiments.md has the measurements."""
-SUPPORTS_SHARE = Fraction(1, 2)
+SUPPORTS_SHARE = Fraction(1, 3)
 """Of ε, where the split is left to us: docs/experiments.md has the measurements."""
 
 _NO_CATALOGUE = (
@@ -118,8 +122,8 @@ class Request:
             raise BadParameter(f"k must be at most {MOST_PLACES:,}.")
         selection, supports = _split(epsilon, release_support)
         if rules:
-            _require_rules_possible(sizes, supports)
-        public_units = None if units is None else _number_of_units(units)
+            _require_rules_possible(count, sizes, supports)
+        public_units = None if units is None else number_of_units(units)
         known = PublicCatalogue.of(catalogue, sizes)
         candidates = known.candidates(sizes)
         if candidates is not None and count > candidates:
@@ -160,7 +164,7 @@ class Request:
     def advice(self) -> str:
         """What would have been needed for more to stand out: facts of the parameters, never of the data."""
         candidates = self.catalogue.candidates(self.sizes)
-        if self.top_k.count == 1:
+        if self.top_k.count == 1 and not isinstance(self.top_k, ItemsFirst):
             return advice(self.top_k.mechanism, candidates)
         lead = ceil(self.top_k.lead(candidates or 1))
         return (
@@ -173,8 +177,9 @@ def _built(
 ) -> Built:
     """The way that the mechanism's name stands for; with many places "auto" goes by way of the items."""
     name, count = plain_name(mechanism), parameters["count"]
-    by_items = name == ITEMS_FIRST or (name == AUTO and count >= MANY_PLACES and sizes[0] > 1 and kbar is None)
-    if not by_items:
+    pays = known.items is None or len(known.items) >= _TIMES_THE_ITEMS * count
+    by_default = name == AUTO and count >= MANY_PLACES and sizes[0] > 1 and kbar is None and pays
+    if name != ITEMS_FIRST and not by_default:
         candidates = known.candidates(sizes)
         return build_top_k(mechanism, candidates=candidates, kbar=kbar, **parameters)
     reason = (
@@ -187,7 +192,7 @@ def _built(
         Neighbors.parse(parameters["neighbors"]),
         sizes=sizes,
         catalogue_size=None if known.items is None else len(known.items),
-        kept=None if kbar is None else whole("kbar", kbar),
+        kept=None if kbar is None else public_count("kbar", kbar),
     )
     return Built(way, reason if name == AUTO else "")
 
@@ -202,7 +207,7 @@ def _split(epsilon: Number, release_support: Number | str | None) -> tuple[Fract
     return total, positive("release_support", release_support)
 
 
-def _require_rules_possible(sizes: tuple[int, int], supports: Fraction) -> None:
+def _require_rules_possible(count: int, sizes: tuple[int, int], supports: Fraction) -> None:
     if not supports:
         raise BadParameter(
             "rules are made of released supports: give release_support (--release-support EPS, or auto), too."
@@ -211,14 +216,8 @@ def _require_rules_possible(sizes: tuple[int, int], supports: Fraction) -> None:
         raise BadParameter("rules need itemsets of at least 2 items: give a larger size.")
     if sizes[1] > MOST_ITEMS:
         raise BadParameter(f"size must be at most {MOST_ITEMS} where the supports of all subsets are released.")
-
-
-def _number_of_units(units: int) -> int:
-    """As rules will want it: a number that they refuse must not cost a run first."""
-    count = whole("units", units)
-    if count > LARGEST_SUPPORT:
-        raise BadParameter(f"units must be at most {LARGEST_SUPPORT}.")
-    return count
+    if count * 3 ** sizes[1] > MOST_RULES:
+        raise BadParameter(f"k itemsets of size r have up to k·3^r rules, and {MOST_RULES:,} are the most: give less.")
 
 
 def _budget(top_k: TopK, supports: Fraction) -> Budget:

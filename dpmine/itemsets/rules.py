@@ -49,7 +49,7 @@ def association_rules(release: SupportRelease, *, units: int | None = None, min_
     Source: Agrawal, Imieliński & Swami 1993 (confidence); Brin, Motwani, Ullman & Tsur 1997 (lift, conviction);
     Piatetsky-Shapiro 1991 (leverage). Proof of the bounds: docs/proofs/noisy_supports.md.
     """
-    count = None if units is None else _number_of_units(units)
+    count = None if units is None else number_of_units(units)
     least = exact_number("min_confidence", min_confidence)
     if not 0 <= least <= 1:
         raise BadParameter("min_confidence must be at least 0 and at most 1.")
@@ -92,7 +92,8 @@ class _Rule:
         return -confidence, -self.both.value, *(sorted(itemset) for itemset in self.names)
 
 
-def _number_of_units(units: int) -> int:
+def number_of_units(units: int) -> int:
+    """A number of units that rules can be made with; BadParameter otherwise."""
     count = whole("units", units)
     if count > LARGEST_SUPPORT:
         raise BadParameter(f"units must be at most {LARGEST_SUPPORT}.")

@@ -61,7 +61,8 @@ def top_itemset(
         size: items in the itemset: 2, or a range "2-3".
         epsilon: ε > 0, read exactly (0.1 is one tenth).
         delta: δ in (0, 1), used by approximate mechanisms only.
-        mechanism: a name out of `dpmine.selection.engine.MECHANISMS`, or "auto": the one that needs the smallest lead
+        mechanism: a name out of `dpmine.selection.engine.MECHANISMS`, "items_first" (items are chosen first, then
+            itemsets of these), or "auto": the one that needs the smallest lead
             as far as ε, δ, the relation and the number of itemsets of the catalogue tell.
         neighbors: "replace_one" (the number of units is public) or "add_remove".
         unit: column(s) that name the privacy unit, the person to protect.
@@ -76,7 +77,7 @@ def top_itemset(
         rules: whether the supports of all subsets of what is chosen are released, too: `TopItemsets.rules` then makes
             association rules of them, at no further cost.
         units: a public number of units, only to turn supports into shares.
-        kbar: how many candidates `limited_domain` keeps; public.
+        kbar: how many candidates `limited_domain` keeps, or how many items `items_first` does; public.
         max_items_per_unit: for `bounded_growth`, which needs it: every unit's data are cut to so many items (its most
             frequent ones) before anything is counted.
         not_private: opts in to the mechanism "exact".

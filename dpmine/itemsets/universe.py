@@ -8,6 +8,8 @@ from itertools import accumulate
 from math import comb
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from dpmine.exact.decisions import uniform_below
 from dpmine.selection.universe import MANY_DUMMIES, Level, Score
 
@@ -15,10 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.supports import SupportSource
+    from dpmine.itemsets.supports import Itemsets, SupportSource
 
 _MANY = 100_000
 _PLENTY = 1_000_000  # so many itemsets are counted in about 10 ms; beyond, none is mined before it is asked for
+_LISTED = 20_000  # itemsets that are listed at most, to look up those that are chosen
 _DESCENT = 4  # by which the threshold falls until something is found: searches that find nothing are quick
 
 Itemset = tuple[int, ...]
@@ -51,6 +54,9 @@ class ItemsetUniverse:
         self._floor: int | None = None
         self._by_size: dict[int, Counter[int]] = {}
         self._levels: list[Level] = []
+        self._lists: list[Itemsets] = []
+        self._listed_from: int | None = None
+        self._members_given = 0
         self._catalogue_is_public = catalogue_is_public
         self._ways = [comb(self._items, size) for size in sizes] if catalogue_is_public else []
         self._total = sum(self._ways)
@@ -117,6 +123,8 @@ class ItemsetUniverse:
         if level.score == 0:
             return self._bought_by(0, bits)
         number = uniform_below(level.count, bits=bits)
+        if self._is_listed(int(level.score)):
+            return self._from_list(int(level.score), number)
         for size in self._sizes:
             count = self._by_size[size][int(level.score)]
             if number < count:
@@ -131,6 +139,33 @@ class ItemsetUniverse:
             support = self._miner.support(itemset)
             if support < floor:
                 return itemset, support
+
+    def _is_listed(self, support: int) -> bool:
+        """Whether the level can be looked up in a list, which is made for the second itemset that is asked for.
+
+        The list goes as deep as is known and cheap: a search for each of many itemsets would take longer.
+        """
+        self._members_given += 1
+        if self._listed_from is not None and self._listed_from <= support:
+            return True
+        if self._members_given == 1:
+            return False
+        ends = accumulate(level.count for level in self._levels)
+        known = [int(level.score) for level, end in zip(self._levels, ends, strict=True) if end <= _LISTED]
+        if not known or known[-1] > support:
+            return False
+        self._lists = [self._miner.itemsets(size, known[-1]) for size in self._sizes]
+        self._listed_from = known[-1]
+        return True
+
+    def _from_list(self, support: int, number: int) -> Itemset:
+        """Itemset number `number` of those with this support."""
+        for found in self._lists:
+            first, end = (int(np.searchsorted(-found.supports, -support, side)) for side in ("left", "right"))
+            if number < end - first:
+                return tuple(found.items[first + number].tolist())
+            number -= end - first
+        raise LookupError(f"no level of support {support} is known")
 
     @property
     def _deepest(self) -> int:

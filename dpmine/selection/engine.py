@@ -15,7 +15,7 @@ from dpmine.accounting.accounts import Account
 from dpmine.accounting.names import checked_name
 from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import BitSource, SystemBits
-from dpmine.parameters import Number, named, positive, probability, truth, whole
+from dpmine.parameters import Number, named, positive, probability, public_count, truth
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.bounded_growth import BoundedGrowth
 from dpmine.selection.dense import Dense
@@ -299,7 +299,7 @@ def _own_options(kind: type[Mechanism], options: Mapping[str, Any]) -> dict[str,
     unknown = sorted(set(options) - set(_FIELDS))
     if unknown:
         raise BadParameter(f"Unknown option: {', '.join(unknown)}. There are: not_private, {', '.join(_FIELDS)}.")
-    given = {name: whole(name, value) for name, value in options.items() if value is not None}
+    given = {name: public_count(name, value) for name, value in options.items() if value is not None}
     foreign = [name for name in given if _FIELDS[name] not in kind.__dataclass_fields__]
     if foreign:
         raise BadParameter(f"{kind.name} has no option {', '.join(foreign)}: name the mechanism that has it.")

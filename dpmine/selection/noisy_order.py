@@ -19,7 +19,7 @@ from sys import maxsize
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from dpmine.exact.balls import Ball, exact_ball
-from dpmine.exact.decisions import argmax, less_than
+from dpmine.exact.decisions import argmax, float_bounds, less_than
 from dpmine.exact.reals import Formula, Real, StandardExponential
 from dpmine.selection.ranking import Ranking
 
@@ -128,7 +128,7 @@ class _Contest(Generic[C]):
         head = universe.head(floor)
         self._queue = _Queue[C](self._levels(head), bits)
         left = (universe.size or 0) - sum(level.count for level in head)
-        if left:
+        if left > 0:
             self._queue.push(self._group(universe.below(floor), left, unmet=True))
         if rival is not None:
             self._queue.push(_Rival(rival, rival.bounds()[1]))
@@ -238,15 +238,25 @@ class _Queue(Generic[C]):
         return best
 
 
-@dataclass(eq=False, slots=True)
 class _Place(Generic[C]):
-    """An entrant in a heap, which keeps the least first."""
+    """An entrant in a heap, which keeps the least first.
 
-    entrant: _Entrant[C]
-    bits: BitSource
+    Most comparisons are decided by two floats that certainly enclose the noisy score; the others exactly.
+    """
+
+    __slots__ = ("_bits", "_high", "_low", "entrant")
+
+    def __init__(self, entrant: _Entrant[C], bits: BitSource) -> None:
+        self.entrant = entrant
+        self._bits = bits
+        self._low, self._high = float_bounds(entrant.noisy, bits=bits)
 
     def __lt__(self, other: _Place[C]) -> bool:
-        return less_than(other.entrant.noisy, self.entrant.noisy, bits=self.bits)
+        if self._low > other._high:
+            return True
+        if other._low > self._high:
+            return False
+        return less_than(other.entrant.noisy, self.entrant.noisy, bits=self._bits)
 
 
 class Arrivals:
@@ -309,7 +319,6 @@ def _worthwhile_floor(universe: Universe[C], noise: Noise, count: int) -> Score:
     ranking = Ranking(universe)
     last = ranking.score(min(count, ranking.length))
     best = sum(level.count for level in universe.head(last)) // count or 1
-    few = ceil(2 * noise.scale)
-    reach = ceil(noise.scale * _LN_2 * (size.bit_length() - best.bit_length() + 1)) - few
-    floor = max(last - max(0, reach), universe.least + few)
+    reach = ceil(noise.scale * (_LN_2 * (size.bit_length() - best.bit_length() + 1) - 2))
+    floor = max(last - max(0, reach), universe.least + ceil(2 * noise.scale))
     return max(universe.least, floor)

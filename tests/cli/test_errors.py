@@ -138,7 +138,7 @@ def test_bugs_show_no_data_either(run: outcome_of, monkeypatch: pytest.MonkeyPat
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError(CANARY)
 
-    monkeypatch.setattr("dpmine.itemsets.top.top_itemset", broken)
+    monkeypatch.setattr("dpmine.itemsets.top.top_itemsets", broken)
     for debug in ([], ["--debug"]):
         outcome = run(*SALES, *debug)
         assert outcome.status == 1

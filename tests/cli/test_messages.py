@@ -180,7 +180,7 @@ def test_interrupt_inside_the_library(run: outcome_of, monkeypatch: pytest.Monke
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpmine.itemsets.top.top_itemset", interrupted)
+    monkeypatch.setattr("dpmine.itemsets.top.top_itemsets", interrupted)
     outcome = run("top-itemset", "sales.parquet", "-o", "out.json")
     assert (outcome.status, outcome.out) == (130, "")
     assert outcome.err == "dpmine: error: interrupted; nothing was written.\n"

@@ -10,7 +10,7 @@ from support.adversary import CountingBits
 from support.tapes import assert_law, enumerate_law
 
 from dpmine.exact.bits import SystemBits
-from dpmine.exact.decisions import argmax, floor, happens, less_than, uniform_below
+from dpmine.exact.decisions import argmax, float_bounds, floor, happens, less_than, uniform_below
 from dpmine.exact.reals import Constant, Formula, Real, StandardExponential, Uniform
 
 if TYPE_CHECKING:
@@ -186,3 +186,17 @@ def test_one_attempt_is_enough_for_the_system_source() -> None:
         mean_bits(lambda bits: argmax([StandardExponential(bits=bits) for _ in range(5)], bits=bits), by_bit=False)
         == 320
     )
+
+
+@pytest.mark.parametrize(
+    "value", [Fraction(1, 3), Fraction(-10, 7), Fraction(0), Fraction(2**70 + 1, 2**3), 10**400, -(10**400)]
+)
+def test_float_bounds_enclose(value: Fraction | int) -> None:
+    low, high = float_bounds(Constant(value), bits=SystemBits())
+    assert low < value < high
+    assert value in {10**400, -(10**400)} or high - low <= 4e-15 * max(1, abs(float(value)))
+
+
+def test_float_bounds_of_what_is_not_known() -> None:
+    unknown = Formula(lambda ball: (ball - ball).log(), Constant(1))
+    assert float_bounds(unknown, bits=SystemBits()) == (-math.inf, math.inf)

@@ -12,6 +12,9 @@ import pyarrow as pa
 import pytest
 
 import dpmine
+from dpmine.errors import BadParameter
+from dpmine.exact.bits import SystemBits
+from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, Consistency, SupportRelease, release, with_subsets
 from dpmine.itemsets.results import TopItemsets
 from dpmine.privacy import Guarantee, Neighbors
 
@@ -116,3 +119,118 @@ def test_results_are_values() -> None:
     assert result((1, 2)) == result((2, 1))
     with pytest.raises(dataclasses.FrozenInstanceError):
         TEXTS.mechanism = "another"  # type: ignore[misc]
+
+
+def supported(supports: dict[str, int], *chosen: str, rules: bool = False, units: int | None = None) -> TopItemsets:
+    """Itemsets of letters with supports that are as good as exact."""
+    itemsets = tuple(map(frozenset, chosen))
+    listed = with_subsets(itemsets) if rules else itemsets
+    values = [supports["".join(sorted(itemset))] for itemset in listed]
+    kind = Consistency.MONOTONE if rules else Consistency.AS_DRAWN
+    found = release(listed, values, epsilon=10**6, consistency=kind, bits=SystemBits())
+    return TopItemsets(itemsets, (2, 2), "auto", "exponential", PROMISE, supports=found, units=units)
+
+
+SUPPORTS = {"a": 9, "b": 8, "c": 6, "ab": 7, "bc": 5}
+AS_DRAWN = supported(SUPPORTS, "bc", "ab")
+IN_SHARES = supported(SUPPORTS, "bc", "ab", units=20)
+WITH_RULES = supported(SUPPORTS, "bc", "ab", rules=True, units=20)
+ALL = [AS_DRAWN, IN_SHARES, WITH_RULES]
+
+
+def test_supports_are_in_the_order_of_the_itemsets() -> None:
+    for value in ALL:
+        assert value.itemsets == (frozenset("bc"), frozenset("ab"))
+        assert value.noisy_supports == (5, 7)
+        assert value.intervals == ((5, 5), (7, 7))
+
+
+@pytest.mark.parametrize("value", ALL)
+def test_every_form_says_the_same_of_supports(value: TopItemsets) -> None:
+    rows = value.to_dict()["itemsets"]
+    assert [row["noisy_support"] for row in rows] == [5, 7]
+    assert [row["interval"] for row in rows] == [[5, 5], [7, 7]]
+    table = value.to_arrow()
+    assert table["noisy_support"].to_pylist() == [5, 7]
+    assert table["interval"].type == pa.list_(pa.int64())
+    assert table.to_pylist() == rows
+    assert json.loads(table.schema.metadata[b"dpmine"]) == json.loads(value.to_json()) == value.to_dict()
+    frame = value.to_pandas()
+    assert frame["noisy_support"].tolist()[:2] == [5, 7]
+    assert frame["noisy_support"].dtype == pd.Int64Dtype()
+    shares = [row.get("support") for row in rows]
+    assert shares == ([None, None] if value.units is None else [0.25, 0.35])
+    assert frame["support"].tolist()[:2] == (shares if value.units else [pytest.approx(float("nan"), nan_ok=True)] * 2)
+
+
+def test_subsets_follow_where_rules_were_asked_for() -> None:
+    assert [row["items"] for row in WITH_RULES.to_dict()["subsets"]] == [["a"], ["b"], ["c"]]
+    assert WITH_RULES.to_pandas()["itemsets"].tolist() == [*map(frozenset, ["bc", "ab", "a", "b", "c"])]
+    assert WITH_RULES.to_pandas()["support"].tolist() == [0.25, 0.35, 0.45, 0.4, 0.3]
+    assert len(WITH_RULES.to_arrow()) == len(str(WITH_RULES).splitlines()) - 1 == 2
+    for value in (AS_DRAWN, IN_SHARES):
+        assert "subsets" not in value.to_dict()
+        with pytest.raises(BadParameter, match="rules=True"):
+            value.rules()
+
+
+def test_rules_of_a_result() -> None:
+    rules = WITH_RULES.rules(Fraction(7, 9))
+    sides = ("".join(*side) for column in ("antecedents", "consequents") for side in rules[[column]].to_numpy())
+    assert list(sides) == ["b", "c", "a", "a", "b", "b"]
+    assert rules["confidence"].tolist() == [7 / 8, 5 / 6, 7 / 9]
+    assert len(WITH_RULES.rules("7/9")) == len(WITH_RULES.rules(0.7)) == 3
+    assert len(WITH_RULES.rules()) == 4
+
+
+def test_text_with_supports_and_shares() -> None:
+    assert str(AS_DRAWN).splitlines()[:2] == ["b, c: about 5 (5 to 5)", "a, b: about 7 (7 to 7)"]
+    assert str(IN_SHARES).splitlines()[:2] == [
+        "b, c: about 5 (5 to 5), 25.000% of all",
+        "a, b: about 7 (7 to 7), 35.000% of all",
+    ]
+
+
+def test_text_of_fewer_than_asked_for() -> None:
+    lines = str(result((1, 2), advice="It needs more.")).splitlines()
+    assert lines[:2] == ["1, 2", "(nothing else stands out: It needs more.)"]
+
+
+@pytest.mark.parametrize("units", [1, 7, 10**18, 10**400])
+def test_noise_beyond_the_units(units: int) -> None:
+    """Noisy supports may be negative, or above the number of units; no form fails on them."""
+    itemsets = (frozenset("ab"), frozenset("cd"))
+    extremes = LARGEST_SUPPORT, -LARGEST_SUPPORT
+    ends = ((LARGEST_SUPPORT - 9, LARGEST_SUPPORT), (0, 0))
+    drawn = SupportRelease(itemsets, extremes, ends, Fraction(1), Consistency.AS_DRAWN)
+    value = TopItemsets(itemsets, (2, 2), "auto", "exponential", PROMISE, supports=drawn, units=units)
+    assert value.to_pandas()["noisy_support"].tolist() == list(extremes)
+    assert value.to_arrow()["noisy_support"].to_pylist() == list(extremes)
+    assert value.to_pandas()["support"].tolist() == [extreme / units for extreme in extremes]
+    assert json.loads(value.to_json()) == value.to_dict()
+    assert len(str(value).splitlines()) == 3
+
+
+NAMES = ["new\nline", "\x1b[31m", "\u202eleft", "\u2028", "\x85", 'quo"te', "com, ma", "שלום", "", "\x00"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hostile_names(name: str) -> None:
+    value = result((name, "bread"))
+    assert len(str(value).split("\n")) == 2
+    assert all(character.isprintable() or character == "\n" for character in str(value))
+    assert json.loads(value.to_json())["itemsets"][0]["items"] == sorted([name, "bread"])
+    assert value.to_arrow()["items"].to_pylist() == [sorted([name, "bread"])]
+
+
+@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("released", ["auto", "1/3"])
+def test_the_budget_is_told(released: str, k: int) -> None:
+    options: dict[str, Any] = {"catalogue": list("abcde"), "mechanism": "exponential", "delta": 0}
+    value = dpmine.top_itemsets([["a", "b"]], k, epsilon=2, release_support=released, **options)
+    document = json.loads(value.to_json())
+    parts = document["budget"]["selection"], document["budget"]["supports"]
+    assert sum(Fraction(part["epsilon_exact"]) for part in parts) == Fraction(document["guarantee"]["epsilon_exact"])
+    shown = [str(Fraction(part["epsilon_exact"])) for part in parts]
+    assert str(value).splitlines()[-1].startswith(f"(selection ε = {shown[0]}, δ = 0 ({k} round")
+    assert str(value).endswith(f"; supports ε = {shown[1]}, δ = 0)")

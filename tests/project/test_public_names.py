@@ -42,6 +42,7 @@ PINNED = [
     "plan",
     "select",
     "top_itemset",
+    "top_itemsets",
 ]
 """A name is added here when it is promised to users, and taken away with a line in the change log."""
 

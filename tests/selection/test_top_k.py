@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from fractions import Fraction
-from math import exp, log
+from math import exp
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -82,7 +82,7 @@ def test_one_shot_of_one_is_the_exponential_mechanism(epsilon: str, neighbors: N
     one = OneShot.of(1, Fraction(epsilon), NONE, neighbors)
     same = Exponential(Fraction(epsilon), NONE, neighbors)
     assert one.mechanism == same
-    assert (one.epsilon, one.delta) == (same.epsilon, 0)
+    assert (one.epsilon, one.delta) == (same.epsilon, NONE)
     for seed in range(60):
         assert one.choose(lazy(), bits=NumpyBits(seed)) == (same.choose(lazy(), bits=NumpyBits(seed)),)
     rate = float(Fraction(epsilon)) / UNIT[neighbors]
@@ -128,9 +128,11 @@ def test_of_nobody_nobody_is_chosen(name: str) -> None:
 
 @RELATIONS
 @pytest.mark.parametrize("kbar", [1, 3, 100])
-def test_limited_domain_of_one_is_the_mechanism(kbar: int, neighbors: Neighbors) -> None:
-    one = LimitedDomainTopK.of(1, Fraction(2), Fraction(1, 100), neighbors, kbar)
-    same = LimitedDomain(Fraction(2), Fraction(1, 100), neighbors, kbar)
+@pytest.mark.parametrize("delta", [Fraction(1, 100), Fraction(1, 2)])
+def test_limited_domain_of_one_is_the_mechanism(delta: Fraction, kbar: int, neighbors: Neighbors) -> None:
+    """At the same (ε, δ), even where a large δ would allow one round more than ε."""
+    one = LimitedDomainTopK.of(1, Fraction(2), delta, neighbors, kbar)
+    same = LimitedDomain(Fraction(2), delta, neighbors, kbar)
     assert one.mechanism == same
     truth = {"a": 30, "b": 29, "c": 4}
     for seed in range(60):
@@ -238,7 +240,7 @@ def test_candidates_are_different_and_known(name: str, descent: Descent) -> None
 @pytest.mark.parametrize("name", APPROXIMATE)
 def test_fewer_where_fewer_stand_out(name: str) -> None:
     """Of an unknown universe no more than occur are chosen, and never one that does not."""
-    truth = {"a": 9_000, "b": 6_000, "c": 3_000}
+    truth = {"a": 900, "b": 600, "c": 300}
     top_k = build(name, 8, epsilon=900)
     assert top_k.choose(lazy(truth, 2**128), bits=SystemBits()) == ("a", "b", "c")
     assert top_k.choose(lazy({}, 2**128), bits=SystemBits()) == ()
@@ -264,12 +266,9 @@ def test_huge_universes(name: str) -> None:
 
 
 def test_more_places_than_a_machine_word_can_count() -> None:
-    for kind in (OneShot(10**30, Fraction(1), NONE, REPLACE, Fraction(1)), Peeling.of(10**30, _laplace(), NONE)):
+    peeled = Peeling.of(10**30, MaxOfLaplaces(Fraction(10**30), NONE, REPLACE), NONE)
+    for kind in (OneShot(10**30, Fraction(1), NONE, REPLACE, Fraction(1)), peeled):
         assert sorted(kind.choose(lazy(), bits=SystemBits())) == sorted(TRUTH)
-
-
-def _laplace() -> MaxOfLaplaces:
-    return MaxOfLaplaces(Fraction(10**30), NONE, REPLACE)
 
 
 # Budgets
@@ -286,7 +285,7 @@ def test_pure_mechanisms_charge_no_delta_that_they_may_not(
 ) -> None:
     top_k = build(name, count, epsilon=epsilon, delta=0, neighbors=neighbors)
     promise = top_k.guarantee()
-    assert (promise.epsilon, promise.delta, promise.neighbors, promise.private) == (epsilon, 0, neighbors, True)
+    assert (promise.epsilon, promise.delta, promise.neighbors, promise.private) == (epsilon, NONE, neighbors, True)
     assert top_k.mechanism.epsilon == epsilon / count
     assert top_k.mechanism.delta == 0
 
@@ -301,7 +300,7 @@ def test_pure_mechanisms_charge_delta_where_it_buys_something(
     assert top_k.guarantee().epsilon == epsilon
     assert top_k.guarantee().delta in {0, delta}
     if count == 1:
-        assert (top_k.mechanism.epsilon, top_k.delta) == (epsilon, 0)
+        assert (top_k.mechanism.epsilon, top_k.delta) == (epsilon, NONE)
     else:
         assert (top_k.mechanism.epsilon, top_k.delta) == (expected.round_epsilon, expected.delta)
         assert (top_k.delta > 0) == (top_k.mechanism.epsilon > epsilon / count)
@@ -315,14 +314,15 @@ def test_approximate_mechanisms_charge_exactly_what_was_given(
     top_k = build(name, count, epsilon=epsilon, delta=delta)
     assert (top_k.guarantee().epsilon, top_k.guarantee().delta) == (epsilon, delta)
     assert top_k.mechanism.name == top_k.name == name
+    if count == 1:
+        assert (top_k.mechanism.epsilon, top_k.mechanism.delta) == (epsilon, delta)
     if isinstance(top_k, LimitedDomainTopK):
-        rounds = bounded_range_rounds(count, epsilon, delta / 2)
+        rounds = bounded_range_rounds(count, epsilon, delta / 2 if count > 1 else NONE)
         assert top_k.slack + rounds.delta == delta
         assert (top_k.mechanism.epsilon, top_k.mechanism.delta) == (rounds.round_epsilon, top_k.slack)
     else:
         rounds = approximate_rounds(count, epsilon, delta)
         assert (top_k.mechanism.epsilon, top_k.mechanism.delta) == (rounds.round_epsilon, rounds.round_delta)
-        assert (count == 1) <= (rounds.round_epsilon == epsilon)
 
 
 @pytest.mark.parametrize("name", [*PURE, *APPROXIMATE])
@@ -331,14 +331,6 @@ def test_the_phrase_tells_the_number_of_rounds_and_their_budget(name: str) -> No
     assert top_k.rounds().startswith("4 rounds of ")
     assert "ε = 0.5" in top_k.rounds()
     assert ("δ" in top_k.rounds()) == (name in APPROXIMATE)
-
-
-@pytest.mark.parametrize("name", [*PURE, *APPROXIMATE])
-def test_a_smaller_budget_needs_a_larger_lead(name: str) -> None:
-    leads = [build(name, 4, epsilon=epsilon).lead(1000) for epsilon in (10, 1, "1/10")]
-    assert leads == sorted(leads)
-    assert leads[0] < leads[2]
-    assert build(name, 8).lead(1000) > build(name, 2).lead(1000)
 
 
 # "auto"
@@ -370,7 +362,7 @@ def test_auto_of_more_takes_the_smaller_lead(candidates: int, delta: Any, neighb
 def test_auto_of_more_without_a_catalogue() -> None:
     assert build("auto", 5).name == "limited_domain"
     for delta in (0, "0"):
-        with pytest.raises(BadParameter, match=r"delta must be greater than 0 without a catalogue.*--catalogue"):
+        with pytest.raises(BadParameter, match="delta must be above 0 where there is no public list"):
             build("auto", 5, delta=delta)
 
 
@@ -382,12 +374,6 @@ def test_useless_deltas(name: str, candidates: int | None, delta: Any) -> None:
         build(name, 3, delta=delta, candidates=candidates)
 
 
-@pytest.mark.parametrize("name", APPROXIMATE)
-def test_approximate_mechanisms_need_a_delta(name: str) -> None:
-    with pytest.raises(BadParameter, match="delta"):
-        build(name, 3, delta=0)
-
-
 @pytest.mark.parametrize("count", [0, -3, 1.5, True, "2", None])
 @pytest.mark.parametrize("name", ["auto", "exponential", "large_margin"])
 def test_useless_numbers_of_candidates(name: str, count: Any) -> None:
@@ -397,14 +383,12 @@ def test_useless_numbers_of_candidates(name: str, count: Any) -> None:
 
 WRONG_OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
     "kbar": ("exponential", {"kbar": 9}, "has no option kbar"),
-    "kbar of none": ("limited_domain", {"kbar": 0}, "kbar"),
     "cut": ("limited_domain", {"max_items_per_unit": 9}, "has no option max_items_per_unit"),
     "auto": ("auto", {"max_items_per_unit": 9}, "has no option max_items_per_unit"),
     "no cut": ("bounded_growth", {"max_items_per_unit": None}, "give max_items_per_unit"),
-    "no such mechanism": ("median", {}, "mechanism must be one of: auto, exponential"),
+    "no such mechanism": ("median", {}, "mechanism must be one of: auto, "),
     "no such option": ("exponential", {"sensitivity": 2}, "Unknown option: sensitivity"),
-    "relation": ("exponential", {"neighbors": "twins"}, "neighbors"),
-    "epsilon": ("exponential", {"epsilon": 0}, "epsilon"),
+    **{f"no delta for {name}": (name, {"delta": "0"}, "delta must") for name in APPROXIMATE},
 }
 
 
@@ -414,17 +398,3 @@ def test_wrong_options(case: str) -> None:
     with pytest.raises(BadParameter, match=message) as failure:
         build(name, 3, **options)
     assert "\n" not in str(failure.value)
-
-
-def test_names_may_have_dashes() -> None:
-    assert build("limited-domain", 3).name == "limited_domain"
-    assert build("max-of-laplaces", 3).needs_catalogue
-    assert not build("limited-domain", 3).needs_catalogue
-
-
-def test_bottom_is_as_high_as_proved() -> None:
-    """With k̄ = 1 and two candidates: Pr[()] by hand."""
-    top_k = LimitedDomainTopK.of(1, Fraction(1), Fraction(1, 4), REPLACE, 1)
-    end = 1 + 2 + 2 * log(4)
-    share = 1 / (1 + exp((9 - end) / 2))
-    assert_lists(top_k, lazy({"a": 9, "b": 1}, 5), {(): share, ("a",): 1 - share})

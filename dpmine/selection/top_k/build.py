@@ -16,6 +16,7 @@ from dpmine.selection.top_k.one_shot import OneShot
 from dpmine.selection.top_k.peeling import Peeling
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from fractions import Fraction
 
     from dpmine.parameters import Number
@@ -54,11 +55,11 @@ def build_top_k(
     parameters = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **options}
     if plain_name(name) != AUTO:
         mechanism = build_mechanism(name, not_private=not_private, **parameters)
-        return Built(_of(mechanism, number, _slack(mechanism, number, delta)), "")
+        return Built(_of(mechanism, number, delta, options), "")
     if number == 1:
         chosen = resolve(AUTO, epsilon=epsilon, delta=delta, neighbors=neighbors, candidates=candidates)
         mechanism = build_mechanism(chosen.mechanism, not_private=not_private, **parameters)
-        return Built(_of(mechanism, 1, _slack(mechanism, 1, delta)), chosen.reason)
+        return Built(_of(mechanism, 1, delta, options), chosen.reason)
     return _recommended(number, candidates, not_private=not_private, **parameters)
 
 
@@ -69,18 +70,21 @@ def _slack(mechanism: Mechanism, count: int, delta: Number) -> Fraction:
     return below_one("delta", delta)
 
 
-def _of(mechanism: Mechanism, count: int, delta: Fraction) -> TopK:
+def _of(mechanism: Mechanism, count: int, delta: Number, options: Mapping[str, Any]) -> TopK:
+    slack = _slack(mechanism, count, delta)
     if isinstance(mechanism, Exponential):
-        return OneShot.of(count, mechanism.epsilon, delta, mechanism.neighbors)
+        return OneShot.of(count, mechanism.epsilon, slack, mechanism.neighbors)
     if isinstance(mechanism, LimitedDomain):
-        return LimitedDomainTopK.of(count, mechanism.epsilon, delta, mechanism.neighbors, mechanism.kbar)
-    return Peeling.of(count, mechanism, delta)
+        kbar = None if options.get("kbar") is None else mechanism.kbar
+        return LimitedDomainTopK.of(count, mechanism.epsilon, slack, mechanism.neighbors, kbar)
+    return Peeling.of(count, mechanism, slack)
 
 
 def _recommended(count: int, candidates: int | None, **parameters: Any) -> Built:
     """In one shot, whichever needs the smaller lead: peeling divides the budget without a gain."""
-    names = [LimitedDomain.name] if candidates is None else [LimitedDomain.name, Exponential.name]
-    ways = [_of(made, count, _slack(made, count, parameters["delta"])) for made in _made(names, parameters)]
+    only_limited = candidates is None or parameters.get("kbar") is not None  # kbar is an option of one of the two
+    names = [LimitedDomain.name] if only_limited else [LimitedDomain.name, Exponential.name]
+    ways = [_of(made, count, parameters["delta"], parameters) for made in _made(names, parameters)]
     best = min(ways, key=lambda way: way.lead(candidates or 1))
     return Built(
         best,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import log
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -14,13 +15,14 @@ from dpmine.selection.top_k.top_k import TopK
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
-    from fractions import Fraction
 
     from dpmine.exact.bits import BitSource
     from dpmine.privacy import Neighbors
     from dpmine.selection.universe import Universe
 
 C = TypeVar("C", bound="Hashable")
+
+_KEPT_A_PLACE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +39,17 @@ class LimitedDomainTopK(TopK):
     kbar: int
 
     @classmethod
-    def of(cls, count: int, epsilon: Fraction, delta: Fraction, neighbors: Neighbors, kbar: int = DEFAULT_KBAR) -> Self:
-        """δ_1 is all of δ where the rounds add up without any, else half of it.
+    def of(cls, count: int, epsilon: Fraction, delta: Fraction, neighbors: Neighbors, kbar: int | None = None) -> Self:
+        """δ_1 is all of δ where the rounds add up without any, else half of it; one round has exactly (ε, δ).
 
+        k̄ is 100k unless given, for k > 1: docs/experiments.md compares.
         Raises BadParameter where fewer candidates are kept than wanted.
         """
-        if kbar < count:
+        kept = kbar or (DEFAULT_KBAR if count == 1 else _KEPT_A_PLACE * count)
+        if kept < count:
             raise BadParameter("kbar must be at least the number of candidates wanted: they come out of those kept.")
-        rounds = bounded_range_rounds(count, epsilon, delta / 2)
-        return cls(count, epsilon, delta, neighbors, rounds.round_epsilon, delta - rounds.delta, kbar)
+        rounds = bounded_range_rounds(count, epsilon, delta / 2 if count > 1 else Fraction(0))
+        return cls(count, epsilon, delta, neighbors, rounds.round_epsilon, delta - rounds.delta, kept)
 
     @property
     def mechanism(self) -> LimitedDomain:

@@ -66,5 +66,7 @@ class Peeling(TopK):
     def rounds(self) -> str:
         """One mechanism a place."""
         once = self.once
+        if not once.private:
+            return f"{self.count} rounds of {once.name}, which is not private"
         delta = f", δ = {short(once.delta)}" if once.delta else ""
         return f"{self.count} rounds of {once.name} at ε = {short(once.epsilon)}{delta}"

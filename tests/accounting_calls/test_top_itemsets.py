@@ -1,0 +1,156 @@
+"""Top itemsets charge their whole budget, once, before a value is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import dpmine
+from dpmine.errors import BadParameter, BudgetExceeded, NotPrivate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ITEMS = ["bread", "butter", "tea", "salt"]
+BASKETS = [["bread", "butter"]] * 40 + [["bread", "tea"]] * 9 + [["tea"]] * 3
+PURE = ["exponential", "max_of_laplaces", "max_of_exponentials"]
+MECHANISMS = [*PURE, "large_margin", "large_margin_tight", "limited_domain", "stable_maximiser", "auto"]
+
+
+class Untouchable(RuntimeError):
+    """The data were read."""
+
+
+class SealedBaskets(Iterator[list[str]]):
+    """Baskets that may not be looked at."""
+
+    def __next__(self) -> list[str]:
+        raise Untouchable
+
+
+class SealedBatches(Iterator[pa.RecordBatch]):
+    """Batches that may not be looked at."""
+
+    def __next__(self) -> pa.RecordBatch:
+        raise Untouchable
+
+
+def sealed_stream() -> pa.RecordBatchReader:
+    """Columns have names, from which the unit is known, and values that may not be looked at."""
+
+    return pa.RecordBatchReader.from_batches(pa.schema({"who": pa.int64(), "item": pa.string()}), SealedBatches())
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    made = f"sqlite:///{tmp_path}/budget.db"
+    dpmine.Ledger(made).grant("shop", epsilon=100, delta="1/2")
+    return made
+
+
+def spent(url: str, dataset: str = "shop") -> tuple[Any, Any]:
+    amount = dpmine.Ledger(url).budget(dataset).spent
+    return amount.epsilon, amount.delta
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("released", [None, "1/3", "auto"])
+def test_the_whole_guarantee_is_charged_once(url: str, released: str | None, k: int, mechanism: str) -> None:
+    options: dict[str, Any] = {"catalogue": ITEMS, "release_support": released, "rules": released is not None}
+    found = dpmine.top_itemsets(
+        BASKETS, k, epsilon="7/5", delta="1/1000", mechanism=mechanism, ledger=url, dataset="shop", **options
+    )
+    assert spent(url) == (found.guarantee.epsilon, found.guarantee.delta)
+    assert found.guarantee.epsilon == Fraction("7/5") + (Fraction(1, 3) if released == "1/3" else 0)
+    assert found.guarantee.delta == 0 or found.guarantee.delta == Fraction(1, 1000)
+    assert [entry.kind for entry in dpmine.Ledger(url).history("shop")] == ["grant", "charge"]
+    if released:
+        found.rules()
+    found.to_json()
+    assert spent(url) == (found.guarantee.epsilon, found.guarantee.delta)  # what comes after is free
+
+
+def test_nothing_that_stands_out_costs_the_same(url: str) -> None:
+    found = dpmine.top_itemsets(
+        BASKETS, 4, epsilon="1/1000", release_support="1/1000", mechanism="large_margin", ledger=url, dataset="shop"
+    )
+    assert found.itemsets == ()
+    assert spent(url) == (Fraction(2, 1000), Fraction(1, 10**6))
+
+
+SEALED: dict[str, Any] = {"baskets": SealedBaskets, "stream": sealed_stream}
+
+
+@pytest.mark.parametrize("kind", SEALED)
+def test_the_charge_comes_before_the_values(url: str, kind: str) -> None:
+    with pytest.raises((Untouchable, dpmine.DpmineError, pa.ArrowException)) as failure:
+        dpmine.top_itemsets(SEALED[kind](), 3, epsilon=2, release_support=3, ledger=url, dataset="shop")
+    assert not isinstance(failure.value, BudgetExceeded | BadParameter)
+    assert spent(url) == (5, Fraction(1, 10**6))
+    assert dpmine.Ledger(url).budget("shop").unit == ("who" if kind == "stream" else "row")
+
+
+@pytest.mark.parametrize("kind", SEALED)
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "short"), [("1", "1/2", "ε"), ("3", "1/10000000", "δ"), ("1.4999", "1/2", "ε")]
+)
+def test_nothing_is_read_where_the_budget_says_no(url: str, kind: str, epsilon: str, delta: str, short: str) -> None:
+    """The selection alone would fit; the supports are asked for at the same time."""
+    dpmine.Ledger(url).grant("poor", epsilon=epsilon, delta=delta)
+    with pytest.raises(BudgetExceeded, match=f"short by .*{short} = "):
+        dpmine.top_itemsets(SEALED[kind](), 3, epsilon=1, release_support="1/2", ledger=url, dataset="poor")
+    assert spent(url, "poor") == (0, 0)
+    assert dpmine.Ledger(url).budget("poor").entries == 1
+
+
+def test_a_split_budget_fits_where_a_sum_does_not(url: str) -> None:
+    dpmine.Ledger(url).grant("poor", epsilon=1, delta=0)
+    options: dict[str, Any] = {"catalogue": ITEMS, "mechanism": "exponential", "delta": 0, "ledger": url}
+    with pytest.raises(BudgetExceeded):
+        dpmine.top_itemsets(BASKETS, 2, epsilon=1, release_support="1/100", dataset="poor", **options)
+    found = dpmine.top_itemsets(BASKETS, 2, epsilon=1, release_support="auto", dataset="poor", **options)
+    assert spent(url, "poor") == (1, 0)
+    assert found.guarantee.epsilon == 1
+
+
+USELESS: dict[str, dict[str, Any]] = {
+    "k": {"k": 0},
+    "too many": {"k": 4, "catalogue": ["bread", "tea", "salt"]},
+    "kbar": {"k": 4, "mechanism": "limited_domain", "kbar": 3},
+    "delta": {"delta": "0"},
+    "supports": {"release_support": 0},
+    "text": {"release_support": "much"},
+    "rules": {"rules": True},
+    "rules of items": {"rules": True, "size": 1, "release_support": 1},
+    "no units": {"units": 0, "release_support": 1},
+    "more units than rules can count": {"units": 2**63, "rules": True, "release_support": 1},
+    "no such column": {"unit": "nobody"},
+}
+
+
+@pytest.mark.parametrize("case", USELESS)
+def test_unusable_parameters_cost_nothing(url: str, case: str) -> None:
+    with pytest.raises(dpmine.DpmineError) as failure:
+        dpmine.top_itemsets(sealed_stream(), **{"k": 3, "ledger": url, "dataset": "shop", **USELESS[case]})
+    assert not isinstance(failure.value, BudgetExceeded)
+    assert spent(url) == (0, 0)
+    assert dpmine.Ledger(url).budget("shop").entries == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"mechanism": "exact", "not_private": True},
+        {"catalogue": "from-data"},
+        {"catalogue": "from-data", "rules": True},
+    ],
+)
+def test_runs_that_promise_nothing_are_refused(url: str, options: dict[str, Any]) -> None:
+    with pytest.raises(NotPrivate, match="private runs only"):
+        dpmine.top_itemsets(sealed_stream(), 3, release_support=1, ledger=url, dataset="shop", **options)
+    assert spent(url) == (0, 0)

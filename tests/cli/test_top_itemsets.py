@@ -1,0 +1,262 @@
+"""dpmine top-itemset with --top, --release-support, --rules, --min-confidence and --units."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import unicodedata
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.command_line import CANARY, assert_one_error, outcome_of
+
+import dpmine
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+BREAD, BUTTER, TEA = (f"{CANARY} {name}" for name in ("bread", "butter", "tea"))
+TOP = ["top-itemset", "sales.parquet", "--epsilon", "1000", "--top", "2", "--mechanism", "exponential"]
+LISTED = [*TOP, "--catalogue", "items.txt"]
+SUPPORTED = [*LISTED, "--release-support", "1000"]
+RULES = [*SUPPORTED, "--rules", "--units", "34"]
+
+
+def document(run: outcome_of, *arguments: str) -> Any:
+    outcome = run(*arguments, "--format", "json")
+    assert (outcome.status, outcome.out.count("\n")) == (0, 1), outcome
+    return json.loads(outcome.out)
+
+
+def test_text(run: outcome_of) -> None:
+    outcome = run(*LISTED)
+    assert outcome.status == 0
+    assert outcome.out.splitlines() == [
+        f"{BREAD}, {BUTTER}",
+        f"{BUTTER}, {TEA}",
+        "(exponential; ε = 1000, δ = 0 per customer, neighbours replace-one)",
+        "(selection: 2 rounds of the exponential mechanism at ε = 500.0)",
+    ]
+
+
+def test_text_with_supports(run: outcome_of) -> None:
+    lines = run(*SUPPORTED, "--units", "40").out.splitlines()
+    assert lines[0] == f"{BREAD}, {BUTTER}: about 30 (30 to 30), 75.000% of all"
+    assert lines[1] == f"{BUTTER}, {TEA}: about 4 (4 to 4), 10.000% of all"
+    assert lines[2].startswith("(exponential; ε = 2000, δ = 0 per customer")
+    assert lines[3].startswith("(selection ε = 1000, δ = 0 (2 rounds of ")
+    assert lines[3].endswith("; supports ε = 1000, δ = 0)")
+
+
+def test_text_with_rules(run: outcome_of) -> None:
+    lines = run(*RULES).out.splitlines()
+    rules = lines[lines.index("") + 1 :]
+    assert rules[0] == f"{BREAD} -> {BUTTER}: confidence 1 (1 to 1), lift 1 (1 to 1)"
+    assert len(rules) == 4
+    few = run(*RULES, "--min-confidence", "0.9").out.splitlines()
+    assert few[few.index("") + 1 :] == [rules[0], rules[1]]
+
+
+def test_no_rule_is_as_confident(run: outcome_of) -> None:
+    lines = run("top-itemset", "sales.parquet", "--rules", "--release-support", "1", "--epsilon", "0.001").out
+    assert lines.startswith("Nothing stands out.")
+    assert "rule" not in lines
+    assert "No rule is as confident." not in run(*RULES).out
+
+
+def test_json(run: outcome_of) -> None:
+    found = document(run, *SUPPORTED, "--units", "40")
+    assert list(found) == ["itemsets", "sizes", "requested", "mechanism", "guarantee", "budget", "dpmine"]
+    assert found["itemsets"] == [
+        {"items": [BREAD, BUTTER], "noisy_support": 30, "interval": [30, 30], "support": 0.75},
+        {"items": [BUTTER, TEA], "noisy_support": 4, "interval": [4, 4], "support": 0.1},
+    ]
+    budget = found["budget"]
+    parts = [Fraction(budget[part]["epsilon_exact"]) for part in ("selection", "supports")]
+    assert sum(parts) == Fraction(found["guarantee"]["epsilon_exact"]) == 2000
+
+
+@pytest.mark.parametrize("least", ["0", "1/2", "0.9"])
+def test_json_with_rules(run: outcome_of, least: str) -> None:
+    found = document(run, *RULES, "--min-confidence", least)
+    assert {frozenset(row["items"]) for row in found["subsets"]} == {frozenset({i}) for i in (BREAD, BUTTER, TEA)}
+    confidences = [rule["confidence"] for rule in found["rules"]]
+    assert confidences == sorted(confidences, reverse=True)
+    assert all(confidence >= Fraction(least) for confidence in confidences)
+    assert len(confidences) == {"0": 4, "1/2": 3, "0.9": 2}[least]
+    assert found["rules"][0]["conviction"] is None  # infinite
+    assert {"lift", "lift_low", "lift_high", "leverage", "support"} <= set(found["rules"][0])
+
+
+def test_rules_without_units_have_confidence_only(run: outcome_of) -> None:
+    found = document(run, *SUPPORTED, "--rules")
+    assert "lift" not in found["rules"][0]
+    assert "support" not in found["itemsets"][0]
+    assert "lift" not in run(*SUPPORTED, "--rules").out
+
+
+def test_csv(run: outcome_of) -> None:
+    rows = list(csv.reader(io.StringIO(run(*SUPPORTED, "--units", "40", "--format", "csv").out)))
+    assert rows == [
+        ["items", "noisy_support", "interval", "support"],
+        [json.dumps([BREAD, BUTTER]), "30", "[30, 30]", "0.75"],
+        [json.dumps([BUTTER, TEA]), "4", "[4, 4]", "0.1"],
+    ]
+    assert list(csv.reader(io.StringIO(run(*LISTED, "--format", "csv").out)))[1:] == [
+        [json.dumps([BREAD, BUTTER]), "", ""],
+        [json.dumps([BUTTER, TEA]), "", ""],
+    ]
+
+
+def test_parquet(run: outcome_of) -> None:
+    assert run(*RULES[:-2], "-o", "out.json").status == 0
+    assert run(*SUPPORTED, "-o", "out.parquet").status == 0
+    table = pq.read_table("out.parquet")
+    assert table.to_pydict() == {
+        "items": [[BREAD, BUTTER], [BUTTER, TEA]],
+        "noisy_support": [30, 4],
+        "interval": [[30, 30], [4, 4]],
+    }
+    assert json.loads(table.schema.metadata[b"dpmine"])["budget"]["supports"]["epsilon_exact"] == "1000"
+
+
+def test_one_budget_for_both(run: outcome_of) -> None:
+    found = document(run, *LISTED, "--release-support", "auto")
+    parts = [Fraction(found["budget"][part]["epsilon_exact"]) for part in ("selection", "supports")]
+    assert sum(parts) == Fraction(found["guarantee"]["epsilon_exact"]) == 1000
+    assert all(parts)
+
+
+@pytest.mark.parametrize("delta", ["0", "0.0", "1e-6"])
+def test_delta_may_be_0_with_a_catalogue(run: outcome_of, delta: str) -> None:
+    arguments = ["top-itemset", "sales.parquet", "--top", "3", "--catalogue", "items.txt", "--delta", delta]
+    found = document(run, *arguments)
+    assert found["requested"] == "auto"
+    assert len(found["itemsets"]) == 3 or delta == "1e-6"
+    assert Fraction(found["guarantee"]["delta_exact"]) in {0, Fraction(delta)}
+
+
+def test_fewer_than_asked_for(run: outcome_of) -> None:
+    found = run("top-itemset", "sales.parquet", "--epsilon", "100000", "--top", "50", "--mechanism", "limited-domain")
+    lines = found.out.splitlines()
+    assert sorted(lines[:2]) == [f"{BREAD}, {BUTTER}", f"{BUTTER}, {TEA}"]
+    assert lines[2].startswith("(nothing else stands out: limited_domain needs the best 50 to lead")
+
+
+BAD: dict[str, tuple[list[str], str]] = {
+    "none": (["--top", "0"], "k must be a whole number of at least 1"),
+    "negative": (["--top", "-2"], "k must be a whole number of at least 1"),
+    "a half": (["--top", "1.5"], "'--top': Input should be a valid integer"),
+    "too many": (["--top", "100001"], "k must be at most 100,000"),
+    "more than listed": (["--top", "7", "--catalogue", "items.txt"], "k must not exceed the 6 itemsets"),
+    "no budget for supports": (["--release-support", "0"], "release_support must be greater than 0"),
+    "words": (["--release-support", "much"], "release_support must be a finite number"),
+    "rules of nothing": (["--rules"], "--release-support"),
+    "rules of items": (["--rules", "--release-support", "1", "--size", "1"], "give a larger size"),
+    "confidence of nothing": (["--min-confidence", "0.5"], "give --rules"),
+    "no confidence": (["--rules", "--release-support", "1", "--min-confidence", ""], "--min-confidence must be"),
+    "confidence above 1": (["--rules", "--release-support", "1", "--min-confidence", "1.01"], "at most 1"),
+    "confidence below 0": (["--rules", "--release-support", "1", "--min-confidence", "-1"], "at least 0"),
+    "confidence of words": (["--rules", "--release-support", "1", "--min-confidence", "high"], "--min-confidence must"),
+    "no units": (["--units", "0"], "units must be a whole number"),
+    "too many units": (["--units", str(2**63), "--rules", "--release-support", "1"], "units must be at most"),
+    "no delta": (["--top", "3", "--delta", "0"], "delta must be above 0"),
+    "csv of rules": (["--rules", "--release-support", "1", "--format", "csv"], "text or json"),
+    "parquet of rules": (["--rules", "--release-support", "1", "-o", "out.parquet"], "text or json"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_errors_are_one_line_and_cost_nothing(run: outcome_of, case: str) -> None:
+    """Told before a ledger is charged, with nothing written."""
+    arguments, message = BAD[case]
+    dpmine.Ledger("sqlite:///budget.db").grant("shop", epsilon=9, delta="1/2")
+    ledger = ["--ledger", "sqlite:///budget.db", "--dataset", "shop"]
+    line = assert_one_error(run("top-itemset", "sales.parquet", *arguments, *ledger))
+    assert message in line
+    assert dpmine.Ledger("sqlite:///budget.db").budget("shop").entries == 1
+    assert not Path("out.parquet").exists()
+
+
+def test_a_ledger_is_charged_for_all(run: outcome_of) -> None:
+    dpmine.Ledger("sqlite:///budget.db").grant("shop", epsilon=3)
+    ledger = ["--ledger", "sqlite:///budget.db", "--dataset", "shop"]
+    job = ["top-itemset", "sales.parquet", "--catalogue", "items.txt", "--delta", "0", "--top", "3", *ledger]
+    assert run(*job, "--release-support", "1/2").status == 0
+    assert dpmine.Ledger("sqlite:///budget.db").budget("shop").spent.epsilon == Fraction(3, 2)
+    refused = run(*job, "--release-support", "0.6")
+    assert (refused.status, refused.out) == (3, "")
+    assert dpmine.Ledger("sqlite:///budget.db").budget("shop").spent.epsilon == Fraction(3, 2)
+
+
+HOSTILE = [
+    "new\nline",
+    "return\r",
+    "tab\there",
+    'quo"te',
+    "com, ma",
+    "\u202eright to left",
+    "שלום",
+    "=cmd|' /C calc'!A0",
+    "nul\x00",
+    "\x1b[31mred",
+    "line\u2028separator",
+    "next\x85line",
+    "csi\x9b31m",
+    "",
+    " ",
+    "100%",
+    "a -> b",
+]
+
+
+@pytest.fixture
+def hostile() -> list[str]:
+    """Every pair of neighbours in the list is bought, the first ones more often."""
+    baskets = [pair for n, pair in enumerate(pairwise(HOSTILE)) for _ in range(90 - 4 * n)]
+    pq.write_table(pa.table({"items": pa.array([list(pair) for pair in baskets])}), "hostile.parquet")
+    return [
+        "top-itemset",
+        "hostile.parquet",
+        "--top",
+        "16",
+        "--mechanism",
+        "limited-domain",
+        "--epsilon",
+        "100000",
+        "--release-support",
+        "1000",
+    ]
+
+
+def test_hostile_names_in_text(run: outcome_of, hostile: list[str]) -> None:
+    """One line each, and nothing that a terminal obeys."""
+    for arguments in (hostile, [*hostile, "--rules"]):
+        out = run(*arguments).out
+        lines = out.split("\n")
+        assert sum(": about " in line for line in lines) == 16
+        assert sum(": confidence " in line for line in lines) == (32 if "--rules" in arguments else 0)
+        assert not {c for c in out if unicodedata.category(c) in {"Cc", "Cf", "Zl", "Zp"}} - {"\n"}
+        assert "שלום" in out
+        assert r"\u202eright to left" in out
+
+
+def test_hostile_names_in_csv(run: outcome_of, hostile: list[str]) -> None:
+    rows = list(csv.reader(io.StringIO(run(*hostile, "--format", "csv", "--quiet").out, newline="")))[1:]
+    pairs = [sorted(pair) for pair in pairwise(HOSTILE)]
+    assert [json.loads(row[0]) for row in rows] == pairs
+    assert all(row[0].startswith("[") for row in rows)  # no spreadsheet takes it for a formula
+
+
+def test_hostile_names_in_json(run: outcome_of, hostile: list[str]) -> None:
+    found = document(run, *hostile, "--rules", "--quiet")
+    pairs = [sorted(pair) for pair in pairwise(HOSTILE)]
+    assert [row["items"] for row in found["itemsets"]] == pairs
+    assert {(*rule["antecedents"], *rule["consequents"]) for rule in found["rules"]} == {
+        order for pair in pairs for order in (tuple(pair), tuple(reversed(pair)))
+    }

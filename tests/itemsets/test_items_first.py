@@ -1,0 +1,195 @@
+"""Items first, then itemsets of these alone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations, permutations
+from math import exp
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.adversary_oracles import chi_square_p, tally
+from support.itemset_oracle import all_supports, baskets_of
+
+from dpmine.errors import BadParameter
+from dpmine.exact.bits import SystemBits
+from dpmine.itemsets.items_first import ITEMS_SHARE, ItemsFirst
+from dpmine.itemsets.out_of_core import among
+from dpmine.itemsets.out_of_core_miner import miner_of
+from dpmine.itemsets.projection import projected
+from dpmine.itemsets.request import MANY_PLACES, Request
+from dpmine.itemsets.supports import Miner, support_of
+from dpmine.itemsets.universe import ItemsetUniverse
+from dpmine.privacy import Neighbors
+from dpmine.selection.composition import bounded_range_rounds, bounded_range_stages
+from dpmine.selection.dense import Dense
+from dpmine.selection.top_k.one_shot import OneShot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from support.itemset_oracle import Units
+
+UNITS: Units = [
+    [{0, 1, 2}],
+    [{0, 1}, {2, 3}],
+    [{0, 1}],
+    [{1, 2}, {1, 2}],
+    [{0, 3}],
+    [{2}],
+    [{0, 1, 3}],
+]
+ITEMS = 5
+ASKED: dict[str, Any] = {
+    "k": 1,
+    "size": 2,
+    "epsilon": 1,
+    "delta": "1e-6",
+    "mechanism": "items-first",
+    "neighbors": "replace_one",
+    "catalogue": None,
+    "kbar": None,
+    "max_items_per_unit": None,
+    "release_support": None,
+    "rules": False,
+    "units": None,
+    "not_private": False,
+}
+
+
+def universe(units: Units, items: int, sizes: range, *, public: bool = True) -> ItemsetUniverse:
+    baskets = baskets_of(units, items)
+    return ItemsetUniverse(
+        Miner(baskets), sizes, catalogue_is_public=public, restricted=lambda codes: miner_of(among(baskets, codes))
+    )
+
+
+def peeled(scores: dict[Any, int], count: int, rate: float) -> dict[tuple[Any, ...], float]:
+    """The law of ordered lists: softmax, without what was chosen, again and again."""
+    laws = {}
+    for chosen in permutations(scores, min(count, len(scores))):
+        left, mass = dict(scores), 1.0
+        for candidate in chosen:
+            mass *= exp(rate * left[candidate]) / sum(exp(rate * score) for score in left.values())
+            del left[candidate]
+        laws[chosen] = mass
+    return laws
+
+
+def test_law_of_the_list() -> None:
+    """Against both stages enumerated. Chi^2 of 1,000 draws at a nominal 1e-9."""
+    way = ItemsFirst.of(2, Fraction(6), Fraction(0), Neighbors.ADD_REMOVE, sizes=(2, 2), catalogue_size=ITEMS, kept=3)
+    pairs, singles = all_supports(UNITS, 2), all_supports(UNITS, 1)
+    rates = [float(stage.round_epsilon) for stage in (way.items, way.itemsets) if isinstance(stage, OneShot)]
+    expected: dict[Any, float] = {}
+    for items, mass in peeled({item: singles[item,] for item in range(ITEMS)}, 3, rates[0]).items():
+        left = {pair: pairs[pair] for pair in combinations(sorted(items), 2)}
+        for chosen, share in peeled(left, 2, rates[1]).items():
+            expected[chosen] = expected.get(chosen, 0.0) + mass * share
+    assert sum(expected.values()) == pytest.approx(1)
+    whole = universe(UNITS, ITEMS, range(2, 3))
+    seen = tally(lambda: way.choose(whole, bits=SystemBits()), 1000)
+    assert chi_square_p(seen, expected) > 1e-9
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_a_large_budget_finds_the_best(public: bool) -> None:
+    size = ITEMS if public else None
+    way = ItemsFirst.of(
+        2, Fraction(4000), Fraction(1, 10**6), Neighbors.REPLACE_ONE, sizes=(2, 3), catalogue_size=size, kept=3
+    )
+    assert way.needs_catalogue is public
+    chosen = way.choose(universe(UNITS, ITEMS, range(2, 4), public=public), bits=SystemBits())
+    assert chosen == ((0, 1), (1, 2))
+
+
+def test_fewer_where_few_items_stand_out() -> None:
+    way = ItemsFirst.of(1, Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE, sizes=(2, 2), catalogue_size=None)
+    assert way.choose(universe(UNITS, ITEMS, range(2, 3), public=False), bits=SystemBits()) == ()
+
+
+def test_only_itemsets_have_items() -> None:
+    way = ItemsFirst.of(1, Fraction(1), Fraction(0), Neighbors.REPLACE_ONE, sizes=(2, 2), catalogue_size=ITEMS)
+    with pytest.raises(BadParameter, match="itemsets only"):
+        way.choose(Dense([1, 2, 3]), bits=SystemBits())
+    with pytest.raises(LookupError, match="restricted"):
+        ItemsetUniverse(Miner(baskets_of(UNITS, ITEMS)), range(2, 3), catalogue_is_public=True).among([0, 1])
+
+
+@given(
+    first=st.integers(1, 300),
+    second=st.integers(1, 300),
+    share=st.fractions(Fraction(1, 20), Fraction(19, 20), max_denominator=20),
+    epsilon=st.sampled_from([Fraction(1, 10), Fraction(1), Fraction(7, 3), Fraction(20)]),
+    delta=st.sampled_from([Fraction(0), Fraction(1, 10**6), Fraction(1, 100)]),
+)
+@settings(deadline=None, max_examples=60)
+def test_two_stages_keep_the_budget(
+    first: int, second: int, share: Fraction, epsilon: Fraction, delta: Fraction
+) -> None:
+    """By what was certified for rounds of one ε: sums where these were added, sums of squares where zCDP counted."""
+    count, stages = first + second, bounded_range_stages(first, second, share, epsilon, delta)
+    rounds = bounded_range_rounds(count, epsilon, delta)
+    assert (stages.epsilon, stages.delta) == (rounds.epsilon, rounds.delta)
+    one, two = stages.first_epsilon, stages.second_epsilon
+    if stages.delta:
+        spent = first * one**2 + second * two**2
+        assert spent <= count * rounds.round_epsilon**2
+        assert first * one**2 == pytest.approx(float(share * count * rounds.round_epsilon**2), rel=1e-4)
+    else:
+        assert first * one + second * two == epsilon
+        assert first * one == share * epsilon
+
+
+@given(
+    st.lists(st.lists(st.sets(st.integers(0, 7), min_size=1, max_size=6), min_size=1, max_size=3), max_size=6),
+    st.sets(st.integers(0, 7), min_size=1, max_size=5),
+)
+@settings(deadline=None, max_examples=150)
+def test_projection_keeps_supports(units: Units, kept: set[int]) -> None:
+    codes = sorted(kept)
+    baskets, left = baskets_of(units, 8), projected(baskets_of(units, 8), codes)
+    assert left.labels.to_pylist() == codes
+    for size in (1, 2, 3):
+        for new in combinations(range(len(codes)), size):
+            assert support_of(left, new) == support_of(baskets, [codes[code] for code in new])
+
+
+def asked(**given_: Any) -> Request:
+    return Request.of(**{**ASKED, **given_})
+
+
+def test_asked_for_by_name() -> None:
+    request = asked(k=10, epsilon=2, catalogue=[f"item {number}" for number in range(100)])
+    assert isinstance(request.top_k, ItemsFirst)
+    assert (request.top_k.items.count, request.top_k.name, request.requested) == (20, "items_first", "items_first")
+    assert (request.promise.epsilon, request.promise.delta) == (Fraction(2), Fraction(1, 10**6))
+    assert "items: 20 rounds" in request.budget.rounds
+    unknown = asked(k=10, kbar=7).top_k
+    assert isinstance(unknown, ItemsFirst)
+    assert (unknown.items.count, unknown.delta) == (7, Fraction(1, 10**6))
+
+
+def test_pure_with_a_catalogue_only() -> None:
+    pure = asked(delta=0, catalogue=list("abcdefghijklmnop"))
+    assert (pure.promise.epsilon, pure.promise.delta) == (Fraction(1), Fraction(0))
+    assert isinstance(pure.top_k, ItemsFirst)
+    assert isinstance(pure.top_k.items, OneShot)
+    assert pure.top_k.items.count * pure.top_k.items.round_epsilon == ITEMS_SHARE
+    with pytest.raises(BadParameter, match="delta"):
+        asked(delta=0)
+
+
+@pytest.mark.parametrize(("given_", "words"), [({"k": 7, "kbar": 4}, "fewer than k"), ({"kbar": 0}, "kbar")])
+def test_too_few_items_are_refused(given_: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadParameter, match=words):
+        asked(**given_)
+
+
+def test_auto_takes_it_for_many_places() -> None:
+    names: Sequence[str] = [asked(mechanism="auto", k=k).top_k.name for k in (1, MANY_PLACES - 1, MANY_PLACES)]
+    assert names == ["limited_domain", "limited_domain", "items_first"]
+    assert "items_first" in asked(mechanism="auto", k=MANY_PLACES).reason
+    assert asked(mechanism="auto", k=MANY_PLACES, size=1).top_k.name == "limited_domain"
