@@ -176,9 +176,11 @@ def _built(
     mechanism: str, sizes: tuple[int, int], known: PublicCatalogue, *, kbar: int | None, **parameters: Any
 ) -> Built:
     """The way that the mechanism's name stands for; with many places "auto" goes by way of the items."""
-    name, count = plain_name(mechanism), parameters["count"]
+    name, count, cut = plain_name(mechanism), parameters["count"], parameters["max_items_per_unit"]
     pays = known.items is None or len(known.items) >= _TIMES_THE_ITEMS * count
-    by_default = name == AUTO and count >= MANY_PLACES and sizes[0] > 1 and kbar is None and pays
+    by_default = name == AUTO and count >= MANY_PLACES and sizes[0] > 1 and kbar is None and cut is None and pays
+    if name == ITEMS_FIRST and cut is not None:
+        raise BadParameter(f"{ITEMS_FIRST} has no option max_items_per_unit: name the mechanism that has it.")
     if name != ITEMS_FIRST and not by_default:
         candidates = known.candidates(sizes)
         return build_top_k(mechanism, candidates=candidates, kbar=kbar, **parameters)

@@ -344,3 +344,19 @@ def test_copies_open_connections_of_their_own(tmp_path: Path) -> None:
     ledger = Ledger(f"sqlite:///{tmp_path / 'b.db'}")
     ledger.grant("shop", epsilon=1)
     assert copy.deepcopy(ledger).budget("shop") == ledger.budget("shop")
+
+
+def test_the_file_is_whole_while_its_process_lives(tmp_path: Path) -> None:
+    """It may be copied between charges, and a copy may be put back over it."""
+    file, saved = tmp_path / "b.db", tmp_path / "saved.db"
+    ledger = Ledger(f"sqlite:///{file}")
+    ledger.grant("shop", epsilon=1000)
+    for _ in range(10):
+        ledger.charge("shop", promise("1"), job="")
+    shutil.copy(file, saved)
+    assert Ledger(f"sqlite:///{saved}").verify() == 11
+    for _ in range(100):
+        ledger.charge("shop", promise("1"), job="")
+    shutil.copyfile(saved, file)
+    assert ledger.charge("shop", promise("1"), job="").number == 12
+    assert ledger.verify() == Ledger(f"sqlite:///{file}").verify() == 12

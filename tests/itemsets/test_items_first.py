@@ -182,7 +182,16 @@ def test_pure_with_a_catalogue_only() -> None:
         asked(delta=0)
 
 
-@pytest.mark.parametrize(("given_", "words"), [({"k": 7, "kbar": 4}, "fewer than k"), ({"kbar": 0}, "kbar")])
+@pytest.mark.parametrize(
+    ("given_", "words"),
+    [
+        ({"k": 7, "kbar": 4}, "fewer than k"),
+        ({"kbar": 0}, "kbar"),
+        ({"kbar": 2**63}, "kbar"),
+        ({"max_items_per_unit": 5}, "max_items_per_unit"),
+        ({"max_items_per_unit": 5, "mechanism": "auto", "k": 60}, "max_items_per_unit"),
+    ],
+)
 def test_too_few_items_are_refused(given_: dict[str, Any], words: str) -> None:
     with pytest.raises(BadParameter, match=words):
         asked(**given_)
@@ -192,4 +201,5 @@ def test_auto_takes_it_for_many_places() -> None:
     names: Sequence[str] = [asked(mechanism="auto", k=k).top_k.name for k in (1, MANY_PLACES - 1, MANY_PLACES)]
     assert names == ["limited_domain", "limited_domain", "items_first"]
     assert "items_first" in asked(mechanism="auto", k=MANY_PLACES).reason
+    assert asked(mechanism="auto", k=MANY_PLACES, catalogue=range(MANY_PLACES)).top_k.name != "items_first"
     assert asked(mechanism="auto", k=MANY_PLACES, size=1).top_k.name == "limited_domain"
