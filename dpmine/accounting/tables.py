@@ -86,9 +86,15 @@ _LOCK = int.from_bytes(b"dpmine", "big")  # PostgreSQL's name of the lock that m
 
 _HAS_LEDGER = {
     "sqlite": text("SELECT name FROM sqlite_master WHERE name = 'dpmine_version'"),
-    "postgresql": text("SELECT to_regclass('dpmine_version')::text"),
+    "postgresql": text(
+        "SELECT relname FROM pg_catalog.pg_class "
+        "WHERE relname = 'dpmine_version' AND pg_catalog.pg_table_is_visible(oid)"
+    ),
 }
-"""One statement, where an inspector takes several: every charge asks."""
+"""One statement, where an inspector takes several: every charge asks.
+
+PostgreSQL's to_regclass would remember, behind the lock of migrations, that there was no such table before it.
+"""
 
 
 def version_of(connection: Connection) -> int:
