@@ -5,17 +5,9 @@ Both are post-combinations: nothing here draws noise by itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
-from math import isqrt, log
+from math import log
 from typing import TYPE_CHECKING
 
-from dpmine.itemsets.projection import projected
-from dpmine.itemsets.supports import Miner
-from dpmine.itemsets.universe import Itemset, ItemsetUniverse
-from dpmine.selection.composition import bounded_range_rounds
-from dpmine.selection.top_k.limited_domain import LimitedDomainTopK
-from dpmine.selection.top_k.one_shot import OneShot
 from dpmine.selection.universe import Level
 
 if TYPE_CHECKING:
@@ -24,75 +16,10 @@ if TYPE_CHECKING:
     from utility_data import Case
 
     from dpmine.exact.bits import BitSource
-    from dpmine.privacy import Neighbors
+    from dpmine.itemsets.universe import Itemset, ItemsetUniverse
+    from dpmine.selection.top_k.one_shot import OneShot
 
-ITEMS_SHARE = Fraction(1, 3)  # of the budget, for the items
-LEAST_ITEMS = 20
-KBAR = 10_000  # of single items, where the catalogue is not public
-DIGITS = 12
 MISS = 0.05  # the probability that γ of the truncated scores is made for
-
-
-@dataclass(frozen=True)
-class ItemsFirst:
-    """Choose m items, then k itemsets among the C(m, r) of these items: after PrivBasis (Li et al. 2012), one basis.
-
-    m is public, a function of k. Both steps are the exponential mechanism in one shot: m rounds that are ε_1-private
-    and ε_1-bounded-range, then k such rounds at ε_2 on a universe that only the released items define. Adaptive rounds
-    add up, and Σ ε_i²/8 ≤ (m + k) ε_0²/8, where ε_0 is certified for m + k rounds within (ε, δ): hence (ε, δ)-private.
-    Where ε_0 rests on basic composition, Σ ε_i ≤ ε. Without a public catalogue the items come from the limited-domain
-    mechanism, which pays half of δ once. Supports of items move as those of itemsets do: by one at most, and together
-    under add_remove. Published PrivBasis finds m with a part of the budget, has Laplace noise on the supports of all
-    subsets, and pays with ε only; all of this is left out.
-    """
-
-    items: int
-    choose_items: OneShot | LimitedDomainTopK
-    choose_itemsets: OneShot
-
-    @classmethod
-    def of(
-        cls,
-        case: Case,
-        k: int,
-        epsilon: Fraction,
-        delta: Fraction,
-        neighbors: Neighbors,
-        *,
-        known: bool = True,
-        items: int | None = None,
-        share: Fraction = ITEMS_SHARE,
-    ) -> ItemsFirst:
-        m = min(items or max(LEAST_ITEMS, k // 2), case.baskets.catalogue_size)
-        first, second = _split(m, k, epsilon, delta if known else delta / 2, share)
-        shot = OneShot(m, epsilon, delta, neighbors, first)
-        by_domain = LimitedDomainTopK(m, epsilon, delta, neighbors, first, delta / 2, KBAR)
-        return cls(m, shot if known else by_domain, OneShot(k, epsilon, delta, neighbors, second))
-
-    def choose(self, case: Case, *, bits: BitSource) -> tuple[Itemset, ...]:
-        known = isinstance(self.choose_items, OneShot)
-        singles = ItemsetUniverse(case.miner, range(1, 2), catalogue_is_public=known)
-        codes = sorted(code for (code,) in self.choose_items.choose(singles, bits=bits))
-        if len(codes) < case.size:
-            return ()
-        among = Miner(projected(case.baskets, codes))
-        universe = ItemsetUniverse(among, range(case.size, case.size + 1), catalogue_is_public=True)
-        chosen = self.choose_itemsets.choose(universe, bits=bits)
-        return tuple(tuple(codes[place] for place in itemset) for itemset in chosen)
-
-
-def _split(m: int, k: int, epsilon: Fraction, delta: Fraction, share: Fraction) -> tuple[Fraction, Fraction]:
-    """ε_1 of m rounds and ε_2 of k rounds: of the sum of squares where δ is used, else of the sum."""
-    together = bounded_range_rounds(m + k, epsilon, delta)
-    if together.delta == 0:
-        return share * epsilon / m, (1 - share) * epsilon / k
-    squares = (m + k) * together.round_epsilon**2
-    return _root_below(share * squares / m), _root_below((1 - share) * squares / k)
-
-
-def _root_below(value: Fraction) -> Fraction:
-    unit = 10**DIGITS
-    return Fraction(isqrt(value.numerator * unit**2 // value.denominator), unit)
 
 
 def truncated_scores(case: Case, shot: OneShot) -> Truncated:

@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from dpmine.exact.decisions import uniform_below
 from dpmine.itemsets.columns import Columns
 from dpmine.itemsets.ingest import read_baskets
 from dpmine.itemsets.projection import projected
@@ -23,11 +22,9 @@ from dpmine.itemsets.supports import Miner
 from dpmine.itemsets.universe import ItemsetUniverse
 
 if TYPE_CHECKING:
-    from dpmine.exact.bits import BitSource
     from dpmine.itemsets.baskets import Baskets
     from dpmine.itemsets.supports import Itemsets
     from dpmine.itemsets.universe import Itemset
-    from dpmine.selection.universe import Level
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (ROOT / "datasets", ROOT.parent / "shared" / "data")
@@ -52,15 +49,11 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Case:
-    """Baskets that are mined once, for many choices of itemsets of one size.
-
-    `listed`: the better itemsets are listed once, so that naming a chosen one takes no search; same laws.
-    """
+    """Baskets that are mined once, for many choices of itemsets of one size."""
 
     title: str
     baskets: Baskets
     size: int
-    listed: bool = True
 
     @cached_property
     def miner(self) -> Miner:
@@ -76,8 +69,12 @@ class Case:
         return self._universe(catalogue_is_public=False)
 
     def _universe(self, *, catalogue_is_public: bool) -> ItemsetUniverse:
-        universe = ItemsetUniverse if not self.listed else lambda *of, **how: Listed(self.listing, *of, **how)
-        return universe(self.miner, range(self.size, self.size + 1), catalogue_is_public=catalogue_is_public)
+        return ItemsetUniverse(
+            self.miner,
+            range(self.size, self.size + 1),
+            catalogue_is_public=catalogue_is_public,
+            restricted=lambda codes: Miner(projected(self.baskets, codes)),
+        )
 
     @cached_property
     def listing(self) -> Itemsets:
@@ -114,21 +111,6 @@ class Case:
             if noted is not None:
                 return noted
         return self.miner.support(itemset)
-
-
-class Listed(ItemsetUniverse):
-    """Members of the better levels out of a list."""
-
-    def __init__(self, listing: Itemsets, *of: Any, **how: Any) -> None:
-        super().__init__(*of, **how)
-        self._listing = listing
-        self._lowest = int(listing.supports[-1])
-
-    def member(self, level: Level, *, bits: BitSource) -> Itemset:
-        if level.score < self._lowest:
-            return super().member(level, bits=bits)
-        first = int(np.searchsorted(-self._listing.supports, -int(level.score)))
-        return tuple(self._listing.items[first + uniform_below(level.count, bits=bits)].tolist())
 
 
 def find(name: str) -> Path | None:

@@ -14,10 +14,11 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
-from utility_baselines import ItemsFirst, truncated_scores
+from utility_baselines import truncated_scores
 from utility_data import ROOT, Case
 
 from dpmine.exact.bits import SystemBits
+from dpmine.itemsets.items_first import ItemsFirst
 from dpmine.itemsets.noisy_supports import noisy
 from dpmine.itemsets.universe import Itemset
 from dpmine.privacy import Neighbors
@@ -90,8 +91,17 @@ def library(
 
 def items_first(*, delta: Fraction = DELTA, known: bool = True) -> Maker:
     def make(case: Case, setting: Setting) -> tuple[Choice, float]:
-        way = ItemsFirst.of(case, setting.k, setting.epsilon, delta, setting.neighbors, known=known)
-        return lambda: way.choose(case, bits=BITS), float(way.choose_itemsets.round_epsilon)
+        way = ItemsFirst.of(
+            setting.k,
+            setting.epsilon,
+            delta,
+            setting.neighbors,
+            sizes=(case.size, case.size),
+            catalogue_size=case.baskets.catalogue_size if known else None,
+            kept=max(LEAST_ITEMS, setting.k // 2),
+        )
+        universe = case.known if known else case.unknown
+        return lambda: way.choose(universe, bits=BITS), float(way.itemsets.round_epsilon)
 
     return make
 
@@ -102,6 +112,7 @@ def truncated(case: Case, setting: Setting) -> tuple[Choice, float]:
     return lambda: shot.choose(universe, bits=BITS), float(shot.round_epsilon)
 
 
+LEAST_ITEMS = 20  # that items first keeps; else half of k
 NONE = Fraction(0)
 KNOWN = [
     Method("exponential, δ = 0", library("exponential", delta=NONE)),
@@ -112,7 +123,7 @@ KNOWN = [
     Method("items first", items_first()),
 ]
 UNKNOWN = [
-    Method("limited domain, 2^20", library("limited_domain", known=False)),
+    Method("limited domain, 2^20", library("limited_domain", known=False, kbar=lambda _: 2**20)),
     Method("limited domain, 100 k", library("limited_domain", known=False, kbar=lambda k: 100 * k)),
     Method("large margin tight", library("large_margin_tight", known=False), 10),
     Method("large margin", library("large_margin", known=False), 10),

@@ -48,7 +48,7 @@ class PrivateEstimator(ChargedEstimator):
         Raises BadParameter for unusable parameters, BadData for data that do not fit them; BudgetExceeded where the
         budget does not allow the fit, BadLedger where the ledger cannot be used.
         """
-        return self.fit_paid(X, y, self.pay(_known_features(X)))
+        return self.fit_paid(X, y, self.pay(self._features_of(X)))
 
     def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge) -> Self:  # noqa: N803
         """`fit`, for what `pay` returned, once, and with the parameters that were paid for; BadParameter otherwise."""
@@ -56,6 +56,10 @@ class PrivateEstimator(ChargedEstimator):
         self._fit(X, y, bits=SystemBits())
         self.guarantee_ = charge.settled(self.guarantee_)
         return self
+
+    def _features_of(self, X: Any) -> list[str] | None:  # noqa: ARG002, N803 - some classes look
+        """Names of X's columns, for parameters that name some; found without a look at any value. None: not needed."""
+        return None
 
     def _require_usable(self, features: Sequence[str] | None) -> None:  # noqa: ARG002 - some classes look at them
         if getattr(self, "classes", None) is not None:
@@ -215,15 +219,6 @@ def is_missing(label: object) -> bool:
 def unnamed_features(columns: int) -> list[str]:
     """What features without names are called."""
     return [f"x{column}" for column in range(columns)]
-
-
-def _known_features(X: Any) -> list[str] | None:  # noqa: N803
-    """Names of the columns, as far as X tells them without a look at any value; None where it does not."""
-    shape = getattr(X, "shape", None)
-    if not isinstance(shape, tuple) or len(shape) != 2 or not isinstance(shape[1], int) or not shape[1]:
-        return None
-    names = getattr(X, "columns", ())
-    return list(names) if all(isinstance(name, str) for name in names) and len(names) else unnamed_features(shape[1])
 
 
 def _as_numbers(X: Any) -> NDArray[Any]:  # noqa: N803

@@ -38,6 +38,9 @@ class HypothesisClassifier(PrivateClassifier):
         predictions: NDArray[Any] = self.classes_[self.hypothesis_.predict(features).astype(np.intp)]
         return predictions
 
+    def _features_of(self, X: Any) -> list[str] | None:  # noqa: N803
+        return _known_features(X)
+
     def _records(self, X: Any, y: Any) -> Records:  # noqa: N803
         """The checked data; also learns the classes and the names of the features. Forgets any earlier fit."""
         forget_fit(self)
@@ -46,3 +49,12 @@ class HypothesisClassifier(PrivateClassifier):
         names = getattr(self, "feature_names_in_", None)
         self.names_ = unnamed_features(features.shape[1]) if names is None else [str(name) for name in names]
         return Records(features, signs > 0)
+
+
+def _known_features(X: Any) -> list[str] | None:  # noqa: N803
+    """Names of the columns, as far as X tells them without a look at any value; None where it does not."""
+    shape = getattr(X, "shape", None)
+    if not isinstance(shape, tuple) or len(shape) != 2 or not isinstance(shape[1], int) or not shape[1]:
+        return None
+    names = getattr(X, "columns", ())
+    return list(names) if all(isinstance(name, str) for name in names) and len(names) else unnamed_features(shape[1])

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from support.sealed import SealedBaskets, Untouchable
+from support.spending import spent
 
 import dpmine
 from dpmine.accounting.accounts import Account, without_passwords
@@ -23,10 +25,6 @@ TARGETS = X @ np.array([0.5, -0.3])
 CLASSES = ["no", "yes"]
 BASKETS = [["bread", "butter"]] * 40 + [["tea"]] * 3
 URL = "postgresql://u:kanarienvogel@host/db"
-
-
-class Untouchable(RuntimeError):
-    """The data were read."""
 
 
 class Sealed(Mapping[Any, Any]):
@@ -50,26 +48,6 @@ class SealedArray:
 
     def __len__(self) -> int:
         raise Untouchable
-
-
-class SealedBaskets(Iterator[list[str]]):
-    """Baskets that may not be looked at."""
-
-    def __next__(self) -> list[str]:
-        raise Untouchable
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    """A ledger that has granted "shop" plenty."""
-    made = f"sqlite:///{tmp_path}/budget.db"
-    dpmine.Ledger(made).grant("shop", epsilon=100, delta="1/2")
-    return made
-
-
-def spent(url: str, dataset: str = "shop") -> tuple[Any, Any]:
-    amount = dpmine.Ledger(url).budget(dataset).spent
-    return amount.epsilon, amount.delta
 
 
 SCORES: dict[Any, int] = {"a": 900, "b": 1, "c": 0}

@@ -4,32 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from support.sealed import SealedBaskets, Untouchable
+from support.spending import spent
 
 import dpmine
 from dpmine.errors import BadParameter, BudgetExceeded, NotPrivate
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ITEMS = ["bread", "butter", "tea", "salt"]
 BASKETS = [["bread", "butter"]] * 40 + [["bread", "tea"]] * 9 + [["tea"]] * 3
 PURE = ["exponential", "max_of_laplaces", "max_of_exponentials"]
 MECHANISMS = [*PURE, "large_margin", "large_margin_tight", "limited_domain", "stable_maximiser", "auto"]
-
-
-class Untouchable(RuntimeError):
-    """The data were read."""
-
-
-class SealedBaskets(Iterator[list[str]]):
-    """Baskets that may not be looked at."""
-
-    def __next__(self) -> list[str]:
-        raise Untouchable
 
 
 class SealedBatches(Iterator[pa.RecordBatch]):
@@ -43,18 +31,6 @@ def sealed_stream() -> pa.RecordBatchReader:
     """Columns have names, from which the unit is known, and values that may not be looked at."""
 
     return pa.RecordBatchReader.from_batches(pa.schema({"who": pa.int64(), "item": pa.string()}), SealedBatches())
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    made = f"sqlite:///{tmp_path}/budget.db"
-    dpmine.Ledger(made).grant("shop", epsilon=100, delta="1/2")
-    return made
-
-
-def spent(url: str, dataset: str = "shop") -> tuple[Any, Any]:
-    amount = dpmine.Ledger(url).budget(dataset).spent
-    return amount.epsilon, amount.delta
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

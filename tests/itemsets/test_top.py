@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from support import datasets
 from support.itemset_oracle import all_supports
+from support.sealed import SealedData
 
 import dpmine
 from dpmine.errors import BadData, BadParameter, DpmineError, NotPrivate, UnreadableFile
@@ -288,19 +289,6 @@ def test_exact_needs_the_opt_in_and_promises_nothing() -> None:
     assert not result.guarantee.private
 
 
-class Untouchable:
-    """Data that tell when they are touched."""
-
-    def __iter__(self) -> Any:
-        pytest.fail("the data were read")
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        pytest.fail("the data were read")
-
-    def __fspath__(self) -> str:
-        pytest.fail("the data were opened")
-
-
 BAD_PARAMETERS: dict[str, dict[str, Any]] = {
     **{f"size {size!r}": {"size": size} for size in (0, -1, "2-1", "two", "", 2.0, True, (1, 2, 3), (0, 1), None)},
     **{f"epsilon {e!r}": {"epsilon": e} for e in (0, -1, "nan", "inf", float("inf"), float("nan"), "x", True, None)},
@@ -328,14 +316,14 @@ BAD_PARAMETERS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("parameters", BAD_PARAMETERS.values(), ids=list(BAD_PARAMETERS))
 def test_parameters_are_checked_before_the_data_are_touched(parameters: dict[str, Any]) -> None:
     with pytest.raises(DpmineError) as caught:
-        dpmine.top_itemset(Untouchable(), **parameters)
+        dpmine.top_itemset(SealedData(), **parameters)
     assert isinstance(caught.value, BadParameter | BadData | UnreadableFile | NotPrivate)
     assert "\n" not in str(caught.value)
 
 
 def test_missing_catalogue_says_why_and_what_to_do() -> None:
     with pytest.raises(BadParameter, match="private") as caught:
-        dpmine.top_itemset(Untouchable(), mechanism="max-of-laplaces")
+        dpmine.top_itemset(SealedData(), mechanism="max-of-laplaces")
     message = str(caught.value)
     assert all(word in message for word in ("max_of_laplaces", "--catalogue FILE", "from-data", "large_margin"))
 

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.sealed import SealedData
 
 import dpmine
 from dpmine.errors import BadParameter, NotPrivate
@@ -245,19 +246,6 @@ def test_streamed_through_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
 # Parameters
 
 
-class Untouchable:
-    """Data that tell when they are touched."""
-
-    def __iter__(self) -> Any:
-        pytest.fail("the data were read")
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        pytest.fail("the data were read")
-
-    def __fspath__(self) -> str:
-        pytest.fail("the data were opened")
-
-
 SHARED = {"release_support": 1}
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     **{f"k {k!r}"[:24]: ({"k": k}, "k must be") for k in (0, -1, 1.5, 2.0, True, "3", None, MOST_PLACES + 1, 10**30)},
@@ -284,14 +272,14 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 def test_bad_parameters_are_told_before_the_data_are_touched(case: str) -> None:
     parameters, message = BAD[case]
     with pytest.raises(BadParameter, match=message) as failure:
-        dpmine.top_itemsets(Untouchable(), **{"k": 2, **parameters})
+        dpmine.top_itemsets(SealedData(), **{"k": 2, **parameters})
     assert "\n" not in str(failure.value)
     assert len(str(failure.value)) < 400
 
 
 def test_exact_needs_the_opt_in() -> None:
     with pytest.raises(NotPrivate, match="--not-private"):
-        dpmine.top_itemsets(Untouchable(), 3, mechanism="exact")
+        dpmine.top_itemsets(SealedData(), 3, mechanism="exact")
 
 
 @pytest.mark.parametrize("mechanism", ["bounded_growth", "auto"])

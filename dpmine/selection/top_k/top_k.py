@@ -36,7 +36,7 @@ class TopK(ABC):
     @property
     @abstractmethod
     def mechanism(self) -> Mechanism:
-        """The mechanism that one round runs, with a round's budget: for k = 1 it has the same law."""
+        """The mechanism that one round runs, with a round's budget."""
 
     @property
     def name(self) -> str:
