@@ -30,9 +30,9 @@ MOST_RULES = 1_000_000
 """Rules that one run may be asked for: an item of an itemset is on either side, or on none."""
 _TIMES_THE_ITEMS = 4  # by which a catalogue exceeds k where going by way of the items is worth its price
 MANY_PLACES = 50
-"""From here on "auto" goes by way of the items: docs/experiments.md has the measurements."""
+"""From here on "auto" goes by way of the items: docs/explanation/experiments.md has the measurements."""
 SUPPORTS_SHARE = Fraction(1, 3)
-"""Of ε, where the split is left to us: docs/experiments.md has the measurements."""
+"""Of ε, where the split is left to us: docs/explanation/experiments.md has the measurements."""
 
 _NO_CATALOGUE = (
     "{} chooses among all itemsets of a public catalogue, because the items seen in the data are private: give "

@@ -117,7 +117,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
 
     Args:
         lambdas: regularisers λ > 0 to choose from, public. With one only, the whole of ε goes to training; "auto" is
-            one, d/(10nε) for n rows of d weights, near the best in docs/experiments.md. λ refers to the
+            one, d/(10nε) for n rows of d weights, near the best in docs/explanation/experiments.md. λ refers to the
             features as they are trained on: x/norm_bound, times √(1/2) with an intercept.
         norm_bound: public bound r > 0 on ‖x‖₂; longer rows are shortened to it, and not counted. Scale features by
             public constants so that they weigh alike.
