@@ -9,15 +9,15 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # PYTHONPATH could put other code in front of what is installed.
 PYTEST := env -u PYTHONPATH $(BIN)/python -m pytest -q
 # Every marker of pyproject.toml: pytest refuses to select by one that is not registered there.
-MARKED := statistical or slow
+MARKED := statistical or slow or spark
 
 # The demonstration: the pair of products most often bought together, one invoice being one privacy unit.
 DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceNo --item Item --mechanism large-margin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-marked test-all check bench bench-selection bench-success bench-mining bench-growth bench-linear
+.PHONY: help demo docs test test-marked test-all check dist bench bench-selection bench-success bench-mining bench-growth bench-linear
 .PHONY: bench-accuracy-first bench-ledger bench-utility experiments-stability experiments-hypotheses
-.PHONY: experiments-accuracy-first fuzz lock clean
+.PHONY: experiments-accuracy-first test-spark bench-spark fuzz lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-28s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -25,11 +25,21 @@ help: ## list the targets
 demo: $(INSTALLED) ## find the top pair of a real shop, privately
 	$(DEMO)
 
+docs: $(INSTALLED) ## the pages of docs as a site, in build/docs
+	env -u PYTHONPATH $(BIN)/sphinx-build -W --keep-going -n -b html docs build/docs
+
+demo-report: $(INSTALLED) ## one page about the same shop, each customer protected, in build/report.html
+	$(BIN)/python examples/customers.py build/customers.parquet
+	$(BIN)/dpmine report examples/online_retail.toml -o build/report.html
+
 test: $(INSTALLED) ## the fast tests
 	$(PYTEST) -n $(WORKERS) -m "not ($(MARKED))"
 
 test-marked: $(INSTALLED) ## the statistical, slow and environment-dependent tests
 	$(PYTEST) -n $(WORKERS) -m "$(MARKED)"
+
+test-spark: .venv-spark/.installed ## counting on Spark, on a small one of this machine; needs Java 17
+	env -u PYTHONPATH .venv-spark/bin/python -m pytest -q tests/spark
 
 test-all: test test-marked ## all tests
 
@@ -39,6 +49,10 @@ check: $(INSTALLED) ## style, types, layers, doctests, wheel contents
 	$(BIN)/mypy dpmine cli/dpmine_cli tests datasets/*.py
 	$(BIN)/lint-imports
 	$(PYTEST) --doctest-modules dpmine tests/project/test_wheel.py
+
+dist: $(INSTALLED) ## the wheel and the source archive, in dist
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
 
 bench: $(INSTALLED) ## time the selections; check the data sets
 	$(BIN)/python benchmarks/bench_selection.py
@@ -65,6 +79,9 @@ bench-accuracy-first: $(INSTALLED) ## a fit to a target beside a plain loop over
 
 bench-ledger: $(INSTALLED) ## one charge to a ledger beside a bare transaction
 	$(BIN)/python benchmarks/bench_ledger.py
+
+bench-spark: .venv-spark/.installed ## counting on Spark beside dpmine's own miner and MLlib (QUICK=--quick: within 5 minutes)
+	.venv-spark/bin/python benchmarks/bench_spark.py $(QUICK)
 
 bench-utility: $(INSTALLED) .venv-peers/.installed ## top-k itemsets: precision, beside OpenDP (QUICK=--quick: within 3 minutes)
 	@mkdir -p benchmarks/results
@@ -94,6 +111,13 @@ fuzz: .venv-fuzz/.installed ## fuzz all that reads untrusted input (FUZZ_SECONDS
 	$(PYTHON) -m venv .venv-fuzz
 	.venv-fuzz/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements.lock
 	.venv-fuzz/bin/python -m pip --disable-pip-version-check install --quiet -r fuzz/requirements.txt
+	@touch $@
+
+.venv-spark/.installed: requirements-spark.txt requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv-spark
+	.venv-spark/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements.lock
+	.venv-spark/bin/python -m pip --disable-pip-version-check install --quiet -r requirements-spark.txt
+	.venv-spark/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
 .venv-peers-mining/.installed: benchmarks/peers/mining_requirements.txt

@@ -6,6 +6,7 @@
     ├── UnreadableFile (OSError)    a file or folder that cannot be read or written
     ├── NotPrivate (ValueError)     a request that would not be private and was not opted in to
     ├── BadLedger (OSError)         a ledger that cannot be reached, read, written or trusted
+    │   └── NoLedger                there is none yet
     └── BudgetExceeded (ValueError) a charge that the granted budget does not allow
 
 Messages name parameters and their values; of the data they name only columns and rules, never a value.
@@ -34,6 +35,10 @@ class NotPrivate(DpmineError, ValueError):
 
 class BadLedger(DpmineError, OSError):
     """The ledger cannot be reached, read or written, or was changed by hand."""
+
+
+class NoLedger(BadLedger):
+    """There is no ledger at the URL: a grant makes one."""
 
 
 class BudgetExceeded(DpmineError, ValueError):

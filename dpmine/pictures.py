@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from dpmine.errors import BadParameter, UnreadableFile
+from dpmine.whole_files import write_whole
 
 _SUFFIXES = (".svg", ".png")
 
@@ -43,30 +43,9 @@ def write_picture(figure: Any, path: str | Path) -> None:
     with rc_context({"svg.hashsalt": "dpmine"}):
         figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else None)
     try:
-        _replace(target.resolve(), picture.getvalue())
+        write_whole(target.resolve(), picture.getvalue())
     except OSError:
         raise _unwritable(target) from None
-
-
-def _replace(target: Path, content: bytes) -> None:
-    """Write beside the target, its owner's alone until it is whole, then rename; OSError leaves what was there."""
-    temporary = target.parent / f".dpmine-{os.getpid()}-{time.monotonic_ns()}.tmp"
-    try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(_rights())
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _rights() -> int:
-    """Those of a new file."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def _unwritable(target: Path) -> UnreadableFile:

@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from dpmine.accounting.accounts import of_unit
 from dpmine.accounting.estimators import ChargedEstimator
 from dpmine.accounting.estimators import forget_fit as forget_fit  # noqa: PLC0414 - estimators find it here
 from dpmine.errors import BadData, BadParameter
@@ -52,9 +53,9 @@ class PrivateEstimator(ChargedEstimator):
 
     def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge) -> Self:  # noqa: N803
         """`fit`, for what `pay` returned, once, and with the parameters that were paid for; BadParameter otherwise."""
-        charge.use(self._promise())
+        charge.use(self.promise())
         self._fit(X, y, bits=SystemBits())
-        self.guarantee_ = charge.settled(self.guarantee_)
+        self.guarantee_ = charge.settled(of_unit(self.guarantee_, self.unit))
         return self
 
     def _features_of(self, X: Any) -> list[str] | None:  # noqa: ARG002, N803 - some classes look

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.itemsets.paths import PathName
+    from dpmine.itemsets.source import Source
 
 _MOST_NAMED = 20  # columns in a message
 
@@ -50,19 +51,25 @@ def read_columns(
     Raises BadData for columns that do not exist or hold something else, UnreadableFile, and BadParameter for data that
     is no table.
     """
-    wanted = list(dict.fromkeys([*numbers, *labels]))
-    source = open_source(data, Columns(item=wanted[0] if wanted else None))
-    missing = [name for name in wanted if name not in source.names]
-    if missing:
-        known = quoted(source.names[:_MOST_NAMED]) + (", …" if len(source.names) > _MOST_NAMED else "")
-        raise BadData(f"There is no column {quoted(missing)}. The columns are: {known}.")
-    if repeated := [name for name in wanted if source.names.count(name) > 1]:
-        raise BadData(f"The data hold several columns called {quoted(repeated)}: rename them.")
+    wanted = _distinct(numbers, labels)
+    source = _opened(data, wanted)
     if ready is not None:
         ready()
     table = source.read(wanted, progress or _untold)
     read = {name: _numbers(name, table.column(name)) for name in numbers}
     return {**read, **{name: _labels(name, table.column(name)) for name in labels}}
+
+
+def require_columns(data: Any, numbers: Sequence[str], *, labels: Sequence[str] = ()) -> None:
+    """Check that `read_columns` would find these columns, by their names and types. Raises as it.
+
+    No value is read, but for columns of Python objects in pandas frames, whose type only the values tell.
+    """
+    source = _opened(data, _distinct(numbers, labels))
+    for name in numbers:
+        _require_numbers(name, source.type_of(name))
+    for name in labels:
+        _require_labels(name, source.type_of(name))
 
 
 def require_apart(targets: Mapping[str, Path | None], paths: Sequence[PathName]) -> None:
@@ -93,18 +100,38 @@ def _local_files(paths: Sequence[PathName]) -> set[str]:
     }
 
 
+def _distinct(numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*numbers, *labels]))
+
+
+def _opened(data: Any, wanted: Sequence[str]) -> Source:
+    """The data, which have these columns, once each."""
+    source = open_source(data, Columns(item=wanted[0] if wanted else None))
+    missing = [name for name in wanted if name not in source.names]
+    if missing:
+        known = quoted(source.names[:_MOST_NAMED]) + (", …" if len(source.names) > _MOST_NAMED else "")
+        raise BadData(f"There is no column {quoted(missing)}. The columns are: {known}.")
+    if repeated := [name for name in wanted if source.names.count(name) > 1]:
+        raise BadData(f"The data hold several columns called {quoted(repeated)}: rename them.")
+    return source
+
+
 def _untold(_share: float) -> None:
     """Progress that nobody watches."""
 
 
-def _numbers(name: str, column: Any) -> NDArray[np.float64]:
-    kind = plain(column.type)
+def _require_numbers(name: str, column_type: Any) -> None:
+    kind = plain(column_type)
     if not (pa.types.is_null(kind) or is_boolean(kind) or is_integer(kind) or _is_real(kind)):
         raise BadData(
-            f"Column {name!r} holds {type_name(column.type)}, not numbers: encode categories as 0/1 columns, "
+            f"Column {name!r} holds {type_name(column_type)}, not numbers: encode categories as 0/1 columns, "
             "dates as numbers of days."
         )
-    values = _decoded(column)
+
+
+def _numbers(name: str, column: Any) -> NDArray[np.float64]:
+    _require_numbers(name, column.type)
+    kind, values = plain(column.type), _decoded(column)
     if is_boolean(kind):
         values = values.cast(pa.int8())
     return _floats(values.cast(pa.float64(), safe=False))
@@ -119,20 +146,24 @@ def _floats(column: Any) -> NDArray[np.float64]:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
+def _require_labels(name: str, column_type: Any) -> None:
+    kind = plain(column_type)
+    if not (is_boolean(kind) or is_integer(kind) or pa.types.is_floating(kind) or is_text(kind)):
+        raise BadData(f"Column {name!r} holds {type_name(column_type)}: labels are integers, texts or booleans.")
+
+
 def _labels(name: str, column: Any) -> NDArray[Any]:
-    kind = plain(column.type)
+    _require_labels(name, column.type)
     if column.null_count:
         raise _unlabelled(name)
-    values = _decoded(column)
+    kind, values = plain(column.type), _decoded(column)
     if is_boolean(kind):
         return _integers(name, values.cast(pa.int8())).astype(bool)
     if is_integer(kind):
         return _integers(name, values)
     if pa.types.is_floating(kind):
         return _whole_floats(name, values)
-    if is_text(kind):
-        return _texts(name, values)
-    raise BadData(f"Column {name!r} holds {type_name(column.type)}: labels are integers, texts or booleans.")
+    return _texts(name, values)
 
 
 def _texts(name: str, column: Any) -> NDArray[Any]:

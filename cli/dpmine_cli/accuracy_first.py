@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
+from dpmine.spelling import listed
 from dpmine_cli import options, scoring
 from dpmine_cli.messages import Messages
 from dpmine_cli.output import Destination
-from dpmine_cli.weights import LinearModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,6 +96,7 @@ _AS_GIVEN = (
     "slack",
     "keep_last",
     "neighbors",
+    "unit",
     "ledger",
     "dataset",
 )
@@ -123,6 +124,7 @@ def accuracy_first(
     intercept: Intercept = False,
     keep_last: KeepLast = False,
     neighbors: options.ReplaceOne = "replace-one",
+    unit: options.RowUnit = "row",
     ledger: options.LedgerUrl = None,
     dataset: options.Dataset = None,
     model: options.Model = None,
@@ -160,7 +162,7 @@ def accuracy_first(
         **_of_kind(model_kind, y_bound, method),
     }
     model_file = None if model is None else Destination.of(options.Format.JSON, model)
-    columns = options.listed(features or "")
+    columns = listed(features or "")
     _train(model_kind, files or [], target or "", columns, parameters, (destination, model_file), messages)
 
 
@@ -208,6 +210,7 @@ def _train(
     require_apart({"--model": model.path if model else None, "--output": result.path}, files)
     from dpmine.accuracy_first.estimators import ESTIMATORS
     from dpmine.frames import fit_table
+    from dpmine.summaries import LinearModel
 
     estimator: Any = ESTIMATORS[kind.value](**parameters)
     estimator.require_parameters()

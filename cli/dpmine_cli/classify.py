@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
+from dpmine.spelling import listed
 from dpmine_cli import options, scoring
 from dpmine_cli.messages import Messages
 from dpmine_cli.output import Destination
-from dpmine_cli.weights import LinearModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +67,7 @@ _AS_GIVEN = (
     "sensitivities",
     "caution",
     "neighbors",
+    "unit",
     "ledger",
     "dataset",
 )
@@ -93,6 +94,7 @@ def classify(
     epsilon: options.Epsilon = "1",
     delta: options.Delta = "1e-6",
     neighbors: options.ReplaceOne = "replace-one",
+    unit: options.RowUnit = "row",
     ledger: options.LedgerUrl = None,
     dataset: options.Dataset = None,
     model: options.Model = None,
@@ -120,7 +122,7 @@ def classify(
     _require_choice(context, lambdas)
     _require_corner(loss, huber)
     parameters: dict[str, Any] = {
-        "lambdas": lambdas if lambdas == "auto" else options.listed(lambdas),
+        "lambdas": lambdas if lambdas == "auto" else listed(lambdas),
         "method": method.value,
         "fit_intercept": intercept,
         **{name: context.params[name] for name in _AS_GIVEN},
@@ -129,7 +131,7 @@ def classify(
         parameters["huber"] = huber
     target = None if model is None else Destination.of(options.Format.JSON, model)
     with Messages(quiet=quiet) as messages:
-        _train(files, label, options.listed(features), loss, parameters, (summary, target), messages)
+        _train(files, label, listed(features), loss, parameters, (summary, target), messages)
 
 
 def _require_corner(loss: Loss, huber: str | None) -> None:
@@ -143,7 +145,7 @@ def _require_choice(context: typer.Context, lambdas: str) -> None:
     """BadParameter for options of a choice where there is none to make."""
     from dpmine.errors import BadParameter
 
-    if len(options.listed(lambdas)) > 1:
+    if len(listed(lambdas)) > 1:
         return
     if idle := [option for name, option in options.given_options(context) if name in _OF_CHOICE]:
         raise BadParameter(f"{', '.join(idle)} belongs to a choice among several --lambdas: leave it out.")
@@ -164,6 +166,7 @@ def _train(
     require_apart({"--model": model.path if model else None, "--output": summary.path}, files)
     from dpmine.frames import fit_table
     from dpmine.linear.classifiers import CLASSIFIERS
+    from dpmine.summaries import LinearModel
 
     classifier: Any = CLASSIFIERS[loss.value](**parameters)
     classifier.require_parameters()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -46,6 +47,7 @@ def histogram(
     epsilon: options.Epsilon = "1",
     delta: options.Delta = "1e-6",
     neighbors: options.ReplaceOne = "replace-one",
+    unit: options.RowUnit = "row",
     ledger: options.LedgerUrl = None,
     dataset: options.Dataset = None,
     mechanism: Mechanism = "max-of-exponentials",
@@ -67,16 +69,17 @@ def histogram(
     Example: dpmine histogram people.parquet --column age --lower 0 --upper 120 --bins 12,24,40 --plot age.svg
     """
     destination = Destination.of(output_format, output)
-    from dpmine.accounting.accounts import Account
+    from dpmine.accounting.accounts import Account, of_unit
     from dpmine.exact.bits import SystemBits
     from dpmine.histogram.search import Search
     from dpmine.pictures import new_figure, picture_target, write_picture
+    from dpmine.spelling import whole_numbers
     from dpmine.tables import read_columns, require_apart
 
     picture = picture_target(plot) if plot else None
     require_apart({"--output": destination.path, "--plot": picture}, files)
     search = Search.of(
-        bins=_bin_counts(bins),
+        bins=whole_numbers("--bins", bins),
         lower=lower,
         upper=upper,
         epsilon=epsilon,
@@ -92,20 +95,12 @@ def histogram(
     )
     account = Account.of(ledger, dataset)
     with Messages(quiet=quiet) as messages:
-        pay = partial(account.charge, search.promise(), job="histogram")
+        pay = partial(account.charge, of_unit(search.promise(), unit), job="histogram")
         values = read_columns(files, [column], progress=messages.progress, ready=pay)[column]
-        density: Any = search.density(values, bits=SystemBits())
+        found: Any = search.density(values, bits=SystemBits())
+    density = replace(found, guarantee=of_unit(found.guarantee, unit))
     if picture:
         figure = new_figure(8, 4.5)
         density.plot(figure.subplots()).set_xlabel(f"{column} (outside the bounds: counted at the nearest)")
         write_picture(figure, picture)
     destination.write_result(density)
-
-
-def _bin_counts(text: str) -> list[int]:
-    from dpmine.errors import BadParameter
-
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-        raise BadParameter("--bins must be whole numbers with commas between them, such as 4,8,16.")
-    return [int(part) for part in parts]

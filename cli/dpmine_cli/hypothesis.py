@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from dpmine.spelling import listed, one_or_each, whole_numbers
 from dpmine_cli import options, scoring
 from dpmine_cli.messages import Messages
 from dpmine_cli.output import Destination
@@ -75,6 +76,7 @@ def hypothesis(
     delta: options.Delta = "1e-6",
     neighbors: options.Relation = "replace-one",
     not_private: options.NotPrivate = False,
+    unit: options.RowUnit = "row",
     ledger: options.LedgerUrl = None,
     dataset: options.Dataset = None,
     model: options.Model = None,
@@ -105,17 +107,18 @@ def hypothesis(
         delta=delta,
         mechanism=mechanism,
         neighbors=neighbors,
-        lower=_one_or_each(lower),
-        upper=_one_or_each(upper),
-        grid=_points(grid),
+        lower=one_or_each(lower),
+        upper=one_or_each(upper),
+        grid=one_or_each(whole_numbers("--grid", grid)),
         width=width,
         resolution=resolution,
         not_private=not_private,
+        unit=unit,
         ledger=ledger,
         dataset=dataset,
     )
     target = None if model is None else Destination.of(options.Format.JSON, model)
-    _choose(selector, files, label, options.listed(features), (destination, target), messages)
+    _choose(selector, files, label, listed(features), (destination, target), messages)
 
 
 def _choose(
@@ -128,13 +131,14 @@ def _choose(
 ) -> None:
     result, model = destinations
     from dpmine.frames import fit_table
+    from dpmine.summaries import ChosenHypothesis
     from dpmine.tables import require_apart
 
     require_apart({"--model": model.path if model else None, "--output": result.path}, files)
     selector.require_parameters(features)
     with messages:
         fit_table(selector, files, label=label, features=features, progress=messages.progress)
-        chosen = _Chosen(selector)
+        chosen = ChosenHypothesis(selector)
         if model is not None:
             model.write_document(chosen)
         result.write_result(chosen)
@@ -147,68 +151,3 @@ def _reader() -> Callable[[str], HypothesisSelector]:
     from dpmine.pac.selector import HypothesisSelector
 
     return HypothesisSelector.from_json
-
-
-def _one_or_each(text: str | None) -> list[str] | str | None:
-    values = [] if text is None else options.listed(text)
-    return values[0] if len(values) == 1 else values or None
-
-
-def _points(text: str | None) -> list[int] | int | None:
-    """Whole numbers, and powers as people write them: 2^64."""
-    values = _one_or_each(text)
-    if isinstance(values, str):
-        return _whole(values)
-    return None if values is None else [_whole(value) for value in values]
-
-
-def _whole(text: str) -> int:
-    from dpmine.errors import BadParameter
-
-    base, _, power = text.partition("^")
-    digits = [(base, 20), (power, 2)] if power else [(base, 20)]
-    if not all(part.isascii() and part.isdigit() and len(part) <= most for part, most in digits):
-        raise BadParameter("--grid must be whole numbers, such as 1001 or 2^64, with commas between them.")
-    return int(base) ** int(power) if power else int(base)
-
-
-class _Chosen:
-    """A chosen hypothesis as a document."""
-
-    def __init__(self, selector: HypothesisSelector) -> None:
-        self._selector = selector
-
-    @property
-    def promise(self) -> str:
-        """Mechanism and guarantee, in a line."""
-        return f"{self._selector.mechanism_}; {self._selector.guarantee_}"
-
-    @property
-    def untold(self) -> list[str]:
-        """What a run must say, and a file does not put before the user's eyes."""
-        nothing = self._selector.hypothesis_ is None
-        return [f"nothing stands out. {self._selector.advice_}", self.promise] if nothing else [self.promise]
-
-    def to_json(self) -> str:
-        """The model file's own object."""
-        return self._selector.to_json()
-
-    def to_arrow(self) -> Any:
-        """One row: the rule, which class it predicts, and the guarantee in words; null when nothing stood out."""
-        import pyarrow as pa
-
-        chosen = self._selector.hypothesis_
-        return pa.table(
-            {
-                "hypothesis": pa.array([None if chosen is None else str(chosen)], pa.string()),
-                "predicts": [str(self._selector.classes_[1])],
-                "guarantee": [self.promise],
-            }
-        )
-
-    def __str__(self) -> str:
-        chosen = self._selector.hypothesis_
-        if chosen is None:
-            return f"Nothing stands out.\n{self._selector.advice_}\n({self.promise})"
-        label = getattr(self._selector, "label_", "y")
-        return f"{label} = {self._selector.classes_[1]} where {chosen}\n({self.promise})"

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from types import FrameType
 
 STATUS = 130
-NOTHING_WRITTEN = "interrupted; nothing was written."
+_NOTHING_WRITTEN = "interrupted; nothing was written."
+_JOBS_KEPT = "interrupted; no page was written. Jobs that were done are kept, and cost nothing when run again."
 _WHILE_WRITING = "interrupted while the result was written."
+_CHARGED = " What was charged to the ledger stays charged."
 
 _undo: list[Callable[[], object]] = []
-_message = NOTHING_WRITTEN
+_said: list[str] = [_NOTHING_WRITTEN]
 
 
 def listen() -> None:
@@ -42,10 +44,32 @@ def undoing(action: Callable[[], object]) -> Iterator[None]:
         _undo.remove(action)
 
 
+def begin() -> None:
+    """A command line begins: nothing is written or charged so far."""
+    from dpmine.accounting.listeners import hear_charges
+
+    _said[:] = [_NOTHING_WRITTEN]
+    hear_charges(charge_begins)
+
+
+def batch_begins() -> None:
+    """From here on an interrupt says that results of jobs are kept."""
+    _said[0] = _JOBS_KEPT
+
+
 def output_begins() -> None:
     """From here on an interrupt no longer says that nothing was written."""
-    global _message  # noqa: PLW0603 - a process has one output
-    _message = _WHILE_WRITING
+    _said[0] = _WHILE_WRITING
+
+
+def charge_begins() -> None:
+    """From here on an interrupt says that a charge stays: it may be on the disk at any moment."""
+    _said[1:] = [_CHARGED]
+
+
+def message() -> str:
+    """What an interrupt says now."""
+    return "".join(_said)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -54,7 +78,7 @@ def _end(number: int, frame: FrameType | None) -> None:
         for action in reversed(_undo):
             with suppress(OSError):
                 action()
-        os.write(sys.stderr.fileno(), f"dpmine: error: {_message}\n".encode())
+        os.write(sys.stderr.fileno(), f"dpmine: error: {message()}\n".encode())
     except (OSError, ValueError, AttributeError):  # nobody listens
         pass
     finally:

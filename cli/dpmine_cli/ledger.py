@@ -198,13 +198,19 @@ class _Budgets:
 
     def __str__(self) -> str:
         return "\n".join(
-            f"{budget.dataset}\t" + "; ".join(f"{name} {amount}" for name, amount in _amounts(budget))
+            f"{budget.dataset}\t{'; '.join(f'{name} {amount}' for name, amount in _amounts(budget))}; {_scope(budget)}"
             for budget in self._budgets
         )
 
 
 def _amounts(budget: Budget) -> list[tuple[str, Any]]:
     return [("granted", budget.granted), ("spent", budget.spent), ("remaining", budget.remaining)]
+
+
+def _scope(budget: Budget) -> str:
+    """For whom the budget is."""
+    unit = f"per {budget.unit}" if budget.unit else "unit not fixed yet"
+    return f"{unit}, neighbours {str(budget.neighbors).replace('_', '-')}"
 
 
 class _History:

@@ -27,6 +27,7 @@ class Messages:
         self._quiet = quiet
         self._start = time.monotonic()
         self._bar: Any = None
+        self._title = ""
         self._until_exit = ExitStack()
 
     def __enter__(self) -> Self:
@@ -53,13 +54,21 @@ class Messages:
     def progress(self, share: float) -> None:
         """`share` in [0, 1] of the work is done; shown once the work has taken a second."""
         if self._bar is None and self._wanted():
-            self._bar = _bar()
+            self._bar = _bar(self._title)
             self._bar.start()
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=100 * share)
 
+    def watch(self, number: int, job: Any, share: float) -> None:
+        """A job of a batch is done to that share, which the bar says with the job's name."""
+        if share == 0.0:
+            self._close()
+            self._title = f"{number} {job.name}"
+        self.progress(share)
+
     def _wanted(self) -> bool:
-        return not self._quiet and sys.stderr.isatty() and time.monotonic() - self._start > _PATIENCE
+        patient = time.monotonic() - self._start > _PATIENCE
+        return not self._quiet and patient and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
     def _close(self) -> None:
         if self._bar is not None:
@@ -72,10 +81,11 @@ class Messages:
             os.write(sys.stderr.fileno(), _CLEAR)
 
 
-def _bar() -> Any:
+def _bar(title: str) -> Any:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-    bar = Progress(BarColumn(), TaskProgressColumn(), console=Console(stderr=True), transient=True)
-    bar.add_task("", total=100)
+    columns = [TextColumn("{task.description}", markup=False)] if title else []
+    bar = Progress(*columns, BarColumn(), TaskProgressColumn(), console=Console(stderr=True), transient=True)
+    bar.add_task(title, total=100)
     return bar

@@ -18,8 +18,8 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
-def _show_version(value: bool) -> None:
-    if value:
+def _show_version(context: typer.Context, value: bool) -> None:
+    if value and not context.resilient_parsing:  # not while a shell completes the line
         from dpmine import __version__
 
         typer.echo(f"dpmine {__version__}")
@@ -55,6 +55,10 @@ Item = Annotated[
 Unit = Annotated[
     Optional[list[str]],
     typer.Option("--unit", metavar="COL", help="Column of the privacy unit, the person to protect; may repeat."),
+]
+RowUnit = Annotated[
+    str,
+    typer.Option("--unit", metavar="NAME", help="Who a row is, such as CustomerID: for a ledger of theirs."),
 ]
 Basket = Annotated[
     Optional[list[str]],
@@ -114,6 +118,12 @@ Memory = Annotated[
         show_default=False,
     ),
 ]
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine", metavar="local|spark", help="What counts: this machine, or Spark (FILE is then what Spark opens)."
+    ),
+]
 Sensitivities = Annotated[
     str,
     typer.Option("--sensitivities", metavar="NAME", help="candidate (every one its own) or uniform (the largest)."),
@@ -141,11 +151,6 @@ Output = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No messages on stderr but errors.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Add code positions (never data) to an error.")]
-
-
-def listed(text: str) -> list[str]:
-    """The parts of a text with commas between them."""
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def given_options(context: typer.Context) -> list[tuple[str, str]]:

@@ -7,20 +7,27 @@ import io
 import json
 import os
 import sys
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dpmine_cli import interrupts
 from dpmine_cli.options import Format
+from dpmine_cli.terminal import fitted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from dpmine.itemsets.results import TopItemsets
 
-_SUFFIXES = {".json": Format.JSON, ".csv": Format.CSV, ".parquet": Format.PARQUET}
+_SUFFIXES = {
+    "": Format.TEXT,
+    ".txt": Format.TEXT,
+    ".json": Format.JSON,
+    ".csv": Format.CSV,
+    ".parquet": Format.PARQUET,
+}
 
 
 class Document(Protocol):
@@ -51,10 +58,12 @@ class Destination:
         """Checked before any work is done. Raises BadParameter or UnreadableFile where nothing could be written."""
         from dpmine.errors import BadParameter
 
-        chosen = wanted or (_SUFFIXES.get(path.suffix.lower(), Format.TEXT) if path else Format.TEXT)
+        chosen = wanted or _SUFFIXES.get(path.suffix.lower() if path else "")
+        if chosen is None:
+            raise BadParameter("-o needs the suffix .txt, .json, .csv or .parquet, or a --format beside it.")
         if chosen is Format.PARQUET and path is None and sys.stdout.isatty():
             raise BadParameter("Parquet is not for a terminal: give -o FILE, or redirect the output.")
-        return cls(chosen, path and _target(path))
+        return cls(chosen, path and target(path))
 
     def untold(self, result: TopItemsets) -> list[str]:
         """What a run must say, and what is written does not put before the user's eyes."""
@@ -76,8 +85,10 @@ class Destination:
     def write_document(self, document: Document) -> None:
         """Anything that is read as text or JSON; BadParameter for other formats."""
         self.require_document()
-        text = document.to_json() if self.format is Format.JSON else str(document)
-        self._write(f"{text}\n".encode() if text else b"")
+        if self.format is Format.JSON:
+            self._write(f"{document.to_json()}\n".encode())
+        else:
+            self._write_text(str(document))
 
     def require_document(self) -> None:
         """BadParameter unless the format is text or JSON: to be asked before any work is done."""
@@ -99,13 +110,18 @@ class Destination:
             from dpmine.itemsets.results import printable
 
             lines = [f"{row['support']}\t{', '.join(map(printable, row['items']))}" for row in _rows(table)]
-            self._write("".join(f"{line}\n" for line in [*lines, "(exact supports; NOT private)"]).encode())
+            self._write_text("\n".join([*lines, "(exact supports; NOT private)"]))
+
+    def _write_text(self, text: str) -> None:
+        """Lines for people; on a terminal they fit it."""
+        shown = fitted(text) if self.path is None else text
+        self._write(f"{shown}\n".encode() if shown else b"")
 
     def _write(self, content: bytes) -> None:
         if self.path is None:
             _print(content)
         else:
-            _replace(self.path, content)
+            replace(self.path, content)
 
 
 def _rows(table: Any) -> Iterator[dict[str, Any]]:
@@ -136,16 +152,16 @@ def _parquet(table: Any) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _target(path: Path) -> Path:
+def target(path: Path) -> Path:
     """The file that will be written, links followed; UnreadableFile where it cannot be."""
     from dpmine.errors import UnreadableFile
 
     try:
-        target = path.resolve()
-        writable = os.access(target.parent, os.W_OK | os.X_OK) and target.parent.is_dir()
-        if writable and (target.is_file() or not target.exists()):  # never a folder, a device or a pipe
-            _require_no_database(target)
-            return target
+        found = path.resolve()
+        writable = os.access(found.parent, os.W_OK | os.X_OK) and found.parent.is_dir()
+        if writable and (found.is_file() or not found.exists()):  # never a folder, a device or a pipe
+            _require_no_database(found)
+            return found
     except UnreadableFile:
         raise
     except (OSError, RuntimeError):  # too long a name, links in a circle
@@ -179,27 +195,15 @@ def _print(content: bytes) -> None:
         raise UnreadableFile("Cannot write to the standard output: is the disk full? Give -o FILE.") from None
 
 
-def _replace(path: Path, content: bytes) -> None:
-    """Write beside `path` (readable by the owner only until it is whole), then rename."""
+def replace(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all; an interrupt leaves no temporary file. Raises UnreadableFile."""
     from dpmine.errors import UnreadableFile
+    from dpmine.whole_files import write_whole
 
-    temporary = path.parent / f".dpmine-{os.getpid()}-{time.monotonic_ns()}.tmp"
-    with interrupts.undoing(lambda: temporary.unlink(missing_ok=True)):
-        try:
-            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.chmod(0o666 & ~_umask())
-            interrupts.output_begins()
-            temporary.replace(path)
-        except OSError:
-            raise UnreadableFile(f"Cannot write '{path}': is the disk full?") from None
-        finally:
-            temporary.unlink(missing_ok=True)
+    def guard(temporary: Path) -> AbstractContextManager[None]:
+        return interrupts.undoing(lambda: temporary.unlink(missing_ok=True))
 
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+    try:
+        write_whole(path, content, guard=guard, ready=interrupts.output_begins)
+    except OSError:
+        raise UnreadableFile(f"Cannot write '{path}': is the disk full?") from None

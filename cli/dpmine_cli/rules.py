@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,8 +25,10 @@ class TopItemsetsAndRules:
     @classmethod
     def of(cls, result: TopItemsets, min_confidence: Fraction) -> TopItemsetsAndRules:
         """The rules of at least this confidence."""
+        from dpmine.itemsets.rules import plain_rules
+
         frame = result.rules(min_confidence)
-        return cls(result, [_plain(row) for row in frame.to_dict("records")])
+        return cls(result, plain_rules(frame))
 
     def to_json(self) -> str:
         """The result's object with one more key, rules; a measure that is infinite or undefined is null."""
@@ -51,19 +52,6 @@ def parse_confidence(text: str | None, *, rules: bool) -> Fraction:
     if not 0 <= least <= 1:
         raise BadParameter("--min-confidence must be at least 0 and at most 1.")
     return least
-
-
-def _plain(row: dict[Any, Any]) -> dict[str, Any]:
-    """Lists for sets, whole numbers, and None for floats that JSON has no words for."""
-    return {str(name): _value(value) for name, value in row.items()}
-
-
-def _value(value: Any) -> Any:
-    if isinstance(value, frozenset):
-        return sorted(value)
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    return int(value)
 
 
 def _line(rule: dict[str, Any]) -> str:

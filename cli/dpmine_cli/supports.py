@@ -27,6 +27,7 @@ def supports(
     catalogue: options.Catalogue = None,
     not_private: options.NotPrivate = False,
     memory: options.Memory = None,
+    engine: options.Engine = "local",
     output_format: options.OutputFormat = None,
     output: options.Output = None,
     quiet: options.Quiet = False,
@@ -53,6 +54,7 @@ def supports(
             columns=Columns.of(unit=unit, basket=basket, item=item, one_hot=one_hot),
             catalogue=catalogue,
             memory=memory,
+            engine=engine,
             progress=messages.progress,
             notice=messages.notice,
         )

@@ -71,6 +71,7 @@ def top_itemset(
     ledger: options.LedgerUrl = None,
     dataset: options.Dataset = None,
     memory: options.Memory = None,
+    engine: options.Engine = "local",
     output_format: options.OutputFormat = None,
     output: options.Output = None,
     quiet: options.Quiet = False,
@@ -107,6 +108,7 @@ def top_itemset(
             ledger=ledger,
             dataset=dataset,
             memory=memory,
+            engine=engine,
             progress=messages.progress,
             notice=messages.notice,
         )

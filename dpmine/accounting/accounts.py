@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from dpmine.accounting.names import checked_name
 from dpmine.errors import BadParameter, DpmineError
 from dpmine.privacy import ExPostGuarantee, Guarantee
 
@@ -13,8 +14,17 @@ if TYPE_CHECKING:
     from dpmine.accounting.ledger import Ledger, Receipt
 
 Promise = TypeVar("Promise", bound=Guarantee)
+ROW = "row"
+"""The privacy unit of estimators, unless the caller says who a row is."""
 _UNSETTLED = "the ledger could not settle this run, so all of epsilon_max stays charged"
 _PASSWORD = re.compile(r"(://[^/@:\s]*:)[^@\s]*(?=@)|(password=)[^&\s'\"]*", re.IGNORECASE)
+
+
+def of_unit(guarantee: Promise, unit: str) -> Promise:
+    """A promise for rows, made to who a row is by the caller's word. Raises BadParameter for an unusable name."""
+    if checked_name("unit", unit) == ROW:
+        return guarantee
+    return guarantee.for_unit(unit).noting(f"every row is taken to be one {unit}, and no {unit} to have two rows")
 
 
 def without_passwords(text: str) -> str:

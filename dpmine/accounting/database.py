@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from dpmine.accounting.tables import bring_up_to_date, is_current, version_of
-from dpmine.errors import BadLedger
+from dpmine.errors import BadLedger, NoLedger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,8 +98,8 @@ class Database:
             with self.writing():
                 pass
 
-    def _none(self) -> BadLedger:
-        return BadLedger(f"There is no ledger at {self}: make one with dpmine ledger grant.")
+    def _none(self) -> NoLedger:
+        return NoLedger(f"There is no ledger at {self}: make one with dpmine ledger grant.")
 
     @property
     def _on_file(self) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator
 
-from dpmine.accounting.accounts import Account, without_passwords
+from dpmine.accounting.accounts import Account, of_unit, without_passwords
 from dpmine.errors import BadParameter
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator whose fits a ledger may be charged for."""
 
+    unit: str
     ledger: Ledger | str | None
     dataset: str | None
 
@@ -35,17 +36,21 @@ class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
         if self._read_from_file:
             raise BadParameter("A model file does not keep what training needs: make a new estimator to train again.")
         self._require_usable(features)
-        promise, account = self._promise(), Account.of(self.ledger, self.dataset)
+        promise, account = self.promise(), Account.of(self.ledger, self.dataset)
         charge = account.charge(promise, job=type(self).__name__)
         forget_fit(self)
         return charge
+
+    def promise(self) -> Guarantee:
+        """The most that a fit will promise, by its parameters alone. Raises BadParameter for unusable ones."""
+        return of_unit(self._promise(), self.unit)
 
     def _require_usable(self, features: Sequence[str] | None) -> None:
         """Raises BadParameter for parameters that `_promise` does not look at; `features` as in `pay`."""
 
     @abstractmethod
     def _promise(self) -> Guarantee:
-        """The most that a fit will promise, by its parameters alone. Raises BadParameter for unusable ones."""
+        """`promise`, for each row."""
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803 - scikit-learn's name
         """The constructor call, without the password of a ledger's URL."""

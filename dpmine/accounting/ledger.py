@@ -15,10 +15,11 @@ from dpmine.accounting.amounts import Amount, Parts
 from dpmine.accounting.budgets import Budget
 from dpmine.accounting.database import Database
 from dpmine.accounting.history import Entry, Kind
+from dpmine.accounting.listeners import charge_begins
 from dpmine.accounting.names import WHOLE, checked_name, name_and_part, whole_name
 from dpmine.accounting.replay import replayed
 from dpmine.accounting.schema import require_own_schema
-from dpmine.errors import BadLedger, BadParameter, NotPrivate
+from dpmine.errors import BadLedger, BadParameter, NoLedger, NotPrivate
 from dpmine.parameters import Number, below_one, exact_number, positive
 from dpmine.privacy import ExPostGuarantee, Neighbors
 
@@ -103,6 +104,7 @@ class Ledger:
         with self._database.writing() as connection:
             budget = _of_unit(_require(self._found(connection, name), name), guarantee)
             after = records.append(connection, budget.charging(part, amount), kind, part, amount, job=job)
+            charge_begins()
         return Receipt(name, part, after.entries)
 
     def settle(self, receipt: Receipt, epsilon: Number) -> None:
@@ -125,6 +127,15 @@ class Ledger:
         """Every data set's budget, by name."""
         with self._database.reading() as connection:
             return records.all_budgets(connection)
+
+    def known(self, dataset: str) -> Budget | None:
+        """One data set's budget; None where it was not granted, or where there is no ledger yet."""
+        name = name_and_part(dataset)[0]
+        try:
+            with self._database.reading() as connection:
+                return records.find(connection, name)
+        except NoLedger:
+            return None
 
     def budget(self, dataset: str) -> Budget:
         """One data set's budget. Raises BadParameter for one that was not granted."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dpmine.accounting.accounts import ROW
 from dpmine.accuracy_first.hypotheses import falling_noise
 from dpmine.accuracy_first.logistic import LogisticBounds, LogisticObjective
 from dpmine.accuracy_first.model_file import kind_of, read_model, write_model
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from dpmine.privacy import ExPostGuarantee, Guarantee
     from dpmine.supervised import Floats
 
-_OF_LEDGER = ("ledger", "dataset")
+_OF_LEDGER = ("unit", "ledger", "dataset")
 
 
 class _AccuracyFirst(PrivateEstimator):
@@ -150,6 +151,8 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
         fit_intercept: whether to append a constant column of value r, regularised and protected as any other.
         keep_last: whether a fit that reaches nothing keeps its last hypothesis, at the same charge.
         neighbors: "replace_one"; n enters the noise, so add_remove is refused.
+        unit: who a row is, such as "CustomerID", where nobody has two rows: the guarantee, and a ledger's budget, are
+            then for each of them.
         ledger: a `dpmine.Ledger` or its URL: epsilon_max is set aside before the fit, and what it cost settled after.
         dataset: the data set's name in the ledger.
 
@@ -185,6 +188,7 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
         fit_intercept: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's convention
         keep_last: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's convention
         neighbors: str = Neighbors.REPLACE_ONE.value,
+        unit: str = ROW,
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
     ) -> None:
@@ -204,6 +208,7 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
         self.fit_intercept = fit_intercept
         self.keep_last = keep_last
         self.neighbors = neighbors
+        self.unit = unit
         self.ledger = ledger
         self.dataset = dataset
 
@@ -262,6 +267,7 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
         keep_last: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's convention
         classes: Sequence[Any] | None = None,
         neighbors: str = Neighbors.REPLACE_ONE.value,
+        unit: str = ROW,
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
     ) -> None:
@@ -281,6 +287,7 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
         self.keep_last = keep_last
         self.classes = classes
         self.neighbors = neighbors
+        self.unit = unit
         self.ledger = ledger
         self.dataset = dataset
 

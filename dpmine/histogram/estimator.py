@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.exceptions import NotFittedError
 
+from dpmine.accounting.accounts import ROW, of_unit
 from dpmine.accounting.estimators import ChargedEstimator
 from dpmine.exact.bits import SystemBits
 from dpmine.histogram.search import Search
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
 
-_OF_LEDGER = ("ledger", "dataset")
+_OF_LEDGER = ("unit", "ledger", "dataset")
 
 
 class PrivateHistogram(ChargedEstimator):
@@ -53,6 +55,8 @@ class PrivateHistogram(ChargedEstimator):
         selection_share: share of ε for the choice; strictly between 0 and 1.
         refit: which records the last training sees: "all", which costs no more, or "train" as in the paper.
         neighbors: "replace_one"; nothing else is possible, because the number of records is public.
+        unit: who a row is, such as "CustomerID", where nobody has two rows: the guarantee, and a ledger's budget, are
+            then for each of them.
         ledger: a `dpmine.Ledger` or its URL, charged before the fit.
         dataset: the data set's name in the ledger.
 
@@ -92,6 +96,7 @@ class PrivateHistogram(ChargedEstimator):
         selection_share: Number = 0.5,
         refit: str = "all",
         neighbors: str = "replace_one",
+        unit: str = ROW,
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
     ) -> None:
@@ -108,6 +113,7 @@ class PrivateHistogram(ChargedEstimator):
         self.selection_share = selection_share
         self.refit = refit
         self.neighbors = neighbors
+        self.unit = unit
         self.ledger = ledger
         self.dataset = dataset
 
@@ -123,8 +129,9 @@ class PrivateHistogram(ChargedEstimator):
 
     def fit_paid(self, x: Any, charge: Charge, *, bits: BitSource | None = None) -> Self:
         """`fit`, for what `pay` returned, once, and with the parameters that were paid for; BadParameter otherwise."""
-        charge.use(self._promise())
-        self.result_ = self._search().density(x, bits=SystemBits() if bits is None else bits)
+        charge.use(self.promise())
+        density = self._search().density(x, bits=SystemBits() if bits is None else bits)
+        self.result_ = replace(density, guarantee=of_unit(density.guarantee, self.unit))
         return self
 
     def require_parameters(self) -> None:

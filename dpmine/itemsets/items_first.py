@@ -29,7 +29,10 @@ C = TypeVar("C", bound="Hashable")
 
 ITEMS_FIRST = "items_first"
 ITEMS_SHARE = Fraction(1, 3)
-"""Of the budget, for the items: their supports are larger and stand more noise. Measured in docs/explanation/experiments.md."""
+"""Of the budget, for the items, whose supports are larger and stand more noise.
+
+Measured: docs/explanation/experiments.md.
+"""
 _MORE_ITEMS = 10
 _KBAR = 2**14  # items that an unknown catalogue is cut to: few shops sell more that matter
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from math import ceil
 from numbers import Integral
@@ -15,6 +15,7 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.arrow_arrays import float_array, integer_array
 from dpmine.itemsets.columns import ColumnNames, Columns
 from dpmine.itemsets.sizes import Sizes, parse_sizes
+from dpmine.itemsets.spark_engine import Engine
 from dpmine.parameters import Number, exact_number
 
 if TYPE_CHECKING:
@@ -40,11 +41,12 @@ def itemset_supports(
     one_hot: bool = False,
     catalogue: Any = None,
     memory: int | str | None = None,
+    engine: str = Engine.LOCAL,
 ) -> pd.DataFrame:
     """The exact supports of all itemsets with at least `min_support`. NOT private.
 
-    `data`, `size`, `unit`, `basket`, `item`, `items`, `one_hot`, `catalogue` and `memory` are those of
-    `top_itemset`.
+    `data`, `size`, `unit`, `basket`, `item`, `items`, `one_hot`, `catalogue`, `memory` and `engine` are those
+    of `top_itemset`.
     `min_support` is a count of units (an integer, or text such as "100"), or a share of the units (a float or text with
     a point: 0.01, "1.0"). With `as_fraction`, supports are shares of the units instead of counts.
 
@@ -60,6 +62,7 @@ def itemset_supports(
         columns=Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot),
         catalogue=catalogue,
         memory=memory,
+        engine=engine,
     )
     supports = found.shares if as_fraction else found.supports
     return pd.DataFrame({"support": supports, "itemsets": pd.Series(found.frozensets(), dtype="object")})
@@ -74,6 +77,7 @@ def supports_table(
     catalogue: Any = None,
     as_fraction: bool = False,
     memory: int | str | None = None,
+    engine: str = Engine.LOCAL,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> Any:
@@ -87,6 +91,7 @@ def supports_table(
         columns=columns,
         catalogue=catalogue,
         memory=memory,
+        engine=engine,
         progress=progress,
         notice=notice,
     )
@@ -149,6 +154,7 @@ def _listed(
     columns: Columns,
     catalogue: Any,
     memory: int | str | None,
+    engine: str = Engine.LOCAL,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> _Listed:
@@ -161,17 +167,18 @@ def _listed(
     limit = _parse_min_support(min_support)
     budget = Budget.of(memory)
     known = None if catalogue is None else read_catalogue(catalogue)
-    read = read_transactions(data, columns, catalogue=known, progress=progress, memory=budget)
+    read = read_transactions(data, columns, catalogue=known, progress=progress, memory=budget, engine=engine)
     if notice is not None:
         notice(read.description)
-    baskets = read.transactions
-    threshold = limit if isinstance(limit, int) else max(1, ceil(limit * baskets.unit_count))
-    largest = max(low, min(high, baskets.catalogue_size))  # one size at least, so that there are columns
-    miner = miner_of(baskets)
-    sizes = range(low, largest + 1)
-    parts = [miner.itemsets(number, threshold, memory_limit=budget.listing) for number in sizes]
-    order = np.argsort(-np.concatenate([part.supports for part in parts]), kind="stable")
-    return _Listed(parts, order, baskets.labels, baskets.unit_count)
+    with closing(read):
+        baskets = read.transactions
+        threshold = limit if isinstance(limit, int) else max(1, ceil(limit * baskets.unit_count))
+        largest = max(low, min(high, baskets.catalogue_size))  # one size at least, so that there are columns
+        miner = miner_of(baskets)
+        sizes = range(low, largest + 1)
+        parts = [miner.itemsets(number, threshold, memory_limit=budget.listing) for number in sizes]
+        order = np.argsort(-np.concatenate([part.supports for part in parts]), kind="stable")
+        return _Listed(parts, order, baskets.labels, baskets.unit_count)
 
 
 def _wide(labels: Any) -> Any:

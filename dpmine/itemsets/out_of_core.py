@@ -1,12 +1,14 @@
-"""Transactions of any size: in memory where they fit into the limit, else in partitions of whole units."""
+"""Transactions of any size: in memory where they fit into the limit, else in partitions of whole units, or on Spark."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from dpmine.errors import BadParameter
 from dpmine.itemsets.baskets import Baskets
 from dpmine.itemsets.projection import projected
+from dpmine.itemsets.spark_baskets import SparkBaskets
 from dpmine.itemsets.streaming_items import Counter, same_codes
 from dpmine.itemsets.truncation import truncated
 
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
 
     from dpmine.itemsets.memory import Budget
     from dpmine.itemsets.streaming_items import Census
+
+
+NOT_CUT_BY_SPARK = (
+    "max_items_per_unit is not for engine 'spark': count with engine 'local', or take a mechanism that needs no cut."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +56,13 @@ class PartitionedBaskets:
         return self.census.units
 
 
-Transactions: TypeAlias = Baskets | PartitionedBaskets
+Transactions: TypeAlias = Baskets | PartitionedBaskets | SparkBaskets
 
 
 def shortened(transactions: Transactions, max_items_per_unit: int) -> Transactions:
-    """What `truncated` makes of the baskets."""
+    """What `truncated` makes of the baskets. Raises BadParameter for baskets on Spark."""
+    if isinstance(transactions, SparkBaskets):
+        raise BadParameter(NOT_CUT_BY_SPARK)
     if isinstance(transactions, Baskets):
         return truncated(transactions, max_items_per_unit)
     return _changed(transactions, lambda part: truncated(part, max_items_per_unit), transactions.labels)
@@ -61,6 +70,8 @@ def shortened(transactions: Transactions, max_items_per_unit: int) -> Transactio
 
 def among(transactions: Transactions, codes: Sequence[int]) -> Transactions:
     """What `projected` makes of the baskets."""
+    if isinstance(transactions, SparkBaskets):
+        return transactions.among(codes)
     if isinstance(transactions, Baskets):
         return projected(transactions, codes)
     labels = transactions.labels.take(list(codes))

@@ -19,6 +19,8 @@ from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.baskets import Baskets, starts_of
 from dpmine.itemsets.memory import ITEM, RESIDENT_BASKET, RESIDENT_LINE
 from dpmine.itemsets.out_of_core_projection import Projector
+from dpmine.itemsets.spark_baskets import SparkBaskets
+from dpmine.itemsets.spark_supports import SparkMiner
 from dpmine.itemsets.supports import Itemsets, Miner, SupportHistogram, item_supports, support_of
 from dpmine.parameters import whole
 
@@ -50,6 +52,8 @@ class _Known(NamedTuple):
 
 def miner_of(transactions: Transactions) -> SupportSource:
     """The exact supports of the transactions."""
+    if isinstance(transactions, SparkBaskets):
+        return SparkMiner(transactions)
     return Miner(transactions) if isinstance(transactions, Baskets) else PartitionedMiner(transactions)
 
 

@@ -15,10 +15,12 @@ from dpmine.itemsets.files import FileSource
 from dpmine.itemsets.gathering import Gathered
 from dpmine.itemsets.ingest import read_plan
 from dpmine.itemsets.layouts import plan_layout
-from dpmine.itemsets.memory import Budget
+from dpmine.itemsets.memory import Budget, parse_memory
 from dpmine.itemsets.out_of_core import PartitionedBaskets
 from dpmine.itemsets.pandas_source import PandasSource
 from dpmine.itemsets.sources import is_table, open_source
+from dpmine.itemsets.spark_baskets import SparkBaskets, read_spark
+from dpmine.itemsets.spark_engine import Engine, engine_of
 from dpmine.itemsets.spill_partitions import MOST_WAYS, CompactFile, scattered, settled
 from dpmine.itemsets.streaming import (
     BoundedSource,
@@ -60,6 +62,11 @@ class Read:
     transactions: Transactions
     description: str
 
+    def close(self) -> None:
+        """A cluster need not keep anything for these transactions any more."""
+        if isinstance(self.transactions, SparkBaskets):
+            self.transactions.kept.release_all()
+
 
 def read_transactions(
     data: object,
@@ -69,14 +76,20 @@ def read_transactions(
     progress: Progress | None = None,
     memory: int | str | Budget | None = None,
     planned: Callable[[str], None] | None = None,
+    engine: str | Engine = Engine.LOCAL,
 ) -> Read:
     """As `read_baskets`, within a limit of memory: what the process takes on top of what it held before.
+
+    Frames of Spark, and with the engine "spark" paths too, stay on the cluster: close what was read in the end.
 
     `planned` is told the privacy unit's name once it is known from the columns, before any data are read (columns of
     Python objects in pandas frames are looked at for their type).
     Raises what `read_baskets` raises; BadParameter also where `memory` is no size, or where the items, or the data of
     one unit, do not fit by themselves; UnreadableFile also where the disk for temporary files is full.
     """
+    if engine_of(engine, data) is Engine.SPARK:
+        there = read_spark(data, columns, memory=_heap(memory), catalogue=catalogue, planned=planned)
+        return Read(there.transactions, there.description)
     budget = memory if isinstance(memory, Budget) else Budget.of(memory)
     tell = progress or _ignore
     early = planned is not None and _are_baskets(data)
@@ -196,6 +209,11 @@ def _can_be_read_again(data: Any, source: Source) -> bool:
         return True
     datasets = sys.modules.get("pyarrow.dataset")
     return datasets is not None and isinstance(data, datasets.FileSystemDataset)
+
+
+def _heap(memory: int | str | Budget | None) -> int:
+    """Bytes for a session of Spark that is started here."""
+    return memory.whole if isinstance(memory, Budget) else parse_memory(memory)
 
 
 def _ignore(_share: float) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf, nan, nextafter
+from math import inf, isfinite, nan, nextafter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpmine.errors import BadParameter
@@ -50,13 +50,32 @@ def association_rules(release: SupportRelease, *, units: int | None = None, min_
     Piatetsky-Shapiro 1991 (leverage). Proof of the bounds: docs/proofs/noisy_supports.md.
     """
     count = None if units is None else number_of_units(units)
-    least = exact_number("min_confidence", min_confidence)
-    if not 0 <= least <= 1:
-        raise BadParameter("min_confidence must be at least 0 and at most 1.")
+    least = confidence(min_confidence)
     supports = _supports(release, count)
     rules = [_Rule.of(antecedent, consequent, supports) for antecedent, consequent in _listed(supports)]
     kept = [rule for rule in rules if rule.both.value >= least * rule.antecedent.value]
     return _frame(sorted(kept, key=_Rule.rank), count)
+
+
+def confidence(value: Number) -> Fraction:
+    """A least confidence in [0, 1], read exactly; BadParameter otherwise."""
+    least = exact_number("min_confidence", value)
+    if not 0 <= least <= 1:
+        raise BadParameter("min_confidence must be at least 0 and at most 1.")
+    return least
+
+
+def plain_rules(rules: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame of rules for JSON: lists for sets, None for measures that are infinite or undefined."""
+    return [{str(name): _plain(value) for name, value in row.items()} for row in rules.to_dict("records")]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return int(value)
 
 
 @dataclass(frozen=True, slots=True)

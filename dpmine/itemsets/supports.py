@@ -95,7 +95,7 @@ def support_of(baskets: Baskets, itemset: Sequence[int]) -> int:
 
     One pass over the baskets. `Miner.support` is faster for several itemsets.
     """
-    codes = _codes(itemset, baskets.catalogue_size)
+    codes = distinct_codes(itemset, baskets.catalogue_size)
     starts = as_int64(baskets.basket_starts)
     items = as_int32(baskets.items)
     return kernels_baskets.units_containing(items, starts[:-1], starts[1:], basket_units(baskets), codes)
@@ -202,7 +202,7 @@ class Miner:
 
     def support(self, itemset: Sequence[int]) -> int:
         """The support of one itemset, given as distinct item codes; BadParameter for codes outside the catalogue."""
-        codes = _codes(itemset, len(self.item_supports))
+        codes = distinct_codes(itemset, len(self.item_supports))
         if len(codes) == 1 or self.item_supports[codes].min() == 0:
             return int(self.item_supports[codes].min())
         ranking = self._ranked(1)
@@ -358,7 +358,7 @@ def _affordable(size: int, memory_limit: int | None) -> int:
     return min(whole("memory_limit", memory_limit) // (2 * (4 * size + 8) + 16), COUNT_LIMIT - 1)
 
 
-def _codes(itemset: Sequence[int], catalogue: int) -> NDArray[np.int32]:
+def distinct_codes(itemset: Sequence[int], catalogue: int) -> NDArray[np.int32]:
     """int32[k]: the codes in increasing order."""
     hint = "An itemset must be one or more distinct item codes of the catalogue."
     try:

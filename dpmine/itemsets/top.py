@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from dpmine.accounting.accounts import Account
+from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.columns import ColumnNames, Columns
 from dpmine.itemsets.memory import parse_memory
 from dpmine.itemsets.noisy_supports import Consistency, release, with_subsets
 from dpmine.itemsets.request import Request
 from dpmine.itemsets.results import TopItemsets
+from dpmine.itemsets.spark_engine import Engine, engine_of
 from dpmine.parameters import truth
 from dpmine.privacy import Neighbors
 from dpmine.selection.engine import AUTO
@@ -50,6 +53,7 @@ def top_itemset(
     ledger: Ledger | str | None = None,
     dataset: str | None = None,
     memory: int | str | None = None,
+    engine: str = Engine.LOCAL,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> TopItemsets:
@@ -57,7 +61,8 @@ def top_itemset(
 
     Args:
         data: a path, a list of paths, a directory, a glob or a URL of Parquet; a pyarrow Table, RecordBatchReader or
-            Dataset; a pandas frame; anything with `__arrow_c_stream__` (polars, duckdb); or a sequence of baskets.
+            Dataset; a pandas frame; anything with `__arrow_c_stream__` (polars, duckdb); a Spark frame; or a sequence
+            of baskets.
         size: items in the itemset: 2, or a range "2-3".
         epsilon: ε > 0, read exactly (0.1 is one tenth).
         delta: δ in (0, 1), used by approximate mechanisms only.
@@ -85,7 +90,9 @@ def top_itemset(
         dataset: the data set's name in the ledger.
         memory: how much to take at most, in bytes or as text such as "4GB" (default: half of the machine); larger data
             are streamed, through temporary files where a unit's rows are scattered.
-        progress: told the share of the work done, 0 to 1.
+        engine: "local", or "spark": paths are then read, and supports counted, by Spark; needs the extra `spark`. A
+            Spark DataFrame is counted by Spark whatever is said here. The answer has the same law.
+        progress: told the share of the work done, 0 to 1; Spark tells none.
         notice: told which layout was taken, in column names, and why "auto" takes its mechanism.
 
     Raises BadParameter, BadData, UnreadableFile, NotPrivate or BudgetExceeded. All parameters are checked before any
@@ -114,6 +121,7 @@ def top_itemset(
         ledger=ledger,
         dataset=dataset,
         memory=memory,
+        engine=engine,
         progress=progress,
         notice=notice,
     )
@@ -143,6 +151,7 @@ def top_itemsets(
     ledger: Ledger | str | None = None,
     dataset: str | None = None,
     memory: int | str | None = None,
+    engine: str = Engine.LOCAL,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> TopItemsets:
@@ -173,15 +182,22 @@ def top_itemsets(
         units=units,
         not_private=not_private,
     )
+    if engine_of(engine, data) is Engine.SPARK and max_items_per_unit is not None:
+        from dpmine.itemsets.out_of_core import NOT_CUT_BY_SPARK
+
+        raise BadParameter(NOT_CUT_BY_SPARK)
     payment = _payment(Account.of(ledger, dataset), request)
     from dpmine.itemsets.out_of_core_read import read_transactions
 
     known = request.catalogue.items
-    read = read_transactions(data, columns, catalogue=known, progress=progress, memory=limit, planned=payment)
-    if notice is not None:
-        for text in filter(None, (read.description, request.reason)):
-            notice(text)
-    return _answer(request, read.transactions)
+    read = read_transactions(
+        data, columns, catalogue=known, progress=progress, memory=limit, planned=payment, engine=engine
+    )
+    with closing(read):
+        if notice is not None:
+            for text in filter(None, (read.description, request.reason)):
+                notice(text)
+        return _answer(request, read.transactions)
 
 
 def _payment(account: Account, request: Request) -> Callable[[str], None] | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dpmine.accounting.accounts import ROW
 from dpmine.linear.examples import Examples
 from dpmine.linear.losses import HuberLoss, LogisticLoss
 from dpmine.linear.model_file import read_model, write_model
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from dpmine.linear.losses import Loss
     from dpmine.privacy import Guarantee
 
-_NOT_SETTINGS = {"huber", "classes", "ledger", "dataset"}
+_NOT_SETTINGS = {"huber", "classes", "unit", "ledger", "dataset"}
 DEFAULT_LAMBDAS = (0.001, 0.01, 0.1)
 
 
@@ -50,6 +51,7 @@ class _PrivateLinearClassifier(LinearClassifier):
         caution: Number = 0,
         classes: Sequence[Any] | None = None,
         neighbors: str = Neighbors.REPLACE_ONE.value,
+        unit: str = ROW,
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
     ) -> None:
@@ -66,6 +68,7 @@ class _PrivateLinearClassifier(LinearClassifier):
         self.caution = caution
         self.classes = classes
         self.neighbors = neighbors
+        self.unit = unit
         self.ledger = ledger
         self.dataset = dataset
 
@@ -133,6 +136,8 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
             more often; 1 has an accuracy bound (see `dpmine.validation.terms.Terms`). All are private.
         classes: the two labels, public, the one that positive decisions mean last; None: those that occur, sorted.
         neighbors: "replace_one"; n and λ enter the noise, so add_remove is refused.
+        unit: who a row is, such as "CustomerID", where nobody has two rows: the guarantee, and a ledger's budget, are
+            then for each of them.
         ledger: a `dpmine.Ledger` or its URL, charged before the fit.
         dataset: the data set's name in the ledger.
 
@@ -181,6 +186,7 @@ class PrivateHuberSVC(_PrivateLinearClassifier):
         classes: Sequence[Any] | None = None,
         neighbors: str = Neighbors.REPLACE_ONE.value,
         huber: Number = 0.5,
+        unit: str = ROW,
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
     ) -> None:
@@ -198,6 +204,7 @@ class PrivateHuberSVC(_PrivateLinearClassifier):
             caution=caution,
             classes=classes,
             neighbors=neighbors,
+            unit=unit,
             ledger=ledger,
             dataset=dataset,
         )

@@ -6,6 +6,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
+from dpmine.accounting.accounts import ROW
 from dpmine.errors import BadParameter
 from dpmine.pac.classifier import HypothesisClassifier
 from dpmine.pac.learners import LABEL_UNIT, learn, learn_labels, learn_realizable, require_columns, too_fine
@@ -55,6 +56,8 @@ class PrivateLearner(HypothesisClassifier):
         best_error: a bound on the error of the best hypothesis, for a promise about records to come ("label_private").
         classes: the two labels, public, the one that rules describe last; None: those that occur, sorted.
         neighbors: "replace_one"; the number of rows is public, so add_remove is refused.
+        unit: who a row is, such as "CustomerID", where nobody has two rows: the guarantee, and a ledger's budget, are
+            then for each of them.
         ledger: a `dpmine.Ledger` or its URL, charged before the fit.
         dataset: the data set's name in the ledger.
 
@@ -77,6 +80,7 @@ class PrivateLearner(HypothesisClassifier):
         best_error: Number | None = None,
         classes: Sequence[Any] | None = None,
         neighbors: str = Neighbors.REPLACE_ONE.value,
+        unit: str = ROW,
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
     ) -> None:
@@ -90,6 +94,7 @@ class PrivateLearner(HypothesisClassifier):
         self.best_error = best_error
         self.classes = classes
         self.neighbors = neighbors
+        self.unit = unit
         self.ledger = ledger
         self.dataset = dataset
 
@@ -98,7 +103,10 @@ class PrivateLearner(HypothesisClassifier):
         if Neighbors.parse(self.neighbors) is not Neighbors.REPLACE_ONE:
             raise BadParameter("Private learners need neighbors replace_one: the number of records is public.")
         target = Target.of(epsilon=self.epsilon, accuracy=self.accuracy, failure=self.failure)
-        unit = LABEL_UNIT if learner is Learner.LABEL_PRIVATE else "row"
+        labels_only = learner is Learner.LABEL_PRIVATE
+        if labels_only and self.unit != ROW:
+            raise BadParameter("unit is for learners that protect whole rows: leave it out with label_private.")
+        unit = LABEL_UNIT if labels_only else ROW
         return Guarantee(target.epsilon, Fraction(0), Neighbors.REPLACE_ONE, unit)
 
     def _require_usable(self, features: Sequence[str] | None) -> None:

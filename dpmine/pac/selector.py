@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from dpmine.accounting.accounts import ROW
 from dpmine.documents import reading
 from dpmine.errors import BadParameter
 from dpmine.pac.classifier import HypothesisClassifier
@@ -56,6 +57,8 @@ class HypothesisSelector(HypothesisClassifier):
         resolution: the largest whole weight of a separator; None: 8, or as large as so many features allow.
         classes: the two labels, public, the one that rules describe last; None: those that occur, sorted.
         not_private: opts in to the mechanism "exact".
+        unit: who a row is, such as "CustomerID", where nobody has two rows: the guarantee, and a ledger's budget, are
+            then for each of them.
         ledger: a `dpmine.Ledger` or its URL, charged before the fit.
         dataset: the data set's name in the ledger.
 
@@ -86,6 +89,7 @@ class HypothesisSelector(HypothesisClassifier):
         resolution: int | None = None,
         classes: Sequence[Any] | None = None,
         not_private: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's convention
+        unit: str = ROW,
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
     ) -> None:
@@ -101,6 +105,7 @@ class HypothesisSelector(HypothesisClassifier):
         self.resolution = resolution
         self.classes = classes
         self.not_private = not_private
+        self.unit = unit
         self.ledger = ledger
         self.dataset = dataset
 
@@ -113,7 +118,7 @@ class HypothesisSelector(HypothesisClassifier):
         self._settle(hypotheses)
         self.mechanism_ = mechanism.name
         self.advice_ = advice(mechanism, hypotheses.size) if self.candidate_ is None else ""
-        self.guarantee_ = guarantee_of(mechanism).for_unit("row").noting(_NOTE, *DATA_NOTES)
+        self.guarantee_ = guarantee_of(mechanism).for_unit(ROW).noting(_NOTE, *DATA_NOTES)
         return self
 
     def _require_usable(self, features: Sequence[str] | None) -> None:
@@ -123,7 +128,7 @@ class HypothesisSelector(HypothesisClassifier):
         self.require_parameters(names if features is not None or isinstance(self.hypotheses, str) else ())
 
     def _promise(self) -> Guarantee:
-        return guarantee_of(self._mechanism(1)).for_unit("row")
+        return guarantee_of(self._mechanism(1)).for_unit(ROW)
 
     def class_for(self, names: Sequence[str]) -> HypothesisClass[Any]:
         """The class of hypotheses about features of those names. Raises BadParameter for unusable parameters."""

@@ -33,7 +33,8 @@ NO_BOUNDS: list[Any] = [value for value in NO_NUMBERS if value != [1]]
 NO_LAMBDAS: list[Any] = [None, True, "x", 0, -1, [], [0], [1, 1], ["x"], float("nan"), [float("inf")], object()]
 RELATION = [*NO_NAMES, "add_remove"]
 
-FIT: dict[str, Any] = {"classes": NO_CLASSES}
+NO_UNITS: list[Any] = [None, "", 7, "a\nb", "x" * 201, [], True]
+FIT: dict[str, Any] = {"classes": NO_CLASSES, "unit": NO_UNITS}
 LINEAR: dict[str, Any] = {
     "lambdas": NO_LAMBDAS,
     "norm_bound": NOT_POSITIVE,
@@ -62,6 +63,7 @@ SEARCH: dict[str, Any] = {
     "fit_intercept": NO_TRUTH,
     "keep_last": NO_TRUTH,
     "neighbors": RELATION,
+    "unit": NO_UNITS,
 }
 
 
@@ -127,6 +129,7 @@ HISTOGRAM: dict[str, Any] = {
     "stability": NO_NAMES,
     "refit": NO_NAMES,
     "neighbors": RELATION,
+    "unit": NO_UNITS,
 }
 CALLS = {
     "select": Given(
@@ -140,7 +143,7 @@ CALLS = {
             "sensitivity": NOT_POSITIVE,
             "neighbors": NO_NAMES,
             "candidates": NO_NAMES,
-            "unit": [None, "", 7, "a\nb", "x" * 201],
+            "unit": NO_UNITS,
             "options": [{"kbar": 3}, {"nonsense": 1}, {"max_items_per_unit": 2}],
         },
     ),
@@ -186,6 +189,7 @@ CALLS = {
             "rules": NO_TRUTH,
             "units": [*NO_WHOLE, 2**63],
             "memory": ["x", 1, -1, True, [], "1 apple"],
+            "engine": NO_NAMES,
         },
         *("data", "unit", "basket", "item", "items", "one_hot", "catalogue", "not_private", "progress", "notice"),
     ),
@@ -206,7 +210,7 @@ CALLS = {
         {"mechanism": "large_margin", "lower": -1, "upper": 1},
         {"delta": NO_PROBABILITIES},
         *("hypotheses", "epsilon", "mechanism", "neighbors", "lower", "upper", "grid", "width", "resolution"),
-        *("classes", "not_private"),
+        *("classes", "not_private", "unit"),
     ),
     "learner": Given(
         fitting(dpmine.PrivateLearner, LABELS),

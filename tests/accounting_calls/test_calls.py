@@ -107,6 +107,36 @@ def test_classifiers(url: str, name: str) -> None:
     assert dpmine.Ledger(url).budget("shop").unit == model.guarantee_.unit == "row"
 
 
+NAMED: dict[str, Any] = {
+    "histogram": lambda **account: dpmine.PrivateHistogram(bins=[4], lower=-1, upper=1, **account).fit(X[:, 0]),
+    "classifier": lambda **account: dpmine.PrivateLogisticRegression(lambdas=1, **account).fit(X, Y),
+    "rule": lambda **account: dpmine.HypothesisSelector(
+        mechanism="exponential", lower=-1, upper=1, classes=CLASSES, **account
+    ).fit(X, Y),
+    "search": lambda **account: dpmine.AccuracyFirstRidge(excess_risk=0.4, regularization=0.1, steps=5, **account).fit(
+        X, TARGETS
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_who_a_row_is_may_be_said(url: str, name: str) -> None:
+    """Then the guarantee and the budget are for them, and the guarantee says what that rests on."""
+    fitted = NAMED[name](unit="patient", ledger=url, dataset="shop")
+    assert fitted.guarantee_.unit == dpmine.Ledger(url).budget("shop").unit == "patient"
+    assert "every row is taken to be one patient, and no patient to have two rows" in fitted.guarantee_.notes
+    with pytest.raises(BadParameter, match="a budget for each 'patient', not for each 'row'"):
+        NAMED[name](ledger=url, dataset="shop")
+    assert NAMED[name]().guarantee_.unit == "row"
+    assert not [note for note in NAMED[name]().guarantee_.notes if "every row" in note]
+
+
+def test_labels_have_no_other_unit(url: str) -> None:
+    learner = _learner("label_private", unit="patient", ledger=url, dataset="shop")
+    with pytest.raises(BadParameter, match="leave it out with label_private"):
+        learner.fit(X, Y)
+
+
 def test_label_privacy_has_a_unit_of_its_own(url: str) -> None:
     labels = _learner("label_private", ledger=url, dataset="shop").fit(X, Y)
     assert spent(url) == (labels.guarantee_.epsilon, 0)

@@ -23,6 +23,8 @@ NO_BITS = TapeBits(0, 0)
 """Structured pairs need no randomness: the results are the same every time."""
 NAMES = [name for name, kind in MECHANISMS.items() if kind.private]
 POINT = Fraction(1), Fraction(1, 10**6)
+SLOW = pytest.mark.slow
+"""The search among the margin mechanisms' pairs takes seconds."""
 GRID = list(product([Fraction(1, 10), Fraction(10)], [Fraction(1, 10**10), Fraction(1, 100)]))
 
 
@@ -33,13 +35,19 @@ def is_caught_quickly(mechanism: Mechanism) -> bool:
     return audit_whole(mechanism, effort=STRUCTURED, bits=NO_BITS).delta > mechanism.delta
 
 
-@pytest.mark.parametrize(("kind", "relation"), broken.CASES)
+@pytest.mark.parametrize(
+    ("kind", "relation"),
+    [
+        pytest.param(kind, relation, marks=SLOW if kind.__name__.startswith(("Tight", "LargeMargin")) else ())
+        for kind, relation in broken.CASES
+    ],
+)
 def test_broken_mechanisms_are_caught(kind: type[Mechanism], relation: Neighbors) -> None:
     assert is_caught_quickly(broken.build(kind, relation, *POINT))
 
 
 @pytest.mark.parametrize("relation", Neighbors)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW if "margin" in name else ()) for name in NAMES])
 def test_honest_mechanisms_are_not_accused(name: str, relation: Neighbors) -> None:
     assert not any(is_caught_quickly(mechanism) for mechanism in honest(name, relation, *POINT))
 
@@ -65,6 +73,7 @@ def test_the_stage_that_is_broken_is_named(kind: type[Mechanism], stage: str) ->
     assert [finding.name for finding in findings if not finding.holds] == [stage]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", Neighbors)
 def test_the_searches_budget_is_reached(relation: Neighbors) -> None:
     """The audit is sharp: on staircases the tight search shows all of ε_a + ε_b, the other 1/2 or 1/4 of ε."""

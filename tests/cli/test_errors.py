@@ -61,6 +61,10 @@ BAD: dict[str, tuple[list[str], str]] = {
         [TOP, "numbers.parquet", "--mechanism", "exponential", "--catalogue", "items.txt"],
         "integer",
     ),
+    **{
+        f"output with the suffix of {name}": ([*SALES, "-o", name], ".parquet, or a --format")
+        for name in ("a.xlsx", "a.json.gz", "a.JSONL", "v1.5")
+    },
     "output into nowhere": ([*SALES, "-o", "nowhere/out.json"], "nowhere/out.json"),
     "output is a folder": ([*SALES, "-o", "empty folder"], "empty folder"),
     "output inside a file": ([*SALES, "-o", "items.txt/out.json"], "items.txt/out.json"),

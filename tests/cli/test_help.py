@@ -7,8 +7,8 @@ import sys
 
 import pytest
 import typer
-from dpmine_cli.main import app
-from support.command_line import ROOT, environment, outcome_of
+from dpmine_cli.program import app
+from support.command_line import PROGRAM, ROOT, environment, outcome_of
 
 import dpmine
 
@@ -38,8 +38,24 @@ def test_command_has_help_and_an_example(run: outcome_of, name: str) -> None:
     outcome = run(*name.split(), "--help")
     assert (outcome.status, outcome.err) == (0, "")
     text = " ".join(outcome.out.split())
-    assert f"Example: dpmine {name} " in text
     assert text.startswith(f"Usage: dpmine {name} ")
+    assert f"Example: dpmine {name} " in text or text.endswith(f"Example: dpmine {name}")
+
+
+@pytest.mark.parametrize("name", ["", *TOP, *COMMANDS])
+def test_help_fits_eighty_columns_and_cuts_nothing(run: outcome_of, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    outcome = run(*name.split(), "--help")
+    assert outcome.status == 0
+    assert max(map(len, outcome.out.splitlines())) <= 80
+    assert not [line for line in outcome.out.splitlines() if line.endswith("...") and not line.startswith("Usage:")]
+
+
+@pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"FORCE_COLOR": "1"}])
+def test_help_has_no_colour(variables: dict[str, str]) -> None:
+    command = [*PROGRAM, "plan", "--help"]
+    done = subprocess.run(command, capture_output=True, check=True, env={**environment(), **variables})
+    assert b"\x1b" not in done.stdout
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -57,7 +73,7 @@ def test_command_is_in_the_readme(name: str) -> None:
 def test_example_is_a_valid_command_line(name: str) -> None:
     """Parsed, not run."""
     documentation = COMMANDS[name].help or ""
-    example = documentation.split(f"Example: dpmine {name} ")[1].split("\n")[0]
+    example = documentation.split(f"Example: dpmine {name}")[1].split("\n")[0]
     with COMMANDS[name].make_context(name, example.split()) as context:
         assert context.args == []
 

@@ -228,3 +228,23 @@ def test_runs_without_a_ledger_do_not_load_a_database(name: str) -> None:
     code += "; sys.exit(s or 'sqlalchemy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment())
     assert done.returncode == 0, done.stderr
+
+
+def test_the_text_says_for_whom_a_budget_is(run: outcome_of) -> None:
+    fresh = run("ledger", "show", *SHOP).out
+    assert fresh.startswith("shop\tgranted ε = 20, δ = 1/1000; spent ε = 0, δ = 0; remaining ε = 20, δ = 1/1000; ")
+    assert fresh.endswith("; unit not fixed yet, neighbours replace-one\n")
+    run(
+        "ledger",
+        "grant",
+        *LEDGER,
+        "--dataset",
+        "clinic",
+        "--epsilon",
+        "1",
+        "--unit",
+        "patient",
+        "--neighbors",
+        "add-remove",
+    )
+    assert run("ledger", "show", *LEDGER, "--dataset", "clinic").out.endswith("; per patient, neighbours add-remove\n")

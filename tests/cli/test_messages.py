@@ -15,6 +15,8 @@ import pytest
 from dpmine_cli.messages import Messages
 from support.command_line import CANARY, PROGRAM, ROOT, environment, outcome_of
 
+from dpmine.accounting.ledger import Ledger
+
 pytestmark = pytest.mark.usefixtures("folder")
 
 SLOW_READER = """
@@ -185,6 +187,58 @@ def test_interrupt_inside_the_library(run: outcome_of, monkeypatch: pytest.Monke
     assert (outcome.status, outcome.out) == (130, "")
     assert outcome.err == "dpmine: error: interrupted; nothing was written.\n"
     assert not Path("out.json").exists()
+
+
+STAYS = "dpmine: error: interrupted; nothing was written. What was charged to the ledger stays charged.\n"
+CHARGED = ["--ledger", "sqlite:///budget.db", "--dataset", "shop"]
+
+
+def test_interrupt_inside_the_library_after_a_charge(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    run("ledger", "grant", *CHARGED, "--epsilon", "1", "--delta", "1e-5")
+    monkeypatch.setattr("dpmine.itemsets.files.File.batches", interrupted)
+    assert run("top-itemset", "sales.parquet", *CHARGED).lines[-1:] == [STAYS.rstrip()]
+    free = run("top-itemset", "sales.parquet")  # the next command line in this process begins anew
+    assert free.lines[-1:] == ["dpmine: error: interrupted; nothing was written."]
+
+
+def test_interrupt_after_a_charge_says_that_it_stays(run: outcome_of) -> None:
+    run("ledger", "grant", *CHARGED, "--epsilon", "1", "--delta", "1e-5")
+    code = SLOW_READER.format(pause=5, options=[*CHARGED, "--quiet"], patience=3600)
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, env=environment())
+    ledger = Ledger("sqlite:///budget.db")
+    while not ledger.budget("shop").spent.epsilon:
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[1] == STAYS
+    assert process.returncode == 130
+    assert ledger.budget("shop").spent.epsilon == 1
+
+
+AT_START = """
+import os, signal, sys
+from importlib.abc import MetaPathFinder
+class Impatient(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Impatient())
+sys.argv = ["dpmine", "plan"]
+from dpmine_cli.main import main
+assert "typer" not in sys.modules
+main()
+"""
+
+
+def test_interrupt_while_the_program_is_loaded() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", AT_START], capture_output=True, text=True, check=False, env=environment()
+    )
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "dpmine: error: interrupted; nothing was written.\n"
 
 
 @pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGHUP])

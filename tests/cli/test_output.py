@@ -295,3 +295,15 @@ def test_head_of_a_long_list() -> None:
 def test_same_in_a_process_of_its_own(run: outcome_of, folder: Path) -> None:
     assert spawn(*TOP, "--format", "json", cwd=folder) == run(*TOP, "--format", "json")
     assert spawn("top-itemset", "no.parquet", cwd=folder) == run("top-itemset", "no.parquet")
+
+
+@pytest.mark.parametrize("name", ["top", "top.txt", "top.TXT", ".hidden"])
+def test_text_needs_no_suffix(run: outcome_of, name: str) -> None:
+    assert run(*TOP, "-o", name).status == 0
+    assert CANARY in Path(name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["top.xlsx", "top.csv"])
+def test_the_format_decides_where_it_is_given(run: outcome_of, name: str) -> None:
+    assert run(*TOP, "-o", name, "--format", "json").status == 0
+    assert "itemsets" in json.loads(Path(name).read_text(encoding="utf-8"))

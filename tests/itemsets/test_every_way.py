@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.source_conformance import COLUMNS, Row, check, table_of
 
-from dpmine.itemsets.columns import Columns
 from dpmine.itemsets.ingest import read_baskets
 from dpmine.itemsets.memory import Budget
 from dpmine.itemsets.out_of_core import PartitionedBaskets
@@ -22,11 +20,6 @@ from dpmine.itemsets.supports import Miner
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-Row = tuple[int | None, int | None, int | None]
-"""Unit, basket, item."""
-Supports = Counter[tuple[int, ...]]
-
-COLUMNS = Columns(unit=("u",), basket=("b",), item="i")
 ROOMY = 10**9
 STREAMED = Budget(
     whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=ROOMY, resident=ROOMY, projection=ROOMY, listing=ROOMY
@@ -70,39 +63,6 @@ def way(request: pytest.FixtureRequest) -> Iterator[str]:
         for name, value in WAYS[request.param].items():
             patch.setattr(f"dpmine.itemsets.{name}", value)
         yield request.param
-
-
-def table_of(rows: list[Row]) -> pa.Table:
-    columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
-    return pa.table({name: pa.array(values, pa.int64()) for name, values in zip("ubi", columns, strict=True)})
-
-
-def brute_force(rows: list[Row], size: int) -> Supports:
-    """Straight from the definition."""
-    units: dict[int, dict[int, set[int]]] = {}
-    for unit, basket, item in rows:
-        if unit is not None and basket is not None and item is not None:
-            units.setdefault(unit, {}).setdefault(basket, set()).add(item)
-    supports: Supports = Counter()
-    for baskets in units.values():
-        supports.update({found for basket in baskets.values() for found in combinations(sorted(basket), size)})
-    return supports
-
-
-def check(miner: Any, labels: list[int], rows: list[Row]) -> None:
-    for size in (1, 2, 3, 4):
-        truth = brute_force(rows, size)
-        for threshold in (1, 2, 4):
-            frequent = {itemset: support for itemset, support in truth.items() if support >= threshold}
-            found = miner.itemsets(size, threshold)
-            named = [tuple(sorted(labels[code] for code in codes)) for codes in found.items.tolist()]
-            assert dict(zip(named, found.supports.tolist(), strict=True)) == frequent
-            levels = miner.histogram(size, threshold)
-            assert dict(zip(levels.supports.tolist(), levels.counts.tolist(), strict=True)) == Counter(
-                frequent.values()
-            )
-        for itemset in [*truth][:3]:
-            assert miner.support([labels.index(item) for item in itemset]) == truth[itemset]
 
 
 def check_in_memory(rows: list[Row]) -> None:

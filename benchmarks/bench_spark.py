@@ -1,0 +1,174 @@
+"""Counting on Spark beside dpmine's own miner and MLlib's FPGrowth, on the same synthetic baskets, in one run.
+
+Usage: .venv-spark/bin/python benchmarks/bench_spark.py [--quick] [--rows 0.1,1,10] [--keep FOLDER] [--cluster]
+
+All pairs above a threshold of 2 per mille of the baskets (datasets/generate.py: 10,000 items, 10 items a basket). Every
+measurement is a process of its own: seconds without the start of Python and Java, which are printed apart. Then, for
+Spark: bytes written to shuffles by step beside the plan on paper (docs/explanation/spark.md), and what lives on the
+driver, which must not grow with the rows. `--cluster` runs executors as processes of their own, so that the driver's
+heap holds nothing of theirs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+WORKER = ROOT / "benchmarks" / "spark_worker.py"
+MILLION = 10**6
+BASKET_LENGTH = 10
+PER_MILLE = 2
+DAY = 86_400.0
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "cli")]),
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    "PYSPARK_PYTHON": sys.executable,
+}
+LOCAL = """
+import json, sys, time
+from dpmine.itemsets.out_of_core_miner import miner_of
+from dpmine.itemsets.out_of_core_read import read_transactions
+from dpmine.itemsets.columns import Columns
+columns = Columns(unit=("transaction_id",), item="item")
+miner_of(read_transactions(sys.argv[1], columns).transactions).histogram(2, 10**9)
+start = time.monotonic()
+levels = miner_of(read_transactions(sys.argv[1], columns).transactions).histogram(2, int(sys.argv[2]))
+print(json.dumps({"seconds": {"all": time.monotonic() - start}, "above": int(levels.counts.sum())}))
+"""
+COMPRESSED = 0.5
+"""What is left of a row of small integers after Spark's LZ4, about."""
+KEY, RANK, LENGTH = 8, 4, 4  # bytes of a fixed-width field, of a rank in an array, and of a row's length
+
+
+def generate(folder: Path, millions: float) -> Path:
+    """A file of about so many million rows; an existing one is kept."""
+    path = folder / f"baskets-{millions:g}.parquet"
+    if not path.exists():
+        options = ["--baskets", str(int(millions * MILLION / BASKET_LENGTH)), "--items", "10000", "--seed", "1"]
+        command = [sys.executable, str(ROOT / "datasets" / "generate.py"), *options, "-o", str(path)]
+        subprocess.run(command, check=True)
+    return path
+
+
+def measured(kind: str, path: Path, threshold: int, master: str) -> dict[str, Any]:
+    """What a worker prints."""
+    with tempfile.TemporaryDirectory() as events:
+        command = [sys.executable, str(WORKER), kind, str(path), str(threshold), events, master]
+        if kind == "local":
+            command = [sys.executable, "-c", LOCAL, str(path), str(threshold)]
+        start = time.monotonic()
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
+        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    found["process"] = time.monotonic() - start
+    return found
+
+
+def planned(sizes: dict[str, int]) -> dict[str, float]:
+    """Bytes written to the shuffles of each step, on paper: the formulas of docs/explanation/spark.md.
+
+    A row of k fields of fixed width takes 8 + 8k bytes and 4 for its length, an array of n ranks 8 + n/8 + 4n more.
+    """
+    rows, baskets, stored = sizes["rows"], sizes["baskets"], sizes["stored"]
+    items = rows * (KEY + 2 * KEY + LENGTH) + sizes["items"] * sizes["readers"] * (KEY + 2 * KEY + LENGTH)
+    arrays = baskets * (KEY + 3 * KEY + LENGTH) + stored * (RANK + 1 / 8)
+    counts = min(sizes["occurrences"], sizes["pairs"] * sizes["tasks"]) * (KEY + 3 * KEY + LENGTH)
+    return {"items": COMPRESSED * items, "baskets": COMPRESSED * arrays, "pairs": COMPRESSED * counts}
+
+
+def seconds(found: dict[str, Any]) -> float:
+    """Of the work alone."""
+    return sum(value for name, value in found["seconds"].items() if name not in {"start", "checks"})
+
+
+def compare(folder: Path, sizes: list[float], master: str) -> list[tuple[float, dict[str, dict[str, Any]]]]:
+    """One line a size; returns all that was measured."""
+    print("  rows    pairs  local s  spark s  mllib s  spark/local  mllib/spark")
+    runs = []
+    for millions in sizes:
+        path = generate(folder, millions)
+        threshold = max(2, int(millions * MILLION / BASKET_LENGTH) * PER_MILLE // 1000)
+        found = {kind: measured(kind, path, threshold, master) for kind in ("local", "dpmine", "mllib")}
+        if len({run["above"] for run in found.values()}) > 1:
+            raise SystemExit("the miners disagree about the number of pairs")
+        local, spark, mllib = (seconds(run) for run in found.values())
+        above = found["local"]["above"]
+        print(
+            f"{millions:>5g}M {above:8} {local:8.2f} {spark:8.1f} {mllib:8.1f} {spark / local:12.1f} "
+            f"{mllib / spark:12.2f}",
+            flush=True,
+        )
+        runs.append((millions, found))
+    return runs
+
+
+def report_shuffles(runs: list[tuple[float, dict[str, dict[str, Any]]]]) -> None:
+    """Bytes by step, beside the plan."""
+    print("\n  rows     step  seconds      records        MB  MB planned  measured/planned")
+    for millions, found in runs:
+        run = found["dpmine"]
+        plan = planned(run["sizes"])
+        for step, expected in plan.items():
+            written = run["shuffled"].get(step, {"bytes": 0, "records": 0})
+            print(
+                f"{millions:>5g}M {step:>8} {run['seconds'][step]:8.1f} {written['records']:12,} "
+                f"{written['bytes'] / MILLION:9.2f} {expected / MILLION:11.2f} {written['bytes'] / expected:17.2f}"
+            )
+
+
+def report_driver(runs: list[tuple[float, dict[str, dict[str, Any]]]], master: str) -> None:
+    """What the driver holds."""
+    where = "the driver's alone" if master.startswith("local-cluster") else "the executors' in it, too"
+    print(f"\n{'rows':>6} {'Python peak MB':>15} {'JVM heap after GC MB':>21}   (heap: {where})")
+    for millions, found in runs:
+        run = found["dpmine"]
+        print(f"{millions:>5g}M {run['peak'] / MILLION:15.0f} {run['heap'] / MILLION:21.0f}")
+
+
+def report_future(runs: list[tuple[float, dict[str, dict[str, Any]]]], cores: int) -> None:
+    """Straight lines through the two largest sizes, drawn on."""
+    if len(runs) < 2:
+        return
+    (first, early), (last, late) = runs[-2:]
+    rates = {
+        kind: (last - first) * MILLION / max(seconds(late[kind]) - seconds(early[kind]), 1e-9)
+        for kind in ("local", "dpmine")
+    }
+    slower = rates["local"] / (rates["dpmine"] / cores)
+    print(
+        f"\nOne more million rows takes this machine {MILLION / rates['local']:.2f} s itself and "
+        f"{MILLION / rates['dpmine']:.2f} s by Spark on {cores} cores. A cluster is faster from about {slower:.0f} "
+        f"cores on. In a day this machine counts {rates['local'] * DAY:.0e} rows; beyond, or beyond its disk, "
+        "a cluster is the only way."
+    )
+
+
+def main() -> None:
+    """Parse, run, print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--rows", default="0.1,1,10", help="sizes in millions")
+    parser.add_argument("--quick", action="store_true", help="0.1 and 1 million only")
+    parser.add_argument("--keep", type=Path, help="a folder for the data, kept")
+    parser.add_argument("--cluster", action="store_true", help="executors as processes of their own")
+    options = parser.parse_args()
+    sizes = [0.1, 1.0] if options.quick else [float(size) for size in options.rows.split(",")]
+    master, cores = ("local-cluster[2,1,1024]", 2) if options.cluster else ("local[2]", 2)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.keep or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        runs = compare(folder, sizes, master)
+    report_shuffles(runs)
+    report_driver(runs, master)
+    report_future(runs, cores)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""The commands, and how a command line is run: every error becomes one line on stderr and an exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import Any
+
+import typer
+from typer.exceptions import TyperException
+
+from dpmine_cli import (
+    accuracy_first,
+    audit,
+    classify,
+    completion,
+    doctor,
+    histogram,
+    hypothesis,
+    interrupts,
+    ledger,
+    options,
+    plan,
+    report,
+    supports,
+    top_itemset,
+)
+
+app = typer.Typer(
+    help="Private frequent-itemset mining: publish what goes together, so that no single person shows.",
+    add_completion=False,  # dpmine_cli.completion has its options, with errors of one line
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("top-itemset", short_help="Choose the top itemsets of transactions, privately.")(top_itemset.top_itemset)
+app.command("supports", short_help="Print exact supports. NOT private.")(supports.supports)
+app.command("audit", short_help="Measure the privacy of mechanisms against their claims.")(audit.audit)
+app.command("plan", short_help="Say what can be expected, without touching data.")(plan.plan)
+app.command("classify", short_help="Train a linear classifier, privately.")(classify.classify)
+app.command("accuracy-first", short_help="Train to a target, at the least privacy loss.")(accuracy_first.accuracy_first)
+app.command("hypothesis", short_help="Choose a rule that predicts a label, privately.")(hypothesis.hypothesis)
+app.command("histogram", short_help="Estimate the density of a column, privately.")(histogram.histogram)
+app.add_typer(ledger.app, name="ledger", short_help="Grant, show and check budgets that outlive runs.")
+app.command("report", short_help="Run a file of jobs, and write one page.")(report.report)
+app.command("doctor", short_help="Say whether dpmine works here.")(doctor.doctor)
+
+OK, BUG, BAD_REQUEST, NO_BUDGET = 0, 1, 2, 3
+
+
+@app.callback()
+def root(
+    version: options.Version = False,
+    install_completion: completion.Install = False,
+    show_completion: completion.Show = False,
+) -> None:
+    """Private frequent-itemset mining: publish what goes together, so that no single person shows.
+
+    Example: dpmine top-itemset sales.parquet --unit customer --item product
+    """
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line, or answer a shell that completes one; returns the exit status, and never raises."""
+    try:
+        interrupts.begin()
+        # Not app(…): it turns an interrupt into a return value, and a closed pipe into an exit.
+        command = typer.main.get_command(app)
+        if completion.is_asked_for():
+            return completion.complete(command)
+        _invoke(command, arguments)
+    except (typer.Exit, SystemExit) as done:
+        return _status(done)
+    except (typer.Abort, KeyboardInterrupt):
+        return _complain(interrupts.message(), interrupts.STATUS)
+    except BrokenPipeError:  # of stdout: messages on stderr never raise
+        return _closed_pipe()
+    except Exception as error:  # noqa: BLE001 - the last line of defence: data must not leak through a traceback
+        return _report(error, debug="--debug" in arguments)
+    return OK
+
+
+def _invoke(command: Any, arguments: list[str]) -> None:
+    with command.make_context("dpmine", arguments) as context:
+        command.invoke(context)
+
+
+def _status(done: typer.Exit | SystemExit) -> int:
+    code = done.exit_code if isinstance(done, typer.Exit) else done.code
+    return code if isinstance(code, int) else OK
+
+
+def _report(error: Exception, *, debug: bool) -> int:
+    from dpmine.errors import BudgetExceeded, DpmineError
+
+    if debug:
+        _frames(error)
+    if isinstance(error, TyperException):
+        return _complain(_usage(error), BAD_REQUEST)
+    if isinstance(error, BudgetExceeded):
+        return _complain(str(error), NO_BUDGET)
+    if isinstance(error, DpmineError):
+        return _complain(str(error), BAD_REQUEST)
+    if isinstance(error, MemoryError):
+        return _complain("not enough memory: raise the thresholds or lower the size.", BAD_REQUEST)
+    return _complain(f"a bug in dpmine ({type(error).__name__}): please report it with the output of --debug.", BUG)
+
+
+def _frames(error: BaseException) -> None:
+    """Where an error came from, as files and lines: never its text, which may quote data."""
+    import traceback
+
+    for frame in traceback.extract_tb(error.__traceback__):
+        print(f"  {frame.filename}:{frame.lineno} in {frame.name}", file=sys.stderr)
+
+
+def _usage(error: TyperException) -> str:
+    """What is wrong with the command line, and where to look."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "dpmine"
+    text = getattr(error, "format_message", error.__str__)().rstrip(".")
+    return f"{text}. Try: {command} --help."
+
+
+def _complain(text: str, status: int) -> int:
+    from dpmine.accounting.accounts import without_passwords
+
+    with suppress(OSError, ValueError):  # nobody listens
+        print(f"dpmine: error: {without_passwords(' '.join(text.split()))}", file=sys.stderr)
+    return status
+
+
+def _closed_pipe() -> int:
+    """The reader of stdout went away (`| head`): no message, and nothing left to flush."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return OK

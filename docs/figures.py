@@ -1,0 +1,112 @@
+"""Draws the figures of the explanations, from dpmine's own laws and supports: `python docs/figures.py`.
+
+The drawings are kept beside the pages, so that they are seen wherever the pages are read; a test draws them again.
+"""  # noqa: INP001
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import dpmine
+from dpmine.pictures import new_figure, write_picture
+from dpmine.selection.universe import MANY_DUMMIES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).resolve().parents[1]
+SHOP = str(ROOT / "datasets" / "online_retail.parquet")
+SHOWN = 25
+"""Pairs in a picture of supports."""
+PAIRS = 8_280_415
+"""Of 4,070 products."""
+SUPPORTED = 2**20
+LEADS = (2, 4, 6, 8, 10, 12, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 80, 90, 100)
+MECHANISMS = {
+    "exponential": "exponential, public catalogue",
+    "limited_domain": "limited_domain",
+    "stable_maximiser": "stable_maximiser",
+    "large_margin_tight": "large_margin_tight",
+    "large_margin": "large_margin",
+}
+
+
+def supports(axes: Any, title: str, least: int, **columns: Any) -> None:
+    """The best pairs of the shop by rank; dark where the noise of ε = 1 can lift a pair over the best one."""
+    frame = dpmine.itemset_supports(SHOP, size=2, min_support=least, item="Item", **columns)
+    best = [int(support) for support in frame["support"][:SHOWN]]
+    reach = best[0] - 11  # the lead that `dpmine plan` asks for, at ε = 1 and δ = 1e-6
+    axes.bar(range(1, SHOWN + 1), best, color=["#1f5a99" if each > reach else "#a9c4e0" for each in best])
+    axes.axhspan(reach, best[0], color="#d9822b", alpha=0.35, linewidth=0)
+    axes.set_ylim(0.6 * best[0], 1.03 * best[0])
+    axes.set_title(title, fontsize=10)
+    axes.set_xlabel("rank of the pair")
+    axes.set_ylabel("support")
+
+
+def draw_supports() -> Any:
+    """Two questions to the same shop: a best pair with a lead, and one without."""
+    figure = new_figure(8, 3)
+    left, right = figure.subplots(1, 2)
+    supports(left, "25,900 invoices: a lead of 49", 400, unit="InvoiceNo")
+    supports(right, "4,372 customers: a lead of 0", 200, unit="CustomerID", basket="InvoiceNo")
+    return figure
+
+
+def power_law(lead: int, candidates: int) -> list[tuple[float, int]]:
+    """Levels of supports of which the j-th best is j^(−1/4) times the best; a block of ranks has that of its first."""
+    top = lead / (1 - 2**-0.25)
+    levels, rank = [(top, 1)], 2
+    while rank <= candidates:
+        size = 1 if rank < 8 else min(3 * rank, candidates - rank + 1)
+        levels.append((top * rank**-0.25, size))
+        rank += size
+    return levels
+
+
+def alone(lead: int, candidates: int) -> list[tuple[float, int]]:
+    """Levels where nobody has any other pair."""
+    return [(lead, 1), (0, candidates)]
+
+
+def success(shape: Callable[[int, int], list[tuple[float, int]]], lead: int, mechanism: str) -> float:
+    """The probability that the best pair is chosen at ε = 1 and δ = 1e-6."""
+    if mechanism == "exponential":
+        universe = dpmine.Levels(shape(lead, PAIRS))
+    else:
+        supported = [level for level in shape(lead, SUPPORTED) if level[0]]
+        universe = dpmine.Levels(supported, padding=MANY_DUMMIES)
+    return float(dpmine.law(universe, mechanism=mechanism, epsilon=1, delta="1e-6").pmf[0])
+
+
+def draw_success() -> Any:
+    """How likely the best pair is found, by its lead over the second."""
+    figure = new_figure(8, 3.4)
+    for axes, shape, title in zip(
+        figure.subplots(1, 2, sharey=True), (power_law, alone), ("others as in real shops", "no others"), strict=True
+    ):
+        for mechanism, label in MECHANISMS.items():
+            axes.plot(LEADS, [success(shape, lead, mechanism) for lead in LEADS], label=label, linewidth=1.6)
+        axes.set_title(title, fontsize=10)
+        axes.set_xlabel("lead over the second, in units")
+    figure.axes[0].set_ylabel("probability of the best pair")
+    figure.axes[0].legend(fontsize=7, loc="center right")
+    return figure
+
+
+FIGURES = {"supports.svg": draw_supports, "success.svg": draw_success}
+
+
+def draw(folder: Path) -> None:
+    """All figures, as files of a folder."""
+    from matplotlib import rc_context
+
+    for name, drawing in FIGURES.items():
+        with rc_context({"svg.fonttype": "none", "font.size": 9, "path.simplify": False}):
+            write_picture(drawing(), folder / name)
+
+
+if __name__ == "__main__":
+    draw(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "explanation")

@@ -1,0 +1,177 @@
+"""Transactions that stay on a Spark cluster: here are only the items' labels and supports."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpmine.itemsets.arrow_arrays import integer_array, integers, integers_or
+from dpmine.itemsets.catalogue import matched, narrow
+from dpmine.itemsets.spark_engine import is_spark_frame, paths_of
+from dpmine.itemsets.spark_session import replacing, spark_session
+from dpmine.itemsets.spark_source import ITEM, SparkSource
+from dpmine.itemsets.types import is_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from dpmine.itemsets.columns import Columns
+    from dpmine.itemsets.spark_source import SparkRows
+
+BROADCAST_ITEMS = 1_000_000
+"""Items that are sent to every executor; more are joined by a shuffle, unless Spark knows better."""
+_UNREADABLE = (
+    "Spark failed while it read the data: see that the files are whole and of one schema, that the columns can be read "
+    "by themselves, and that the executors have memory and disk left (their logs tell)."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Frames that the cluster keeps for us, until they are released."""
+
+    frames: list[Any] = field(default_factory=list)
+
+    def keep(self, frame: Any) -> Any:
+        """The frame, stored by the cluster once it is computed: in memory, else on the executors' disks."""
+        from pyspark import StorageLevel
+
+        self.frames.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
+        return self.frames[-1]
+
+    def release(self, frame: Any) -> None:
+        """The cluster need not keep this frame any more."""
+        self.frames[:] = [kept for kept in self.frames if kept is not frame]
+        # A session that is gone has released everything.
+        with suppress(Exception):
+            frame.unpersist()
+
+    def release_all(self) -> None:
+        """Nothing is kept any more."""
+        for frame in list(self.frames):
+            self.release(frame)
+
+
+@dataclass(frozen=True, eq=False)
+class SparkBaskets:
+    """Baskets on a cluster.
+
+    Attributes:
+        labels: as in Baskets.
+        item_supports: int64[N], number of units of each item.
+        unit: as in Baskets.
+        rows: of the items of `labels`, and perhaps of others.
+        session: of Spark.
+        kept: what the cluster keeps for these baskets; whoever read them releases it.
+    """
+
+    labels: pa.Array
+    item_supports: NDArray[np.int64]
+    unit: str
+    rows: SparkRows
+    session: Any
+    kept: Kept
+
+    @property
+    def catalogue_size(self) -> int:
+        """N, the number of items, bought or not."""
+        return len(self.labels)
+
+    @cached_property
+    def unit_count(self) -> int:
+        """Number of privacy units with at least one basket. Private. A pass over the data."""
+        rows = self.rows.frame.join(_broadcast(self.items_frame(range(self.catalogue_size))), ITEM, "left_semi")
+        with replacing(_UNREADABLE):
+            return int(rows.select(*self.rows.units).distinct().count())
+
+    def among(self, codes: Sequence[int]) -> SparkBaskets:
+        """The baskets with only these items, `codes` increasing; item i of the new catalogue is codes[i]."""
+        some = list(codes)
+        return replace(self, labels=self.labels.take(some), item_supports=self.item_supports[some])
+
+    def items_frame(self, codes: Sequence[int] | NDArray[np.int64]) -> Any:
+        """A frame of items (`item`) and their places in `codes` (`rank`)."""
+        labels = self.labels.take(integer_array(np.asarray(codes, np.int64)))
+        ranks = integer_array(np.arange(len(labels))).cast(pa.int32())
+        with replacing():
+            return self.session.createDataFrame(pa.table({ITEM: labels, "rank": ranks}))
+
+    def coded(self, codes: Sequence[int] | NDArray[np.int64]) -> Any:
+        """The rows of these items: keys and `rank`, the item's place in `codes`."""
+        items = self.items_frame(codes)
+        found = self.rows.frame.join(_broadcast(items) if len(codes) <= BROADCAST_ITEMS else items, ITEM)
+        return found.select(*self.rows.keys, "rank")
+
+
+@dataclass(frozen=True, eq=False)
+class SparkRead:
+    """What was read: as `out_of_core_read.Read`."""
+
+    transactions: SparkBaskets
+    description: str
+
+
+def read_spark(
+    data: Any,
+    columns: Columns,
+    *,
+    memory: int,
+    catalogue: pa.Array | None = None,
+    planned: Callable[[str], None] | None = None,
+) -> SparkRead:
+    """The baskets in a Spark frame or in what Spark reads at some paths; one pass counts the items.
+
+    `planned` is told the privacy unit's name once it is known from the columns, before any row is read. Raises
+    BadParameter (no Spark), BadData or UnreadableFile, none of which quotes Spark.
+    """
+    if is_spark_frame(data):
+        with replacing():
+            session = data.sparkSession
+        source = SparkSource.of_frame(data)
+    else:
+        session = spark_session(memory)
+        source = SparkSource.of_paths(session, paths_of(data))
+    plan = source.plan(columns)
+    if planned is not None:
+        planned(plan.unit_name)
+    rows = source.rows(plan)
+    labels, supports = _items(rows, None if catalogue is None else matched(catalogue, rows.kind), session)
+    return SparkRead(SparkBaskets(labels, supports, plan.unit_name, rows, session, Kept()), plan.description)
+
+
+def _items(rows: SparkRows, known: pa.Array | None, session: Any) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The labels, sorted, and the number of units of each."""
+    from pyspark.sql import functions
+
+    frame = rows.frame
+    if known is not None:
+        with replacing():
+            listed = session.createDataFrame(pa.table({ITEM: known}))
+        frame = frame.join(_broadcast(listed) if len(known) <= BROADCAST_ITEMS else listed, ITEM, "left_semi")
+    if not rows.rows_are_units:
+        frame = frame.select(*rows.units, ITEM).distinct()
+    with replacing(_UNREADABLE):
+        found = frame.groupBy(ITEM).agg(functions.count("*").alias("support")).toArrow()
+    items, counts = found.column(ITEM).combine_chunks(), integers(found.column("support"))
+    if is_text(items.type):
+        items = items.cast(pa.large_string())
+    if known is None:
+        order = pc.sort_indices(items)
+        return narrow(items.take(order)), counts[integers(pa.chunked_array([order.cast(pa.int64())]))]
+    supports = np.zeros(len(known), np.int64)
+    supports[integers_or(-1, pc.index_in(items, value_set=known))] = counts
+    return narrow(known), supports
+
+
+def _broadcast(frame: Any) -> Any:
+    from pyspark.sql import functions
+
+    return functions.broadcast(frame)

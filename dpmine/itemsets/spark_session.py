@@ -1,0 +1,162 @@
+"""A Spark session, and Spark's errors replaced by ones that quote no data.
+
+Spark's messages hold values of rows and of plans, so none of them is passed on. A session made here logs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import warnings
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from dpmine.errors import BadData, BadParameter, DpmineError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PATIENCE = 10.0  # seconds until an address counts as one that nobody answers at
+_CONNECT_PORT = 15002
+_MASTER = re.compile(r"--master[ =]+(\S+)")
+_CONFIGURED = ("SPARK_CONF_DIR", "SPARK_HOME", "PYSPARK_SUBMIT_ARGS", "MASTER")
+_QUIET = {"spark.ui.showConsoleProgress": "false"}
+_PER_CORE = 4  # partitions of a shuffle
+_NO_PYSPARK = (
+    "pyspark is not installed: pip install \"dpmine[spark]\" (and Java 17 or newer), or count with engine 'local'."
+)
+_NO_CONNECT = 'SPARK_REMOTE needs more packages than pyspark alone: pip install "pyspark[connect]".'
+_NOT_STARTED = (
+    "Spark could not be started: see that Java 17 or newer runs (JAVA_HOME), and that SPARK_REMOTE, "
+    "PYSPARK_SUBMIT_ARGS and spark-defaults.conf name a cluster that can be reached."
+)
+_FAILED = (
+    "Spark failed: see that the data can be read by themselves, and that the executors have memory and disk left "
+    "(their logs tell)."
+)
+
+
+def spark_session(memory: int) -> Any:
+    """The active session; else one as the environment configures it; else a quiet local one of `memory` bytes.
+
+    Raises BadParameter, with what to do, where pyspark or Java is missing or the cluster does not answer.
+    """
+    sql = _pyspark()
+    active = sql.SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    _require_answers()
+    try:
+        with _silent_warnings():
+            return _started(sql, memory)
+    except DpmineError:
+        raise
+    except ImportError:
+        raise BadParameter(_NO_CONNECT) from None
+    except Exception:  # noqa: BLE001 - whatever Java, the gateway and the network raise quotes their surroundings
+        raise BadParameter(_NOT_STARTED) from None
+
+
+@contextmanager
+def replacing(message: str = _FAILED, kind: type[DpmineError] = BadData) -> Iterator[None]:
+    """Errors of Spark inside become `kind`, with this message and nothing of theirs."""
+    try:
+        with _silent_warnings():
+            yield
+    except DpmineError:
+        raise
+    except Exception as error:
+        if not _is_foreign(error):
+            raise
+        raise kind(message) from None
+
+
+def condition_of(error: Exception) -> str:
+    """The name of the error's kind in Spark's list of errors; empty where it has none."""
+    known = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
+    return str(known() or "") if known is not None else ""
+
+
+def _is_foreign(error: Exception) -> bool:
+    """Whether an error is one of Spark, of its gateway or of the way to it, or of values on that way."""
+    module = type(error).__module__.partition(".")[0]
+    kinds = (OSError, ValueError, TypeError, RuntimeError, LookupError, AttributeError)  # the last: a stopped session
+    return module in {"pyspark", "py4j", "grpc", "google", "pyarrow", "pandas"} or isinstance(error, kinds)
+
+
+def _pyspark() -> Any:
+    try:
+        with _silent_warnings():
+            from pyspark import sql
+    except ImportError:
+        raise BadParameter(_NO_PYSPARK) from None
+    return sql
+
+
+def _started(sql: Any, memory: int) -> Any:
+    if os.environ.get("SPARK_REMOTE") or os.environ.get("PYSPARK_GATEWAY_PORT"):  # someone else's process
+        return sql.SparkSession.builder.getOrCreate()
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._active_spark_context is None:  # noqa: SLF001 - there is no other way to ask
+        configuration = SparkConf()
+        for name, value in _settings(memory).items():
+            configuration.set(name, value)
+        # What Spark logs holds paths, plans and rows.
+        gateway = launch_gateway(configuration, {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL})
+        SparkContext(conf=configuration, gateway=gateway)
+    return sql.SparkSession.builder.getOrCreate()
+
+
+def _settings(memory: int) -> dict[str, str]:
+    """Of a session made here: those of the environment where there are any, else of a small cluster in one process."""
+    if any(os.environ.get(name) for name in _CONFIGURED):
+        return _QUIET
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    return {
+        **_QUIET,
+        "spark.master": "local[*]",
+        "spark.ui.enabled": "false",  # it shows plans and rows to whoever opens it
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": f"{max(memory >> 20, 512)}m",
+        "spark.driver.maxResultSize": "0",  # what is listed is limited before
+        "spark.sql.shuffle.partitions": str(_PER_CORE * (os.cpu_count() or 1)),
+    }
+
+
+def _require_answers() -> None:
+    """Nobody waits minutes for a cluster whose address does not answer."""
+    remote = os.environ.get("SPARK_REMOTE", "")
+    named = _MASTER.search(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    master = remote or os.environ.get("MASTER", "") or (named[1] if named else "")
+    if master.startswith(("sc://", "spark://")) and not any(map(_answers, _addresses(master))):
+        shown = "SPARK_REMOTE" if remote else "the Spark master"
+        raise BadParameter(f"Nobody answers at the address in {shown}: check it, and that the cluster is running.")
+
+
+def _addresses(master: str) -> list[tuple[str, int]]:
+    """Host and port of every server that an address names."""
+    servers = master.partition("://")[2].partition("/")[0].split(",")
+    found = []
+    for server in servers:
+        host, _, port = server.rpartition(":") if server.rpartition(":")[2].isdigit() else (server, "", "")
+        found.append((host.strip("[]"), int(port or _CONNECT_PORT)))
+    return found
+
+
+def _answers(address: tuple[str, int]) -> bool:
+    with suppress(OSError, OverflowError), socket.create_connection(address, timeout=_PATIENCE):
+        return True
+    return False
+
+
+@contextmanager
+def _silent_warnings() -> Iterator[None]:
+    """Pyspark warns of pandas versions, on stderr and for every frame; nothing here goes through pandas."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

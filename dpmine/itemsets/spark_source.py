@@ -1,0 +1,191 @@
+"""What Spark reads, as rows of unit, basket and item: by the same rules as local data, with nothing read yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from dpmine.errors import BadData, UnreadableFile
+from dpmine.itemsets.layouts import Layout, plan_layout
+from dpmine.itemsets.paths import shown_name
+from dpmine.itemsets.source import ArrowSource
+from dpmine.itemsets.spark_session import condition_of, replacing
+from dpmine.itemsets.types import is_boolean, is_integer, is_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dpmine.itemsets.columns import Columns
+    from dpmine.itemsets.layouts import Plan
+
+TABLE = "table:"
+"""In front of the name of a table that Spark knows."""
+ITEM = "item"
+_KINDS = {
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "string": pa.string(),
+    "char": pa.string(),
+    "varchar": pa.string(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "void": pa.null(),
+    "struct": pa.struct([]),
+    "map": pa.map_(pa.string(), pa.string()),
+}
+_MISSING = {"PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"}
+
+
+@dataclass(frozen=True, eq=False)
+class SparkRows:
+    """One row a basket and item, with repetitions, nothing null.
+
+    Attributes:
+        frame: Spark frame with the columns of the keys, and `item` (bigint or string).
+        units: its columns that name the unit.
+        baskets: its columns that tell the baskets of a unit apart; none where a unit has one basket.
+        rows_are_units: whether each row of the data is its own unit, whose items do not repeat in `frame`.
+        kind: Arrow type of the items in the data.
+    """
+
+    frame: Any
+    units: tuple[str, ...]
+    baskets: tuple[str, ...]
+    rows_are_units: bool
+    kind: pa.DataType
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All key columns."""
+        return (*self.units, *self.baskets)
+
+
+@dataclass(frozen=True, eq=False)
+class SparkSource:
+    """A Spark frame and its columns.
+
+    Attributes:
+        frame: with the columns c0, c1, … in place of names, which may repeat or differ in case alone.
+        source: names and types, as for local data.
+    """
+
+    frame: Any
+    source: ArrowSource
+
+    @classmethod
+    def of_frame(cls, frame: Any) -> SparkSource:
+        """Raises BadData where Spark cannot describe the frame."""
+        with replacing("Spark cannot describe the columns of the data: look at the frame's schema by itself first."):
+            fields = frame.schema.fields
+            plain = frame.toDF(*(f"c{place}" for place in range(len(fields))))
+        schema = pa.schema([(field.name, _arrow_type(field.dataType)) for field in fields])
+        return cls(plain, ArrowSource(schema, lambda _names: ()))
+
+    @classmethod
+    def of_paths(cls, session: Any, paths: Sequence[str]) -> SparkSource:
+        """Parquet at paths or URLs that Spark opens, or one table (`table:NAME`); raises UnreadableFile or BadData."""
+        shown = shown_name(paths[0]) if len(paths) == 1 else "One of the files"
+        unreadable = f"{shown} cannot be read by Spark as Parquet: check the name, and that the executors can reach it."
+        with replacing(unreadable, UnreadableFile):
+            try:
+                return cls.of_frame(_opened(session, paths))
+            except Exception as error:
+                if condition_of(error) in _MISSING:
+                    raise UnreadableFile(f"{shown} does not exist for Spark; check its name.") from None
+                raise
+
+    def plan(self, columns: Columns) -> Plan:
+        """As for local data; raises what `plan_layout` raises."""
+        return plan_layout(self.source, columns)
+
+    def rows(self, plan: Plan) -> SparkRows:
+        """The rows of a plan. Raises BadData where a one-hot column holds other numbers than 0 and 1: reads it."""
+        if plan.layout is Layout.LONG:
+            return self._long(plan)
+        return self._rows_of_lists(plan)
+
+    def _long(self, plan: Plan) -> SparkRows:
+        kind = self.source.type_of(plan.items[0])
+        units, baskets = _key_names(plan)
+        keys = [self._column(name).alias(key) for name, key in zip(plan.keys, (*units, *baskets), strict=True)]
+        item = _item(self._column(plan.items[0]), kind).alias(ITEM)
+        return SparkRows(self.frame.select(*keys, item).dropna(), units, baskets, rows_are_units=False, kind=kind)
+
+    def _rows_of_lists(self, plan: Plan) -> SparkRows:
+        """Each row is a basket, and its own unit where none is named."""
+        from pyspark.sql import functions
+
+        kind, items = self._lists(plan)
+        units, _ = _key_names(plan)
+        keys = [self._column(name).alias(key) for name, key in zip(plan.unit, units, strict=True)]
+        row = functions.monotonically_increasing_id().alias("r")
+        baskets = self.frame.select(*keys, row, functions.array_distinct(items).alias("items"))
+        found = baskets.select(*units, "r", functions.explode("items").alias(ITEM))
+        found = found.select(*units, "r", _item(functions.col(ITEM), kind).alias(ITEM)).dropna()
+        if units:
+            return SparkRows(found, units, ("r",), rows_are_units=False, kind=kind)
+        return SparkRows(found, ("r",), (), rows_are_units=True, kind=kind)
+
+    def _lists(self, plan: Plan) -> tuple[pa.DataType, Any]:
+        """The type of the items, and the column of lists of them."""
+        from pyspark.sql import functions
+
+        if plan.layout is Layout.LIST:
+            return self.source.type_of(plan.items[0]).value_type, self._column(plan.items[0])
+        bought = []
+        for name in plan.items:
+            column = self._column(name)
+            if not is_boolean(self.source.type_of(name)):
+                self._require_bits(name)
+                column = column == 1
+            bought.append(functions.when(column, functions.lit(name)))
+        return pa.string(), functions.array(*bought)
+
+    def _require_bits(self, name: str) -> None:
+        with replacing():
+            wrong = self.frame.where(~self._column(name).isin(0, 1)).limit(1).count()
+        if wrong:
+            raise BadData(f"Column {name!r} holds integers other than 0 and 1: a one-hot column holds nothing else.")
+
+    def _column(self, name: str) -> Any:
+        from pyspark.sql import functions
+
+        return functions.col(f"c{self.source.names.index(name)}")
+
+
+def _opened(session: Any, paths: Sequence[str]) -> Any:
+    if len(paths) == 1 and paths[0].startswith(TABLE):
+        return session.table(paths[0].removeprefix(TABLE))
+    return session.read.parquet(*paths)
+
+
+def _key_names(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the key columns that no column of the data can clash with."""
+    return tuple(f"u{place}" for place in range(len(plan.unit))), tuple(
+        f"b{place}" for place in range(len(plan.basket))
+    )
+
+
+def _item(column: Any, kind: pa.DataType) -> Any:
+    """Integers of one width, or texts."""
+    if is_integer(kind):
+        return column.cast("bigint")
+    return column.cast("string") if is_text(kind) or pa.types.is_null(kind) else column
+
+
+def _arrow_type(kind: Any) -> pa.DataType:
+    """The Arrow type that speaks for a Spark type in the rules of layouts."""
+    name = kind.typeName()
+    if name == "array":
+        return pa.list_(_arrow_type(kind.elementType))
+    if name == "decimal":
+        return pa.decimal128(kind.precision, kind.scale)
+    return _KINDS.get(name, pa.binary())

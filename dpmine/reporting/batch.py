@@ -1,0 +1,135 @@
+"""Running a batch: what is stored is taken from there, what is not is paid for, run and stored, one by one."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from dpmine.accounting.amounts import Amount
+from dpmine.accounting.ledger import Ledger
+from dpmine.errors import BadData, BadLedger, BudgetExceeded, DpmineError, UnreadableFile
+from dpmine.reporting.checks import checked_plan, price_of
+from dpmine.reporting.job import Payer
+from dpmine.reporting.store import Store, Stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpmine.accounting.budgets import Budget
+    from dpmine.privacy import Guarantee
+    from dpmine.reporting.checks import Plan, Step
+    from dpmine.reporting.job import Job
+    from dpmine.reporting.job_file import JobFile
+
+
+_FAILED_BEFORE = (
+    "it failed before, and what was charged for it stays charged: change the job, or give --retry to run it again, "
+    "which is charged again."
+)
+
+
+class Watcher(Protocol):
+    """Who follows a batch."""
+
+    def __call__(self, number: int, job: Job, share: float) -> None:
+        """The job of that number is done to that share, between 0 and 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a job.
+
+    Attributes:
+        job: it.
+        promise: what it promises; where it failed, what it would have promised at most.
+        result: what it released; None where it failed.
+        reused: whether the result was there already.
+        error: why it failed, or why its result could not be stored; for whoever runs the batch, not for a page, because
+            it may depend on the data.
+    """
+
+    job: Job
+    promise: Guarantee
+    result: Stored | None
+    reused: bool = False
+    error: Exception | None = None
+
+    @property
+    def price(self) -> Amount:
+        """What the job came to; where it failed, what it may have been charged."""
+        return price_of(self.result.guarantee) if self.result else Amount(self.promise.epsilon, self.promise.delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A batch that was run.
+
+    Attributes:
+        job_file: what was asked for.
+        unit: the privacy unit.
+        outcomes: of the jobs, in order.
+        budget: the data set's, afterwards.
+    """
+
+    job_file: JobFile
+    unit: str
+    outcomes: tuple[Outcome, ...]
+    budget: Budget
+
+
+def run_batch(job_file: JobFile, store: Store, *, watch: Watcher, retry: bool = False) -> Report:
+    """Run the jobs that have no stored result; grants the data set its budget where the ledger does not know it.
+
+    Everything is checked before anything is charged. A job that fails, even by a bug, does not stop the others; it is
+    run again, and charged again, to `retry` it only.
+    Raises as `checked_plan`; UnreadableFile where the results folder cannot be used.
+    """
+    with store.lock():
+        plan = checked_plan(job_file, store, retry=retry)
+        payer = _payer(job_file, plan)
+        outcomes = tuple(
+            _outcome(step, store, payer, partial(watch, number, step.job)) for number, step in enumerate(plan.steps, 1)
+        )
+    return Report(job_file, plan.unit, outcomes, payer.ledger.budget(payer.dataset))
+
+
+def _payer(job_file: JobFile, plan: Plan) -> Payer:
+    """The ledger, with the data set granted."""
+    terms = job_file.terms
+    ledger = Ledger(terms.ledger)
+    if plan.budget is None:
+        ledger.grant(
+            terms.dataset,
+            epsilon=terms.total.epsilon,
+            delta=terms.total.delta,
+            neighbors=terms.neighbors,
+            unit=plan.unit,
+        )
+    return Payer(ledger, terms.dataset)
+
+
+def _outcome(step: Step, store: Store, payer: Payer, progress: Callable[[float], None]) -> Outcome:
+    if step.stored is not None:
+        return Outcome(step.job, step.guarantee, step.stored, reused=True)
+    if step.failed:
+        return Outcome(step.job, step.guarantee, None, error=BadData(_FAILED_BEFORE))
+    progress(0.0)
+    try:
+        released = step.job.run(payer, progress=progress)
+    except Exception as error:  # noqa: BLE001 - the others' results must not be lost with this one
+        return _failed(step, store, error)
+    try:
+        return Outcome(step.job, released.guarantee, store.write(step.job, released))
+    except UnreadableFile as error:  # paid for, so it is shown all the same
+        kept = Stored(released.document, released.guarantee, ())
+        return Outcome(step.job, released.guarantee, kept, error=error)
+
+
+def _failed(step: Step, store: Store, error: Exception) -> Outcome:
+    """Remembered, so that the next run does not pay for it again; unless nothing was charged."""
+    if not isinstance(error, BudgetExceeded | BadLedger):
+        with suppress(DpmineError):  # the error that is reported matters more
+            store.write_failure(step.job)
+    return Outcome(step.job, step.guarantee, None, error=error)

@@ -1,0 +1,139 @@
+"""The charts of a page: bars of supports and of weights, the steps of a density, and a budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpmine.reporting.svg import BAR, INK, LINE, MUTED, NARROW, OTHER, SOFT, WIDE, Canvas, Chart, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_ROW = 44  # pixels
+_THICK = 12
+_MOST_BARS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A value with its name, how it is written, and where it may lie, if that is known."""
+
+    name: str
+    value: float
+    written: str
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A part of a budget: its exact share of the whole, from 0 to 1, and what it is called."""
+
+    share: float
+    colour: str
+    name: str
+
+
+SPENT_HERE, SPENT_ELSEWHERE, REMAINING = BAR, OTHER, SOFT
+
+
+def bars(name: str, caption: str, values: Sequence[Bar]) -> Chart:
+    """Bars to the right of zero, to the left where values are negative; at most 40."""
+    shown = values[:_MOST_BARS]
+
+    def draw(width: int) -> Canvas:
+        canvas = Canvas(width, _ROW * len(shown) + 6)
+        scale = _Scale.of(shown, width)
+        for place, bar in enumerate(shown):
+            _draw_bar(canvas, scale, bar, _ROW * place)
+        return canvas
+
+    return _both(name, caption, draw)
+
+
+def steps(name: str, caption: str, edges: Sequence[float], heights: Sequence[float], column: str) -> Chart:
+    """A density: its height between edges."""
+
+    def draw(width: int) -> Canvas:
+        canvas = Canvas(width, round(120 + width * 0.25))
+        axes = canvas.figure.add_axes((56 / width, 0.2, 1 - 68 / width, 0.74))
+        axes.stairs(heights, edges, fill=True, color=SOFT)
+        axes.stairs(heights, edges, color=BAR, linewidth=1.6)
+        axes.set(xlim=(edges[0], edges[-1]), ylim=(0, None))
+        axes.set_facecolor("none")
+        axes.locator_params(axis="x", nbins=4 if width == NARROW else 8)
+        axes.locator_params(axis="y", nbins=4)
+        axes.tick_params(colors=MUTED, labelcolor=INK, labelsize=12)
+        axes.grid(axis="y", color=LINE, linewidth=0.7)
+        axes.set_axisbelow(True)
+        for side, spine in axes.spines.items():
+            spine.set_visible(side == "bottom")
+            spine.set_color(MUTED)
+        canvas.text(width / 2, canvas.height - 6, shortened(column, width), MUTED, "center")
+        return canvas
+
+    return _both(name, caption, draw)
+
+
+def stacked(name: str, caption: str, rows: Sequence[tuple[str, Sequence[Share]]]) -> Chart:
+    """One bar a row, which its shares fill up."""
+
+    def draw(width: int) -> Canvas:
+        legend = [share for _, shares in rows[:1] for share in shares]
+        canvas = Canvas(width, _ROW * len(rows) + 24 * len(legend) + 10)
+        for place, (title, shares) in enumerate(rows):
+            _draw_shares(canvas, title, shares, _ROW * place)
+        for place, share in enumerate(legend):
+            top = _ROW * len(rows) + 24 * place + 8
+            canvas.box(0, top, _THICK, _THICK, share.colour)
+            canvas.text(20, top + 11, share.name)
+        return canvas
+
+    return _both(name, caption, draw)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Where values lie on a line."""
+
+    zero: float
+    unit: float
+
+    @classmethod
+    def of(cls, values: Sequence[Bar], width: int) -> _Scale:
+        ends = [0.0, *(bar.value for bar in values)]
+        ends += [end for bar in values if bar.interval for end in bar.interval]
+        low, high = min(ends), max(ends)
+        unit = (width - 8) / ((high - low) or 1.0)
+        return cls(4 - low * unit, unit)
+
+    def at(self, value: float) -> float:
+        """In pixels."""
+        return self.zero + value * self.unit
+
+
+def _draw_bar(canvas: Canvas, scale: _Scale, bar: Bar, top: float) -> None:
+    room = canvas.width - 7.5 * len(bar.written) - 12
+    canvas.text(4, top + 15, shortened(bar.name, room))
+    canvas.text(canvas.width - 4, top + 15, bar.written, MUTED, "right")
+    start, end = sorted((scale.zero, scale.at(bar.value)))
+    canvas.box(start, top + 22, max(end - start, 0.5), _THICK, BAR if bar.value >= 0 else OTHER)
+    canvas.line((scale.zero, top + 20), (scale.zero, top + 36), MUTED, 1)
+    if bar.interval:
+        low, high = map(scale.at, bar.interval)
+        canvas.line((low, top + 28), (high, top + 28), INK)
+        for x in (low, high):
+            canvas.line((x, top + 24), (x, top + 32), INK)
+
+
+def _draw_shares(canvas: Canvas, title: str, shares: Sequence[Share], top: float) -> None:
+    canvas.text(0, top + 15, title)
+    left = 0.0
+    for share in shares:
+        canvas.box(left, top + 22, share.share * canvas.width, _THICK, share.colour)
+        left += share.share * canvas.width
+
+
+def _both(name: str, caption: str, draw: Callable[[int], Canvas]) -> Chart:
+    narrow, wide = (draw(width).markup(f"{name}-{width}", caption) for width in (NARROW, WIDE))
+    return Chart(narrow, wide, caption)

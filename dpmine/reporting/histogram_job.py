@@ -1,0 +1,63 @@
+"""Jobs of the kind histogram."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dpmine.histogram.estimator import PrivateHistogram
+from dpmine.reporting.job import Job, Payer, Released
+from dpmine.spelling import whole_numbers
+from dpmine.tables import read_columns, require_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpmine.accounting.accounts import Charge
+    from dpmine.privacy import Guarantee
+
+_BINS = (4, 8, 16)
+_AS_GIVEN = (
+    "epsilon",
+    "delta",
+    "neighbors",
+    "unit",
+    "mechanism",
+    "train_share",
+    "sensitivities",
+    "caution",
+    "stability",
+    "selection_share",
+    "refit",
+)
+
+
+class HistogramJob(Job):
+    """The density of a column."""
+
+    __slots__ = ()
+    kind: ClassVar[str] = "histogram"
+    known: ClassVar[frozenset[str]] = frozenset({*_AS_GIVEN, "column", "lower", "upper", "bins"})
+
+    def promise(self) -> Guarantee:
+        """See `Job.promise`."""
+        promise = self._estimator().promise()
+        require_columns(list(self.paths), [self.text("column")])
+        return promise
+
+    def run(self, payer: Payer, *, progress: Callable[[float], None]) -> Released:
+        """See `Job.run`."""
+        column = self.text("column")
+        estimator = self._estimator(ledger=payer.ledger, dataset=payer.dataset)
+        paid: list[Charge] = []
+        read = read_columns(list(self.paths), [column], progress=progress, ready=lambda: paid.append(estimator.pay()))
+        density = estimator.fit_paid(read[column], paid[0]).result_
+        return Released({"column": column, **density.to_dict()}, density.guarantee, {"": density.to_arrow()})
+
+    def _estimator(self, **account: Any) -> PrivateHistogram:
+        return PrivateHistogram(
+            bins=whole_numbers("bins", self.options.get("bins", _BINS)),
+            lower=self.required("lower"),
+            upper=self.required("upper"),
+            **self.given(*_AS_GIVEN),
+            **account,
+        )

@@ -1,0 +1,108 @@
+"""What every job of a batch is: a call of the library with its options, and what it released."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dpmine.errors import BadParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pyarrow as pa
+
+    from dpmine.accounting.ledger import Ledger
+    from dpmine.privacy import Guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class Payer:
+    """Who pays for jobs: a data set's budget in a ledger."""
+
+    ledger: Ledger
+    dataset: str
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What a job released.
+
+    Attributes:
+        document: as the command prints it in JSON.
+        guarantee: what it promises.
+        tables: Arrow tables by the suffix of their file's name; "" for the main one.
+    """
+
+    document: dict[str, Any]
+    guarantee: Guarantee
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Job(ABC):
+    """One entry of a job file.
+
+    Attributes:
+        name: its title.
+        source: the input as the job file calls it.
+        paths: the Parquet files that are read.
+        options: the options by name, as the job file gives them.
+    """
+
+    kind: ClassVar[str]
+    known: ClassVar[frozenset[str]]
+    """The options that the kind has."""
+
+    name: str
+    source: str
+    paths: tuple[str, ...]
+    options: Mapping[str, Any]
+
+    @abstractmethod
+    def promise(self) -> Guarantee:
+        """The most that `run` will promise; everything that can be checked without reading a value is checked.
+
+        Raises BadParameter, BadData for columns that are missing or of the wrong type, UnreadableFile.
+        """
+
+    @abstractmethod
+    def run(self, payer: Payer, *, progress: Callable[[float], None]) -> Released:
+        """Charge the ledger, read the data, release. Raises whatever the library's call raises."""
+
+    def content(self) -> dict[str, Any]:
+        """What is asked, whatever it is called: two jobs of the same content are the same job."""
+        return {
+            "kind": self.kind,
+            "input": list(self.paths),
+            "options": {name: plain(value) for name, value in sorted(self.options.items())},
+        }
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """Those of the options that the job file has."""
+        return {name: self.options[name] for name in names if name in self.options}
+
+    def required(self, name: str) -> Any:
+        """An option that must be there. Raises BadParameter."""
+        if name not in self.options:
+            raise BadParameter(f"{name} is missing: jobs of the kind {self.kind} need it.")
+        return self.options[name]
+
+    def text(self, name: str) -> str:
+        """An option that must be there, as text. Raises BadParameter."""
+        value = self.required(name)
+        if not isinstance(value, str) or not value:
+            raise BadParameter(f"{name} must be text.")
+        return value
+
+
+def plain(value: Any) -> Any:
+    """A value of a job file for JSON: numbers that are equal are written alike."""
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    from dpmine.parameters import exact_number
+
+    return str(exact_number("value", value))

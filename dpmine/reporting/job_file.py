@@ -1,0 +1,164 @@
+"""Job files: TOML with a budget, named inputs and jobs. Every key is known, or refused."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from decimal import Decimal
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dpmine.accounting.amounts import Amount
+from dpmine.accounting.names import checked_name, name_and_part
+from dpmine.errors import BadParameter, UnreadableFile
+from dpmine.parameters import below_one, positive
+from dpmine.privacy import Neighbors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from dpmine.reporting.job import Job
+
+_KINDS = {
+    "top-itemset": ("itemset_job", "TopItemsetJob"),
+    "histogram": ("histogram_job", "HistogramJob"),
+    "classify": ("model_jobs", "ClassifyJob"),
+    "accuracy-first": ("model_jobs", "AccuracyFirstJob"),
+    "hypothesis": ("model_jobs", "HypothesisJob"),
+}
+_LONGEST = 10_000_000  # bytes
+_MOST_JOBS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The budget of a job file.
+
+    Attributes:
+        ledger: URL of the ledger.
+        dataset: the data set, or a part of it, that is charged.
+        total: the most that the file's jobs may cost together.
+        neighbors: of all jobs.
+        unit: the privacy unit; None where the jobs say it.
+    """
+
+    ledger: str
+    dataset: str
+    total: Amount
+    neighbors: Neighbors
+    unit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobFile:
+    """What a job file asks for."""
+
+    title: str
+    terms: Terms
+    jobs: tuple[Job, ...]
+
+
+def read_job_file(path: Path) -> JobFile:
+    """The jobs of a TOML file, their keys checked; no input is opened.
+
+    Raises UnreadableFile, or BadParameter with the place of what is wrong.
+    """
+    document = _parsed(path)
+    _require_known(document, ("title", "budget", "inputs", "job"), "the job file")
+    terms = _terms(document.get("budget"))
+    inputs = {name: _paths(f"inputs.{name}", value) for name, value in _table("inputs", document.get("inputs")).items()}
+    entries = document.get("job")
+    if not isinstance(entries, list) or not 0 < len(entries) <= _MOST_JOBS:
+        raise BadParameter(f"A job file has between 1 and {_MOST_JOBS} jobs, each under [[job]].")
+    jobs = tuple(_job(number, entry, inputs, terms) for number, entry in enumerate(entries, 1))
+    _require_distinct(jobs)
+    return JobFile(checked_name("title", document.get("title", f"Private results of {terms.dataset}")), terms, jobs)
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    try:
+        content = path.read_bytes()
+    except OSError:
+        raise UnreadableFile(f"Cannot read '{path}': name a job file (TOML) that exists and is readable.") from None
+    if len(content) > _LONGEST:
+        raise BadParameter(f"'{path}' is too long for a job file.")
+    try:
+        return tomllib.loads(content.decode(), parse_float=Decimal)
+    except (ValueError, RecursionError, ArithmeticError) as error:
+        raise BadParameter(f"'{path}' is not a TOML file: {' '.join(str(error).split())}.") from None
+
+
+def _terms(value: object) -> Terms:
+    budget = _table("budget", value)
+    _require_known(budget, ("ledger", "dataset", "epsilon", "delta", "neighbors", "unit"), "[budget]")
+    for name in ("ledger", "dataset", "epsilon"):
+        if name not in budget:
+            raise BadParameter(f"{name} is missing in [budget]: give ledger, dataset and epsilon.")
+    name_and_part(budget["dataset"])
+    unit = budget.get("unit")
+    return Terms(
+        checked_name("ledger", budget["ledger"]),
+        budget["dataset"],
+        Amount(positive("epsilon", budget["epsilon"]), below_one("delta", budget.get("delta", 0))),
+        Neighbors.parse(budget.get("neighbors", Neighbors.REPLACE_ONE)),
+        None if unit is None else checked_name("unit", unit),
+    )
+
+
+def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], terms: Terms) -> Job:
+    options = dict(_table(f"job {number}", value))
+    kind, source = options.pop("kind", None), options.pop("input", None)
+    name = checked_name("name", options.pop("name", f"{kind} {number}"))
+    where = f"job {name!r}"
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise BadParameter(f"The kind of {where} must be {' or '.join(map(repr, _KINDS))}.")
+    if not isinstance(source, str) or not source:
+        raise BadParameter(f"The input of {where} must be a path, or a name of [inputs].")
+    module, title = _KINDS[kind]
+    job: type[Job] = getattr(import_module(f"dpmine.reporting.{module}"), title)
+    _require_known(options, job.known, where)
+    for option, entry in options.items():
+        _require_plain(f"{option} of {where}", entry)
+    if "neighbors" in job.known:
+        options = {"neighbors": terms.neighbors.value, **options}
+    return job(name, source, inputs.get(source, (source,)), options)
+
+
+def _table(name: str, value: object) -> dict[str, Any]:
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        raise BadParameter(f"{name} must be a table, such as [{name}].")
+    return value
+
+
+def _paths(name: str, value: object) -> tuple[str, ...]:
+    paths = [value] if isinstance(value, str) else value
+    if not isinstance(paths, list) or not paths or not all(isinstance(path, str) and path for path in paths):
+        raise BadParameter(f"{name} must be a path, or a list of paths.")
+    return tuple(paths)
+
+
+def _require_known(table: Iterable[str], known: Iterable[str], where: str) -> None:
+    names = sorted(known)
+    for key in table:
+        if key not in names:
+            near = get_close_matches(key, names, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(names)}."
+            raise BadParameter(f"There is no key {key!r} in {where}: {hint}")
+
+
+def _require_plain(name: str, value: object) -> None:
+    if isinstance(value, list):
+        for entry in value:
+            _require_plain(name, entry)
+    elif not isinstance(value, str | int | Decimal):
+        raise BadParameter(f"{name} must be a text, a number, true or false, or a list of these.")
+
+
+def _require_distinct(jobs: Iterable[Job]) -> None:
+    names = [job.name for job in jobs]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise BadParameter(f"Several jobs are called {repeated[0]!r}: give each a name of its own.")

@@ -1,0 +1,179 @@
+"""Jobs that learn a model from a table: classify, accuracy-first and hypothesis."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sklearn.base import is_regressor
+
+from dpmine.accuracy_first.estimators import ESTIMATORS
+from dpmine.errors import BadParameter
+from dpmine.frames import fit_table
+from dpmine.linear.classifiers import CLASSIFIERS
+from dpmine.pac.selector import HypothesisSelector
+from dpmine.reporting.job import Job, Payer, Released
+from dpmine.spelling import listed, one_or_each, whole_numbers
+from dpmine.summaries import ChosenHypothesis, LinearModel
+from dpmine.tables import require_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpmine.privacy import Guarantee
+
+
+class ModelJob(Job):
+    """What they share: an estimator of features and a label."""
+
+    __slots__ = ()
+    label: ClassVar[str] = "label"
+    """The option that names the column to be predicted."""
+
+    def promise(self) -> Guarantee:
+        """See `Job.promise`."""
+        estimator, features, label = self.estimator(), self._features(), self.text(self.label)
+        self.require_parameters(estimator, features)
+        numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
+        require_columns(list(self.paths), numbers, labels=labels)
+        promise: Guarantee = estimator.promise()
+        return promise
+
+    def run(self, payer: Payer, *, progress: Callable[[float], None]) -> Released:
+        """See `Job.run`."""
+        estimator = self.estimator(ledger=payer.ledger, dataset=payer.dataset)
+        label = self.text(self.label)
+        fit_table(estimator, list(self.paths), label=label, features=self._features(), progress=progress)
+        table = self.summary(estimator).to_arrow()
+        return Released(json.loads(estimator.to_json()), estimator.guarantee_, {"": table})
+
+    @abstractmethod
+    def estimator(self, **account: Any) -> Any:
+        """The estimator, with the options of the job."""
+
+    def require_parameters(self, estimator: Any, features: list[str]) -> None:  # noqa: ARG002 - some classes look
+        """Raises BadParameter for parameters that are not usable."""
+        estimator.require_parameters()
+
+    def summary(self, estimator: Any) -> Any:
+        """What is written as a table."""
+        return LinearModel(estimator)
+
+    def _features(self) -> list[str]:
+        features = listed(self.required("features"))
+        if not features or not all(isinstance(name, str) for name in features):
+            raise BadParameter("features must be names of columns, such as ['age', 'hours'].")
+        if len(set(features)) < len(features) or self.options.get(self.label) in features:
+            raise BadParameter(f"features must be different columns, and {self.label} none of them.")
+        return features
+
+
+class ClassifyJob(ModelJob):
+    """A linear classifier."""
+
+    __slots__ = ()
+    kind: ClassVar[str] = "classify"
+    _as_given: ClassVar[tuple[str, ...]] = (
+        "method",
+        "huber",
+        "validation_share",
+        "selection_share",
+        "mechanism",
+        "sensitivities",
+        "caution",
+        "epsilon",
+        "delta",
+        "neighbors",
+        "unit",
+    )
+    known: ClassVar[frozenset[str]] = frozenset(
+        {*_as_given, "label", "features", "norm_bound", "lambdas", "loss", "intercept"}
+    )
+
+    def estimator(self, **account: Any) -> Any:
+        """See `ModelJob.estimator`."""
+        kind = CLASSIFIERS.get(self.options.get("loss", "logistic"))
+        if kind is None:
+            raise BadParameter(f"loss must be {' or '.join(map(repr, CLASSIFIERS))}.")
+        if "huber" in self.options and self.options.get("loss") != "huber":
+            raise BadParameter("huber needs loss = 'huber': logistic regression has no rounded corner.")
+        given = self.given(*self._as_given)
+        if "lambdas" in self.options:
+            given["lambdas"] = one_or_each(self.options["lambdas"])
+        if "intercept" in self.options:
+            given["fit_intercept"] = self.options["intercept"]
+        return kind(norm_bound=self.required("norm_bound"), **given, **account)
+
+
+class AccuracyFirstJob(ModelJob):
+    """The least privacy loss that reaches a target."""
+
+    __slots__ = ()
+    kind: ClassVar[str] = "accuracy-first"
+    label: ClassVar[str] = "target"
+    _as_given: ClassVar[tuple[str, ...]] = (
+        "excess_risk",
+        "regularization",
+        "epsilon_max",
+        "x_bound",
+        "y_bound",
+        "failure_probability",
+        "method",
+        "delta",
+        "steps",
+        "slack",
+        "test",
+        "radius",
+        "keep_last",
+        "neighbors",
+        "unit",
+    )
+    known: ClassVar[frozenset[str]] = frozenset({*_as_given, "target", "features", "model_kind", "intercept"})
+
+    def estimator(self, **account: Any) -> Any:
+        """See `ModelJob.estimator`."""
+        name = self.options.get("model_kind", "ridge")
+        kind = ESTIMATORS.get(name) if isinstance(name, str) else None
+        if kind is None:
+            raise BadParameter(f"model_kind must be {' or '.join(map(repr, ESTIMATORS))}.")
+        for needed in ("excess_risk", "regularization", "x_bound", *(["y_bound"] if name == "ridge" else [])):
+            self.required(needed)
+        if "y_bound" in self.options and name != "ridge":
+            raise BadParameter("y_bound is for model_kind = 'ridge': classes have no bound.")
+        if "delta" in self.options and self.options.get("method") != "brownian":
+            raise BadParameter("delta is for method = 'brownian': other methods spend none.")
+        given: dict[str, Any] = self.given(*self._as_given)
+        if "intercept" in self.options:
+            given["fit_intercept"] = self.options["intercept"]
+        return kind(**given, **account)
+
+
+class HypothesisJob(ModelJob):
+    """A rule out of a class of rules."""
+
+    __slots__ = ()
+    kind: ClassVar[str] = "hypothesis"
+    _as_given: ClassVar[tuple[str, ...]] = ("width", "resolution", "mechanism", "epsilon", "delta", "neighbors", "unit")
+    known: ClassVar[frozenset[str]] = frozenset({*_as_given, "label", "class", "features", "lower", "upper", "grid"})
+
+    def estimator(self, **account: Any) -> HypothesisSelector:
+        """See `ModelJob.estimator`."""
+        return HypothesisSelector(
+            hypotheses=self.options.get("class", "stumps"),
+            lower=one_or_each(self.options.get("lower")),
+            upper=one_or_each(self.options.get("upper")),
+            grid=one_or_each(whole_numbers("grid", self.options.get("grid"))),
+            **self.given(*self._as_given),
+            **account,
+        )
+
+    def require_parameters(self, estimator: Any, features: list[str]) -> None:
+        """See `ModelJob.require_parameters`."""
+        if not isinstance(estimator.hypotheses, str):
+            raise BadParameter("class must be the name of a class of rules, such as 'stumps'.")
+        estimator.require_parameters(features)
+
+    def summary(self, estimator: Any) -> Any:
+        """See `ModelJob.summary`."""
+        return ChosenHypothesis(estimator)

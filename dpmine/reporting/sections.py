@@ -1,0 +1,192 @@
+"""What a page shows of one job: its answer in words, charts and tables, from the document that was stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from dpmine.itemsets.results import printable
+from dpmine.reporting.charts import Bar, bars, steps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dpmine.reporting.svg import Chart
+
+_MOST_ROWS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Texts in rows; the columns from `numbers` on are aligned as numbers. A folded one is shown when asked for."""
+
+    caption: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: int = 1
+    folded: bool = False
+
+    @property
+    def shown(self) -> tuple[tuple[str, ...], ...]:
+        """No more than fit a page."""
+        return self.rows[:_MOST_ROWS]
+
+    @property
+    def left_out(self) -> int:
+        """How many rows are only in the files."""
+        return len(self.rows) - len(self.shown)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The answer of a job in a sentence, and what shows it."""
+
+    answer: str
+    charts: tuple[Chart, ...] = ()
+    tables: tuple[Table, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def body_of(kind: str, document: dict[str, Any], anchor: str) -> Body:
+    """The body for a result; `anchor` is the section's own name on the page.
+
+    Raises LookupError, TypeError or ValueError for documents that a job of the kind did not write.
+    """
+    return _BODIES[kind](document, anchor)
+
+
+def _top_itemsets(document: dict[str, Any], anchor: str) -> Body:
+    rows, advice = document["itemsets"], str(document.get("advice", ""))
+    chosen_by = f"Chosen by {_words(document['mechanism'])}."
+    if not rows:
+        return Body("Nothing stands out clearly enough to be shown.", remarks=(advice, chosen_by))
+    names = [_names(row["items"]) for row in rows]
+    answer = f"{names[0]} stands out." if len(rows) == 1 else f"{names[0]} leads a list of {len(rows)}."
+    remarks = (*([f"Nothing else stands out. {advice}"] if advice else []), chosen_by)
+    rules = document.get("rules", [])
+    tables = [_itemset_table(rows, names), *([_rule_table(rules)] if rules else [])]
+    if rows[0]["noisy_support"] is None:
+        return Body(answer, tables=tuple(tables), remarks=remarks)
+    caption = "Supports with noise, in the order of the choice; each line is where the true number plausibly lies."
+    chart = bars(anchor, caption, [_support_bar(row, name) for row, name in zip(rows, names, strict=True)])
+    return Body(answer, (chart,), tuple(tables), remarks)
+
+
+def _support_bar(row: dict[str, Any], name: str) -> Bar:
+    low, high = row["interval"]
+    value = int(row["noisy_support"])
+    return Bar(name, max(0, value), f"{value:,}", (max(0.0, float(low)), max(0.0, float(high))))
+
+
+def _itemset_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Table:
+    known, shares = rows[0]["noisy_support"] is not None, "support" in rows[0]
+    head = ["Rank", "Items", *(["About", "Plausible"] if known else []), *(["Share"] if known and shares else [])]
+    lines = []
+    for place, (row, name) in enumerate(zip(rows, names, strict=True), 1):
+        line = [str(place), name]
+        if known:
+            low, high = row["interval"]
+            line += [f"{row['noisy_support']:,}", f"{low:,} to {high:,}"]
+            line += [f"{float(row['support']):.2%}"] if shares else []
+        lines.append(tuple(line))
+    return Table("Itemsets, in the order of the choice", tuple(head), tuple(lines), numbers=2)
+
+
+def _rule_table(rules: Sequence[dict[str, Any]]) -> Table:
+    lift = any(rule.get("lift") is not None for rule in rules)
+    head = ("Who has", "has also", "in about", "plausible", *(["lift"] if lift else []))
+    rows = [
+        (
+            _names(rule["antecedents"]),
+            _names(rule["consequents"]),
+            f"{float(rule['confidence']):.1%}",
+            f"{float(rule['confidence_low']):.1%} to {float(rule['confidence_high']):.1%}",
+            *(["" if rule.get("lift") is None else f"{float(rule['lift']):.3g}"] if lift else []),
+        )
+        for rule in rules
+    ]
+    return Table("Association rules, by confidence", head, tuple(rows), numbers=2)
+
+
+def _histogram(document: dict[str, Any], anchor: str) -> Body:
+    edges, heights = [float(x) for x in document["edges"]], [float(x) for x in document["density"]]
+    column, counts = printable(document["column"]), [float(x) for x in document["counts"]]
+    peak = heights.index(max(heights))
+    answer = f"The density of {column} is highest from {edges[peak]:g} to {edges[peak + 1]:g}."
+    caption = f"Density of {column}, with noise. Values outside the bounds count at the nearest."
+    rows = [
+        (f"{low:g} to {high:g}", f"{height:.4g}", f"{count:,.0f}")
+        for (low, high), height, count in zip(pairwise(edges), heights, counts, strict=True)
+    ]
+    among = ", ".join(str(int(bins)) for bins in document["candidates"])
+    chosen = f", chosen by {_words(document['mechanism'])} among {among}" if document["mechanism"] else ""
+    return Body(
+        answer,
+        (steps(anchor, caption, edges, heights, column),),
+        (Table("The bins in numbers", ("From – to", "Density", "Rows, about"), tuple(rows), folded=True),),
+        (f"{len(heights)} bins of width {float(document['bin_width']):g}{chosen}.",),
+    )
+
+
+def _classifier(document: dict[str, Any], anchor: str) -> Body:
+    second = printable(document["classes"][1])
+    label = printable(document["label"])
+    answer = f"A weighted sum of {len(document['coef'])} features tells {label} = {second} from {_first(document)}."
+    remark = f"Regulariser λ = {float(document['lambda']):g}. A positive weight speaks for {second}."
+    return Body(answer, *_weights(document, anchor), (remark,))
+
+
+def _accuracy_first(document: dict[str, Any], anchor: str) -> Body:
+    label = printable(document["label"])
+    asked = document["requested"]
+    remarks = (f"Asked for: excess risk of at most {_decimal(asked['excess_risk'])}.",)
+    if document["coef"] is None:
+        return Body(f"No model for {label} reached the target within the budget.", remarks=remarks)
+    answer = f"A model for {label} " + ("that reached the target." if document["reached"] else "MISSED the target.")
+    return Body(answer, *_weights(document, anchor), remarks)
+
+
+def _hypothesis(document: dict[str, Any], _anchor: str) -> Body:
+    chosen = f"Chosen by {_words(document['mechanism'])} among {_words(document['class']['name'])}."
+    if document["hypothesis"] is None:
+        return Body("No rule stands out clearly enough to be shown.", remarks=(chosen,))
+    label, second = printable(document["label"]), printable(document["classes"][1])
+    return Body(f"{label} = {second} where {printable(document['hypothesis'])}.", remarks=(chosen,))
+
+
+def _weights(document: dict[str, Any], anchor: str) -> tuple[tuple[Chart, ...], tuple[Table, ...]]:
+    """Chart and table of a linear model's weights, the largest first, and the intercept last."""
+    weights = [(printable(name), float(w)) for name, w in zip(document["features"], document["coef"], strict=True)]
+    weights.sort(key=lambda pair: -abs(pair[1]))
+    chart = bars(anchor, "Weights, the largest first", [Bar(name, w, f"{w:.4g}") for name, w in weights])
+    listed = [*weights, ("(intercept)", float(document["intercept"]))]
+    rows = tuple((name, f"{weight:.6g}") for name, weight in listed)
+    return (chart,), (Table("The weights in numbers", ("Feature", "Weight"), rows, folded=True),)
+
+
+def _names(items: Sequence[Any]) -> str:
+    return ", ".join(map(printable, items))
+
+
+def _first(document: dict[str, Any]) -> str:
+    return printable(document["classes"][0])
+
+
+def _words(name: object) -> str:
+    return str(name).replace("_", " ")
+
+
+def _decimal(exact: str) -> str:
+    from fractions import Fraction
+
+    return f"{float(Fraction(exact)):g}"
+
+
+_BODIES: dict[str, Callable[[dict[str, Any], str], Body]] = {
+    "top-itemset": _top_itemsets,
+    "histogram": _histogram,
+    "classify": _classifier,
+    "accuracy-first": _accuracy_first,
+    "hypothesis": _hypothesis,
+}

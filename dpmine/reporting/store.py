@@ -1,0 +1,159 @@
+"""The results folder: what finished jobs released, found again by what was asked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
+
+from dpmine.documents import document_of, read_guarantee
+from dpmine.errors import BadData, UnreadableFile
+from dpmine.version import __version__
+from dpmine.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from dpmine.privacy import Guarantee
+    from dpmine.reporting.job import Job, Released
+    from dpmine.reporting.job_file import Terms
+
+_FORMAT = "dpmine job result"
+_SHOWN = 16  # hexadecimal digits of a digest in a file's name
+_LOCK = ".dpmine.lock"
+_FAILED = ".failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A result in the folder.
+
+    Attributes:
+        document: as the command prints it in JSON.
+        guarantee: what it promises.
+        files: the names of its files, the JSON first.
+    """
+
+    document: dict[str, Any]
+    guarantee: Guarantee
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A folder of results, each under the digest of what was asked of whose budget."""
+
+    folder: Path
+    terms: Terms
+
+    def lock(self) -> FileLock:
+        """Held by the batch that works in the folder: two would charge for the same jobs. Makes the folder.
+
+        Raises UnreadableFile where the folder cannot be made or another batch holds it.
+        """
+        lock = FileLock(self.folder / _LOCK, timeout=0)
+        try:
+            self.folder.mkdir(exist_ok=True)
+            lock.acquire()
+        except Timeout:
+            raise UnreadableFile(f"Another run works in '{self.folder}': wait for it, or give --results.") from None
+        except OSError:
+            raise _unwritable(self.folder) from None
+        return lock
+
+    def find(self, job: Job) -> Stored | None:
+        """What was released for the same content; None where nothing was.
+
+        Raises BadData for a file that this did not write.
+        """
+        digest = self._digest(job)
+        for path in sorted(self.folder.glob(f"*-{digest[:_SHOWN]}.json")):
+            return self._read(path, job)
+        return None
+
+    def write(self, job: Job, released: Released) -> Stored:
+        """Store a result: its tables first, so that what is found is whole. Raises UnreadableFile."""
+        stem = self._stem(job)
+        entry = {
+            "format": _FORMAT,
+            "job": self._content(job),
+            "guarantee": released.guarantee.to_dict(),
+            "result": released.document,
+            "dpmine": __version__,
+        }
+        text = json.dumps(entry, ensure_ascii=False, indent=2)
+        try:
+            for suffix, table in released.tables.items():
+                write_whole(self.folder / f"{stem}{suffix}.parquet", _parquet(table))
+            write_whole(self.folder / f"{stem}.json", f"{text}\n".encode())
+        except OSError:
+            raise _unwritable(self.folder) from None
+        return Stored(released.document, released.guarantee, tuple(self._files(stem)))
+
+    def has_failed(self, job: Job) -> bool:
+        """Whether a job of this content was run, and may have been charged, without a result."""
+        return any(self.folder.glob(f"*-{self._digest(job)[:_SHOWN]}{_FAILED}"))
+
+    def write_failure(self, job: Job) -> None:
+        """Remember that a job was run in vain; not why, which may depend on the data. Raises UnreadableFile."""
+        text = json.dumps({"format": "dpmine job failure", "job": self._content(job)}, ensure_ascii=False, indent=2)
+        try:
+            write_whole(self.folder / f"{self._stem(job)}{_FAILED}", f"{text}\n".encode())
+        except OSError:
+            raise _unwritable(self.folder) from None
+
+    def _read(self, path: Path, job: Job) -> Stored:
+        try:
+            document, guarantee = _checked(path.read_text(encoding="utf-8"), self._content(job))
+            return Stored(document, guarantee, tuple(self._files(path.stem)))
+        except (OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError):
+            raise BadData(
+                f"'{path}' is not a result of job {job.name!r} as it was written: restore it, or delete it to run the "
+                "job again, which is charged again."
+            ) from None
+
+    def _files(self, stem: str) -> Iterator[str]:
+        yield f"{stem}.json"
+        yield from sorted(path.name for path in self.folder.glob(f"{stem}*.parquet"))
+
+    def _stem(self, job: Job) -> str:
+        return f"{_slug(job.name)}-{self._digest(job)[:_SHOWN]}"
+
+    def _content(self, job: Job) -> dict[str, Any]:
+        from dpmine.accounting.accounts import without_passwords
+
+        return {**job.content(), "ledger": without_passwords(self.terms.ledger), "dataset": self.terms.dataset}
+
+    def _digest(self, job: Job) -> str:
+        return hashlib.sha256(json.dumps(self._content(job), sort_keys=True).encode()).hexdigest()
+
+
+def _checked(text: str, content: dict[str, Any]) -> tuple[dict[str, Any], Guarantee]:
+    """Result and guarantee of a stored file for that content; else one of the errors of `dpmine.documents`."""
+    entry = document_of(text, _FORMAT)
+    if entry["job"] != content or not isinstance(entry["result"], dict):
+        raise ValueError
+    return entry["result"], read_guarantee(entry["guarantee"])
+
+
+def _slug(name: str) -> str:
+    """A name for files: what is safe everywhere."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "job"
+
+
+def _parquet(table: Any) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return bytes(sink.getvalue())
+
+
+def _unwritable(folder: Path) -> UnreadableFile:
+    return UnreadableFile(f"Cannot write to '{folder}': name a folder that can be written with --results.")

@@ -1,0 +1,83 @@
+"""The guarantee in words and symbols, and what no guarantee covers."""
+
+from __future__ import annotations
+
+from math import exp
+from typing import TYPE_CHECKING
+
+from dpmine.privacy import Neighbors, rounded_up, short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from fractions import Fraction
+
+    from dpmine.accounting.amounts import Amount
+    from dpmine.privacy import Guarantee
+
+_ALWAYS = (
+    (
+        "What holds for people in general. A pattern that is true of nearly everybody may show here, and it is then "
+        "true of most single persons, whether or not their data were used."
+    ),
+    "Groups: k units (each {unit}) together are protected by k·ε only.",
+    "What was given as public: names of columns and inputs, options, bounds, catalogues, classes, candidates.",
+    "Whether a job could be carried out at all, how long it ran and how much memory it took.",
+    "Anything released from the same data outside this budget.",
+)
+_MOST_SAID = 20  # ε beyond which the factor is a number that nobody reads
+
+
+def amount_text(amount: Amount) -> str:
+    """ε and δ, as decimals where those are exact."""
+    return f"ε = {short(amount.epsilon)}, δ = {short(amount.delta)}"
+
+
+def change_text(neighbors: Neighbors, unit: str) -> str:
+    """What the two data sets that a guarantee compares differ in."""
+    if neighbors is Neighbors.REPLACE_ONE:
+        return f"the data of any one {unit} replaced by any other data"
+    return f"any one {unit} and all its data added or taken away"
+
+
+def factor_text(epsilon: Fraction) -> str:
+    """e^ε, never below it."""
+    if epsilon > _MOST_SAID:
+        return "more than 100 million"
+    return f"{rounded_up_at(exp(float(epsilon)), 2):g}"
+
+
+def rounded_up_at(value: float, digits: int) -> float:
+    """The value with so many decimals, never below it."""
+    lower = round(value, digits)
+    return lower if lower >= value else round(lower + 10.0**-digits, digits)
+
+
+def odds_text(epsilon: Fraction) -> str:
+    """The most that somebody who thinks a fact about one unit an even bet can come to believe, in per cent."""
+    if epsilon > _MOST_SAID:
+        return "virtual certainty"
+    return f"{rounded_up_at(100 / (1 + exp(-float(epsilon))), 1):g} %"
+
+
+def plain_words(total: Amount, neighbors: Neighbors, unit: str) -> list[str]:
+    """What the sum of all results on a page promises, a sentence each."""
+    more = f", plus at most {rounded_up(total.delta):g}" if total.delta else ""
+    aside = " (δ left aside)" if total.delta else ""
+    change, odds = change_text(neighbors, unit), odds_text(total.epsilon)
+    return [
+        f"The results on this page would have come out about as likely with {change}.",
+        f"So what they tell about any one {unit} is bounded, whatever else somebody knows.",
+        f"About as likely: no set of results becomes more than {factor_text(total.epsilon)} times as likely{more}.",
+        f"Who takes a fact about one {unit} for an even bet can be brought to {odds} at most by this page{aside}.",
+    ]
+
+
+def unprotected(neighbors: Neighbors, unit: str, guarantees: Iterable[Guarantee]) -> list[str]:
+    """Everything that is not protected, and what the guarantee rests on."""
+    number = f"The number of units (each {unit}), which counts as public."
+    notes = dict.fromkeys(note for guarantee in guarantees for note in guarantee.notes)
+    return [
+        *([number] if neighbors is Neighbors.REPLACE_ONE else []),
+        *(text.replace("{unit}", unit) for text in _ALWAYS),
+        *(f"{note[:1].upper()}{note[1:]}." for note in notes),
+    ]

@@ -1,0 +1,46 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+
+def write_whole(
+    target: Path,
+    content: bytes,
+    *,
+    guard: Callable[[Path], AbstractContextManager[object]] = lambda _temporary: nullcontext(),
+    ready: Callable[[], object] = lambda: None,
+) -> None:
+    """Write beside the target, for its owner's eyes alone until it is whole and on the disk, then rename.
+
+    `guard` surrounds the time in which the temporary file exists; `ready` is called before it is renamed.
+    Raises OSError, and then leaves what was there.
+    """
+    temporary = target.parent / f".dpmine-{os.getpid()}-{time.monotonic_ns()}.tmp"
+    with guard(temporary):
+        try:
+            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.chmod(_rights())
+            ready()
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _rights() -> int:
+    """Those of a new file."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -1,0 +1,137 @@
+"""dpmine report: a page, results beside it, exit statuses, and what is said where."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from reporting.jobs import AGES, HOSTILE, PAIRS, RULE, Folder, job
+from support.command_line import outcome_of
+
+import dpmine
+from dpmine.reporting.histogram_job import HistogramJob
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    monkeypatch.chdir(tmp_path)
+    made = Folder(tmp_path)
+    made.write(job(**PAIRS), job(**AGES), job(**RULE))
+    return made
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> outcome_of:
+    return outcome_of(capfd)
+
+
+def test_a_page_and_its_results(batch: Folder, run: outcome_of) -> None:
+    outcome = run("report", "jobs.toml", "-o", "shop.html")
+    assert (outcome.status, outcome.out) == (0, "")
+    assert outcome.lines == [
+        "dpmine: job 'Pairs': done",
+        "dpmine: job 'Ages': done",
+        "dpmine: job 'Rule': done",
+        "dpmine: ε = 96000.0, δ = 0.008 left for each customer",
+    ]
+    page = (batch.path / "shop.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert HOSTILE not in page
+    assert len(list((batch.path / "shop-results").glob("*.json"))) == 3
+    again = run("report", "jobs.toml", "-o", "shop.html")
+    assert again.lines[0] == "dpmine: job 'Pairs': stored before"
+    assert again.lines[-1] == outcome.lines[-1]
+
+
+def test_defaults(batch: Folder, run: outcome_of) -> None:
+    assert run("report", "jobs.toml", "--quiet").err == ""
+    assert (batch.path / "report.html").is_file()
+    assert (batch.path / "report-results").is_dir()
+
+
+def test_results_may_be_kept_elsewhere(batch: Folder, run: outcome_of) -> None:
+    assert run("report", "jobs.toml", "--results", "kept").status == 0
+    assert sorted(path.name for path in batch.path.iterdir() if path.is_dir()) == ["kept"]
+
+
+def test_check(batch: Folder, run: outcome_of) -> None:
+    outcome = run("report", "jobs.toml", "--check")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out.splitlines() == [
+        "Pairs: costs up to ε = 2000.0, δ = 0.001",
+        "Ages: costs up to ε = 1000.0, δ = 0.001",
+        "Rule: costs up to ε = 1000.0, δ = 0.0",
+        "All together: up to ε = 4000.0, δ = 0.002 for each customer; the budget is yet to be granted.",
+    ]
+    assert not (batch.path / "budget.db").exists()
+    assert not (batch.path / "report.html").exists()
+    run("report", "jobs.toml")
+    assert run("report", "jobs.toml", "--check").out.splitlines()[0] == "Pairs: stored already, costs nothing"
+
+
+def test_refused_budget(batch: Folder, run: outcome_of) -> None:
+    batch.write(job(**AGES), epsilon="1")
+    outcome = run("report", "jobs.toml")
+    assert outcome.status == 3
+    assert outcome.lines[0].startswith("dpmine: error: The jobs cost up to ε = 1000")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (dpmine.BadData("no such thing"), 2, "dpmine: job 'Ages': no such thing"),
+        (dpmine.BudgetExceeded("spent"), 3, "dpmine: job 'Ages': spent"),
+        (KeyError("kanarienvogel"), 1, "dpmine: job 'Ages': a bug in dpmine (KeyError): please report it"),
+    ],
+)
+def test_a_failing_job(
+    batch: Folder, run: outcome_of, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int, said: str
+) -> None:
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise error
+
+    monkeypatch.setattr(HistogramJob, "run", fail)
+    outcome = run("report", "jobs.toml")
+    assert outcome.status == status
+    assert outcome.lines[1].startswith(said)
+    assert sum(line.startswith("dpmine: error: ") for line in outcome.lines) == 1
+    assert "kanarienvogel" not in outcome.err
+    page = (batch.path / "report.html").read_text(encoding="utf-8")
+    assert "This job has no result." in page
+    assert "no such thing" not in page
+    assert "age &gt;= 50" in page
+
+
+@pytest.mark.usefixtures("batch")
+def test_retry(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise dpmine.BadData("no")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HistogramJob, "run", fail)
+        run("report", "jobs.toml")
+    assert run("report", "jobs.toml", "--check").out.splitlines()[1] == "Ages: failed before, costs nothing"
+    assert "give --retry" in run("report", "jobs.toml").lines[1]
+    assert run("report", "jobs.toml", "--retry").status == 0
+
+
+BAD = [
+    (["none.toml"], "Cannot read 'none.toml'"),
+    (["jobs.toml", "-o", "none/report.html"], "Cannot write to 'none/report.html'"),
+    (["jobs.toml", "-o", "sales.parquet"], "--output names one of the input files"),
+    (["jobs.toml", "-o", "jobs.toml"], "name the same file"),
+    (["jobs.toml", "--results", "none/kept"], "Cannot write to 'none/kept'"),
+    ([], "Missing argument"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "hint"), BAD)
+def test_bad_requests(batch: Folder, run: outcome_of, arguments: list[str], hint: str) -> None:
+    outcome = run("report", *arguments)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert len(outcome.lines) == 1
+    assert hint in outcome.err
+    assert not (batch.path / "budget.db").exists()

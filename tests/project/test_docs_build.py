@@ -1,0 +1,134 @@
+"""The pages build without a warning, name all there is, and their figures are what the script draws."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import dpmine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def module(path: Path) -> Any:
+    """A module that is no part of a package."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def build(source: Path, target: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", "-b", "html", str(source), str(target)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "cli")])}
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, env=environment)
+
+
+@pytest.mark.slow
+def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
+    done = build(DOCS, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    threats = (tmp_path / "project" / "threat_model.html").read_text(encoding="utf-8")
+    assert "Not promised" in threats
+    assert 'href="../proofs/noisy_max.html"' in threats
+    commands = (tmp_path / "reference" / "command_line.html").read_text(encoding="utf-8")
+    assert 'id="dpmine-ledger-verify"' in commands
+    assert "<!-- commands -->" not in commands
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "wrong",
+    ["[a](nowhere.md)", "[a](#nowhere)", "[a](other.md#nowhere)", "[a](../NOWHERE.md)", "```{nonsense}\n```"],
+)
+def test_a_wrong_link_fails_the_build(wrong: str, tmp_path: Path) -> None:
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "conf.py").write_text(
+        "extensions = ['myst_parser']\nmyst_heading_anchors = 3\nhtml_theme = 'basic'\n", encoding="utf-8"
+    )
+    (pages / "index.md").write_text(f"# Index\n\n{wrong}\n\n```{{toctree}}\nother\n```\n", encoding="utf-8")
+    (pages / "other.md").write_text("# Other\n", encoding="utf-8")
+    done = build(pages, tmp_path / "html")
+    assert done.returncode != 0
+    assert "WARNING" in done.stderr or "ERROR" in done.stderr
+
+
+def test_every_public_name_has_its_place_in_the_reference() -> None:
+    pages = "".join(page.read_text(encoding="utf-8") for page in (DOCS / "reference").glob("*.md"))
+    documented = re.findall(r"^\.\. auto(?:class|function|exception):: dpmine\.(\w+)$", pages, flags=re.MULTILINE)
+    assert sorted(documented) == sorted(dpmine.__all__)
+
+
+def keys_by_kind(page: str) -> Iterator[tuple[str, set[str]]]:
+    """The keys in the tables of the reference's sections, a section a kind of job."""
+    for section in page.split("\n### ")[1:]:
+        kind, _, rest = section.partition("\n")
+        rows = re.findall(r"^\|[^|]*\|(.*)\|$", rest.partition("\n## ")[0], flags=re.MULTILINE)
+        yield kind, set(re.findall(r"`(\w+)`", "".join(rows)))
+
+
+def test_the_reference_of_job_files_has_every_key_of_every_kind() -> None:
+    from dpmine.reporting.histogram_job import HistogramJob
+    from dpmine.reporting.itemset_job import TopItemsetJob
+    from dpmine.reporting.model_jobs import AccuracyFirstJob, ClassifyJob, HypothesisJob
+
+    known = {
+        job.kind: set(job.known) for job in (TopItemsetJob, HistogramJob, ClassifyJob, AccuracyFirstJob, HypothesisJob)
+    }
+    page = (DOCS / "reference" / "job_file.md").read_text(encoding="utf-8")
+    assert dict(keys_by_kind(page)) == known
+
+
+def same_drawing(drawn: str, kept: str) -> bool:
+    """The same words, and numbers that are the same but for rounding."""
+    numbers = zip(NUMBER.findall(drawn), NUMBER.findall(kept), strict=False)
+    return NUMBER.sub("#", drawn) == NUMBER.sub("#", kept) and all(abs(float(a) - float(b)) < 0.01 for a, b in numbers)
+
+
+@pytest.mark.slow
+def test_figures_are_what_the_script_draws(tmp_path: Path) -> None:
+    figures = module(DOCS / "figures.py")
+    figures.draw(tmp_path)
+    drawn = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.svg")}
+    kept = {path.name: path.read_text(encoding="utf-8") for path in DOCS.rglob("*.svg")}
+    assert drawn.keys() == kept.keys()
+    assert [name for name in drawn if not same_drawing(drawn[name], kept[name])] == []
+
+
+def test_drawings_that_differ_are_told_apart() -> None:
+    assert same_drawing("L 1.0001 -2", "L 1.0002 -2")
+    assert not same_drawing("L 1.5 -2", "L 1.0 -2")
+    assert not same_drawing("L 1 2", "M 1 2")
+    assert not same_drawing("L 1 2", "L 1 2 3")
+
+
+def test_links_lead_to_pages_of_the_site() -> None:
+    pages = module(DOCS / "_extensions" / "repository_pages.py")
+    shown = pages.shown_files()
+    assert shown[ROOT / "THREAT_MODEL.md"] == DOCS / "project" / "threat_model.md"
+    page = DOCS / "how-to" / "ledger.md"
+    texts = {
+        "[a](../../THREAT_MODEL.md#x)": "[a](../project/threat_model.md#x)",
+        "[a](../proofs)": "[a](../proofs/index.md)",
+        "[a](../nowhere.md)": "[a](../nowhere.md)",
+        "[a](https://example.org/x.md)": "[a](https://example.org/x.md)",
+        "[a](#anchor)": "[a](#anchor)",
+    }
+    assert {text: pages.relinked(text, page, page, shown) for text in texts} == texts
+    readme = pages.relinked("[a](docs/proofs)", ROOT / "README.md", DOCS / "project" / "readme.md", shown)
+    assert readme == "[a](../proofs/index.md)"

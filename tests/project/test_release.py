@@ -1,0 +1,130 @@
+"""What is released: the source archive, the wheel that is built from it, and that it installs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+FOLDERS = {".ci", "benchmarks", "cli", "datasets", "docs", "dpmine", "examples", "fuzz", "tests"}
+FILES = {
+    ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "DECISIONS.md", "LICENSE", "LICENSES.md",
+    "Makefile", "PKG-INFO", "README.md", "THREAT_MODEL.md", "pyproject.toml", "requirements.lock",
+}  # fmt: skip
+LEFT_OVER = re.compile(
+    r"__pycache__|\.py[co]$|\.nb[ic]$|\.egg-info|(^|/)\.(hypothesis|mypy|ruff|pytest|venv)|/results/|\.db$"
+)
+NO_REGISTRY = re.compile(r"NewConnectionError|ConnectTimeout|Temporary failure in name resolution")
+
+
+def build(place: Path, target: str, folder: Path) -> Path:
+    """Run the build backend in `place`; the archive is put into `folder`."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder)]
+    subprocess.run(command, cwd=place, check=True, capture_output=True)
+    (archive,) = folder.iterdir()
+    return archive
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The source archive, unpacked."""
+    archive = build(ROOT, "sdist", tmp_path_factory.mktemp("sdist"))
+    folder = tmp_path_factory.mktemp("unpacked")
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    (place,) = folder.iterdir()
+    return place
+
+
+def _files(place: Path) -> set[str]:
+    return {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()}
+
+
+def test_sources_are_complete(sources: Path) -> None:
+    tops = {path.name for path in sources.iterdir()}
+    assert {name for name in FOLDERS if (ROOT / name).exists()} | FILES == tops
+    for name in ("dpmine", "cli", "fuzz"):
+        kept = {file for file in _files(ROOT / name) if not LEFT_OVER.search(f"/{file}")}
+        assert _files(sources / name) == kept
+
+
+def test_sources_hold_nothing_that_was_left_over(sources: Path) -> None:
+    assert [name for name in _files(sources) if LEFT_OVER.search(name)] == []
+
+
+def test_the_tests_and_their_data_are_there(sources: Path) -> None:
+    assert (sources / "tests" / "project" / Path(__file__).name).read_bytes() == Path(__file__).read_bytes()
+    assert (sources / "datasets" / "mushroom.parquet").is_file()
+    assert (sources / ".ci" / "run").stat().st_mode & 0o100
+
+
+def test_a_wheel_from_the_sources_is_the_wheel(sources: Path, wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(build(sources, "wheel", tmp_path)) as again, zipfile.ZipFile(wheel) as first:
+        assert sorted(again.namelist()) == sorted(first.namelist())
+        assert [name for name in first.namelist() if again.read(name) != first.read(name)] == []
+
+
+def test_metadata_of_the_wheel(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as packed:
+        (name,) = [name for name in packed.namelist() if name.endswith(".dist-info/METADATA")]
+        text = packed.read(name).decode()
+    assert wheel.name == f"dpmine-{PROJECT['project']['version']}-py3-none-any.whl"
+    assert "License-Expression: MIT\n" in text
+    assert "License-File: LICENSE\n" in text
+    assert f"Requires-Python: {PROJECT['project']['requires-python']}\n" in text
+    asked = {
+        line.split(": ")[1] for line in text.splitlines() if line.startswith("Requires-Dist") and "extra" not in line
+    }
+    assert asked == set(PROJECT["project"]["dependencies"])
+
+
+@pytest.mark.slow
+def test_the_wheel_installs_and_runs(wheel: Path, tmp_path: Path) -> None:
+    """In an empty environment, from the package registry, with the versions that are pinned."""
+    venv.create(tmp_path / "fresh", with_pip=True)
+    python = tmp_path / "fresh" / "bin" / "python"
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    pins = re.findall(r"^[A-Za-z0-9._-]+==[^\\\n]+", lock, flags=re.MULTILINE)
+    (tmp_path / "pins.txt").write_text("\n".join(pins), encoding="utf-8")
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=900, env=clean
+        )
+
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--only-binary", ":all:"]
+    installed = run(*pip, "--constraint", "pins.txt", str(wheel))
+    if installed.returncode and NO_REGISTRY.search(installed.stderr):
+        pytest.skip("no package registry can be reached")
+    assert installed.returncode == 0, installed.stderr
+    program = str(python.with_name("dpmine"))
+    top = run(program, "top-itemset", str(ROOT / "datasets" / "mushroom.parquet"), "--size", "1", "--epsilon", "20")
+    assert (top.returncode, top.stdout.splitlines()[0]) == (0, "85")
+    doctor = run(program, "doctor")
+    assert doctor.returncode == 0, doctor.stderr
+    assert str(ROOT) not in doctor.stdout
+
+
+def test_the_change_log_keeps_its_form() -> None:
+    """Keep a Changelog 1.1, with a heading of our own for what changes a guarantee."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## (.*)$", text, flags=re.MULTILINE)
+    assert versions[0].startswith(PROJECT["project"]["version"])
+    headings = set(re.findall(r"^### (.*)$", text, flags=re.MULTILINE))
+    assert headings <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security", "Privacy"}

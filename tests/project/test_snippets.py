@@ -1,0 +1,104 @@
+"""Every snippet of the README and of the pages in docs does what is shown, and none escapes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.snippets import RUN, blocks, is_shown, run_page, untested
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = sorted(
+    str(path.relative_to(ROOT)) for pattern in ("*.md", "datasets/*.md", "docs/**/*.md") for path in ROOT.glob(pattern)
+)
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+SLOW = pytest.mark.slow
+RUNNING = [name for name in DOCUMENTS if any(block.kind in RUN for block in blocks(text(name)))]
+
+
+@pytest.fixture
+def reports() -> bool:
+    """Whether job files can be checked."""
+    from dpmine_cli.program import app  # here: a broken command line fails these tests, not their collection
+
+    return any(command.name == "report" for command in app.registered_commands)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "datasets").symlink_to(ROOT / "datasets")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", [name if name == "README.md" else pytest.param(name, marks=SLOW) for name in RUNNING])
+def test_page_does_what_it_shows(name: str, folder: Path, reports: bool) -> None:
+    assert list(run_page(text(name), folder, reports=reports)) == []
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_no_block_escapes(name: str) -> None:
+    assert untested(text(name)) == []
+
+
+def test_the_readme_and_the_tutorial_run() -> None:
+    assert {"README.md", "docs/tutorial/index.md"} <= set(RUNNING)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "```console\n$ dpmine --version\ndpmine 0\n```\n",
+        "```console\n$ dpmine nonsense\n```\n",
+        "```console\n$ ls\n```\n",
+        "```console\ndpmine --version\n```\n",
+        "```python\nprint(1)\n```\n",
+        "```python\nprint(1)\n```\n\n```output\n2\n```\n",
+        "```python\nprint(1)\n```\n\n```text\n1\n```\n",
+        "```python\n1 / 0\n```\n",
+        "```toml\n[budget]\n```\n",
+    ],
+)
+def test_pages_that_show_something_else_are_found(page: str, folder: Path) -> None:
+    assert len(list(run_page(page, folder, reports=False))) == 1
+
+
+def test_blocks_share_a_folder(folder: Path) -> None:
+    page = (
+        "```python\nfrom pathlib import Path\nPath('a.txt').write_text('x')\n```\n"
+        "```python\nfrom pathlib import Path\nprint(Path('a.txt').read_text())\n```\n\n```output\nx\n```\n"
+        "```console\n$ dpmine --version\n...\n$ dpmine nonsense\n"
+        "dpmine: error: No such command 'nonsense'. Try: dpmine --help.\n```\n"
+    )
+    assert list(run_page(page, folder, reports=False)) == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "```py\n1\n```\n",
+        "```\n1\n```\n",
+        "~~~python3\n1\n~~~\n",
+        "- item\n\n  ```python\n  1\n  ```\n",
+        "> ```console\n> $ dpmine\n> ```\n",
+        "```output\n1\n```\n",
+        "```python\n1\n```\n\nwords\n\n```output\n1\n```\n",
+    ],
+)
+def test_blocks_that_would_escape_are_found(page: str) -> None:
+    assert len(untested(page)) == 1
+
+
+def test_a_block_in_a_longer_fence_is_text() -> None:
+    assert [block.kind for block in blocks("````text\n```python\n1 / 0\n```\n````\n")] == ["text"]
+
+
+def test_dots_stand_for_lines() -> None:
+    assert is_shown("a\nb\nc\n", "a\n...\n")
+    assert is_shown("a\n", "a\n...\n")
+    assert not is_shown("b\na\n", "a\n...\n")
+    assert not is_shown("a (b)\n", "a .b.\n")

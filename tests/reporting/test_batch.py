@@ -1,0 +1,229 @@
+"""Batches: what is released, stored, reused and charged, also where jobs fail."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+from filelock import FileLock
+from reporting.jobs import AGES, ALL, HOSTILE, PAIRS, RULE, TARGET, WEIGHTS, job
+
+import dpmine
+from dpmine.errors import BadData, UnreadableFile
+from dpmine.privacy import ExPostGuarantee
+from dpmine.reporting.histogram_job import HistogramJob
+
+if TYPE_CHECKING:
+    from reporting.jobs import Folder
+
+    from dpmine.reporting.batch import Report
+
+EVERY = [job(**options) for options in ALL.values()]
+
+
+def ledger_of(folder: Folder) -> dpmine.Ledger:
+    return dpmine.Ledger(folder.terms["ledger"].strip('"'))
+
+
+def charges(folder: Folder) -> list[str]:
+    return [entry.kind for entry in ledger_of(folder).history("shop")]
+
+
+def documents(report: Report) -> dict[str, Any]:
+    return {outcome.job.name: outcome.result.document for outcome in report.outcomes if outcome.result}
+
+
+def test_every_kind(folder: Folder) -> None:
+    report = folder.run(*EVERY)
+    assert [outcome.error for outcome in report.outcomes] == [None] * 5
+    found = documents(report)
+    pairs = found["Pairs"]["itemsets"]
+    assert {tuple(row["items"]) for row in pairs} == {(HOSTILE, "bread"), (HOSTILE, "butter")} or {
+        tuple(row["items"]) for row in pairs
+    } < {(HOSTILE, "bread"), (HOSTILE, "butter"), ("bread", "butter")}
+    assert [row["noisy_support"] for row in pairs] == [30, 30]
+    assert found["Pairs"]["rules"][0]["confidence"] == 1
+    assert found["Ages"]["column"] == "age"
+    assert sum(found["Ages"]["counts"]) == pytest.approx(3000, abs=1)
+    assert found["Weights"]["format"] == "dpmine linear classifier"
+    assert found["Rule"]["hypothesis"] == "age >= 50"
+    assert found["Target"]["reached"] in {True, False}
+
+
+def test_charges_are_what_was_promised(folder: Folder) -> None:
+    report = folder.run(*EVERY)
+    spent = ledger_of(folder).budget("shop").spent
+    prices = [outcome.price for outcome in report.outcomes]
+    assert spent.epsilon == sum(price.epsilon for price in prices)
+    assert spent.delta == sum(price.delta for price in prices)
+    assert [price.epsilon for price in prices[:4]] == [2000, 1000, 1000, 1000]
+    target = report.outcomes[-1].result
+    assert target is not None
+    assert isinstance(target.guarantee, ExPostGuarantee)
+    assert prices[-1].epsilon == target.guarantee.ex_post_epsilon < 5000
+    assert charges(folder) == ["grant", "charge", "charge", "charge", "charge", "reserve", "settle"]
+
+
+def test_a_second_run_costs_nothing_and_says_the_same(folder: Folder) -> None:
+    first, second = folder.run(*EVERY), folder.run(*EVERY)
+    assert [outcome.reused for outcome in first.outcomes] == [False] * 5
+    assert [outcome.reused for outcome in second.outcomes] == [True] * 5
+    assert documents(first) == documents(second)
+    assert [one.price for one in first.outcomes] == [two.price for two in second.outcomes]
+    assert len(charges(folder)) == 7
+
+
+def test_a_stored_result_is_found_under_another_name_and_without_its_input(folder: Folder) -> None:
+    folder.run(job(**AGES))
+    (folder.path / "people.parquet").unlink()
+    report = folder.run(job(**AGES | {"name": "Years"}))
+    assert report.outcomes[0].reused
+    assert len(charges(folder)) == 2
+
+
+@pytest.mark.parametrize(
+    "changes", [{"epsilon": 999}, {"bins": [4]}, {"column": "hours"}, {"upper": 81}, {"refit": "train"}]
+)
+def test_a_changed_job_is_another(folder: Folder, changes: dict[str, Any]) -> None:
+    folder.run(job(**AGES))
+    report = folder.run(job(**{**AGES, **changes}))
+    assert not report.outcomes[0].reused
+    assert len(charges(folder)) == 3
+
+
+def test_another_data_set_or_folder_is_another_run(folder: Folder) -> None:
+    folder.run(job(**AGES))
+    assert not folder.run(job(**AGES), dataset='"mall"').outcomes[0].reused
+    for file in (folder.path / "results").glob("ages-*.json"):
+        file.unlink()
+    assert not folder.run(job(**AGES)).outcomes[0].reused
+
+
+def test_files(folder: Folder) -> None:
+    report = folder.run(*EVERY)
+    for outcome in report.outcomes:
+        assert outcome.result is not None
+        name, *tables = outcome.result.files
+        stored = json.loads((folder.path / "results" / name).read_text(encoding="utf-8"))
+        assert stored["result"] == outcome.result.document
+        assert stored["guarantee"] == outcome.result.guarantee.to_dict()
+        assert stored["job"]["kind"] == outcome.job.kind
+        assert len(tables) == (2 if outcome.job.name == "Pairs" else 1)
+        for table in tables:
+            assert pq.read_table(folder.path / "results" / table).num_rows > 0
+    assert not list((folder.path / "results").glob(".dpmine-*"))
+
+
+def fail(error: BaseException, *, after_charge: bool) -> Any:
+    run = HistogramJob.run
+
+    def failing(self: HistogramJob, payer: Any, **options: Any) -> Any:
+        if self.options["column"] == "hours":
+            return run(self, payer, **options)
+        if after_charge:
+            run(self, payer, **options)
+        raise error
+
+    return failing
+
+
+@pytest.mark.parametrize("error", [BadData("no"), ValueError("kanarienvogel"), MemoryError()])
+def test_a_failing_job_does_not_lose_the_others(
+    folder: Folder, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [job(**AGES), job(**AGES | {"name": "Hours", "column": "hours"})]
+    monkeypatch.setattr(HistogramJob, "run", fail(error, after_charge=True))
+    report = folder.run(*jobs)
+    assert [outcome.error for outcome in report.outcomes] == [error, None]
+    assert report.outcomes[0].result is None
+    assert report.outcomes[0].price.epsilon == 1000
+    assert report.outcomes[1].result is not None
+    assert len(charges(folder)) == 3
+
+    again = folder.run(*jobs)  # neither is run, or paid for
+    assert "failed before" in str(again.outcomes[0].error)
+    assert again.outcomes[1].reused
+    assert len(charges(folder)) == 3
+
+    monkeypatch.undo()
+    retried = folder.run(*jobs, retry=True)
+    assert [outcome.error for outcome in retried.outcomes] == [None, None]
+    assert len(charges(folder)) == 4
+    assert folder.run(*jobs).outcomes[0].reused
+    for file in (folder.path / "results").iterdir():
+        assert b"kanarienvogel" not in file.read_bytes()
+
+
+def test_a_refused_charge_is_not_a_failure_to_remember(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = dpmine.BudgetExceeded("no")
+    monkeypatch.setattr(HistogramJob, "run", fail(refused, after_charge=False))
+    assert folder.run(job(**AGES)).outcomes[0].error is refused
+    monkeypatch.undo()
+    assert folder.run(job(**AGES)).outcomes[0].error is None
+
+
+def test_what_was_paid_for_is_shown_where_it_cannot_be_stored(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_arguments: object, **_options: object) -> None:
+        raise OSError(28, "No space left")
+
+    monkeypatch.setattr("dpmine.reporting.store.write_whole", full)
+    (outcome,) = folder.run(job(**AGES)).outcomes
+    assert isinstance(outcome.error, UnreadableFile)
+    assert outcome.result is not None
+    assert outcome.result.files == ()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["{}", "not json", '{"format": "dpmine job result"}', None],
+    ids=["empty", "text", "format only", "other job"],
+)
+def test_a_damaged_result_is_not_run_again_in_silence(folder: Folder, damage: str | None) -> None:
+    folder.run(job(**AGES))
+    (file,) = (folder.path / "results").glob("ages-*.json")
+    text = damage or file.read_text(encoding="utf-8").replace('"column": "age"', '"column": "hours"', 1)
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(BadData, match=r"job 'Ages': .*delete it to run the job again, which is charged again"):
+        folder.run(job(**AGES))
+    assert len(charges(folder)) == 2
+
+
+def test_two_runs_in_one_folder(folder: Folder) -> None:
+    (folder.path / "results").mkdir()
+    with (
+        FileLock(folder.path / "results" / ".dpmine.lock"),
+        pytest.raises(UnreadableFile, match="Another run works in"),
+    ):
+        folder.run(job(**AGES))
+    folder.run(job(**AGES))
+
+
+def test_a_folder_that_cannot_be_made(folder: Folder) -> None:
+    (folder.path / "results").write_text("a file")
+    with pytest.raises(UnreadableFile, match="Cannot write to"):
+        folder.run(job(**AGES))
+    assert not (folder.path / "budget.db").exists()
+
+
+def test_the_grant_is_the_file_s(folder: Folder) -> None:
+    folder.run(job(**RULE))
+    budget = ledger_of(folder).budget("shop")
+    assert (str(budget.granted.epsilon), str(budget.granted.delta), budget.unit) == ("100000", "1/100", "customer")
+    folder.run(job(**WEIGHTS), epsilon="5000")
+    assert ledger_of(folder).budget("shop").granted.epsilon == 100_000
+
+
+def test_nothing_stands_out(folder: Folder) -> None:
+    report = folder.run(job(**PAIRS | {"epsilon": 0.001, "mechanism": "large-margin", "top": 1}))
+    (document,) = documents(report).values()
+    assert document["itemsets"] == []
+    assert "needs the best" in document["advice"] or "gap" in document["advice"]
+    assert "rules" not in document
+
+
+def test_a_target_that_is_not_reached(folder: Folder) -> None:
+    report = folder.run(job(**TARGET | {"epsilon_max": 20000, "excess_risk": 0.01, "slack": 2}))
+    (outcome,) = report.outcomes
+    assert outcome.error is None or "excess_risk" in str(outcome.error)

@@ -1,0 +1,143 @@
+"""What is refused before anything is charged: nothing is written then, and no ledger is made."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from reporting.jobs import AGES, ALL, PAIRS, RULE, TARGET, WEIGHTS, job
+
+import dpmine
+from dpmine.accounting.amounts import Amount
+from dpmine.errors import BadData, BadParameter, BudgetExceeded, UnreadableFile
+from dpmine.privacy import ExPostGuarantee
+from dpmine.reporting.checks import checked_plan
+
+if TYPE_CHECKING:
+    from reporting.jobs import Folder
+
+
+def test_the_plan(folder: Folder) -> None:
+    read = folder.read(*(job(**options) for options in ALL.values()))
+    plan = checked_plan(read, folder.store(read))
+    assert plan.unit == "customer"
+    assert plan.budget is None
+    assert [step.price.epsilon for step in plan.steps] == [2000, 1000, 1000, 1000, 5000]
+    assert isinstance(plan.steps[-1].guarantee, ExPostGuarantee)
+    assert plan.to_pay == Amount(Fraction(10_000), Fraction(2, 1000))
+    assert not (folder.path / "budget.db").exists()
+    assert not (folder.path / "results").exists()
+
+
+BAD: list[tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = [
+    (PAIRS, {"input": "nowhere.parquet"}, UnreadableFile, "job 'Pairs': .*nowhere.parquet"),
+    (PAIRS, {"item": "thing"}, BadData, "job 'Pairs': There is no column 'thing'"),
+    (PAIRS, {"unit": ["customer", "till"]}, BadData, "job 'Pairs': There is no column 'till'"),
+    (PAIRS, {"size": 0}, BadParameter, "job 'Pairs': size"),
+    (PAIRS, {"mechanism": "best"}, BadParameter, "job 'Pairs': mechanism"),
+    (PAIRS, {"mechanism": "exact"}, dpmine.NotPrivate, "job 'Pairs': "),
+    (PAIRS, {"mechanism": "exponential"}, BadParameter, "job 'Pairs': exponential chooses among all itemsets"),
+    (PAIRS, {"catalogue": "from-data"}, dpmine.NotPrivate, "a report has private results only"),
+    (PAIRS, {"memory": "much"}, BadParameter, "job 'Pairs': memory"),
+    (PAIRS, {"top": "many"}, BadParameter, "job 'Pairs': k must be"),
+    (PAIRS, {"rules": "yes"}, BadParameter, "job 'Pairs': rules must be True or False"),
+    (PAIRS, {"rules": False, "min_confidence": 0.5}, BadParameter, "min_confidence is for rules"),
+    (PAIRS, {"min_confidence": 2}, BadParameter, "min_confidence must be at least 0 and at most 1"),
+    (AGES, {"column": "year"}, BadData, "job 'Ages': There is no column 'year'. The columns are: 'age', "),
+    (AGES, {"column": "name"}, BadData, "job 'Ages': Column 'name' holds"),
+    (AGES, {"column": 3}, BadParameter, "column must be text"),
+    (AGES, {"lower": None}, BadParameter, "lower is missing: jobs of the kind histogram need it"),
+    (AGES, {"bins": "4,eight"}, BadParameter, "bins must be whole numbers"),
+    (AGES, {"bins": [1]}, BadParameter, "job 'Ages': "),
+    (AGES, {"neighbors": "add-remove"}, BadParameter, "job 'Ages': .*replace_one"),
+    (WEIGHTS, {"features": []}, BadParameter, "features must be names of columns"),
+    (WEIGHTS, {"features": "age,age"}, BadParameter, "features must be different columns"),
+    (WEIGHTS, {"features": ["age", "rich"]}, BadParameter, "features must be different columns, and label none"),
+    (WEIGHTS, {"features": ["age", "name"]}, BadData, "Column 'name' holds"),
+    (WEIGHTS, {"norm_bound": None}, BadParameter, "norm_bound is missing"),
+    (WEIGHTS, {"norm_bound": -1}, BadParameter, "norm_bound must be greater than 0"),
+    (WEIGHTS, {"loss": "square"}, BadParameter, "loss must be 'logistic' or 'huber'"),
+    (WEIGHTS, {"huber": 0.5}, BadParameter, "huber needs loss = 'huber'"),
+    (WEIGHTS, {"intercept": "no"}, BadParameter, "fit_intercept must be True or False"),
+    (RULE, {"class": "circles"}, BadParameter, "job 'Rule': "),
+    (RULE, {"class": ["a"]}, BadParameter, "class must be the name"),
+    (RULE, {"grid": "many"}, BadParameter, "grid must be whole numbers"),
+    (RULE, {"features": ["age", "hours"]}, BadParameter, "job 'Rule': "),
+    (TARGET, {"model_kind": "tree"}, BadParameter, "model_kind must be 'ridge' or 'logistic'"),
+    (TARGET, {"y_bound": 1}, BadParameter, "y_bound is for model_kind = 'ridge'"),
+    (TARGET, {"delta": 1e-6}, BadParameter, "delta is for method = 'brownian'"),
+    (TARGET, {"excess_risk": None}, BadParameter, "excess_risk is missing"),
+    (TARGET, {"model_kind": "ridge"}, BadParameter, "y_bound is missing"),
+    (TARGET, {"target": "none"}, BadData, "There is no column 'none'"),
+]
+
+
+@pytest.mark.parametrize(("options", "changes", "kind", "hint"), BAD)
+def test_bad_jobs_cost_nothing(
+    folder: Folder, options: dict[str, Any], changes: dict[str, Any], kind: type[Exception], hint: str
+) -> None:
+    good = RULE if options is not RULE else AGES
+    given = {name: value for name, value in {**options, **changes}.items() if value is not None}
+    with pytest.raises(kind, match=hint) as caught:
+        folder.run(job(**good), job(**given))
+    assert "\n" not in str(caught.value)
+    assert not (folder.path / "budget.db").exists()
+    assert not list(folder.path.glob("results/*.json"))
+
+
+def test_the_total_must_suffice(folder: Folder) -> None:
+    with pytest.raises(
+        BudgetExceeded, match=r"cost up to ε = 2000, δ = 1/1000 together, and \[budget\] allows ε = 1999"
+    ):
+        folder.run(job(**AGES), job(**RULE), epsilon="1999")
+    with pytest.raises(BudgetExceeded, match="allows"):
+        folder.run(job(**AGES), delta="0.0009")
+    folder.run(job(**AGES), job(**RULE), epsilon="2000", delta="0.001")
+
+
+def test_the_ledger_must_suffice(folder: Folder) -> None:
+    ledger = dpmine.Ledger(folder.terms["ledger"].strip('"'))
+    ledger.grant("shop", epsilon=2500, delta=0.01)
+    with pytest.raises(BudgetExceeded, match=r"asks for ε = 100000, .* the ledger grants ε = 2500"):
+        folder.run(job(**AGES), job(**RULE))
+    dpmine.select([9, 1], mechanism="exponential", epsilon=1000, unit="customer", ledger=ledger, dataset="shop")
+    with pytest.raises(BudgetExceeded, match="short by ε = 500"):
+        folder.run(job(**AGES), job(**RULE), epsilon="2500")
+    assert len(ledger.history("shop")) == 2
+    folder.run(job(**AGES), epsilon="2500")
+    assert ledger.budget("shop").spent.epsilon == 2000
+
+
+def test_one_unit(folder: Folder) -> None:
+    rows = {name: value for name, value in RULE.items() if name != "unit"}
+    hint = "protects each 'customer', and job 'Rule' each 'row'"
+    with pytest.raises(BadParameter, match=hint):
+        folder.run(job(**AGES), job(**rows))
+    with pytest.raises(BadParameter, match=hint):
+        folder.run(job(**AGES), job(**rows), unit=None)
+    assert folder.run(job(**rows), unit=None).unit == "row"
+    with pytest.raises(BadParameter, match="the ledger protects each 'row', and job 'Ages' each 'customer'"):
+        folder.run(job(**AGES), unit=None)
+
+
+def test_one_relation(folder: Folder) -> None:
+    with pytest.raises(BadParameter, match="promises of two relations do not add up"):
+        folder.run(job(**PAIRS | {"neighbors": "add-remove"}))
+    folder.run(job(**PAIRS), neighbors='"add-remove"')
+    with pytest.raises(BadParameter, match="was granted for neighbors add_remove"):
+        folder.run(job(**RULE))
+
+
+def test_two_jobs_that_ask_for_the_same(folder: Folder) -> None:
+    with pytest.raises(BadParameter, match="'Ages' and 'Again' ask for the same"):
+        folder.run(job(**AGES), job(**AGES | {"name": "Again"}))
+
+
+def test_parts_must_be_granted_before(folder: Folder) -> None:
+    with pytest.raises(BadParameter, match="'shop' is not granted yet: grant it with its parts"):
+        folder.run(job(**AGES), dataset='"shop/north"')
+    ledger = dpmine.Ledger(folder.terms["ledger"].strip('"'))
+    ledger.grant("shop", epsilon=100_000, delta=0.01, parts="by_index")
+    report = folder.run(job(**AGES), dataset='"shop/north"')
+    assert report.budget.charged["north"].epsilon == 1000

@@ -1,0 +1,156 @@
+"""Job files: what is read, and what is refused before anything else is looked at."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from dpmine_cli.program import app
+from reporting.jobs import AGES, ALL, PAIRS, RULE, job
+from typer.main import get_command
+
+from dpmine.accounting.amounts import Amount
+from dpmine.errors import BadParameter, UnreadableFile
+from dpmine.privacy import Neighbors
+from dpmine.reporting.histogram_job import HistogramJob
+from dpmine.reporting.itemset_job import TopItemsetJob
+from dpmine.reporting.job_file import read_job_file
+from dpmine.reporting.model_jobs import AccuracyFirstJob, ClassifyJob, HypothesisJob
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reporting.jobs import Folder
+
+KINDS: list[Any] = [TopItemsetJob, HistogramJob, ClassifyJob, AccuracyFirstJob, HypothesisJob]
+OF_RUNS = {"files", "ledger", "dataset", "output", "output_format", "quiet", "debug", "version", "help"}
+NOT_IN_REPORTS = {"catalogue_from_data", "not_private", "model", "predict", "plot", "engine"}
+RENAMED = {"hypotheses": "class", "items": "item"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_jobs_have_the_options_of_their_command(kind: Any) -> None:
+    command = get_command(app).commands[kind.kind]  # type: ignore[attr-defined]
+    spelled = {option.opts[0].lstrip("-").replace("-", "_") for option in command.params if option.opts[0][:2] == "--"}
+    spelled = {name for name in spelled if name not in OF_RUNS | NOT_IN_REPORTS and name != "format"}
+    assert {RENAMED.get(name, name) for name in kind.known} == spelled
+
+
+def test_what_is_read(folder: Folder) -> None:
+    read = folder.read(job(**PAIRS), job(**AGES), head='title = "Shop"', epsilon="0.3", delta='"1/3"', unit=None)
+    assert (read.title, read.terms.dataset, read.terms.unit) == ("Shop", "shop", None)
+    assert read.terms.total == Amount(Fraction(3, 10), Fraction(1, 3))
+    assert read.terms.neighbors is Neighbors.REPLACE_ONE
+    pairs, ages = read.jobs
+    assert (pairs.kind, pairs.name, pairs.source) == ("top-itemset", "Pairs", "sales")
+    assert pairs.paths == (f"{folder.path}/sales.parquet",)
+    assert pairs.options["delta"] == Decimal("0.001")
+    assert ages.options["bins"] == [2, 4]
+    assert ages.options["neighbors"] == "replace_one"
+
+
+def test_defaults(folder: Folder) -> None:
+    anonymous = {name: value for name, value in AGES.items() if name != "name"}
+    read = folder.read(job(**anonymous), delta=None, neighbors='"add-remove"')
+    assert read.title == "Private results of shop"
+    assert read.terms.total.delta == 0
+    (only,) = read.jobs
+    assert (only.name, only.options["neighbors"]) == ("histogram 1", "add_remove")
+
+
+def test_an_input_may_be_a_path_or_several(folder: Folder) -> None:
+    path = folder.write(job(**AGES | {"input": "elsewhere/*.parquet"}), job(**PAIRS | {"input": "both"}))
+    path.write_text(path.read_text().replace("[inputs]", '[inputs]\nboth = ["a.parquet", "b.parquet"]'))
+    ages, pairs = read_job_file(path).jobs
+    assert ages.paths == ("elsewhere/*.parquet",)
+    assert pairs.paths == ("a.parquet", "b.parquet")
+
+
+def test_equal_numbers_ask_for_the_same(folder: Folder) -> None:
+    one, other = folder.read(job(**AGES), job(**AGES | {"name": "Again", "epsilon": 1000.0, "delta": "0.0010"})).jobs
+    assert one.content() != other.content()  # a text is a text
+    (other,) = folder.read(job(**AGES | {"name": "Again", "epsilon": 1000.0, "delta": 1e-3})).jobs
+    assert one.content() == other.content()
+
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("unknown option", {"epsilom": 1}, r"no key 'epsilom' in job 'Ages': did you mean 'epsilon'\?"),
+    ("unknown kind", {"kind": "histogramm"}, r"kind of job 'Ages' must be 'top-itemset' or"),
+    ("no kind", {"kind": None}, r"kind of job .* must be"),
+    ("no input", {"input": None}, r"input of job 'Ages' must be a path"),
+    ("option of another kind", {"top": 3}, r"no key 'top' in job 'Ages'"),
+    ("table", {"bins": {"a": 1}}, r"bins of job 'Ages' must be a text, a number"),
+    ("name", {"name": ""}, r"name must be a printable name"),
+    ("name with a line", {"name": "a\\nb"}, r"name must be a printable name"),
+]
+
+
+@pytest.mark.parametrize(("changes", "hint"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+def test_bad_jobs(folder: Folder, changes: dict[str, Any], hint: str) -> None:
+    given = {name: value for name, value in {**AGES, **changes}.items() if value is not None}
+    text = job(**given).replace("{'a': 1}", "{a = 1}")
+    with pytest.raises(BadParameter, match=hint) as caught:
+        folder.read(text)
+    assert "\n" not in str(caught.value)
+
+
+BAD_TERMS: list[tuple[dict[str, str | None], str]] = [
+    ({"ledger": None}, r"ledger is missing in \[budget\]"),
+    ({"dataset": None}, r"dataset is missing in \[budget\]"),
+    ({"epsilon": None}, r"epsilon is missing in \[budget\]"),
+    ({"epsilon": "0"}, "epsilon must be greater than 0"),
+    ({"epsilon": "inf"}, "epsilon must be a finite number"),
+    ({"delta": "1"}, "delta must be at least 0 and less than 1"),
+    ({"dataset": '"a/"'}, "the part after /"),
+    ({"ledger": "3"}, "ledger must be a printable name"),
+    ({"neighbors": '"any"'}, "neighbors must be"),
+    ({"unit": '""'}, "unit must be a printable name"),
+    ({"epsilons": "3"}, r"no key 'epsilons' in \[budget\]: did you mean 'epsilon'"),
+]
+
+
+@pytest.mark.parametrize(("terms", "hint"), BAD_TERMS)
+def test_bad_terms(folder: Folder, terms: dict[str, Any], hint: str) -> None:
+    with pytest.raises(BadParameter, match=hint):
+        folder.read(job(**AGES), **terms)
+
+
+BAD_TEXTS = [
+    ("", "between 1 and 1000 jobs|is missing"),
+    ("[budget", "is not a TOML file"),
+    ("\x00", "is not a TOML file"),
+    ("job = 3\n[budget]\nledger='l'\ndataset='d'\nepsilon=1", "between 1 and 1000 jobs"),
+    ("budget = 3", "budget must be a table"),
+    ("jobs = []", r"no key 'jobs' in the job file: did you mean 'job'\?"),
+    ("[inputs]\na = 3\n[budget]\nledger='l'\ndataset='d'\nepsilon=1", "inputs.a must be a path"),
+    ("title = 3\n[budget]\nledger='l'\ndataset='d'\nepsilon=1\n[[job]]\nkind='histogram'\ninput='x'", "title must be"),
+]
+
+
+@pytest.mark.parametrize(("text", "hint"), BAD_TEXTS)
+def test_bad_files(tmp_path: Path, text: str, hint: str) -> None:
+    path = tmp_path / "jobs.toml"
+    path.write_text(text)
+    with pytest.raises(BadParameter, match=hint):
+        read_job_file(path)
+
+
+def test_no_file(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.toml", tmp_path):
+        with pytest.raises(UnreadableFile, match="Cannot read"):
+            read_job_file(path)
+    (tmp_path / "latin.toml").write_bytes(b"title = '\xe9'")
+    with pytest.raises(BadParameter, match="not a TOML file"):
+        read_job_file(tmp_path / "latin.toml")
+
+
+def test_two_jobs_of_one_name(folder: Folder) -> None:
+    with pytest.raises(BadParameter, match="Several jobs are called 'Ages'"):
+        folder.read(job(**AGES), job(**AGES | {"column": "hours"}))
+
+
+def test_all_kinds_are_tried_here() -> None:
+    assert {options["kind"] for options in ALL.values()} == {kind.kind for kind in KINDS}
+    assert RULE["class"] == "thresholds"

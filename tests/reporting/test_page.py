@@ -1,0 +1,273 @@
+"""The page: what stands on it, that all of it is escaped, and that it needs nothing else."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from fractions import Fraction
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from reporting.jobs import ALL, PAIRS, RULE, job
+
+from dpmine.accounting.amounts import Amount
+from dpmine.errors import BadData
+from dpmine.privacy import Guarantee, Neighbors
+from dpmine.reporting.charts import Bar, bars, stacked, steps
+from dpmine.reporting.page import render
+from dpmine.reporting.sections import Table
+from dpmine.reporting.svg import shortened
+from dpmine.reporting.wording import factor_text, odds_text, plain_words, rounded_up_at, unprotected
+
+if TYPE_CHECKING:
+    from reporting.jobs import Folder
+
+EVERY = [job(**options) for options in ALL.values()]
+DAY = datetime(2030, 1, 2, tzinfo=UTC)
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+class Page(HTMLParser):
+    """Elements that are closed as they were opened, attributes and texts."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+
+@pytest.fixture
+def html(folder: Folder) -> str:
+    return render(folder.run(*EVERY), today=DAY)
+
+
+def test_what_stands_on_it(html: str) -> None:
+    page = Page(html)
+    for said in (
+        "Private results of shop",
+        "for each customer, for everything on this page together",
+        "stands out" if "stands out" in page.text else "leads a list of 2",
+        "Association rules, by confidence",
+        "The density of age is highest from",
+        "A weighted sum of 2 features tells rich = True from False.",
+        "rich = True where age >= 50.",
+        "A model for rich that reached the target.",
+        "with the data of any one customer replaced by any other data",
+        "What is not protected",
+        "The number of units (each customer), which counts as public.",
+        "Every row is taken to be one customer, and no customer to have two rows.",
+        "spent by this page",
+        "Made with dpmine 0.1.0 on 2030-01-02.",
+    ):
+        assert said in page.text, said
+
+
+def test_it_needs_nothing_else(html: str) -> None:
+    page = Page(html)
+    assert not {tag for tag, _ in page.tags} & {"script", "iframe", "object", "embed", "base", "form"}
+    for tag, attributes in page.tags:
+        assert not [name for name in attributes if name.startswith("on")]
+        for name in ("src", "href", "xlink:href", "data", "action"):
+            value = attributes.get(name)
+            assert value is None or value.startswith(("#", "data:,")), (tag, value)
+    assert "default-src 'none'" in html
+    assert not re.search(r"@import|url\((?!#)", html)
+    assert len(html.encode()) < 1_000_000
+
+
+def test_names_are_unique_and_links_lead_somewhere(html: str) -> None:
+    page = Page(html)
+    names = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(names) == len(set(names))
+    links = [
+        attributes.get("href", attributes.get("xlink:href")) for tag, attributes in page.tags if tag in {"a", "use"}
+    ]
+    targets = {str(link)[1:] for link in links}
+    assert targets <= set(names)
+    for _, attributes in page.tags:
+        for value in attributes.values():
+            assert all(name in names for name in re.findall(r"url\(#([^)]+)\)", value or ""))
+
+
+def test_headings_and_tables_are_accessible(html: str) -> None:
+    page = Page(html)
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert set(levels[1:]) == {2}
+    for tag, attributes in page.tags:
+        if tag == "svg":
+            assert attributes["role"] == "img"
+            assert attributes["aria-label"]
+        if tag == "th":
+            assert attributes["scope"] in {"col", "row"}
+    tags = [tag for tag, _ in page.tags]
+    assert tags.count("caption") == tags.count("table")
+
+
+def test_no_true_number_is_on_it(folder: Folder) -> None:
+    """With noise that is large: the exact support, and how many rows there are, stand nowhere."""
+    html = render(folder.run(job(**PAIRS | {"release_support": 0.001, "units": 40, "rules": False})), today=DAY)
+    supports = {int(text.replace(",", "")) for text in re.findall(r">([\d,]+)</text>", html)}
+    assert supports
+    assert not supports & {30, 34}
+
+
+HOSTILE_NAMES = [
+    "<img src=x onerror=alert(1)>",
+    "</text></svg><script>alert(1)</script>",
+    '" onload="alert(1)',
+    "$\\frac{1}{$ @0@ @1@",
+    "{{ 7*7 }} {% raw %}",
+    "&lt;b&gt; &amp;",
+    "\u202eevil\u0000\n\x1b[31m",
+    "漢字 🎁 ﷽",
+]
+
+
+def hostile_page(folder: Folder) -> str:
+    """A page about items, a title, an input and jobs that all have such names."""
+    rows = [(unit, name) for unit in range(40) for name in HOSTILE_NAMES[: 2 + unit % 7]]
+    customers, items = zip(*rows, strict=True)
+    pq.write_table(pa.table({"customer": customers, "item": items}), folder.path / "sales.parquet")
+    printable = [name for name in HOSTILE_NAMES if name.isprintable() and "\\" not in name and '"' not in name]
+    jobs = [job(**PAIRS | {"name": name, "epsilon": 1000 + place}) for place, name in enumerate(printable)]
+    everything = job(**PAIRS | {"name": "All", "size": 1, "top": 8, "rules": False})
+    head = f"title = '{HOSTILE_NAMES[1]}'"
+    return render(folder.run(*jobs, everything, head=head), today=DAY)
+
+
+def test_hostile_names_stay_text(folder: Folder) -> None:
+    html = hostile_page(folder)
+    page = Page(html)  # parses, so no element was closed or opened by a name
+    assert not {tag for tag, _ in page.tags} & {"script", "img", "b"}
+    assert not [name for _, attributes in page.tags for name in attributes if name.startswith("on")]
+    for name in HOSTILE_NAMES[:6]:
+        assert " ".join(name.split()) in page.text, name
+    assert "\u202e" not in html
+    assert "\x1b" not in html
+    assert "\x00" not in html
+    assert "49" not in page.text.split("{{")[0][:100]
+
+
+def test_a_failed_job_says_nothing_of_why(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpmine.reporting.model_jobs import HypothesisJob
+
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise BadData("kanarienvogel")
+
+    monkeypatch.setattr(HypothesisJob, "run", fail)
+    html = render(folder.run(job(**RULE), job(**PAIRS)), today=DAY)
+    assert "This job has no result." in html
+    assert "kanarienvogel" not in html
+
+
+def test_a_stored_result_that_cannot_be_shown(folder: Folder) -> None:
+    report = folder.run(job(**RULE))
+    assert report.outcomes[0].result is not None
+    del report.outcomes[0].result.document["class"]
+    with pytest.raises(BadData, match="stored result of job 'Rule' cannot be shown"):
+        render(report)
+
+
+def test_factors_are_never_understated() -> None:
+    assert factor_text(Fraction(1)) == "2.72"
+    assert factor_text(Fraction(1, 10**6)) == "1.01"
+    assert factor_text(Fraction(21)) == "more than 100 million"
+    assert odds_text(Fraction(1)) == "73.2 %"
+    assert odds_text(Fraction(50)) == "virtual certainty"
+    assert rounded_up_at(0.25, 2) == 0.25
+    for value in (0.1, 1.005, 2.675, 20.0855):
+        assert value <= rounded_up_at(value, 2) < value + 0.011
+
+
+def test_words_for_both_relations() -> None:
+    total = Amount(Fraction(1), Fraction(1, 1000))
+    replaced = plain_words(total, Neighbors.REPLACE_ONE, "patient")
+    added = plain_words(total, Neighbors.ADD_REMOVE, "patient")
+    assert "replaced by any other data" in replaced[0]
+    assert "added or taken away" in added[0]
+    assert "plus at most 0.001" in added[2]
+    assert "plus" not in plain_words(Amount(Fraction(1)), Neighbors.ADD_REMOVE, "patient")[2]
+    guarantee = Guarantee(Fraction(1), Fraction(0), Neighbors.ADD_REMOVE, "patient", notes=("so it is",))
+    said = unprotected(Neighbors.ADD_REMOVE, "patient", [guarantee, guarantee])
+    assert said.count("So it is.") == 1
+    assert not [text for text in said if "number of units" in text]
+    assert any("number of units" in text for text in unprotected(Neighbors.REPLACE_ONE, "patient", []))
+
+
+def positions(svg: str) -> list[tuple[float, ...]]:
+    """Corners of the filled shapes."""
+    paths = re.findall(r'<path d="([^"]+)"[^>]*style="fill', svg)
+    return [tuple(float(number) for number in re.findall(r"-?\d+\.?\d*", path)) for path in paths]
+
+
+def test_bars_are_as_long_as_their_values() -> None:
+    chart = bars("a", "lengths", [Bar("one", 10, "10"), Bar("two", 5, "5"), Bar("three", -5, "-5")])
+    lengths = [max(shape[0::2]) - min(shape[0::2]) for shape in positions(chart.wide) if len(shape) >= 8]
+    ten, five, minus = lengths[-3:]
+    assert ten == pytest.approx(2 * five, rel=1e-3)
+    assert minus == pytest.approx(five, rel=1e-3)
+
+
+def test_bars_of_nothing() -> None:
+    assert "0" in bars("a", "none", [Bar("none", 0, "0", (0, 0))]).narrow
+
+
+def test_charts_follow_the_theme_and_are_the_same_each_time() -> None:
+    made = [
+        (
+            bars("a", "c", [Bar("x", 1, "1", (0, 2))]),
+            steps("b", "c", [0, 1, 2], [0.5, 0.5], "col"),
+            stacked("d", "c", []),
+        )
+        for _ in range(2)
+    ]
+    assert made[0] == made[1]
+    for chart in made[0]:
+        assert not re.search(r"#[0-9a-f]{6}", chart.wide)
+    assert "var(--bar)" in made[0][0].wide
+
+
+def test_shortened() -> None:
+    assert shortened("short", 300) == "short"
+    cut = shortened("a" * 100, 300)
+    assert cut.endswith("…")
+    assert len(cut) < 50
+    assert len(shortened("漢" * 100, 300)) < len(shortened("A" * 100, 300)) < len(cut)
+
+
+def test_long_tables_are_cut() -> None:
+    table = Table("many", ("a",), tuple((str(row),) for row in range(1500)))
+    assert (len(table.shown), table.left_out) == (1000, 500)
+
+
+def test_add_remove(folder: Folder) -> None:
+    options: dict[str, Any] = {**PAIRS, "units": 34}
+    html = render(folder.run(job(**options), neighbors='"add-remove"'), today=DAY)
+    assert "any one customer and all its data added or taken away" in Page(html).text

@@ -1,0 +1,154 @@
+"""What Spark reads: the same baskets and the same complaints as for local data, and no value of the data in any."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.ingest_oracle import CANARY, refused
+from support.source_conformance import table_of
+from support.spark_oracle import random_rows
+
+import dpmine
+from dpmine.errors import BadData, BadParameter, UnreadableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+pytestmark = pytest.mark.spark
+
+DAY = dt.date(2024, 1, 1)
+KEYS = pa.table({
+    "store": ["x", "x", "x", "y", "y", None, "y", "x"],
+    "day": pa.array([DAY, DAY, None, DAY, DAY, DAY, DAY, DAY], pa.date32()),
+    "till": pa.array([1, 1, 1, 1, 2, 2, 2, 1], pa.int16()),
+    "product": ["b", "a", "a", "a", "b", "b", "a", "é"],
+})  # fmt: skip
+LISTS = pa.table({
+    "who": pa.array([1, 1, 2, None, 3, 3, 4], pa.int64()),
+    "bought": pa.array([[1, 2, 2], [2, 3], [1, 2, None], [1, 2], None, [], [3, 2, 1]], pa.list_(pa.int32())),
+})  # fmt: skip
+FLAGS = pa.table({
+    "a.b": pa.array([True, True, None, False]),
+    "B": pa.array([True, True, True, False]),
+    "b c`": pa.array([False, True, True, True]),
+})  # fmt: skip
+CASES: dict[str, tuple[pa.Table, dict[str, Any]]] = {
+    "long, found": (table_of([(1, 0, 5), (1, 0, 6), (2, 0, 5), (2, 0, 6), (2, 0, 6), (3, 0, None)]).drop(["b"]), {}),
+    "long, composite keys": (KEYS, {"unit": ["store", "day"], "basket": "till", "item": "product"}),
+    "long, one basket a unit": (KEYS, {"unit": "store", "item": "product"}),
+    "lists, rows": (LISTS, {"items": "bought"}),
+    "lists, units": (LISTS, {"unit": "who", "items": "bought"}),
+    "flags": (FLAGS, {}),
+    "bits, a catalogue": (
+        pa.table({name: FLAGS[name].cast(pa.int8()) for name in FLAGS.column_names}),
+        {"one_hot": True, "catalogue": ["B", "b c`", "z"]},
+    ),
+    "a catalogue of texts for integers": (LISTS, {"unit": "who", "items": "bought", "catalogue": ["+1", "3", "2"]}),
+    "names that differ in case": (
+        pa.table({"item": ["p", "q", "p", "q"], "ITEM": [1, 1, 2, 2]}),
+        {"unit": "ITEM", "item": "item"},
+    ),
+    "no values at all": (pa.table({"u": [1, 2], "i": pa.nulls(2)}), {"unit": "u", "item": "i"}),
+}
+
+
+def listed(data: Any, **options: Any) -> list[tuple[int, list[Any]]]:
+    found = dpmine.itemset_supports(data, size="1-2", min_support=1, **options)
+    return sorted((support, sorted(itemset)) for support, itemset in found.itertuples(index=False))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_layout_has_the_local_answer(spark: Any, name: str, tmp_path: Path) -> None:
+    table, options = CASES[name]
+    expected = listed(table, **options)
+    path = tmp_path / "data.parquet"
+    pq.write_table(table, path)
+    assert listed(path, engine="spark", **options) == expected
+    if name != "no values at all":
+        assert expected
+        assert listed(spark.createDataFrame(table).repartition(2), **options) == expected
+
+
+def test_several_files_a_folder_and_a_table(spark: Any, tmp_path: Path) -> None:
+    whole = table_of(random_rows(2))
+    expected = listed(whole, unit="u", basket="b", item="i")
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    paths = [folder / "1.parquet", folder / "2.parquet"]
+    pq.write_table(whole.slice(0, 20), paths[0])
+    pq.write_table(whole.slice(20), paths[1])
+    spark.read.parquet(str(folder)).createOrReplaceTempView("sales")
+    for data in (paths, folder, f"{folder}/*.parquet", "table:sales"):
+        assert listed(data, engine="spark", unit="u", basket="b", item="i") == expected
+
+
+def test_shares_of_the_units(spark: Any) -> None:
+    rows = table_of([(1, 0, 1), (1, 0, 2), (2, 0, 1), (2, 0, 2), (3, 0, 9), (4, None, 1)])
+    for data in (rows, spark.createDataFrame(rows)):
+        found = dpmine.itemset_supports(data, size=2, min_support=0.5, as_fraction=True, unit="u", basket="b", item="i")
+        assert found["support"].tolist() == [2 / 3]
+
+
+WRONG: list[tuple[type[dpmine.DpmineError], dict[str, Any], Sequence[str]]] = [
+    (BadData, {"unit": "nobody", "item": "i"}, ("nobody",)),
+    (BadData, {"unit": "f", "item": "i"}, ("'f'", "double")),
+    (BadData, {"unit": "u", "item": "f"}, ("'f'", "double")),
+    (BadData, {"unit": "u", "items": "i"}, ("'i'", "lists")),
+    (BadData, {"unit": "u", "item": "m"}, ("'m'", "map")),
+    (BadData, {"unit": "u", "item": "big"}, ("'big'", "decimal")),
+    (BadData, {}, ("not clear",)),
+    (BadData, {"unit": "u", "item": "i", "catalogue": [1, 2]}, ("integers", "texts")),
+    (BadParameter, {"unit": "u", "item": "i", "max_items_per_unit": 3}, ("max_items_per_unit",)),
+]
+
+
+@pytest.mark.parametrize(("kind", "options", "words"), WRONG)
+def test_columns_that_do_not_fit(
+    spark: Any, kind: type[dpmine.DpmineError], options: dict[str, Any], words: Sequence[str]
+) -> None:
+    row = f"(1, 1.5D, '{CANARY}', map('{CANARY}', 1), 5BD)"
+    frame = spark.sql(f"select * from values {row} as t(u, f, i, m, big)")
+    with refused(kind, *words):
+        dpmine.top_itemset(frame, **options)
+
+
+def test_bits_that_are_none(spark: Any) -> None:
+    frame = spark.createDataFrame(pa.table({"a": [0, 1], "b": [1, 91827]}))
+    with refused(BadData, "'b'", "0 and 1"):
+        dpmine.top_itemset(frame, one_hot=True)
+
+
+@pytest.mark.usefixtures("spark")
+def test_files_that_are_none(tmp_path: Path) -> None:
+    text = tmp_path / "text.parquet"
+    text.write_text(CANARY * 100)
+    for path, words in ((tmp_path / "nothing.parquet", "does not exist"), (text, "cannot be read")):
+        with refused(UnreadableFile, words):
+            dpmine.top_itemset(path, engine="spark", unit="u", item="i")
+    with refused(UnreadableFile, "does not exist"):
+        dpmine.top_itemset("table:no_such_table", engine="spark", unit="u", item="i")
+
+
+def test_rows_that_fail_after_the_ledger_was_charged(spark: Any, tmp_path: Path, capfd: Any) -> None:
+    """Spark quotes the row; dpmine does not, and Spark's own log is silent."""
+    ledger = dpmine.Ledger(f"sqlite:///{tmp_path}/b.db")
+    ledger.grant("shop", epsilon=3, delta=1e-6)
+    frame = spark.range(4).selectExpr("id as u", f"cast(concat('{CANARY}', id) as int) as i")
+    with refused(BadData, "Spark failed"):
+        dpmine.top_itemset(frame, unit="u", item="i", ledger=ledger, dataset="shop")
+    assert CANARY not in "".join(capfd.readouterr())
+    assert ledger.budget("shop").spent.epsilon == 1
+
+
+def test_a_budget_that_is_spent_leaves_the_data_alone(spark: Any, tmp_path: Path) -> None:
+    ledger = dpmine.Ledger(f"sqlite:///{tmp_path}/b.db")
+    ledger.grant("shop", epsilon=1, delta=1e-6)
+    frame = spark.range(4).selectExpr("id as u", f"cast(concat('{CANARY}', id) as int) as i")
+    with pytest.raises(dpmine.BudgetExceeded):
+        dpmine.top_itemset(frame, unit="u", item="i", epsilon=2, ledger=ledger, dataset="shop")
+    assert ledger.budget("shop").spent.epsilon == 0
