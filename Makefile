@@ -15,7 +15,7 @@ MARKED := statistical or slow or spark
 DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceNo --item Item --mechanism large-margin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test test-marked test-all check dist bench bench-selection bench-success bench-mining bench-growth bench-linear
+.PHONY: help demo demo-report docs test test-marked test-all check dist bench bench-selection bench-success bench-mining bench-growth bench-linear
 .PHONY: bench-accuracy-first bench-ledger bench-utility experiments-stability experiments-hypotheses
 .PHONY: experiments-accuracy-first test-spark bench-spark fuzz lock clean
 

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ MILLION = 10**6
 BASKET_LENGTH = 10
 PER_MILLE = 2
 DAY = 86_400.0
+MLLIB_UP_TO = 1.0  # millions of rows: it has no bound on the sizes of itemsets, and takes too long beyond
 ENVIRONMENT = {
     **os.environ,
     "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "cli")]),
@@ -44,9 +46,10 @@ start = time.monotonic()
 levels = miner_of(read_transactions(sys.argv[1], columns).transactions).histogram(2, int(sys.argv[2]))
 print(json.dumps({"seconds": {"all": time.monotonic() - start}, "above": int(levels.counts.sum())}))
 """
-COMPRESSED = 0.5
-"""What is left of a row of small integers after Spark's LZ4, about."""
-KEY, RANK, LENGTH = 8, 4, 4  # bytes of a fixed-width field, of a rank in an array, and of a row's length
+COMPRESSED = 0.3
+"""What is left of a row of small integers after Spark's LZ4: most of its bytes are 0."""
+RANK = 2.5
+"""Bytes of an item in a basket's array, of 4 before compression."""
 
 
 def generate(folder: Path, millions: float) -> Path:
@@ -73,20 +76,24 @@ def measured(kind: str, path: Path, threshold: int, master: str) -> dict[str, An
 
 
 def planned(sizes: dict[str, int]) -> dict[str, float]:
-    """Bytes written to the shuffles of each step, on paper: the formulas of docs/explanation/spark.md.
+    """Bytes written to the shuffles of each step, on paper: the formulas of docs/explanation/spark.md."""
+    items, tasks = sizes["items"], sizes["tasks"]
+    counts = min(sizes["occurrences"], sizes["pairs"] * tasks)
+    return {
+        "items": sizes["rows"] * _row(2) + items * sizes["readers"] * _row(2),
+        "baskets": sizes["baskets"] * _row(3) + sizes["stored"] * RANK + items * tasks * _row(4),
+        "pairs": counts * _row(3),
+    }
 
-    A row of k fields of fixed width takes 8 + 8k bytes and 4 for its length, an array of n ranks 8 + n/8 + 4n more.
-    """
-    rows, baskets, stored = sizes["rows"], sizes["baskets"], sizes["stored"]
-    items = rows * (KEY + 2 * KEY + LENGTH) + sizes["items"] * sizes["readers"] * (KEY + 2 * KEY + LENGTH)
-    arrays = baskets * (KEY + 3 * KEY + LENGTH) + stored * (RANK + 1 / 8)
-    counts = min(sizes["occurrences"], sizes["pairs"] * sizes["tasks"]) * (KEY + 3 * KEY + LENGTH)
-    return {"items": COMPRESSED * items, "baskets": COMPRESSED * arrays, "pairs": COMPRESSED * counts}
+
+def _row(fields: int) -> float:
+    """Bytes of a row of so many numbers in a shuffle: 8 for each, 8 for nulls, 4 for the length, compressed."""
+    return COMPRESSED * (8 * fields + 8 + 4)
 
 
 def seconds(found: dict[str, Any]) -> float:
     """Of the work alone."""
-    return sum(value for name, value in found["seconds"].items() if name not in {"start", "checks"})
+    return sum(float(value) for name, value in found["seconds"].items() if name not in {"start", "checks"})
 
 
 def compare(folder: Path, sizes: list[float], master: str) -> list[tuple[float, dict[str, dict[str, Any]]]]:
@@ -96,10 +103,11 @@ def compare(folder: Path, sizes: list[float], master: str) -> list[tuple[float, 
     for millions in sizes:
         path = generate(folder, millions)
         threshold = max(2, int(millions * MILLION / BASKET_LENGTH) * PER_MILLE // 1000)
-        found = {kind: measured(kind, path, threshold, master) for kind in ("local", "dpmine", "mllib")}
+        kinds = ("local", "dpmine", "mllib") if millions <= MLLIB_UP_TO else ("local", "dpmine")
+        found = {kind: measured(kind, path, threshold, master) for kind in kinds}
         if len({run["above"] for run in found.values()}) > 1:
             raise SystemExit("the miners disagree about the number of pairs")
-        local, spark, mllib = (seconds(run) for run in found.values())
+        local, spark, mllib = (seconds(found[kind]) if kind in found else nan for kind in ("local", "dpmine", "mllib"))
         above = found["local"]["above"]
         print(
             f"{millions:>5g}M {above:8} {local:8.2f} {spark:8.1f} {mllib:8.1f} {spark / local:12.1f} "
@@ -138,16 +146,14 @@ def report_future(runs: list[tuple[float, dict[str, dict[str, Any]]]], cores: in
     if len(runs) < 2:
         return
     (first, early), (last, late) = runs[-2:]
-    rates = {
-        kind: (last - first) * MILLION / max(seconds(late[kind]) - seconds(early[kind]), 1e-9)
-        for kind in ("local", "dpmine")
+    slopes = {
+        kind: max(seconds(late[kind]) - seconds(early[kind]), 0.001) / (last - first) for kind in ("local", "dpmine")
     }
-    slower = rates["local"] / (rates["dpmine"] / cores)
+    cluster = slopes["dpmine"] * cores / slopes["local"]
     print(
-        f"\nOne more million rows takes this machine {MILLION / rates['local']:.2f} s itself and "
-        f"{MILLION / rates['dpmine']:.2f} s by Spark on {cores} cores. A cluster is faster from about {slower:.0f} "
-        f"cores on. In a day this machine counts {rates['local'] * DAY:.0e} rows; beyond, or beyond its disk, "
-        "a cluster is the only way."
+        f"\nOne more million rows takes this machine {slopes['local']:.2f} s itself and {slopes['dpmine']:.2f} s by "
+        f"Spark on {cores} cores: a cluster is faster from about {cluster:.0f} cores on. In a day this machine counts "
+        f"{MILLION * DAY / slopes['local']:.0e} rows; beyond, or beyond its disk, a cluster is the only way."
     )
 
 

@@ -61,7 +61,8 @@ def _show(context: typer.Context, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
         from typer._completion_shared import get_completion_script
 
-        typer.echo(get_completion_script(prog_name=_PROGRAM, complete_var=_VARIABLE, shell=_shell()))
+        names = {"prog_name": _PROGRAM, "complete_var": _VARIABLE, "shell": _shell()}
+        typer.echo(get_completion_script(**names))
         raise typer.Exit
 
 

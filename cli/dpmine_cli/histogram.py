@@ -38,7 +38,25 @@ Refit = Annotated[
 Plot = Annotated[Optional[Path], typer.Option("--plot", metavar="FILE", help="Draw the density (.svg or .png).")]
 
 
+_AS_GIVEN = (
+    "lower",
+    "upper",
+    "epsilon",
+    "delta",
+    "train_share",
+    "mechanism",
+    "sensitivities",
+    "caution",
+    "stability",
+    "selection_share",
+    "refit",
+    "neighbors",
+)
+"""Options that the search has by the same names."""
+
+
 def histogram(
+    context: typer.Context,
     files: options.Files,
     column: Column,
     lower: Lower,
@@ -80,18 +98,7 @@ def histogram(
     require_apart({"--output": destination.path, "--plot": picture}, files)
     search = Search.of(
         bins=whole_numbers("--bins", bins),
-        lower=lower,
-        upper=upper,
-        epsilon=epsilon,
-        delta=delta,
-        train_share=train_share,
-        mechanism=mechanism,
-        sensitivities=sensitivities,
-        caution=caution,
-        stability=stability,
-        selection_share=selection_share,
-        refit=refit,
-        neighbors=neighbors,
+        **{name: context.params[name] for name in _AS_GIVEN},
     )
     account = Account.of(ledger, dataset)
     with Messages(quiet=quiet) as messages:

@@ -56,10 +56,12 @@ def report(
 
     job_file = read_job_file(jobs)
     store = Store(results or output.with_name(f"{output.stem}-results"), job_file.terms)
+    plan = checked_plan(job_file, store, retry=retry)
+    require_apart({"--output": page, "the job file": jobs}, plan.paths)
+    store.require_usable(page)
     if check:
-        _tell_cost(checked_plan(job_file, store, retry=retry))
+        _tell_cost(plan, job_file.terms.dataset)
         return
-    require_apart({"--output": page, "the job file": jobs}, [path for job in job_file.jobs for path in job.paths])
     from dpmine.reporting.batch import run_batch
     from dpmine.reporting.page import render
 
@@ -71,19 +73,23 @@ def report(
     _end(done)
 
 
-def _tell_cost(plan: Plan) -> None:
+def _tell_cost(plan: Plan, dataset: str) -> None:
     """What each job would cost, and what is left, on stdout."""
+    from dpmine.accounting.names import name_and_part
     from dpmine.reporting.wording import amount_text
 
     for step in plan.steps:
-        free = "stored already" if step.stored else "failed before"
+        free = "stored already" if step.stored else "begun before, without a result"
         cost = f"costs up to {amount_text(step.price)}" if step.pending else f"{free}, costs nothing"
         print(f"{step.job.name}: {cost}")
-    left = "the budget is yet to be granted" if plan.budget is None else f"{amount_text(plan.budget.remaining)} left"
+    left = "the budget is yet to be granted"
+    if plan.budget is not None:
+        left = f"{amount_text(plan.budget.remaining_of(name_and_part(dataset)[1]))} left"
     print(f"All together: up to {amount_text(plan.to_pay)} for each {plan.unit}; {left}.")
 
 
 def _tell_outcomes(done: Report, messages: Messages) -> None:
+    from dpmine.accounting.names import name_and_part
     from dpmine.reporting.wording import amount_text
 
     for outcome in done.outcomes:
@@ -91,7 +97,9 @@ def _tell_outcomes(done: Report, messages: Messages) -> None:
             messages.warn(f"job {outcome.job.name!r}: {_reason(outcome.error)}")
         else:
             messages.notice(f"job {outcome.job.name!r}: {'stored before' if outcome.reused else 'done'}")
-    messages.notice(f"{amount_text(done.budget.remaining)} left for each {done.unit}")
+    if done.budget is not None:
+        left = done.budget.remaining_of(name_and_part(done.job_file.terms.dataset)[1])
+        messages.notice(f"{amount_text(left)} left for each {done.unit}")
 
 
 def _reason(error: Exception) -> str:

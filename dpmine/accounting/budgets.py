@@ -51,6 +51,10 @@ class Budget:
         """What is left for the whole data set; a part may have more."""
         return self.granted - self.spent
 
+    def remaining_of(self, part: str) -> Amount:
+        """What may still be charged to a part, or to the whole."""
+        return self.remaining if part == WHOLE else self.granted - self._of(WHOLE) - self._of(part)
+
     def charging(self, part: str, amount: Amount) -> Budget:
         """The budget after a charge, which may be negative, in settlements.
 

@@ -63,11 +63,12 @@ class Ledger:
         neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
         unit: str | None = None,
         parts: str | Parts = Parts.NONE,
+        only_first: bool = False,
     ) -> Budget:
         """Set the total of a data set, and the first time its relation, unit and parts; makes the ledger if need be.
 
         A unit that is not named is fixed by the first charge. `parts` says how disjoint parts, charged as
-        "dataset/part", come about; see `Parts`.
+        "dataset/part", come about; see `Parts`. With `only_first`, a data set that is granted already stays as it is.
         Raises BudgetExceeded below what is spent, BadParameter for another relation, unit or parts than before.
         """
         total = Amount(positive("epsilon", epsilon), below_one("delta", delta))
@@ -81,6 +82,8 @@ class Ledger:
         with self._database.writing(create=True) as connection:
             records.lock_ledger(connection)
             known = self._found(connection, name)
+            if known is not None and only_first:
+                return known
             if known is None:
                 budget = Budget(name, relation, rule, total, "" if unit is None else checked_name("unit", unit))
                 records.add(connection, budget)

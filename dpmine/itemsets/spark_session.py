@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import re
 import socket
-import subprocess
 import warnings
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadData, BadParameter, DpmineError
@@ -23,6 +23,7 @@ _CONNECT_PORT = 15002
 _MASTER = re.compile(r"--master[ =]+(\S+)")
 _CONFIGURED = ("SPARK_CONF_DIR", "SPARK_HOME", "PYSPARK_SUBMIT_ARGS", "MASTER")
 _QUIET = {"spark.ui.showConsoleProgress": "false"}
+_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 _PER_CORE = 4  # partitions of a shuffle
 _NO_PYSPARK = (
     "pyspark is not installed: pip install \"dpmine[spark]\" (and Java 17 or newer), or count with engine 'local'."
@@ -63,7 +64,7 @@ def spark_session(memory: int) -> Any:
 def replacing(message: str = _FAILED, kind: type[DpmineError] = BadData) -> Iterator[None]:
     """Errors of Spark inside become `kind`, with this message and nothing of theirs."""
     try:
-        with _silent_warnings():
+        with _silent_warnings(), _silent_loggers():
             yield
     except DpmineError:
         raise
@@ -106,7 +107,8 @@ def _started(sql: Any, memory: int) -> Any:
         for name, value in _settings(memory).items():
             configuration.set(name, value)
         # What Spark logs holds paths, plans and rows.
-        gateway = launch_gateway(configuration, {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL})
+        with Path(os.devnull).open("wb") as nowhere:
+            gateway = launch_gateway(configuration, {"stdout": nowhere, "stderr": nowhere})
         SparkContext(conf=configuration, gateway=gateway)
     return sql.SparkSession.builder.getOrCreate()
 
@@ -122,6 +124,7 @@ def _settings(memory: int) -> dict[str, str]:
         "spark.ui.enabled": "false",  # it shows plans and rows to whoever opens it
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError",  # else jobs may wait for ever
         "spark.driver.memory": f"{max(memory >> 20, 512)}m",
         "spark.driver.maxResultSize": "0",  # what is listed is limited before
         "spark.sql.shuffle.partitions": str(_PER_CORE * (os.cpu_count() or 1)),
@@ -152,6 +155,22 @@ def _answers(address: tuple[str, int]) -> bool:
     with suppress(OSError, OverflowError), socket.create_connection(address, timeout=_PATIENCE):
         return True
     return False
+
+
+@contextmanager
+def _silent_loggers() -> Iterator[None]:
+    """What fails in a column pyspark prints, with the value of the row, on stderr."""
+    from pyspark.logger import PySparkLogger
+
+    loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
 
 
 @contextmanager

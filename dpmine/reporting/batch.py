@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from dpmine.accounting.amounts import Amount
 from dpmine.accounting.ledger import Ledger
-from dpmine.errors import BadData, BadLedger, BudgetExceeded, DpmineError, UnreadableFile
+from dpmine.errors import BadData, BadLedger
 from dpmine.reporting.checks import checked_plan, price_of
 from dpmine.reporting.job import Payer
 from dpmine.reporting.store import Store, Stored
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from dpmine.accounting.budgets import Budget
     from dpmine.privacy import Guarantee
-    from dpmine.reporting.checks import Plan, Step
+    from dpmine.reporting.checks import Step
     from dpmine.reporting.job import Job
-    from dpmine.reporting.job_file import JobFile
+    from dpmine.reporting.job_file import JobFile, Terms
 
 
-_FAILED_BEFORE = (
-    "it failed before, and what was charged for it stays charged: change the job, or give --retry to run it again, "
-    "which is charged again."
+_BEGUN_BEFORE = (
+    "it was begun before and came to no result, and what was charged for it stays charged: change the job, or give "
+    "--retry to run it again, which is charged again."
 )
 
 
@@ -48,6 +48,7 @@ class Outcome:
         reused: whether the result was there already.
         error: why it failed, or why its result could not be stored; for whoever runs the batch, not for a page, because
             it may depend on the data.
+        charged: whether a job without a result may have been charged.
     """
 
     job: Job
@@ -55,11 +56,14 @@ class Outcome:
     result: Stored | None
     reused: bool = False
     error: Exception | None = None
+    charged: bool = True
 
     @property
     def price(self) -> Amount:
-        """What the job came to; where it failed, what it may have been charged."""
-        return price_of(self.result.guarantee) if self.result else Amount(self.promise.epsilon, self.promise.delta)
+        """What the job came to."""
+        if self.result is not None:
+            return price_of(self.result.guarantee)
+        return Amount(self.promise.epsilon, self.promise.delta) if self.charged else Amount()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +74,13 @@ class Report:
         job_file: what was asked for.
         unit: the privacy unit.
         outcomes: of the jobs, in order.
-        budget: the data set's, afterwards.
+        budget: the data set's, afterwards; None where the ledger could not be read any more.
     """
 
     job_file: JobFile
     unit: str
     outcomes: tuple[Outcome, ...]
-    budget: Budget
+    budget: Budget | None
 
 
 def run_batch(job_file: JobFile, store: Store, *, watch: Watcher, retry: bool = False) -> Report:
@@ -86,50 +90,59 @@ def run_batch(job_file: JobFile, store: Store, *, watch: Watcher, retry: bool = 
     run again, and charged again, to `retry` it only.
     Raises as `checked_plan`; UnreadableFile where the results folder cannot be used.
     """
+    terms = job_file.terms
     with store.lock():
         plan = checked_plan(job_file, store, retry=retry)
-        payer = _payer(job_file, plan)
+        payer = Payer(Ledger(terms.ledger), terms.dataset)
+        if plan.budget is None:
+            _grant(payer, terms, plan.unit)
+            plan = checked_plan(job_file, store, retry=retry)  # somebody else may have granted it meanwhile
         outcomes = tuple(
             _outcome(step, store, payer, partial(watch, number, step.job)) for number, step in enumerate(plan.steps, 1)
         )
-    return Report(job_file, plan.unit, outcomes, payer.ledger.budget(payer.dataset))
+    return Report(job_file, plan.unit, outcomes, _budget(payer))
 
 
-def _payer(job_file: JobFile, plan: Plan) -> Payer:
-    """The ledger, with the data set granted."""
-    terms = job_file.terms
-    ledger = Ledger(terms.ledger)
-    if plan.budget is None:
-        ledger.grant(
-            terms.dataset,
-            epsilon=terms.total.epsilon,
-            delta=terms.total.delta,
-            neighbors=terms.neighbors,
-            unit=plan.unit,
-        )
-    return Payer(ledger, terms.dataset)
+def _grant(payer: Payer, terms: Terms, unit: str) -> None:
+    payer.ledger.grant(
+        terms.dataset,
+        epsilon=terms.total.epsilon,
+        delta=terms.total.delta,
+        neighbors=terms.neighbors,
+        unit=unit,
+        only_first=True,
+    )
+
+
+def _budget(payer: Payer) -> Budget | None:
+    """The budget, or None: what was released must not be lost with the ledger."""
+    with suppress(BadLedger):
+        return payer.ledger.budget(payer.dataset)
+    return None
 
 
 def _outcome(step: Step, store: Store, payer: Payer, progress: Callable[[float], None]) -> Outcome:
     if step.stored is not None:
         return Outcome(step.job, step.guarantee, step.stored, reused=True)
     if step.failed:
-        return Outcome(step.job, step.guarantee, None, error=BadData(_FAILED_BEFORE))
+        return Outcome(step.job, step.guarantee, None, error=BadData(_BEGUN_BEFORE))
     progress(0.0)
+    before = _budget(payer)
     try:
+        store.begin(step.job)
         released = step.job.run(payer, progress=progress)
     except Exception as error:  # noqa: BLE001 - the others' results must not be lost with this one
-        return _failed(step, store, error)
+        return _failed(step, store, error, charged=before is None or before != _budget(payer))
     try:
         return Outcome(step.job, released.guarantee, store.write(step.job, released))
-    except UnreadableFile as error:  # paid for, so it is shown all the same
+    except Exception as error:  # noqa: BLE001 - paid for, so it is shown all the same
         kept = Stored(released.document, released.guarantee, ())
         return Outcome(step.job, released.guarantee, kept, error=error)
 
 
-def _failed(step: Step, store: Store, error: Exception) -> Outcome:
-    """Remembered, so that the next run does not pay for it again; unless nothing was charged."""
-    if not isinstance(error, BudgetExceeded | BadLedger):
-        with suppress(DpmineError):  # the error that is reported matters more
-            store.write_failure(step.job)
-    return Outcome(step.job, step.guarantee, None, error=error)
+def _failed(step: Step, store: Store, error: Exception, *, charged: bool) -> Outcome:
+    """Remembered, so that the next run does not pay for it again; unless nothing can have been charged."""
+    if not charged:
+        with suppress(OSError):  # the error that is reported matters more
+            store.forget(step.job)
+    return Outcome(step.job, step.guarantee, None, error=error, charged=charged)

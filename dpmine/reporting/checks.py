@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dpmine.accounting.amounts import Amount
 from dpmine.accounting.ledger import Ledger
 from dpmine.accounting.names import name_and_part
-from dpmine.errors import BadParameter, BudgetExceeded, DpmineError, NotPrivate
+from dpmine.errors import BadLedger, BadParameter, BudgetExceeded, DpmineError, NotPrivate
 from dpmine.privacy import ExPostGuarantee
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Step:
         job: it.
         guarantee: what it promises at most; what its result promises where one is stored.
         stored: its result, if there is one.
-        failed: whether it was run in vain before, and is not to be run again.
+        failed: whether it was begun before, without a result, and is not to be run again.
     """
 
     job: Job
@@ -62,6 +62,13 @@ class Plan:
     steps: tuple[Step, ...]
     unit: str
     budget: Budget | None
+
+    @property
+    def paths(self) -> list[str]:
+        """The inputs of the jobs that are to be run, and public catalogues in files."""
+        pending = [step.job for step in self.steps if step.pending]
+        catalogues = [job.options.get("catalogue") for job in pending]
+        return [path for job in pending for path in job.paths] + [path for path in catalogues if isinstance(path, str)]
 
     @property
     def to_pay(self) -> Amount:
@@ -113,7 +120,7 @@ def _step(job: Job, store: Store, *, retry: bool) -> Step:
         promise = job.promise()
         if not promise.private:
             raise NotPrivate("a report has private results only; leave out what is not.")
-        return Step(job, promise, None, failed=not retry and store.has_failed(job))
+        return Step(job, promise, None, failed=not retry and store.was_begun(job))
 
 
 def _require_different(jobs: Sequence[Job]) -> None:
@@ -152,6 +159,12 @@ def _common_unit(steps: Sequence[Step], terms: Terms, budget: Budget | None) -> 
 
 def _require_total(plan: Plan, terms: Terms) -> None:
     """That the file's total suffices for all jobs, and the ledger for those that are yet to be paid."""
+    paid = total(step.price for step in plan.steps if step.stored)
+    if not (plan.budget.spent if plan.budget else Amount()).fits(paid):
+        raise BadLedger(
+            f"The stored results cost {paid}, which the ledger does not know: restore the ledger that paid for them, "
+            "or give another --results folder."
+        )
     asked = total(step.price for step in plan.steps)
     if not terms.total.fits(asked):
         raise BudgetExceeded(

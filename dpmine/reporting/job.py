@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmine.errors import BadParameter
+from dpmine.itemsets.paths import shown_name
+from dpmine.parameters import exact_number
+from dpmine.spelling import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,6 +18,10 @@ if TYPE_CHECKING:
 
     from dpmine.accounting.ledger import Ledger
     from dpmine.privacy import Guarantee
+
+
+_LISTS = {"features", "lambdas", "lower", "upper", "bins", "grid"}
+_NAMES = {"neighbors", "mechanism"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +40,13 @@ class Released:
         document: as the command prints it in JSON.
         guarantee: what it promises.
         tables: Arrow tables by the suffix of their file's name; "" for the main one.
+        model: a model file, for jobs that learn one.
     """
 
     document: dict[str, Any]
     guarantee: Guarantee
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +84,16 @@ class Job(ABC):
         """What is asked, whatever it is called: two jobs of the same content are the same job."""
         return {
             "kind": self.kind,
-            "input": list(self.paths),
-            "options": {name: plain(value) for name, value in sorted(self.options.items())},
+            "input": [shown_name(path) for path in self.paths],
+            "options": {name: plain(self.spelled(name)) for name in sorted(self.options)},
         }
+
+    def spelled(self, name: str) -> Any:
+        """An option, in one of its spellings: lists with commas as lists, dashes as underscores."""
+        value = self.options[name]
+        if name in _LISTS and isinstance(value, str):
+            return [_number_or_text(entry) for entry in listed(value)]
+        return str(value).replace("-", "_") if name in _NAMES and isinstance(value, str) else value
 
     def given(self, *names: str) -> dict[str, Any]:
         """Those of the options that the job file has."""
@@ -97,12 +113,14 @@ class Job(ABC):
         return value
 
 
+def _number_or_text(text: str) -> Any:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text
+
+
 def plain(value: Any) -> Any:
     """A value of a job file for JSON: numbers that are equal are written alike."""
     if isinstance(value, bool | str):
         return value
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
-    from dpmine.parameters import exact_number
-
     return str(exact_number("value", value))

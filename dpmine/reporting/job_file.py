@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dpmine.accounting.amounts import Amount
 from dpmine.accounting.names import checked_name, name_and_part
 from dpmine.errors import BadParameter, UnreadableFile
-from dpmine.parameters import below_one, positive
+from dpmine.parameters import below_one, exact_number, positive
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ _KINDS = {
 }
 _LONGEST = 10_000_000  # bytes
 _MOST_JOBS = 1000
+_LARGEST = 10**100
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ def read_job_file(path: Path) -> JobFile:
         raise BadParameter(f"A job file has between 1 and {_MOST_JOBS} jobs, each under [[job]].")
     jobs = tuple(_job(number, entry, inputs, terms) for number, entry in enumerate(entries, 1))
     _require_distinct(jobs)
-    return JobFile(checked_name("title", document.get("title", f"Private results of {terms.dataset}")), terms, jobs)
+    title = checked_name("title", document["title"]) if "title" in document else f"Private results of {terms.dataset}"
+    return JobFile(title, terms, jobs)
 
 
 def _parsed(path: Path) -> dict[str, Any]:
@@ -110,10 +112,10 @@ def _terms(value: object) -> Terms:
 def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], terms: Terms) -> Job:
     options = dict(_table(f"job {number}", value))
     kind, source = options.pop("kind", None), options.pop("input", None)
-    name = checked_name("name", options.pop("name", f"{kind} {number}"))
-    where = f"job {name!r}"
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise BadParameter(f"The kind of {where} must be {' or '.join(map(repr, _KINDS))}.")
+        raise BadParameter(f"The kind of job {number} must be {' or '.join(map(repr, _KINDS))}.")
+    name = checked_name(f"name of job {number}", options.pop("name", f"{kind} {number}"))
+    where = f"job {name!r}"
     if not isinstance(source, str) or not source:
         raise BadParameter(f"The input of {where} must be a path, or a name of [inputs].")
     module, title = _KINDS[kind]
@@ -154,8 +156,18 @@ def _require_plain(name: str, value: object) -> None:
     if isinstance(value, list):
         for entry in value:
             _require_plain(name, entry)
-    elif not isinstance(value, str | int | Decimal):
+    elif isinstance(value, int | Decimal):
+        _require_number(name, value)
+    elif not isinstance(value, str):
         raise BadParameter(f"{name} must be a text, a number, true or false, or a list of these.")
+
+
+def _require_number(name: str, value: Decimal | int) -> None:
+    """A number that can be written; whole ones of TOML have no end."""
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        raise BadParameter(f"{name} must be a number of at most 100 digits.")
+    if not isinstance(value, bool):
+        exact_number(name, value)
 
 
 def _require_distinct(jobs: Iterable[Job]) -> None:

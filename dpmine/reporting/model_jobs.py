@@ -6,11 +6,13 @@ import json
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from sklearn.base import is_regressor
 
 from dpmine.accuracy_first.estimators import ESTIMATORS
-from dpmine.errors import BadParameter
+from dpmine.errors import BadData, BadParameter
 from dpmine.frames import fit_table
+from dpmine.itemsets.results import printable
 from dpmine.linear.classifiers import CLASSIFIERS
 from dpmine.pac.selector import HypothesisSelector
 from dpmine.reporting.job import Job, Payer, Released
@@ -46,7 +48,8 @@ class ModelJob(Job):
         label = self.text(self.label)
         fit_table(estimator, list(self.paths), label=label, features=self._features(), progress=progress)
         table = self.summary(estimator).to_arrow()
-        return Released(json.loads(estimator.to_json()), estimator.guarantee_, {"": table})
+        model = _model_file(estimator)
+        return Released(json.loads(model), estimator.guarantee_, {"": table}, model)
 
     @abstractmethod
     def estimator(self, **account: Any) -> Any:
@@ -69,6 +72,15 @@ class ModelJob(Job):
         return features
 
 
+def _model_file(estimator: Any) -> str:
+    """The model as JSON; labels that JSON and pages cannot hold are spelled out, so that no paid result is lost."""
+    try:
+        return str(estimator.to_json())
+    except BadData:
+        estimator.classes_ = np.array([printable(repr(label)) for label in estimator.classes_.tolist()])
+        return str(estimator.to_json())
+
+
 class ClassifyJob(ModelJob):
     """A linear classifier."""
 
@@ -77,6 +89,7 @@ class ClassifyJob(ModelJob):
     _as_given: ClassVar[tuple[str, ...]] = (
         "method",
         "huber",
+        "classes",
         "validation_share",
         "selection_share",
         "mechanism",
@@ -93,7 +106,8 @@ class ClassifyJob(ModelJob):
 
     def estimator(self, **account: Any) -> Any:
         """See `ModelJob.estimator`."""
-        kind = CLASSIFIERS.get(self.options.get("loss", "logistic"))
+        name = self.options.get("loss", "logistic")
+        kind = CLASSIFIERS.get(name) if isinstance(name, str) else None
         if kind is None:
             raise BadParameter(f"loss must be {' or '.join(map(repr, CLASSIFIERS))}.")
         if "huber" in self.options and self.options.get("loss") != "huber":
@@ -126,6 +140,7 @@ class AccuracyFirstJob(ModelJob):
         "test",
         "radius",
         "keep_last",
+        "classes",
         "neighbors",
         "unit",
     )
@@ -139,6 +154,8 @@ class AccuracyFirstJob(ModelJob):
             raise BadParameter(f"model_kind must be {' or '.join(map(repr, ESTIMATORS))}.")
         for needed in ("excess_risk", "regularization", "x_bound", *(["y_bound"] if name == "ridge" else [])):
             self.required(needed)
+        if "classes" in self.options and name == "ridge":
+            raise BadParameter("classes are for model_kind = 'logistic': ridge regression predicts a number.")
         if "y_bound" in self.options and name != "ridge":
             raise BadParameter("y_bound is for model_kind = 'ridge': classes have no bound.")
         if "delta" in self.options and self.options.get("method") != "brownian":
@@ -154,7 +171,16 @@ class HypothesisJob(ModelJob):
 
     __slots__ = ()
     kind: ClassVar[str] = "hypothesis"
-    _as_given: ClassVar[tuple[str, ...]] = ("width", "resolution", "mechanism", "epsilon", "delta", "neighbors", "unit")
+    _as_given: ClassVar[tuple[str, ...]] = (
+        "width",
+        "resolution",
+        "classes",
+        "mechanism",
+        "epsilon",
+        "delta",
+        "neighbors",
+        "unit",
+    )
     known: ClassVar[frozenset[str]] = frozenset({*_as_given, "label", "class", "features", "lower", "upper", "grid"})
 
     def estimator(self, **account: Any) -> HypothesisSelector:

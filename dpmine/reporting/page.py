@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dpmine.accounting.amounts import Amount
-from dpmine.errors import BadData
+from dpmine.accounting.names import name_and_part
+from dpmine.itemsets.paths import shown_name
 from dpmine.itemsets.results import printable
+from dpmine.privacy import short
 from dpmine.reporting.charts import REMAINING, SPENT_ELSEWHERE, SPENT_HERE, Share, stacked
 from dpmine.reporting.checks import total
 from dpmine.reporting.sections import Body, body_of
@@ -19,6 +22,7 @@ from dpmine.version import __version__
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from dpmine.accounting.budgets import Budget
     from dpmine.reporting.batch import Outcome, Report
     from dpmine.reporting.svg import Chart
 
@@ -46,11 +50,12 @@ class Spending:
 
 
 def render(report: Report, *, today: datetime | None = None) -> str:
-    """The page, in UTF-8. Raises BadData for a stored result that cannot be shown."""
+    """The page, in UTF-8."""
     from markupsafe import Markup
 
     terms = report.job_file.terms
     here = total(outcome.price for outcome in report.outcomes)
+    promised = total(_most(outcome) for outcome in report.outcomes)
     guarantees = [outcome.result.guarantee for outcome in report.outcomes if outcome.result]
     template = _environment().get_template("report.html.j2")
     return template.render(
@@ -59,10 +64,11 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         unit=printable(report.unit),
         day=(today or datetime.now(UTC)).date().isoformat(),
         version=__version__,
-        total=amount_text(here),
+        total=amount_text(promised),
+        paid="" if here == promised else amount_text(here),
         sections=[_section(number, outcome) for number, outcome in enumerate(report.outcomes, 1)],
-        spending=_spending(report, here),
-        words=plain_words(here, terms.neighbors, report.unit),
+        spending=_spending(report.budget, name_and_part(terms.dataset)[1], here) if report.budget else None,
+        words=plain_words(promised, terms.neighbors, report.unit),
         change=change_text(terms.neighbors, report.unit),
         unprotected=unprotected(terms.neighbors, report.unit, guarantees),
         style=Markup(_environment().get_template("report.css").render()),  # noqa: S704 - a file of ours
@@ -74,25 +80,27 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("dpmine.reporting")
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
 
 
 def _section(number: int, outcome: Outcome) -> Section:
     job, result, anchor = outcome.job, outcome.result, f"job-{number}"
-    body = None
-    if result is not None:
-        try:
-            body = body_of(job.kind, result.document, anchor)
-        except (LookupError, TypeError, ValueError, ArithmeticError):
-            raise BadData(
-                f"The stored result of job {job.name!r} cannot be shown: restore it, or delete it from the results "
-                "folder to run the job again, which is charged again."
-            ) from None
+    body = None if result is None else _body(job.kind, result.document, anchor)
     return Section(
         anchor,
         printable(job.name),
         job.kind,
-        (("input", printable(job.source)), *((name, _written(value)) for name, value in job.options.items())),
+        (
+            ("input", printable(shown_name(job.source))),
+            *((name, _written(value)) for name, value in job.options.items()),
+        ),
         body,
         str(result.guarantee if result else outcome.promise),
         outcome.reused,
@@ -108,19 +116,38 @@ def _written(value: Any) -> str:
     return printable(value)
 
 
-def _spending(report: Report, here: Amount) -> Spending:
-    budget = report.budget
-    elsewhere = budget.spent - here if budget.spent.fits(here) else Amount()
+def _body(kind: str, document: dict[str, Any], anchor: str) -> Body:
+    """What is shown of a result; one that was changed by hand must not take the others with it."""
+    try:
+        return body_of(kind, document, anchor)
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
+        return Body("The stored result cannot be shown: restore its file, or delete it to run the job again.")
+
+
+def _most(outcome: Outcome) -> Amount:
+    """What an outcome was promised to cost at most, whatever it came to."""
+    return Amount(outcome.promise.epsilon, outcome.promise.delta) if outcome.charged else Amount()
+
+
+def _shown(value: Any) -> Any:
+    """Texts on one line, whatever letters they have; markup is ours."""
+    return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+def _spending(budget: Budget, part: str, here: Amount) -> Spending:
+    remaining = budget.remaining_of(part)
+    rest = budget.granted - remaining - here
+    elsewhere = Amount(max(rest.epsilon, Fraction(0)), max(rest.delta, Fraction(0)))
     parts = [
         ("granted", budget.granted),
         ("spent by this page", here),
         ("spent otherwise", elsewhere),
-        ("remaining", budget.remaining),
+        ("remaining", remaining),
     ]
-    rows = tuple((name, str(amount.epsilon), str(amount.delta)) for name, amount in parts)
+    rows = tuple((name, short(amount.epsilon), short(amount.delta)) for name, amount in parts)
     chart = stacked(
         "ledger",
-        f"The budget: {amount_text(budget.granted)} granted, {amount_text(budget.remaining)} remaining.",
+        f"The budget: {amount_text(budget.granted)} granted, {amount_text(remaining)} remaining.",
         [(symbol, _shares([getattr(amount, field) for _, amount in parts])) for symbol, field in _NUMBERS],
     )
     return Spending(chart, rows)
@@ -134,6 +161,6 @@ def _shares(amounts: list[Any]) -> list[Share]:
     granted, *parts = amounts
     looks = ((SPENT_HERE, "spent by this page"), (SPENT_ELSEWHERE, "spent otherwise"), (REMAINING, "remaining"))
     return [
-        Share(float(part / granted) if granted else 0.0, colour, name)
+        Share(min(1.0, float(part / granted)) if granted else 0.0, colour, name)
         for part, (colour, name) in zip(parts, looks, strict=True)
     ]

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from dpmine.reporting.svg import Chart
 
-_MOST_ROWS = 1000
+_MOST_ROWS = 200
+_LONGEST = 400  # characters of an itemset
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,8 @@ def _weights(document: dict[str, Any], anchor: str) -> tuple[tuple[Chart, ...], 
 
 
 def _names(items: Sequence[Any]) -> str:
-    return ", ".join(map(printable, items))
+    named = ", ".join(map(printable, items))
+    return named if len(named) <= _LONGEST else f"{named[:_LONGEST]}…"
 
 
 def _first(document: dict[str, Any]) -> str:
@@ -174,7 +176,7 @@ def _first(document: dict[str, Any]) -> str:
 
 
 def _words(name: object) -> str:
-    return str(name).replace("_", " ")
+    return printable(name).replace("_", " ")
 
 
 def _decimal(exact: str) -> str:

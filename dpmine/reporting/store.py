@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 _FORMAT = "dpmine job result"
 _SHOWN = 16  # hexadecimal digits of a digest in a file's name
 _LOCK = ".dpmine.lock"
-_FAILED = ".failed"
+_PROBE = ".dpmine.probe"
+_BEGUN = ".begun"
+_MODEL = "-model.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +63,21 @@ class Store:
         try:
             self.folder.mkdir(exist_ok=True)
             lock.acquire()
+            write_whole(self.folder / _PROBE, b"")
+            (self.folder / _PROBE).unlink()
         except Timeout:
             raise UnreadableFile(f"Another run works in '{self.folder}': wait for it, or give --results.") from None
         except OSError:
             raise _unwritable(self.folder) from None
         return lock
+
+    def require_usable(self, page: Path) -> None:
+        """Raises UnreadableFile where the folder could not be made or written, or a page would lie among results."""
+        place = self.folder if self.folder.exists() else self.folder.parent
+        if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+            raise _unwritable(self.folder)
+        if page.parent == self.folder.resolve():
+            raise UnreadableFile(f"'{page.name}' would lie among the results: write the page elsewhere (-o).")
 
     def find(self, job: Job) -> Stored | None:
         """What was released for the same content; None where nothing was.
@@ -77,7 +90,7 @@ class Store:
         return None
 
     def write(self, job: Job, released: Released) -> Stored:
-        """Store a result: its tables first, so that what is found is whole. Raises UnreadableFile."""
+        """Store a result: what goes with it first, so that what is found is whole. Raises UnreadableFile."""
         stem = self._stem(job)
         entry = {
             "format": _FORMAT,
@@ -86,26 +99,37 @@ class Store:
             "result": released.document,
             "dpmine": __version__,
         }
-        text = json.dumps(entry, ensure_ascii=False, indent=2)
+        text = json.dumps({**entry, "seal": _seal(entry)}, ensure_ascii=False, indent=2)
         try:
             for suffix, table in released.tables.items():
                 write_whole(self.folder / f"{stem}{suffix}.parquet", _parquet(table))
+            if released.model:
+                write_whole(self.folder / f"{stem}{_MODEL}", f"{released.model}\n".encode())
             write_whole(self.folder / f"{stem}.json", f"{text}\n".encode())
+            self.forget(job)
         except OSError:
             raise _unwritable(self.folder) from None
         return Stored(released.document, released.guarantee, tuple(self._files(stem)))
 
-    def has_failed(self, job: Job) -> bool:
-        """Whether a job of this content was run, and may have been charged, without a result."""
-        return any(self.folder.glob(f"*-{self._digest(job)[:_SHOWN]}{_FAILED}"))
+    def was_begun(self, job: Job) -> bool:
+        """Whether a job of this content was begun, and may have been charged, without coming to a result."""
+        return any(True for _ in self._begun(job))
 
-    def write_failure(self, job: Job) -> None:
-        """Remember that a job was run in vain; not why, which may depend on the data. Raises UnreadableFile."""
-        text = json.dumps({"format": "dpmine job failure", "job": self._content(job)}, ensure_ascii=False, indent=2)
+    def begin(self, job: Job) -> None:
+        """Remember that a job is run, for the case that it fails or the process dies. Raises UnreadableFile."""
+        text = json.dumps({"format": "dpmine job begun", "job": self._content(job)}, ensure_ascii=False, indent=2)
         try:
-            write_whole(self.folder / f"{self._stem(job)}{_FAILED}", f"{text}\n".encode())
+            write_whole(self.folder / f"{self._stem(job)}{_BEGUN}", f"{text}\n".encode())
         except OSError:
             raise _unwritable(self.folder) from None
+
+    def forget(self, job: Job) -> None:
+        """A job has its result, or was not charged."""
+        for path in self._begun(job):
+            path.unlink(missing_ok=True)
+
+    def _begun(self, job: Job) -> Iterator[Path]:
+        return self.folder.glob(f"*-{self._digest(job)[:_SHOWN]}{_BEGUN}")
 
     def _read(self, path: Path, job: Job) -> Stored:
         try:
@@ -120,6 +144,8 @@ class Store:
     def _files(self, stem: str) -> Iterator[str]:
         yield f"{stem}.json"
         yield from sorted(path.name for path in self.folder.glob(f"{stem}*.parquet"))
+        if (self.folder / f"{stem}{_MODEL}").exists():
+            yield f"{stem}{_MODEL}"
 
     def _stem(self, job: Job) -> str:
         return f"{_slug(job.name)}-{self._digest(job)[:_SHOWN]}"
@@ -136,9 +162,18 @@ class Store:
 def _checked(text: str, content: dict[str, Any]) -> tuple[dict[str, Any], Guarantee]:
     """Result and guarantee of a stored file for that content; else one of the errors of `dpmine.documents`."""
     entry = document_of(text, _FORMAT)
-    if entry["job"] != content or not isinstance(entry["result"], dict):
+    seal = entry.pop("seal")
+    if entry["job"] != content or not isinstance(entry["result"], dict) or seal != _seal(entry):
         raise ValueError
-    return entry["result"], read_guarantee(entry["guarantee"])
+    guarantee = read_guarantee(entry["guarantee"])
+    if not guarantee.private:
+        raise ValueError
+    return entry["result"], guarantee
+
+
+def _seal(entry: dict[str, Any]) -> str:
+    """Finds accidents; who changes a file on purpose can seal it, too."""
+    return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
 
 
 def _slug(name: str) -> str:

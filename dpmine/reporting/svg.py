@@ -95,8 +95,11 @@ class Canvas:
         svg = re.sub(r"url\(#", f"url(#{name}-", svg)
         svg = re.sub(r'href="#', f'href="#{name}-', svg)
         head = f'<svg viewBox="0 0 {self.width} {self.height}" role="img" aria-label="{escape(description)}">'
-        svg = re.sub(r"(?s)^<svg.*?>", lambda _found: head, svg, count=1)
-        return Markup(re.sub(r"@(\d+)@", lambda found: str(escape(self.labels[int(found[1])])), svg))  # noqa: S704
+        inside = re.sub(r"(?s)^<svg.*?>", "", svg, count=1)
+        return Markup(head + re.sub(r"@(\d+)@", self._escaped, inside))  # noqa: S704
+
+    def _escaped(self, found: re.Match[str]) -> str:
+        return str(escape(self.labels[int(found[1])]))
 
 
 def shortened(text: str, pixels: float) -> str:

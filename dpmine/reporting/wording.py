@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp
 from typing import TYPE_CHECKING
 
-from dpmine.privacy import Neighbors, rounded_up, short
+from dpmine.privacy import Neighbors, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,10 +19,10 @@ _ALWAYS = (
         "What holds for people in general. A pattern that is true of nearly everybody may show here, and it is then "
         "true of most single persons, whether or not their data were used."
     ),
-    "Groups: k units (each {unit}) together are protected by k·ε only.",
+    "Groups: k units (each {unit}) together are protected by k·ε only, and by a δ that is more than k times as large.",
     "What was given as public: names of columns and inputs, options, bounds, catalogues, classes, candidates.",
     "Whether a job could be carried out at all, how long it ran and how much memory it took.",
-    "Anything released from the same data outside this budget.",
+    "Anything else that is released from the same data: other pages, and what other runs cost, add up with this one.",
 )
 _MOST_SAID = 20  # ε beyond which the factor is a number that nobody reads
 
@@ -43,7 +43,7 @@ def factor_text(epsilon: Fraction) -> str:
     """e^ε, never below it."""
     if epsilon > _MOST_SAID:
         return "more than 100 million"
-    return f"{rounded_up_at(exp(float(epsilon)), 2):g}"
+    return f"{rounded_up_at(exp(float(epsilon)), 2):,.2f}"
 
 
 def rounded_up_at(value: float, digits: int) -> float:
@@ -60,15 +60,16 @@ def odds_text(epsilon: Fraction) -> str:
 
 
 def plain_words(total: Amount, neighbors: Neighbors, unit: str) -> list[str]:
-    """What the sum of all results on a page promises, a sentence each."""
-    more = f", plus at most {rounded_up(total.delta):g}" if total.delta else ""
+    """What the sum of all results on a page promises at most, a sentence each."""
+    more = f", plus at most {short(total.delta)}" if total.delta else ""
     aside = " (δ left aside)" if total.delta else ""
-    change, odds = change_text(neighbors, unit), odds_text(total.epsilon)
+    # A fact about somebody's data is another one with other data: one taken away, and one added.
+    twice = 1 if neighbors is Neighbors.REPLACE_ONE else 2
+    odds = odds_text(twice * total.epsilon)
     return [
-        f"The results on this page would have come out about as likely with {change}.",
-        f"So what they tell about any one {unit} is bounded, whatever else somebody knows.",
+        f"The results on this page would have come out about as likely with {change_text(neighbors, unit)}.",
         f"About as likely: no set of results becomes more than {factor_text(total.epsilon)} times as likely{more}.",
-        f"Who takes a fact about one {unit} for an even bet can be brought to {odds} at most by this page{aside}.",
+        f"Who knows all other data, and takes a fact about one {unit} as an even bet, can be brought to {odds}{aside}.",
     ]
 
 

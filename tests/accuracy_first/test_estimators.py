@@ -80,6 +80,7 @@ FURTHER = {
     "fit_intercept": False,
     "keep_last": False,
     "neighbors": "replace_one",
+    "unit": "row",
     "ledger": None,
     "dataset": None,
 }

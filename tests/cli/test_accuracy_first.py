@@ -256,6 +256,9 @@ def test_models_of_other_commands_are_refused(run: outcome_of) -> None:
     assert "'hours'" in assert_one_error(run(*SCORE[:-1], "half.parquet"))
 
 
+UNPAID = {"unit": "row", "ledger": None, "dataset": None}
+
+
 def test_every_option_reaches_the_estimator(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
     from dpmine.accuracy_first.estimators import AccuracyFirstRidge
 
@@ -273,7 +276,7 @@ def test_every_option_reaches_the_estimator(run: outcome_of, monkeypatch: pytest
     given = {"excess_risk": "0.001", "regularization": "0.05", "x_bound": "1", "y_bound": "1", "epsilon_max": "100000"}
     words = {"method": "brownian", "delta": "1e-7", "slack": "1/2", "test": "paper", "radius": "paper"}
     rest = {"failure_probability": "0.2", "keep_last": True, "fit_intercept": True, "steps": 99, "epsilons": None}
-    assert seen[0] == {**given, **words, **rest, "neighbors": "replace-one", "ledger": None, "dataset": None}
+    assert seen[0] == {**given, **words, **rest, "neighbors": "replace-one", **UNPAID}
 
 
 def _plain(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from reporting.jobs import AGES, HOSTILE, PAIRS, RULE, Folder, job
@@ -40,7 +40,7 @@ def test_a_page_and_its_results(batch: Folder, run: outcome_of) -> None:
     page = (batch.path / "shop.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
     assert HOSTILE not in page
-    assert len(list((batch.path / "shop-results").glob("*.json"))) == 3
+    assert len(list((batch.path / "shop-results").glob("*.json"))) == 4  # one of them is a model
     again = run("report", "jobs.toml", "-o", "shop.html")
     assert again.lines[0] == "dpmine: job 'Pairs': stored before"
     assert again.lines[-1] == outcome.lines[-1]
@@ -99,21 +99,35 @@ def test_a_failing_job(
     assert outcome.lines[1].startswith(said)
     assert sum(line.startswith("dpmine: error: ") for line in outcome.lines) == 1
     assert "kanarienvogel" not in outcome.err
+    assert "dpmine: ε = 97000.0, δ = 0.009 left for each customer" in outcome.lines
     page = (batch.path / "report.html").read_text(encoding="utf-8")
     assert "This job has no result." in page
     assert "no such thing" not in page
     assert "age &gt;= 50" in page
 
 
+def test_what_is_stored_needs_no_input(batch: Folder, run: outcome_of) -> None:
+    run("report", "jobs.toml")
+    for name in ("sales", "people"):
+        (batch.path / f"{name}.parquet").unlink()
+    assert run("report", "jobs.toml").status == 0
+
+
 @pytest.mark.usefixtures("batch")
 def test_retry(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_arguments: object, **_options: object) -> None:
+    honest = HistogramJob.run
+
+    def fail(*arguments: Any, **options: Any) -> None:
+        honest(*arguments, **options)
         raise dpmine.BadData("no")
 
     with monkeypatch.context() as patch:
         patch.setattr(HistogramJob, "run", fail)
         run("report", "jobs.toml")
-    assert run("report", "jobs.toml", "--check").out.splitlines()[1] == "Ages: failed before, costs nothing"
+    assert (
+        run("report", "jobs.toml", "--check").out.splitlines()[1]
+        == "Ages: begun before, without a result, costs nothing"
+    )
     assert "give --retry" in run("report", "jobs.toml").lines[1]
     assert run("report", "jobs.toml", "--retry").status == 0
 
@@ -123,6 +137,9 @@ BAD = [
     (["jobs.toml", "-o", "none/report.html"], "Cannot write to 'none/report.html'"),
     (["jobs.toml", "-o", "sales.parquet"], "--output names one of the input files"),
     (["jobs.toml", "-o", "jobs.toml"], "name the same file"),
+    (["jobs.toml", "--check", "-o", "jobs.toml"], "name the same file"),
+    (["jobs.toml", "--results", ".", "-o", "report.html"], "would lie among the results"),
+    (["jobs.toml", "--check", "--results", "none/kept"], "Cannot write to 'none/kept'"),
     (["jobs.toml", "--results", "none/kept"], "Cannot write to 'none/kept'"),
     ([], "Missing argument"),
 ]

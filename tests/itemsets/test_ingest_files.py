@@ -272,6 +272,7 @@ def test_damage_to_any_byte_of_the_footer(tmp_path: Path) -> None:
     assert not any(CANARY in message for message in refusals)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", [10**6, 70_000])
 def test_texts_that_repeat_stay_dictionaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int) -> None:
     """Dictionaries of texts that are all different would grow from batch to batch."""

@@ -36,6 +36,7 @@ def test_it_learns(hypotheses: str, learner: str) -> None:
     assert str(model.promise_)
 
 
+@pytest.mark.slow
 def test_separators() -> None:
     x = np.random.default_rng(5).normal(size=(20_000, 2))
     y = x @ [2, -1] > 0

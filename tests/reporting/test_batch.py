@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from filelock import FileLock
@@ -110,10 +111,24 @@ def test_files(folder: Folder) -> None:
         assert stored["result"] == outcome.result.document
         assert stored["guarantee"] == outcome.result.guarantee.to_dict()
         assert stored["job"]["kind"] == outcome.job.kind
-        assert len(tables) == (2 if outcome.job.name == "Pairs" else 1)
-        for table in tables:
+        models = [table for table in tables if table.endswith("-model.json")]
+        assert len(tables) == (1 if outcome.job.name == "Ages" else 2)
+        assert len(models) == (outcome.job.name in {"Weights", "Rule", "Target"})
+        for table in set(tables) - set(models):
             assert pq.read_table(folder.path / "results" / table).num_rows > 0
     assert not list((folder.path / "results").glob(".dpmine-*"))
+
+
+def test_models_can_be_used(folder: Folder) -> None:
+    report = folder.run(job(**RULE))
+    assert report.outcomes[0].result is not None
+    name = report.outcomes[0].result.files[-1]
+    selector = dpmine.HypothesisSelector.from_json((folder.path / "results" / name).read_text(encoding="utf-8"))
+    assert selector.predict(pd.DataFrame({"age": [20.0, 70.0]})).tolist() == [False, True]
+
+
+def full(*_arguments: object, **_options: object) -> bytes:
+    raise OSError(28, "No space left")
 
 
 def fail(error: BaseException, *, after_charge: bool) -> Any:
@@ -143,7 +158,7 @@ def test_a_failing_job_does_not_lose_the_others(
     assert len(charges(folder)) == 3
 
     again = folder.run(*jobs)  # neither is run, or paid for
-    assert "failed before" in str(again.outcomes[0].error)
+    assert "begun before" in str(again.outcomes[0].error)
     assert again.outcomes[1].reused
     assert len(charges(folder)) == 3
 
@@ -156,19 +171,21 @@ def test_a_failing_job_does_not_lose_the_others(
         assert b"kanarienvogel" not in file.read_bytes()
 
 
-def test_a_refused_charge_is_not_a_failure_to_remember(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = dpmine.BudgetExceeded("no")
-    monkeypatch.setattr(HistogramJob, "run", fail(refused, after_charge=False))
-    assert folder.run(job(**AGES)).outcomes[0].error is refused
+@pytest.mark.parametrize("error", [dpmine.BudgetExceeded("no"), UnreadableFile("gone")])
+def test_what_was_not_charged_is_not_remembered(
+    folder: Folder, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HistogramJob, "run", fail(error, after_charge=False))
+    (outcome,) = folder.run(job(**AGES)).outcomes
+    assert outcome.error is error
+    assert not outcome.charged
+    assert outcome.price.epsilon == 0
     monkeypatch.undo()
     assert folder.run(job(**AGES)).outcomes[0].error is None
 
 
 def test_what_was_paid_for_is_shown_where_it_cannot_be_stored(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_arguments: object, **_options: object) -> None:
-        raise OSError(28, "No space left")
-
-    monkeypatch.setattr("dpmine.reporting.store.write_whole", full)
+    monkeypatch.setattr("dpmine.reporting.store._parquet", full)
     (outcome,) = folder.run(job(**AGES)).outcomes
     assert isinstance(outcome.error, UnreadableFile)
     assert outcome.result is not None
@@ -188,6 +205,74 @@ def test_a_damaged_result_is_not_run_again_in_silence(folder: Folder, damage: st
     with pytest.raises(BadData, match=r"job 'Ages': .*delete it to run the job again, which is charged again"):
         folder.run(job(**AGES))
     assert len(charges(folder)) == 2
+
+
+def test_a_run_that_died_is_not_paid_for_again_in_silence(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HistogramJob, "run", fail(KeyboardInterrupt(), after_charge=True))
+    with pytest.raises(KeyboardInterrupt):
+        folder.run(job(**AGES))
+    monkeypatch.undo()
+    assert "begun before" in str(folder.run(job(**AGES)).outcomes[0].error)
+    assert len(charges(folder)) == 2
+    assert folder.run(job(**AGES), retry=True).outcomes[0].error is None
+    assert not list((folder.path / "results").glob("*.begun"))
+
+
+def test_a_ledger_that_was_lost_is_missed(folder: Folder) -> None:
+    folder.run(job(**AGES))
+    (folder.path / "budget.db").unlink()
+    with pytest.raises(dpmine.BadLedger, match=r"stored results cost ε = 1000, .* which the ledger does not know"):
+        folder.run(job(**AGES), job(**RULE))
+    assert not (folder.path / "budget.db").exists()
+
+
+def test_a_grant_of_somebody_else_stays(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Granted between the check and the run: it is not raised, and the check is made again."""
+    known = dpmine.Ledger.known
+    granted: list[int] = []
+
+    def too_late(ledger: dpmine.Ledger, dataset: str) -> Any:
+        found = known(ledger, dataset)
+        if not granted:
+            granted.append(1)
+            ledger.grant("shop", epsilon=500, delta=0.01)
+        return found
+
+    monkeypatch.setattr(dpmine.Ledger, "known", too_late)
+    with pytest.raises(dpmine.BudgetExceeded, match="the ledger grants ε = 500"):
+        folder.run(job(**AGES))
+    assert charges(folder) == ["grant"]
+
+
+@pytest.mark.parametrize("labels", [["a\nb", "c"], ["\u202ea", "b"], ["x\x00", "x"]])
+@pytest.mark.parametrize("options", [WEIGHTS, RULE])
+def test_odd_labels_lose_no_result(folder: Folder, labels: list[str], options: dict[str, Any]) -> None:
+    table = pq.read_table(folder.path / "people.parquet")
+    rich = [labels[bool(value)] for value in table.column("rich").to_pylist()]
+    place = table.column_names.index("rich")
+    pq.write_table(table.set_column(place, "rich", [rich]), folder.path / "people.parquet")
+    (outcome,) = folder.run(job(**options)).outcomes
+    assert outcome.error is None
+    assert outcome.result is not None
+    assert all(label.isprintable() for label in outcome.result.document["classes"])
+
+
+def test_classes_may_be_given(folder: Folder) -> None:
+    report = folder.run(job(**WEIGHTS | {"classes": [False, True]}))
+    assert documents(report)["Weights"]["classes"] == [False, True]
+
+
+def test_one_question_is_one_job(folder: Folder) -> None:
+    folder.run(job(**WEIGHTS))
+    same = {**WEIGHTS, "features": ["age", "hours"], "neighbors": "replace-one"}
+    assert folder.run(job(**same)).outcomes[0].reused
+
+
+def test_a_full_disk_is_found_before_anything_is_charged(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpmine.reporting.store.write_whole", full)
+    with pytest.raises(UnreadableFile, match="Cannot write to"):
+        folder.run(job(**AGES))
+    assert not (folder.path / "budget.db").exists()
 
 
 def test_two_runs_in_one_folder(folder: Folder) -> None:

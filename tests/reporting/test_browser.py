@@ -113,6 +113,9 @@ def test_themes_differ_and_print_is_light(browser: Any, pages: dict[str, Path]) 
     dark.page.emulate_media(media="print")
     assert dark.page.evaluate(colour) == "rgb(255, 255, 255)"
     assert len(dark.page.pdf()) > 10_000
+    hidden = "[...document.querySelectorAll('dl')].filter(part => !part.checkVisibility()).length"
+    assert light.page.evaluate(hidden) > 0
+    assert dark.page.evaluate(hidden) == 0  # on paper nothing can be unfolded
     for visit in (light, dark):
         visit.context.close()
 

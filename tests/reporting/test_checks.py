@@ -140,4 +140,5 @@ def test_parts_must_be_granted_before(folder: Folder) -> None:
     ledger = dpmine.Ledger(folder.terms["ledger"].strip('"'))
     ledger.grant("shop", epsilon=100_000, delta=0.01, parts="by_index")
     report = folder.run(job(**AGES), dataset='"shop/north"')
+    assert report.budget is not None
     assert report.budget.charged["north"].epsilon == 1000

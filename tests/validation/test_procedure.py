@@ -116,6 +116,7 @@ def test_threads_change_nothing() -> None:
     assert (alone.index, alone.model) == (together.index, together.model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["uniform", "candidate"])
 def test_law_of_the_choice(kind: str) -> None:
     """Every bit tape, against a softmax written out: scores 2θ/2, n = 20, m = 10, so that Δ = |θ|/10."""
