@@ -47,7 +47,32 @@ Units = Annotated[
 ]
 
 
+_AS_GIVEN = (
+    "size",
+    "epsilon",
+    "delta",
+    "mechanism",
+    "neighbors",
+    "unit",
+    "basket",
+    "item",
+    "one_hot",
+    "release_support",
+    "rules",
+    "units",
+    "kbar",
+    "max_items_per_unit",
+    "not_private",
+    "ledger",
+    "dataset",
+    "memory",
+    "engine",
+)
+"""Options that the library's call has by the same names."""
+
+
 def top_itemset(
+    context: typer.Context,
     files: options.Files,
     item: options.Item = None,
     unit: options.Unit = None,
@@ -89,26 +114,8 @@ def top_itemset(
         result = dpmine.top_itemsets(
             files,
             top,
-            size=size,
-            epsilon=epsilon,
-            delta=delta,
-            mechanism=mechanism,
-            neighbors=neighbors,
-            unit=unit,
-            basket=basket,
-            item=item,
-            one_hot=one_hot,
             catalogue=_catalogue(catalogue, from_data=catalogue_from_data),
-            release_support=release_support,
-            rules=rules,
-            units=units,
-            kbar=kbar,
-            max_items_per_unit=max_items_per_unit,
-            not_private=not_private,
-            ledger=ledger,
-            dataset=dataset,
-            memory=memory,
-            engine=engine,
+            **{name: context.params[name] for name in _AS_GIVEN},
             progress=messages.progress,
             notice=messages.notice,
         )

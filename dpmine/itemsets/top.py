@@ -182,10 +182,7 @@ def top_itemsets(
         units=units,
         not_private=not_private,
     )
-    if engine_of(engine, data) is Engine.SPARK and max_items_per_unit is not None:
-        from dpmine.itemsets.out_of_core import NOT_CUT_BY_SPARK
-
-        raise BadParameter(NOT_CUT_BY_SPARK)
+    _require_cut_possible(engine_of(engine, data), max_items_per_unit)
     payment = _payment(Account.of(ledger, dataset), request)
     from dpmine.itemsets.out_of_core_read import read_transactions
 
@@ -194,10 +191,20 @@ def top_itemsets(
         data, columns, catalogue=known, progress=progress, memory=limit, planned=payment, engine=engine
     )
     with closing(read):
-        if notice is not None:
-            for text in filter(None, (read.description, request.reason)):
-                notice(text)
+        for text in filter(None, (read.description, request.reason)):
+            (notice or _untold)(text)
         return _answer(request, read.transactions)
+
+
+def _require_cut_possible(engine: Engine, max_items_per_unit: int | None) -> None:
+    if engine is Engine.SPARK and max_items_per_unit is not None:
+        from dpmine.itemsets.out_of_core import NOT_CUT_BY_SPARK
+
+        raise BadParameter(NOT_CUT_BY_SPARK)
+
+
+def _untold(_text: str) -> None:
+    """A notice that nobody reads."""
 
 
 def _payment(account: Account, request: Request) -> Callable[[str], None] | None:

@@ -18,6 +18,7 @@ from dpmine.itemsets.columns import Columns
 from dpmine.itemsets.ingest import read_baskets
 from dpmine.itemsets.out_of_core_miner import miner_of
 from dpmine.itemsets.out_of_core_read import read_transactions
+from dpmine.itemsets.spark_baskets import SparkBaskets
 from dpmine.itemsets.spark_supports import SparkMiner
 from dpmine.itemsets.supports import Miner
 
@@ -220,6 +221,7 @@ def test_data_sets_have_the_local_miners_supports(spark: Any, name: str, tmp_pat
     local = Miner(read_baskets(data.table, columns).baskets)
     pq.write_table(data.table, tmp_path / "data.parquet")
     read = read_transactions(spark.read.parquet(str(tmp_path / "data.parquet")), columns)
+    assert isinstance(read.transactions, SparkBaskets)
     miner = SparkMiner(read.transactions)
     assert miner.item_supports.tolist() == local.item_supports.tolist()
     for size, asked in thresholds.items():
