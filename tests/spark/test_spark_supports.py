@@ -207,7 +207,7 @@ def test_the_work_of_a_search_is_known_before(spark: Any) -> None:
 
 DATA: dict[str, tuple[Callable[[], Transactions], dict[int, tuple[int, ...]]]] = {
     "mushroom": (mushroom, {2: (6000, 3000), 3: (7000, 5000)}),
-    "Online Retail, customers": (online_retail_customers, {2: (250, 120), 3: (150,)}),
+    "Online Retail, customers": (online_retail_customers, {2: (280, 200), 3: (200,)}),
     "Online Retail, invoices": (online_retail_invoices, {2: (700, 300), 3: (400,)}),
     "Quest": (quest, {2: (900, 300), 3: (400,)}),
 }
