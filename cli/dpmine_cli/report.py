@@ -26,7 +26,7 @@ Results = Annotated[
     typer.Option(
         "--results",
         metavar="FOLDER",
-        help="Where results are kept, as JSON and Parquet; jobs found there cost nothing. Default: beside the page.",
+        help="Where results are kept; jobs found there cost nothing. Default: JOBS-results, beside the page.",
         show_default=False,
     ),
 ]
@@ -55,11 +55,12 @@ def report(
     from dpmine.tables import require_apart
 
     job_file = read_job_file(jobs)
-    store = Store(results or output.with_name(f"{output.stem}-results"), job_file.terms)
+    store = Store(results or output.with_name(f"{jobs.stem}-results"), job_file.terms)
     plan = checked_plan(job_file, store, retry=retry)
     require_apart({"--output": page, "the job file": jobs}, plan.paths)
     store.require_usable(page)
     if check:
+        print(f"Results in '{store.folder}' are known.")
         _tell_cost(plan, job_file.terms.dataset)
         return
     from dpmine.reporting.batch import run_batch

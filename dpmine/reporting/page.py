@@ -56,7 +56,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
     terms = report.job_file.terms
     here = total(outcome.price for outcome in report.outcomes)
     promised = total(_most(outcome) for outcome in report.outcomes)
-    guarantees = [outcome.result.guarantee for outcome in report.outcomes if outcome.result]
+    guarantees = [(outcome.job.name, outcome.result.guarantee) for outcome in report.outcomes if outcome.result]
     template = _environment().get_template("report.html.j2")
     return template.render(
         title=printable(report.job_file.title),
@@ -141,7 +141,7 @@ def _spending(budget: Budget, part: str, here: Amount) -> Spending:
     parts = [
         ("granted", budget.granted),
         ("spent by this page", here),
-        ("spent otherwise", elsewhere),
+        ("spent by other runs", elsewhere),
         ("remaining", remaining),
     ]
     rows = tuple((name, short(amount.epsilon), short(amount.delta)) for name, amount in parts)
@@ -159,7 +159,7 @@ _NUMBERS = (("ε", "epsilon"), ("δ", "delta"))
 def _shares(amounts: list[Any]) -> list[Share]:
     """Of this page, of others, and what remains, as shares of the grant."""
     granted, *parts = amounts
-    looks = ((SPENT_HERE, "spent by this page"), (SPENT_ELSEWHERE, "spent otherwise"), (REMAINING, "remaining"))
+    looks = ((SPENT_HERE, "spent by this page"), (SPENT_ELSEWHERE, "spent by other runs"), (REMAINING, "remaining"))
     return [
         Share(min(1.0, float(part / granted)) if granted else 0.0, colour, name)
         for part, (colour, name) in zip(parts, looks, strict=True)

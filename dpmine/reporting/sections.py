@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from dpmine.itemsets.noisy_supports import LEVEL
 from dpmine.itemsets.results import printable
 from dpmine.reporting.charts import Bar, bars, steps
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.svg import Chart
 
 _MOST_ROWS = 200
+_NOT_MEASURED = "How well it predicts was not measured here: that would cost budget, too."
 _LONGEST = 400  # characters of an itemset
 
 
@@ -69,7 +71,11 @@ def _top_itemsets(document: dict[str, Any], anchor: str) -> Body:
     tables = [_itemset_table(rows, names), *([_rule_table(rules)] if rules else [])]
     if rows[0]["noisy_support"] is None:
         return Body(answer, tables=tuple(tables), remarks=remarks)
-    caption = "Supports with noise, in the order of the choice; each line is where the true number plausibly lies."
+    unit, together = document["guarantee"]["unit"], "all of them together" if "subsets" in document else "each of them"
+    caption = (
+        f"How many have the items in one basket, with noise: each {unit} counts once. The order is that of the choice, "
+        f"which has noise of its own. The lines hold the true numbers, {together} with probability {float(LEVEL):g}."
+    )
     chart = bars(anchor, caption, [_support_bar(row, name) for row, name in zip(rows, names, strict=True)])
     return Body(answer, (chart,), tuple(tables), remarks)
 
@@ -82,7 +88,7 @@ def _support_bar(row: dict[str, Any], name: str) -> Bar:
 
 def _itemset_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Table:
     known, shares = rows[0]["noisy_support"] is not None, "support" in rows[0]
-    head = ["Rank", "Items", *(["About", "Plausible"] if known else []), *(["Share"] if known and shares else [])]
+    head = ["Rank", "Items", *(["About", "Between"] if known else []), *(["Share of all"] if known and shares else [])]
     lines = []
     for place, (row, name) in enumerate(zip(rows, names, strict=True), 1):
         line = [str(place), name]
@@ -96,7 +102,7 @@ def _itemset_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Tabl
 
 def _rule_table(rules: Sequence[dict[str, Any]]) -> Table:
     lift = any(rule.get("lift") is not None for rule in rules)
-    head = ("Who has", "has also", "in about", "plausible", *(["lift"] if lift else []))
+    head = ("Who has", "has also", "in about", "between", *(["lift"] if lift else []))
     rows = [
         (
             _names(rule["antecedents"]),
@@ -113,12 +119,13 @@ def _rule_table(rules: Sequence[dict[str, Any]]) -> Table:
 def _histogram(document: dict[str, Any], anchor: str) -> Body:
     edges, heights = [float(x) for x in document["edges"]], [float(x) for x in document["density"]]
     column, counts = printable(document["column"]), [float(x) for x in document["counts"]]
-    peak = heights.index(max(heights))
-    answer = f"The density of {column} is highest from {edges[peak]:g} to {edges[peak + 1]:g}."
-    caption = f"Density of {column}, with noise. Values outside the bounds count at the nearest."
+    names = _bin_names(edges)
+    inner = range(1, len(heights) - 1) if len(heights) > 2 else range(len(heights))
+    peak = max(inner, key=heights.__getitem__)
+    answer = f"Between the ends, the density of {column} is highest from {names[peak]}."
+    caption = f"Density of {column}, with noise. The first and the last bin also hold everything beyond the bounds."
     rows = [
-        (f"{low:g} to {high:g}", f"{height:.4g}", f"{count:,.0f}")
-        for (low, high), height, count in zip(pairwise(edges), heights, counts, strict=True)
+        (name, f"{height:.4g}", f"{count:,.0f}") for name, height, count in zip(names, heights, counts, strict=True)
     ]
     among = ", ".join(str(int(bins)) for bins in document["candidates"])
     chosen = f", chosen by {_words(document['mechanism'])} among {among}" if document["mechanism"] else ""
@@ -130,11 +137,19 @@ def _histogram(document: dict[str, Any], anchor: str) -> Body:
     )
 
 
+def _bin_names(edges: Sequence[float]) -> list[str]:
+    """The first and the last bin hold what is beyond the bounds, too."""
+    named = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
+    if len(named) > 1:
+        named[0], named[-1] = f"less than {edges[1]:g}", f"{edges[-2]:g} and more"
+    return named
+
+
 def _classifier(document: dict[str, Any], anchor: str) -> Body:
     second = printable(document["classes"][1])
     label = printable(document["label"])
-    answer = f"A weighted sum of {len(document['coef'])} features tells {label} = {second} from {_first(document)}."
-    remark = f"Regulariser λ = {float(document['lambda']):g}. A positive weight speaks for {second}."
+    answer = f"A weighted sum of {len(document['coef'])} features predicts {label}: {second}, or {_first(document)}."
+    remark = f"Regulariser λ = {float(document['lambda']):g}. A positive weight speaks for {second}. {_NOT_MEASURED}"
     return Body(answer, *_weights(document, anchor), (remark,))
 
 
@@ -149,7 +164,7 @@ def _accuracy_first(document: dict[str, Any], anchor: str) -> Body:
 
 
 def _hypothesis(document: dict[str, Any], _anchor: str) -> Body:
-    chosen = f"Chosen by {_words(document['mechanism'])} among {_words(document['class']['name'])}."
+    chosen = f"Chosen by {_words(document['mechanism'])} among {_words(document['class']['name'])}. {_NOT_MEASURED}"
     if document["hypothesis"] is None:
         return Body("No rule stands out clearly enough to be shown.", remarks=(chosen,))
     label, second = printable(document["label"]), printable(document["classes"][1])
@@ -160,7 +175,11 @@ def _weights(document: dict[str, Any], anchor: str) -> tuple[tuple[Chart, ...], 
     """Chart and table of a linear model's weights, the largest first, and the intercept last."""
     weights = [(printable(name), float(w)) for name, w in zip(document["features"], document["coef"], strict=True)]
     weights.sort(key=lambda pair: -abs(pair[1]))
-    chart = bars(anchor, "Weights, the largest first", [Bar(name, w, f"{w:.4g}") for name, w in weights])
+    chart = bars(
+        anchor,
+        "Weights, the largest first; they depend on the scales of the features",
+        [Bar(name, w, f"{w:.4g}") for name, w in weights],
+    )
     listed = [*weights, ("(intercept)", float(document["intercept"]))]
     rows = tuple((name, f"{weight:.6g}") for name, weight in listed)
     return (chart,), (Table("The weights in numbers", ("Feature", "Weight"), rows, folded=True),)

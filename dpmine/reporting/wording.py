@@ -73,12 +73,15 @@ def plain_words(total: Amount, neighbors: Neighbors, unit: str) -> list[str]:
     ]
 
 
-def unprotected(neighbors: Neighbors, unit: str, guarantees: Iterable[Guarantee]) -> list[str]:
-    """Everything that is not protected, and what the guarantee rests on."""
+def unprotected(neighbors: Neighbors, unit: str, guarantees: Iterable[tuple[str, Guarantee]]) -> list[str]:
+    """Everything that is not protected, and what the guarantees, by the names of their jobs, rest on."""
     number = f"The number of units (each {unit}), which counts as public."
-    notes = dict.fromkeys(note for guarantee in guarantees for note in guarantee.notes)
+    notes: dict[str, list[str]] = {}
+    for name, guarantee in guarantees:
+        for note in guarantee.notes:
+            notes.setdefault(note, []).append(name)
     return [
         *([number] if neighbors is Neighbors.REPLACE_ONE else []),
         *(text.replace("{unit}", unit) for text in _ALWAYS),
-        *(f"{note[:1].upper()}{note[1:]}." for note in notes),
+        *(f"{', '.join(names)}: {note}." for note, names in notes.items()),
     ]

@@ -75,14 +75,14 @@ def test_what_stands_on_it(html: str) -> None:
         "at most for each customer, for everything on this page together",
         "stands out" if "stands out" in page.text else "leads a list of 2",
         "Association rules, by confidence",
-        "The density of age is highest from",
-        "A weighted sum of 2 features tells rich = True from False.",
+        "Between the ends, the density of age is highest from",
+        "A weighted sum of 2 features predicts rich: True, or False.",
         "rich = True where age >= 50.",
         "A model for rich that reached the target.",
         "with the data of any one customer replaced by any other data",
         "What is not protected",
         "The number of units (each customer), which counts as public.",
-        "Every row is taken to be one customer, and no customer to have two rows.",
+        "Ages, Weights, Rule, Target: every row is taken to be one customer, and no customer to have two rows.",
         "spent by this page",
         "Made with dpmine 0.1.0 on 2030-01-02.",
     ):
@@ -251,8 +251,8 @@ def test_words_for_both_relations() -> None:
     assert "73.2 %" in replaced[2]
     assert "88.1 %" in added[2]  # a fact changes: taken away, and added
     guarantee = Guarantee(Fraction(1), Fraction(0), Neighbors.ADD_REMOVE, "patient", notes=("so it is",))
-    said = unprotected(Neighbors.ADD_REMOVE, "patient", [guarantee, guarantee])
-    assert said.count("So it is.") == 1
+    said = unprotected(Neighbors.ADD_REMOVE, "patient", [("one", guarantee), ("two", guarantee)])
+    assert said.count("one, two: so it is.") == 1
     assert not [text for text in said if "number of units" in text]
     assert any("number of units" in text for text in unprotected(Neighbors.REPLACE_ONE, "patient", []))
 
