@@ -37,3 +37,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         session = spark_session(1 << 30)
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def nothing_cached(request: pytest.FixtureRequest) -> None:
+    """What earlier tests left in the session's cache is none of the next one's business."""
+    if "spark" in request.fixturenames:
+        request.getfixturevalue("spark").catalog.clearCache()
