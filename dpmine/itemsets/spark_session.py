@@ -22,7 +22,10 @@ _PATIENCE = 10.0  # seconds until an address counts as one that nobody answers a
 _CONNECT_PORT = 15002
 _MASTER = re.compile(r"--master[ =]+(\S+)")
 _CONFIGURED = ("SPARK_CONF_DIR", "SPARK_HOME", "PYSPARK_SUBMIT_ARGS", "MASTER")
-_QUIET = {"spark.ui.showConsoleProgress": "false"}
+_QUIET = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # types tell of single rows
+}
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 _PER_CORE = 4  # partitions of a shuffle
 _NO_PYSPARK = (
