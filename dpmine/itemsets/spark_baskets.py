@@ -142,7 +142,7 @@ def read_spark(
     plan = source.plan(columns)
     if planned is not None:
         planned(plan.unit_name)
-    rows = source.rows(plan)
+    rows = source.rows(plan, catalogue)
     labels, supports = _items(rows, None if catalogue is None else matched(catalogue, rows.kind), session)
     return SparkRead(SparkBaskets(labels, supports, plan.unit_name, rows, session, Kept()), plan.description)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 BLOCK = 64
 """Places of a long basket that one row of its blocks stands for."""
 SUPPORT = "support"
+_TASKS = 200  # Spark's own default
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,7 @@ def _found(store: Store, search: Search, places: Any) -> Any:
         if taken > 1:
             rows = rows.join(search.parents[taken - 2], itemset_columns(taken), "left_semi")
         rows = _extended(rows, store.units, taken, last=taken == search.size - 1)
-    # A unit's baskets lie in one partition or in blocks all of them, so these are different units.
+    # All baskets of a unit are in the store's one partition, or all in blocks: no unit is counted in both.
     return rows.distinct() if store.units else rows
 
 
@@ -94,7 +95,8 @@ def _blocks(baskets: Any, store: Store, session: Any) -> Any:
     start = functions.sequence(functions.lit(0), functions.size("items") - 1, functions.lit(BLOCK))
     blocks = baskets.select(*store.units, "items", functions.explode(start).alias("start"))
     with replacing():
-        tasks = int(session.conf.get("spark.sql.shuffle.partitions"))
+        asked = str(session.conf.get("spark.sql.shuffle.partitions"))
+    tasks = int(asked) if asked.isdigit() else _TASKS  # some clusters say "auto"
     dealt = blocks.repartition(tasks, "start", functions.xxhash64("items"))
     places = functions.slice("items", functions.col("start") + 1, functions.lit(BLOCK))
     found = dealt.select(*store.units, "items", "start", functions.posexplode(places).alias("inside", "a0"))

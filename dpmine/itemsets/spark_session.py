@@ -11,6 +11,7 @@ import socket
 import warnings
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadData, BadParameter, DpmineError
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
 _PATIENCE = 10.0  # seconds until an address counts as one that nobody answers at
 _CONNECT_PORT = 15002
 _MASTER = re.compile(r"--master[ =]+(\S+)")
-_CONFIGURED = ("SPARK_CONF_DIR", "SPARK_HOME", "PYSPARK_SUBMIT_ARGS", "MASTER")
-_QUIET = {
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # types tell of single rows
-}
+_CONFIGURED = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "MASTER")
+_QUIET = {"spark.ui.showConsoleProgress": "false"}
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+_SILENCE = RLock()
+_silenced: list[tuple[Any, bool]] = []
+_entered: list[int] = []
+"""Who is inside, in all threads: the last one to leave restores the loggers."""
 _PER_CORE = 4  # partitions of a shuffle
 _NO_PYSPARK = (
     "pyspark is not installed: pip install \"dpmine[spark]\" (and Java 17 or newer), or count with engine 'local'."
@@ -137,6 +139,10 @@ def _settings(memory: int) -> dict[str, str]:
 def _require_answers() -> None:
     """Nobody waits minutes for a cluster whose address does not answer."""
     remote = os.environ.get("SPARK_REMOTE", "")
+    if remote and not remote.startswith("sc://"):
+        raise BadParameter(
+            "SPARK_REMOTE must be an address such as sc://host: leave it out for a session of this machine."
+        )
     named = _MASTER.search(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     master = remote or os.environ.get("MASTER", "") or (named[1] if named else "")
     if master.startswith(("sc://", "spark://")) and not any(map(_answers, _addresses(master))):
@@ -165,15 +171,20 @@ def _silent_loggers() -> Iterator[None]:
     """What fails in a column pyspark prints, with the value of the row, on stderr."""
     from pyspark.logger import PySparkLogger
 
-    loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
-    before = [logger.disabled for logger in loggers]
-    for logger in loggers:
-        logger.disabled = True
+    with _SILENCE:
+        if not _silenced:
+            for logger in (PySparkLogger.getLogger(name) for name in _LOGGERS):
+                _silenced.append((logger, logger.disabled))
+                logger.disabled = True
+        _entered.append(1)
     try:
         yield
     finally:
-        for logger, disabled in zip(loggers, before, strict=True):
-            logger.disabled = disabled
+        with _SILENCE:
+            _entered.pop()
+            while _silenced and not _entered:
+                logger, disabled = _silenced.pop()
+                logger.disabled = disabled
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 TABLE = "table:"
 """In front of the name of a table that Spark knows."""
 ITEM = "item"
+_BY_BYTES = "UTF8_BINARY"
+_AT_ONCE = 500  # columns in a job
 _KINDS = {
     "byte": pa.int8(),
     "short": pa.int16(),
@@ -106,10 +108,17 @@ class SparkSource:
         """As for local data; raises what `plan_layout` raises."""
         return plan_layout(self.source, columns)
 
-    def rows(self, plan: Plan) -> SparkRows:
-        """The rows of a plan. Raises BadData where a one-hot column holds other numbers than 0 and 1: reads it."""
+    def rows(self, plan: Plan, catalogue: pa.Array | None = None) -> SparkRows:
+        """The rows of a plan; of one-hot columns only those in the catalogue are looked at, where there is one.
+
+        Raises BadData where a one-hot column holds other numbers than 0 and 1: reads it.
+        """
         if plan.layout is Layout.LONG:
             return self._long(plan)
+        if plan.layout is Layout.ONE_HOT and catalogue is not None:
+            known = {str(label) for label in catalogue.to_pylist()}
+            items = tuple(name for name in plan.items if name in known)
+            plan = replace(plan, items=items or plan.items[:1])
         return self._rows_of_lists(plan)
 
     def _long(self, plan: Plan) -> SparkRows:
@@ -140,20 +149,23 @@ class SparkSource:
 
         if plan.layout is Layout.LIST:
             return self.source.type_of(plan.items[0]).value_type, self._column(plan.items[0])
-        bought = []
-        for name in plan.items:
-            column = self._column(name)
-            if not is_boolean(self.source.type_of(name)):
-                self._require_bits(name)
-                column = column == 1
-            bought.append(functions.when(column, functions.lit(name)))
+        numbers = [name for name in plan.items if not is_boolean(self.source.type_of(name))]
+        for start in range(0, len(numbers), _AT_ONCE):
+            self._require_bits(numbers[start : start + _AT_ONCE])
+        bought = [functions.when(self._column(name).cast("boolean"), functions.lit(name)) for name in plan.items]
         return pa.string(), functions.array(*bought)
 
-    def _require_bits(self, name: str) -> None:
+    def _require_bits(self, names: Sequence[str]) -> None:
+        from pyspark.sql import functions
+
+        wrong = [functions.max((~self._column(name).isin(0, 1)).cast("int")) for name in names]
         with replacing():
-            wrong = self.frame.where(~self._column(name).isin(0, 1)).limit(1).count()
-        if wrong:
-            raise BadData(f"Column {name!r} holds integers other than 0 and 1: a one-hot column holds nothing else.")
+            (found,) = self.frame.agg(*wrong).collect()
+        for name, is_wrong in zip(names, found, strict=True):
+            if is_wrong:
+                raise BadData(
+                    f"Column {name!r} holds integers other than 0 and 1: a one-hot column holds nothing else."
+                )
 
     def _column(self, name: str) -> Any:
         from pyspark.sql import functions
@@ -164,7 +176,23 @@ class SparkSource:
 def _opened(session: Any, paths: Sequence[str]) -> Any:
     if len(paths) == 1 and paths[0].startswith(TABLE):
         return session.table(paths[0].removeprefix(TABLE))
-    return session.read.parquet(*paths)
+    frame, plain = session.read.parquet(*paths), session.read.option("recursiveFileLookup", "true").parquet(*paths)
+    if set(frame.inputFiles()) != set(plain.inputFiles()):
+        raise UnreadableFile(
+            "Spark reads no files in folders inside a folder: name them all, or lay them out as key=value."
+        )
+    return _with_text_folders(session, paths, frame, {field.name for field in plain.schema.fields})
+
+
+def _with_text_folders(session: Any, paths: Sequence[str], frame: Any, written: set[str]) -> Any:
+    """Values of partition folders are texts, as for local data: a type found from the values depends on single rows."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    fields = frame.schema.fields
+    if all(field.name in written for field in fields):
+        return frame
+    texts = [field if field.name in written else StructField(field.name, StringType()) for field in fields]
+    return session.read.schema(StructType(texts)).parquet(*paths)
 
 
 def _key_names(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -184,6 +212,8 @@ def _item(column: Any, kind: pa.DataType) -> Any:
 def _arrow_type(kind: Any) -> pa.DataType:
     """The Arrow type that speaks for a Spark type in the rules of layouts."""
     name = kind.typeName()
+    if name == "string" and getattr(kind, "collation", _BY_BYTES) != _BY_BYTES:
+        return pa.binary()  # equal texts would be others than here: refused
     if name == "array":
         return pa.list_(_arrow_type(kind.elementType))
     if name == "decimal":

@@ -89,6 +89,45 @@ def test_several_files_a_folder_and_a_table(spark: Any, tmp_path: Path) -> None:
         assert listed(data, engine="spark", unit="u", basket="b", item="i") == expected
 
 
+FOLDERS: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "items": (["9", "10"], {"unit": "u", "item": "key"}),
+    "one item that is a word": (["9", "10", "tattoo"], {"unit": "u", "item": "key"}),
+    "units that are one number": (["007", "7"], {"unit": "key", "item": "i"}),
+    "dates": (["2024-01-01", "2024-01-02"], {"unit": "u", "item": "key"}),
+}
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("name", FOLDERS)
+def test_values_of_partition_folders_are_texts(name: str, tmp_path: Path) -> None:
+    """A type that Spark finds in all names would tell that one of them is no number."""
+    values, options = FOLDERS[name]
+    for place, value in enumerate(values):
+        folder = tmp_path / "sales" / f"key={value}"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"u": [1, 2, 3 + place], "i": ["a", "b", "a"]}), folder / "part.parquet")
+    expected = listed(tmp_path / "sales", **options)
+    assert expected
+    assert listed(tmp_path / "sales", engine="spark", **options) == expected
+
+
+@pytest.mark.usefixtures("spark")
+def test_files_that_spark_would_leave_out_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    for path in (tmp_path / "a.parquet", tmp_path / "inner" / "b.parquet"):
+        pq.write_table(pa.table({"u": [1], "i": ["a"]}), path)
+    with refused(dpmine.UnreadableFile, "folders inside a folder"):
+        dpmine.top_itemset(tmp_path, engine="spark", unit="u", item="i")
+
+
+def test_one_hot_columns_beside_the_catalogue_are_not_looked_at(spark: Any) -> None:
+    table = pa.table({"a": [0, 1, 1], "b": [1, 1, 1], "z": [7, 8, 9]})
+    options: dict[str, Any] = {"one_hot": True, "catalogue": ["a", "b"], "size": 2, "min_support": 1}
+    expected = dpmine.itemset_supports(table, **options)
+    found = dpmine.itemset_supports(spark.createDataFrame(table), **options)
+    assert found["support"].tolist() == expected["support"].tolist() == [2]
+
+
 def test_shares_of_the_units(spark: Any) -> None:
     rows = table_of([(1, 0, 1), (1, 0, 2), (2, 0, 1), (2, 0, 2), (3, 0, 9), (4, None, 1)])
     for data in (rows, spark.createDataFrame(rows)):
