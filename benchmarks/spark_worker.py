@@ -58,9 +58,9 @@ class Steps:
         return done
 
 
-def dpmine_steps(session: Any, path: str, threshold: int, steps: Steps) -> dict[str, Any]:
+def dpmine_steps(_session: Any, path: str, threshold: int, steps: Steps) -> dict[str, Any]:
     """The levels of all pairs above the threshold; the sizes that the plan on paper needs."""
-    read = steps.run("items", lambda: read_spark(session.read.parquet(path), COLUMNS, memory=1 << 30))
+    read = steps.run("items", lambda: read_spark(path, COLUMNS, memory=1 << 30))
     miner = SparkMiner(read.transactions)
     store = miner._store_for(threshold)
     work = steps.run("baskets", lambda: store.work(2))

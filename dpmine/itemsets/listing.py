@@ -61,11 +61,11 @@ def itemset_supports(
         min_support=min_support,
         columns=Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot),
         catalogue=catalogue,
+        as_fraction=as_fraction,
         memory=memory,
         engine=engine,
     )
-    supports = found.shares if as_fraction else found.supports
-    return pd.DataFrame({"support": supports, "itemsets": pd.Series(found.frozensets(), dtype="object")})
+    return pd.DataFrame({"support": found.supports, "itemsets": pd.Series(found.frozensets(), dtype="object")})
 
 
 def supports_table(
@@ -90,12 +90,13 @@ def supports_table(
         min_support=min_support,
         columns=columns,
         catalogue=catalogue,
+        as_fraction=as_fraction,
         memory=memory,
         engine=engine,
         progress=progress,
         notice=notice,
     )
-    supports = float_array(found.shares) if as_fraction else integer_array(found.supports)
+    supports = (float_array if as_fraction else integer_array)(found.supports)
     return pa.table({"items": found.lists(), "support": supports})
 
 
@@ -106,24 +107,14 @@ class _Listed:
     Attributes:
         parts: those of each size.
         order: int64[k], the places of the itemsets in the parts, one part after the other.
+        supports: int64[k], counts of units; or float64[k], shares of the units.
         labels: of the items.
-        units: how many there are.
     """
 
     parts: list[Itemsets]
     order: NDArray[np.int64]
+    supports: NDArray[Any]
     labels: Any
-    units: int
-
-    @property
-    def supports(self) -> NDArray[np.int64]:
-        """int64[k]: counts of units."""
-        return np.concatenate([part.supports for part in self.parts])[self.order]
-
-    @property
-    def shares(self) -> NDArray[np.float64]:
-        """float64[k]: shares of the units."""
-        return self.supports / self.units
 
     def frozensets(self) -> list[frozenset[Any]]:
         """The itemsets as Python objects."""
@@ -153,8 +144,9 @@ def _listed(
     min_support: Number,
     columns: Columns,
     catalogue: Any,
+    as_fraction: bool,
     memory: int | str | None,
-    engine: str = Engine.LOCAL,
+    engine: str,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> _Listed:
@@ -177,8 +169,10 @@ def _listed(
         miner = miner_of(baskets)
         sizes = range(low, largest + 1)
         parts = [miner.itemsets(number, threshold, memory_limit=budget.listing) for number in sizes]
-        order = np.argsort(-np.concatenate([part.supports for part in parts]), kind="stable")
-        return _Listed(parts, order, baskets.labels, baskets.unit_count)
+        supports = np.concatenate([part.supports for part in parts])
+        order = np.argsort(-supports, kind="stable")
+        shown = supports[order] / baskets.unit_count if as_fraction else supports[order]
+        return _Listed(parts, order, shown, baskets.labels)
 
 
 def _wide(labels: Any) -> Any:

@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpmine.errors import BadParameter
 from dpmine.itemsets.arrow_arrays import integer_array, integers, integers_or
 from dpmine.itemsets.catalogue import matched, narrow
 from dpmine.itemsets.spark_engine import is_spark_frame, paths_of
 from dpmine.itemsets.spark_session import replacing, spark_session
-from dpmine.itemsets.spark_source import ITEM, SparkSource
+from dpmine.itemsets.spark_source import ITEM, TABLE, SparkSource
 from dpmine.itemsets.types import is_text
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class Kept:
         """The frame, stored by the cluster once it is computed: in memory, else on the executors' disks."""
         from pyspark import StorageLevel
 
-        self.frames.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
+        with replacing():
+            self.frames.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
         return self.frames[-1]
 
     def release(self, frame: Any) -> None:
@@ -88,7 +90,8 @@ class SparkBaskets:
     @cached_property
     def unit_count(self) -> int:
         """Number of privacy units with at least one basket. Private. A pass over the data."""
-        rows = self.rows.frame.join(_broadcast(self.items_frame(range(self.catalogue_size))), ITEM, "left_semi")
+        items = _small(self.items_frame(range(self.catalogue_size)), self.catalogue_size)
+        rows = self.rows.frame.join(items, ITEM, "left_semi")
         with replacing(_UNREADABLE):
             return int(rows.select(*self.rows.units).distinct().count())
 
@@ -106,8 +109,7 @@ class SparkBaskets:
 
     def coded(self, codes: Sequence[int] | NDArray[np.int64]) -> Any:
         """The rows of these items: keys and `rank`, the item's place in `codes`."""
-        items = self.items_frame(codes)
-        found = self.rows.frame.join(_broadcast(items) if len(codes) <= BROADCAST_ITEMS else items, ITEM)
+        found = self.rows.frame.join(_small(self.items_frame(codes), len(codes)), ITEM)
         return found.select(*self.rows.keys, "rank")
 
 
@@ -130,11 +132,13 @@ def read_spark(
     """The baskets in a Spark frame or in what Spark reads at some paths; one pass counts the items.
 
     `planned` is told the privacy unit's name once it is known from the columns, before any row is read. Raises
-    BadParameter (no Spark), BadData or UnreadableFile, none of which quotes Spark.
+    BadParameter (no Spark, a stream), BadData or UnreadableFile, none of which quotes Spark.
     """
     if is_spark_frame(data):
         with replacing():
-            session = data.sparkSession
+            session, endless = data.sparkSession, data.isStreaming
+        if endless:
+            raise BadParameter("A stream has no end: give a frame of what has arrived, or the files that hold it.")
         source = SparkSource.of_frame(data)
     else:
         session = spark_session(memory)
@@ -142,9 +146,20 @@ def read_spark(
     plan = source.plan(columns)
     if planned is not None:
         planned(plan.unit_name)
-    rows = source.rows(plan, catalogue)
-    labels, supports = _items(rows, None if catalogue is None else matched(catalogue, rows.kind), session)
-    return SparkRead(SparkBaskets(labels, supports, plan.unit_name, rows, session, Kept()), plan.description)
+    rows, kept = source.rows(plan, catalogue), Kept()
+    known = None if catalogue is None else matched(catalogue, rows.kind)
+    if not _are_files(data):  # it may differ each time it is computed, and all counts must be of the same rows
+        rows = replace(rows, frame=kept.keep(rows.frame))
+    try:
+        labels, supports = _items(rows, known, session)
+    except BaseException:
+        kept.release_all()
+        raise
+    return SparkRead(SparkBaskets(labels, supports, plan.unit_name, rows, session, kept), plan.description)
+
+
+def _are_files(data: Any) -> bool:
+    return not is_spark_frame(data) and not any(path.startswith(TABLE) for path in paths_of(data))
 
 
 def _items(rows: SparkRows, known: pa.Array | None, session: Any) -> tuple[pa.Array, NDArray[np.int64]]:
@@ -155,7 +170,7 @@ def _items(rows: SparkRows, known: pa.Array | None, session: Any) -> tuple[pa.Ar
     if known is not None:
         with replacing():
             listed = session.createDataFrame(pa.table({ITEM: known}))
-        frame = frame.join(_broadcast(listed) if len(known) <= BROADCAST_ITEMS else listed, ITEM, "left_semi")
+        frame = frame.join(_small(listed, len(known)), ITEM, "left_semi")
     if not rows.rows_are_units:
         frame = frame.select(*rows.units, ITEM).distinct()
     with replacing(_UNREADABLE):
@@ -171,7 +186,8 @@ def _items(rows: SparkRows, known: pa.Array | None, session: Any) -> tuple[pa.Ar
     return narrow(known), supports
 
 
-def _broadcast(frame: Any) -> Any:
+def _small(items: Any, number: int) -> Any:
+    """A frame of so many items, sent to every executor where they are few enough."""
     from pyspark.sql import functions
 
-    return functions.broadcast(frame)
+    return functions.broadcast(items) if number <= BROADCAST_ITEMS else items

@@ -59,6 +59,10 @@ class _Counted:
         """All of them."""
         return reduce(lambda left, right: left.unionByName(right), self.tables)
 
+    def reaches(self, threshold: int) -> bool:
+        """Whether any has at least this support, which everything was counted down to."""
+        return any(level >= threshold for level in self.levels)
+
     def between(self, low: int, high: int) -> Any:
         """Those with low ≤ support < high."""
         from pyspark.sql import functions
@@ -176,8 +180,9 @@ class SparkMiner:
         wanted = self._counted[size].between(threshold, _COUNT_LIMIT)
         with replacing():
             found = wanted.toArrow()
-        ranks = np.stack([integers(found.column(name)) for name in itemset_columns(size)], axis=1)
-        codes = np.sort(self._ranks.codes[ranks].astype(np.int32), axis=1)
+        code_of = self._ranks.codes.astype(np.int32)
+        codes = np.stack([code_of[integers(found.column(name))] for name in itemset_columns(size)], axis=1)
+        codes.sort(axis=1)
         listed = Itemsets(*ordered(codes, integers(found.column(SUPPORT))))
         if len(listed) <= _REMEMBERED:
             pairs = zip(map(tuple, listed.items.tolist()), listed.supports.tolist(), strict=True)
@@ -185,7 +190,13 @@ class SparkMiner:
         return listed
 
     def _known(self, size: int, threshold: int) -> _Counted:
-        """All itemsets of `size` ≥ 2 items down to the threshold, counted as far as they were not before."""
+        """All itemsets of `size` ≥ 2 items down to the threshold; none where no smaller ones are as frequent."""
+        if all(self._counted_to(smaller, threshold).reaches(threshold) for smaller in range(2, size)):
+            return self._counted_to(size, threshold)
+        return _Counted(threshold)
+
+    def _counted_to(self, size: int, threshold: int) -> _Counted:
+        """All itemsets of `size` items down to the threshold, counted as far as they were not before."""
         known = self._counted.setdefault(size, _Counted(int(self.item_supports.max()) + 1))
         if known.threshold <= threshold:
             return known
@@ -194,9 +205,15 @@ class SparkMiner:
         deep = depth(self._ranks, work.of_rank, stored=work.stored, known=known.threshold, asked=threshold)
         deep = max(deep, store.threshold)
         search = self._search(size, deep, known.threshold)
-        found = counted(store, search, heavy=work.heavy, session=self._baskets.session)
-        known.tables.append(self._baskets.kept.keep(found))
-        known.levels.update(_levels(known.between(deep, known.threshold)))
+        kept = self._baskets.kept
+        found = kept.keep(counted(store, search, heavy=work.heavy, session=self._baskets.session))
+        try:
+            levels = _levels(_Counted(deep, [*known.tables, found]).between(deep, known.threshold))
+        except BaseException:
+            kept.release(found)  # who asks again must not find it twice
+            raise
+        known.tables.append(found)
+        known.levels.update(levels)
         known.threshold = deep
         return known
 
@@ -205,7 +222,7 @@ class SparkMiner:
         end = self._ranks.above(low)
         if size == 2:
             return Search(size, self._ranks.above(high), end, ())
-        ancestors = [self._known(smaller, low) for smaller in range(2, size)]
+        ancestors = [self._counted_to(smaller, low) for smaller in range(2, size)]
         parents = [_keys(known, smaller, low, _COUNT_LIMIT) for smaller, known in enumerate(ancestors[:-1], 2)]
         return Search(size, 0, end, (*parents, _keys(ancestors[-1], size - 1, low, high)))
 

@@ -54,6 +54,10 @@ CASES: dict[str, tuple[pa.Table, dict[str, Any]]] = {
         pa.table({"item": ["p", "q", "p", "q"], "ITEM": [1, 1, 2, 2]}),
         {"unit": "ITEM", "item": "item"},
     ),
+    "no values, a catalogue of integers": (
+        pa.table({"u": [1, 2], "i": pa.nulls(2)}),
+        {"unit": "u", "item": "i", "catalogue": [1, 2]},
+    ),
     "no values at all": (pa.table({"u": [1, 2], "i": pa.nulls(2)}), {"unit": "u", "item": "i"}),
 }
 
@@ -71,7 +75,7 @@ def test_every_layout_has_the_local_answer(spark: Any, name: str, tmp_path: Path
     pq.write_table(table, path)
     if name != SAME_BUT_FOR_CASE:
         assert listed(path, engine="spark", **options) == expected
-    if name != "no values at all":
+    if not name.startswith("no values"):
         assert expected
         assert listed(spark.createDataFrame(table).repartition(2), **options) == expected
 
@@ -156,6 +160,18 @@ def test_columns_that_do_not_fit(
     frame = spark.sql(f"select * from values {row} as t(u, f, i, m, big)")
     with refused(kind, *words):
         dpmine.top_itemset(frame, **options)
+
+
+def test_a_stream_is_refused(spark: Any) -> None:
+    frame = spark.readStream.format("rate").load().selectExpr("value as u", "value as i")
+    with refused(BadParameter, "stream"):
+        dpmine.top_itemset(frame, unit="u", item="i")
+
+
+def test_texts_that_are_compared_by_other_rules(spark: Any) -> None:
+    frame = spark.sql("select 1 as u, 'a' collate utf8_lcase as i")
+    with refused(BadData, "'i'"):
+        dpmine.top_itemset(frame, unit="u", item="i")
 
 
 def test_bits_that_are_none(spark: Any) -> None:

@@ -154,6 +154,49 @@ def test_wrong_requests_are_refused(spark: Any, wrong: list[Any]) -> None:
                 ask(size, threshold)
 
 
+@pytest.mark.parametrize("kind", ["frame", "table"])
+def test_all_counts_are_of_the_same_rows(spark: Any, tmp_path: Path, kind: str) -> None:
+    """What lies behind a frame may change between two jobs; the supports of items and of pairs fit together still."""
+    path = tmp_path / "rows.parquet"
+    rows = random_rows(13, units=30)
+    pq.write_table(table_of(rows), path)
+    frame = spark.read.parquet(str(path))
+    frame.createOrReplaceTempView("changing")
+    read = read_transactions(frame if kind == "frame" else "table:changing", LONG, engine="spark")
+    pq.write_table(table_of([(unit, 0, 1) for unit in range(99)]), path)
+    miner = SparkMiner(read.transactions)
+    labels, found = read.transactions.labels.to_pylist(), miner.itemsets(2, 1)
+    named = [tuple(labels[code] for code in codes) for codes in found.items.tolist()]
+    assert dict(zip(named, found.supports.tolist(), strict=True)) == brute_force(rows, 2)
+    assert read.transactions.unit_count == len({row[0] for row in rows if None not in row})
+    read.close()
+
+
+def test_a_search_that_failed_is_counted_once(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = random_rows(14, units=30)
+    miner = miner_on_spark(spark, table_of(rows), LONG)
+    with monkeypatch.context() as patch:
+        patch.setattr("dpmine.itemsets.spark_supports._levels", failing)
+        with pytest.raises(KeyboardInterrupt):
+            miner.histogram(2, 1)
+    assert len(miner.itemsets(2, 1)) == len(brute_force(rows, 2))
+    assert len(miner._counted[2].tables) == 1
+
+
+def failing(_itemsets: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_sizes_that_no_basket_reaches_take_no_jobs(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [(unit, 0, item) for unit in range(9) for item in (unit, unit + 1, unit + 2)]
+    miner = miner_on_spark(spark, table_of(rows), LONG)
+    assert miner.histogram(3, 1).counts.sum() == 9
+    assert not len(miner.histogram(4, 1).counts)
+    monkeypatch.setattr("dpmine.itemsets.spark_supports.counted", failing)
+    for size in range(5, 12):
+        assert not len(miner.histogram(size, 1).counts)
+
+
 def test_nobody_bought_anything(spark: Any) -> None:
     read = on_spark(spark, table_of([(None, 1, 2)]), LONG, catalogue=pa.array([1, 2, 3]))
     miner = miner_of(read.transactions)

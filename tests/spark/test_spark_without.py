@@ -94,6 +94,13 @@ def test_nobody_answers(sales: str, kind: str) -> None:
 
 
 @pytest.mark.spark
+def test_a_remote_that_is_no_address(sales: str) -> None:
+    require_spark()
+    outcome = run(PROGRAM, "top-itemset", sales, "--engine", "spark", SPARK_REMOTE="local[2]")
+    assert "sc://" in assert_one_error(outcome)
+
+
+@pytest.mark.spark
 def test_settings_that_spark_refuses(sales: str) -> None:
     require_spark()
     wrong = {"PYSPARK_SUBMIT_ARGS": "--master nonsense pyspark-shell", "SPARK_LOCAL_IP": "127.0.0.1"}
