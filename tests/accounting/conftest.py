@@ -6,7 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
-from accounting.postgres import Cluster, NoServer
+from accounting.postgres import Cluster, running
 
 from dpmine.accounting.ledger import Ledger
 
@@ -19,12 +19,7 @@ _NAMES = count()
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    try:
-        server = Cluster()
-    except NoServer as reason:
-        pytest.skip(f"no PostgreSQL server: {reason}")
-    yield server
-    server.close()
+    yield from running()
 
 
 @pytest.hookimpl(tryfirst=True)

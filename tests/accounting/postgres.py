@@ -10,6 +10,12 @@ import socket
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class NoServer(Exception):
@@ -98,3 +104,13 @@ class Cluster:
     def close(self) -> None:
         self.stop("immediate")
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def running() -> Iterator[Cluster]:
+    """A server for the life of a fixture; skips, with the reason, where there can be none."""
+    try:
+        server = Cluster()
+    except NoServer as reason:
+        pytest.skip(f"no PostgreSQL server: {reason}")
+    yield server
+    server.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from accounting.postgres import Cluster, NoServer
+from accounting.postgres import Cluster, running
 from support.snippets import blocks
 
 import dpmine
@@ -38,12 +38,7 @@ def execute(cluster: Cluster, database: str, commands: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    try:
-        server = Cluster()
-    except NoServer as reason:
-        pytest.skip(f"no PostgreSQL server: {reason}")
-    yield server
-    server.close()
+    yield from running()
 
 
 @pytest.fixture(scope="module")
