@@ -14,7 +14,6 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from dpmine.accounting.accounts import of_unit
 from dpmine.accounting.estimators import ChargedEstimator
-from dpmine.accounting.estimators import forget_fit as forget_fit  # noqa: PLC0414 - estimators find it here
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.bits import SystemBits
 
@@ -42,7 +41,7 @@ class PrivateEstimator(ChargedEstimator):
 
     guarantee_: Guarantee
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's names
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn privately from rows X, shape (n, d), with labels or targets y, shape (n,), by the system's randomness.
 
         Where a ledger is given, what the fit may cost is charged first, and stays charged if the fit fails.
@@ -51,14 +50,14 @@ class PrivateEstimator(ChargedEstimator):
         """
         return self.fit_paid(X, y, self.pay(self._features_of(X)))
 
-    def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge) -> Self:  # noqa: N803
+    def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge) -> Self:
         """`fit`, for what `pay` returned, once, and with the parameters that were paid for; BadParameter otherwise."""
         charge.use(self.promise())
         self._fit(X, y, bits=SystemBits())
         self.guarantee_ = charge.settled(of_unit(self.guarantee_, self.unit))
         return self
 
-    def _features_of(self, X: Any) -> list[str] | None:  # noqa: ARG002, N803 - some classes look
+    def _features_of(self, X: Any) -> list[str] | None:  # noqa: ARG002 - some classes look
         """Names of X's columns, for parameters that name some; found without a look at any value. None: not needed."""
         return None
 
@@ -67,7 +66,7 @@ class PrivateEstimator(ChargedEstimator):
             _known_classes(self.classes)
 
     @abstractmethod
-    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self: ...  # noqa: N803
+    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self: ...
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "guarantee_")
@@ -97,7 +96,7 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         return tags
 
 
-def checked_features(estimator: Any, X: Any, *, reset: bool) -> Floats:  # noqa: N803 - scikit-learn's name
+def checked_features(estimator: Any, X: Any, *, reset: bool) -> Floats:
     """X as a float64 array with at least one row and one column, its columns as at the fit (`reset` when fitting).
 
     Raises BadData for what is not two-dimensional, not numeric, not finite, or has other columns.
@@ -222,7 +221,7 @@ def unnamed_features(columns: int) -> list[str]:
     return [f"x{column}" for column in range(columns)]
 
 
-def _as_numbers(X: Any) -> NDArray[Any]:  # noqa: N803
+def _as_numbers(X: Any) -> NDArray[Any]:
     """A float64 array of whatever shape X has."""
     schema = getattr(X, "schema", None)  # polars makes numbers of dates
     if isinstance(schema, Mapping) and any(kind.is_temporal() for kind in schema.values()):
@@ -242,7 +241,7 @@ def _as_numbers(X: Any) -> NDArray[Any]:  # noqa: N803
     return numbers
 
 
-def _same_columns(estimator: Any, X: Any, *, reset: bool) -> None:  # noqa: N803
+def _same_columns(estimator: Any, X: Any, *, reset: bool) -> None:
     """Names and number of columns, by scikit-learn's own rules; its messages name columns only."""
     try:
         validate_data(estimator, X, reset=reset, skip_check_array=True)

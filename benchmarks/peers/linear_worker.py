@@ -20,7 +20,7 @@ def main() -> None:
     print(json.dumps([measure(arrays, **task) for task in json.load(sys.stdin)]))
 
 
-def measure(arrays: "np.lib.npyio.NpzFile", epsilon: float, C: float, runs: int) -> dict[str, list[float]]:  # noqa: N803
+def measure(arrays: "np.lib.npyio.NpzFile", epsilon: float, C: float, runs: int) -> dict[str, list[float]]:
     train, labels, test, truth = (arrays[name] for name in ("train", "labels", "test", "truth"))
     found: dict[str, list[float]] = {"auc": [], "seconds": []}
     for _ in range(runs):

@@ -52,7 +52,7 @@ class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
     def _promise(self) -> Guarantee:
         """`promise`, for each row."""
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803 - scikit-learn's name
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """The constructor call, without the password of a ledger's URL."""
         return without_passwords(super().__repr__(N_CHAR_MAX))
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.accounting.accounts import ROW
+from dpmine.accounting.estimators import forget_fit
 from dpmine.accuracy_first.hypotheses import falling_noise
 from dpmine.accuracy_first.logistic import LogisticBounds, LogisticObjective
 from dpmine.accuracy_first.model_file import kind_of, read_model, write_model
@@ -27,7 +28,6 @@ from dpmine.supervised import (
     checked_features,
     checked_labels,
     checked_targets,
-    forget_fit,
 )
 
 if TYPE_CHECKING:
@@ -77,10 +77,10 @@ class _AccuracyFirst(PrivateEstimator):
         return self._settings()
 
     @abstractmethod
-    def _objective(self, X: Any, y: Any, settings: Settings) -> tuple[Objective, Terms]:  # noqa: N803
+    def _objective(self, X: Any, y: Any, settings: Settings) -> tuple[Objective, Terms]:
         """The risk on the checked data, and the public numbers of the search, which may be refused before."""
 
-    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
+    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:
         settings = self._start()
         objective, terms = self._objective(X, y, settings)
         self._search(objective, settings, terms, bits=bits)
@@ -217,7 +217,7 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
             raise BadParameter("y_bound must be given: a public bound on |y|.")
         return Settings.of(methods=frozenset(Method), **_without(self.get_params(), "keep_last", *_OF_LEDGER))
 
-    def _objective(self, X: Any, y: Any, settings: Settings) -> tuple[Objective, Terms]:  # noqa: N803
+    def _objective(self, X: Any, y: Any, settings: Settings) -> tuple[Objective, Terms]:
         features = checked_features(self, X, reset=True)
         targets = checked_targets(self, y, len(features))
         columns = features.shape[1] + settings.units.intercept
@@ -228,7 +228,7 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
     def _keep(self, coefficients: Floats, intercept: float) -> None:
         self.coef_, self.intercept_ = coefficients, intercept
 
-    def predict(self, X: ArrayLike) -> Floats:  # noqa: N803
+    def predict(self, X: ArrayLike) -> Floats:
         """wᵀx + b for every row, shape (n,). Raises BadData as `fit`, and where nothing was reached."""
         self._require_weights()
         return linear_values(self, X)
@@ -296,7 +296,7 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
         parameters = _without(self.get_params(), "keep_last", "classes", *_OF_LEDGER)
         return Settings.of(methods=methods, y_bound=None, **parameters)
 
-    def _objective(self, X: Any, y: Any, settings: Settings) -> tuple[Objective, Terms]:  # noqa: N803
+    def _objective(self, X: Any, y: Any, settings: Settings) -> tuple[Objective, Terms]:
         features = checked_features(self, X, reset=True)
         self.classes_, signs = checked_labels(self, y, len(features), self.classes)
         columns = features.shape[1] + settings.units.intercept
@@ -311,7 +311,7 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
     def _notes(self, bounds: LogisticBounds) -> tuple[str, ...]:
         return ("the classes of y, and that both occur, are taken as public", bounds.solver_note)
 
-    def decision_function(self, X: ArrayLike) -> Floats:  # noqa: N803
+    def decision_function(self, X: ArrayLike) -> Floats:
         """wᵀx + b for every row, shape (n,); above 0 is `classes_[1]`. Raises BadData where nothing was reached."""
         self._require_weights()
         return super().decision_function(X)

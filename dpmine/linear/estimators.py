@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.accounting.accounts import ROW
+from dpmine.accounting.estimators import forget_fit
 from dpmine.linear.examples import Examples
 from dpmine.linear.losses import HuberLoss, LogisticLoss
 from dpmine.linear.model_file import read_model, write_model
@@ -16,7 +17,7 @@ from dpmine.linear.predictions import LinearClassifier, LogisticClassifier
 from dpmine.linear.settings import Settings
 from dpmine.parameters import Number, positive
 from dpmine.privacy import Neighbors
-from dpmine.supervised import checked_features, checked_labels, forget_fit
+from dpmine.supervised import checked_features, checked_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -75,7 +76,7 @@ class _PrivateLinearClassifier(LinearClassifier):
     @abstractmethod
     def _loss(self) -> Loss: ...
 
-    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
+    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:
         settings = self._settings()
         forget_fit(self)
         features = checked_features(self, X, reset=True)

@@ -28,12 +28,12 @@ class LinearClassifier(PrivateClassifier):
     intercept_: Any
     classes_: Any
 
-    def decision_function(self, X: ArrayLike) -> Floats:  # noqa: N803 - scikit-learn's name
+    def decision_function(self, X: ArrayLike) -> Floats:
         """wᵀx + b for every row, shape (n,); above 0 is `classes_[1]`. Raises BadData as `fit`."""
         check_is_fitted(self)
         return linear_values(self, X)
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of every row, shape (n,). Raises BadData as `fit`."""
         decisions = self.decision_function(X)
         predictions: NDArray[Any] = self.classes_[(decisions > 0).astype(np.intp)]
@@ -43,14 +43,14 @@ class LinearClassifier(PrivateClassifier):
 class LogisticClassifier(LinearClassifier):
     """One whose decisions are log-odds."""
 
-    def predict_proba(self, X: ArrayLike) -> Floats:  # noqa: N803
+    def predict_proba(self, X: ArrayLike) -> Floats:
         """The probability of either class, shape (n, 2), as the trained model has it. Raises BadData as `fit`."""
         decisions = self.decision_function(X)
         later = 0.5 * (1.0 + np.tanh(decisions / 2.0))
         return np.column_stack([1.0 - later, later])
 
 
-def linear_values(estimator: Any, X: ArrayLike) -> Floats:  # noqa: N803
+def linear_values(estimator: Any, X: ArrayLike) -> Floats:
     """wᵀx + b for every row, shape (n,), of a fitted estimator with `coef_` and `intercept_`."""
     values: Floats = checked_features(estimator, X, reset=False) @ np.ravel(estimator.coef_) + estimator.intercept_
     return values

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dpmine.accounting.estimators import forget_fit
 from dpmine.errors import BadData
 from dpmine.pac.records import Records
-from dpmine.supervised import PrivateClassifier, checked_features, checked_labels, forget_fit, unnamed_features
+from dpmine.supervised import PrivateClassifier, checked_features, checked_labels, unnamed_features
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -29,7 +30,7 @@ class HypothesisClassifier(PrivateClassifier):
     classes: Any
     hypothesis_: Hypothesis | None
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of every row. Raises BadData as `fit`, and where no hypothesis stood out."""
         check_is_fitted(self)
         features = checked_features(self, X, reset=False)
@@ -38,10 +39,10 @@ class HypothesisClassifier(PrivateClassifier):
         predictions: NDArray[Any] = self.classes_[self.hypothesis_.predict(features).astype(np.intp)]
         return predictions
 
-    def _features_of(self, X: Any) -> list[str] | None:  # noqa: N803
+    def _features_of(self, X: Any) -> list[str] | None:
         return _known_features(X)
 
-    def _records(self, X: Any, y: Any) -> Records:  # noqa: N803
+    def _records(self, X: Any, y: Any) -> Records:
         """The checked data; also learns the classes and the names of the features. Forgets any earlier fit."""
         forget_fit(self)
         features = checked_features(self, X, reset=True)
@@ -51,7 +52,7 @@ class HypothesisClassifier(PrivateClassifier):
         return Records(features, signs > 0)
 
 
-def _known_features(X: Any) -> list[str] | None:  # noqa: N803
+def _known_features(X: Any) -> list[str] | None:
     """Names of the columns, as far as X tells them without a look at any value; None where it does not."""
     shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple) or len(shape) != 2 or not isinstance(shape[1], int) or not shape[1]:

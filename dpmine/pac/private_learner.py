@@ -124,7 +124,7 @@ class PrivateLearner(HypothesisClassifier):
         if refusal:
             raise BadParameter(refusal)
 
-    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
+    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:
         found = self._learned(self._checked_learner(), self._records(X, y), bits=bits)
         self.hypothesis_, self.promise_, self.guarantee_ = found.hypothesis, found.promise, found.guarantee
         return self

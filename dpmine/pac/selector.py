@@ -109,7 +109,7 @@ class HypothesisSelector(HypothesisClassifier):
         self.ledger = ledger
         self.dataset = dataset
 
-    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:  # noqa: N803
+    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:
         records = self._records(X, y)
         hypotheses = self.class_for(self.names_)
         mechanism = self._mechanism(hypotheses.size)

@@ -183,12 +183,12 @@ def test_a_search_that_failed_is_counted_once(spark: Any, monkeypatch: pytest.Mo
     assert len(miner._counted[2].tables) == 1
 
 
-def failing(_itemsets: Any) -> None:
+def failing(*_: Any, **__: Any) -> None:
     raise KeyboardInterrupt
 
 
 def test_sizes_that_no_basket_reaches_take_no_jobs(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [(unit, 0, item) for unit in range(9) for item in (unit, unit + 1, unit + 2)]
+    rows: list[Row] = [(unit, 0, item) for unit in range(9) for item in (unit, unit + 1, unit + 2)]
     miner = miner_on_spark(spark, table_of(rows), LONG)
     assert miner.histogram(3, 1).counts.sum() == 9
     assert not len(miner.histogram(4, 1).counts)
