@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import warnings
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import RLock
+from threading import RLock, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadData, BadParameter, DpmineError
@@ -74,6 +75,8 @@ def replacing(message: str = _FAILED, kind: type[DpmineError] = BadData) -> Iter
     except DpmineError:
         raise
     except Exception as error:
+        if isinstance(error.__context__, KeyboardInterrupt):  # jobs were cancelled by it
+            raise KeyboardInterrupt from None
         if not _is_foreign(error):
             raise
         raise kind(message) from None
@@ -114,8 +117,18 @@ def _started(sql: Any, memory: int) -> Any:
         # What Spark logs holds paths, plans and rows.
         with Path(os.devnull).open("wb") as nowhere:
             gateway = launch_gateway(configuration, {"stdout": nowhere, "stderr": nowhere})
-        SparkContext(conf=configuration, gateway=gateway)
+        with _listening_as_before():
+            SparkContext(conf=configuration, gateway=gateway)
     return sql.SparkSession.builder.getOrCreate()
+
+
+@contextmanager
+def _listening_as_before() -> Iterator[None]:
+    """Pyspark listens to interrupts instead of Python itself, but not instead of a program that does so already."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if before is not signal.default_int_handler and current_thread() is main_thread():
+        signal.signal(signal.SIGINT, before)
 
 
 def _settings(memory: int) -> dict[str, str]:

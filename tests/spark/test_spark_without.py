@@ -16,6 +16,7 @@ from support.command_line import PROGRAM, Outcome, assert_one_error, environment
 from support.spark_oracle import require_spark
 
 import dpmine
+from dpmine.itemsets.spark_session import replacing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,6 +99,36 @@ def test_a_remote_that_is_no_address(sales: str) -> None:
     require_spark()
     outcome = run(PROGRAM, "top-itemset", sales, "--engine", "spark", SPARK_REMOTE="local[2]")
     assert "sc://" in assert_one_error(outcome)
+
+
+LISTENING = """
+import signal
+from dpmine.itemsets.spark_session import spark_session
+signal.signal(signal.SIGINT, print)
+spark_session(1 << 29)
+assert signal.getsignal(signal.SIGINT) is print
+"""
+
+
+@pytest.mark.spark
+def test_a_program_that_listens_to_interrupts_goes_on_doing_it() -> None:
+    require_spark()
+    outcome = run([sys.executable, "-c", LISTENING], **os.environ)
+    assert outcome.status == 0, outcome.err
+
+
+@pytest.mark.spark
+def test_what_fails_because_of_an_interrupt_is_one() -> None:
+    require_spark()
+    with pytest.raises(KeyboardInterrupt), replacing():
+        interrupted()
+
+
+def interrupted() -> None:
+    try:
+        raise KeyboardInterrupt
+    finally:
+        raise ValueError("the job was cancelled")
 
 
 @pytest.mark.spark
