@@ -1,4 +1,4 @@
-# Everything starts here: each target sets up .venv by itself, from Python >= 3.11 and make alone.
+# Everything starts here: each target sets up its environment by itself, from Python >= 3.11 and make alone.
 
 PYTHON ?= python3
 WORKERS ?= 2
@@ -41,7 +41,7 @@ test-marked: $(INSTALLED) ## the statistical, slow and environment-dependent tes
 test-spark: .venv-spark/.installed ## counting on Spark, on a small one of this machine; needs Java 17
 	env -u PYTHONPATH .venv-spark/bin/python -m pytest -q tests/spark
 
-test-all: test test-marked ## all tests
+test-all: test test-marked ## all tests but those on Spark (make test-spark)
 
 check: $(INSTALLED) ## style, types, layers, doctests, wheel contents
 	$(BIN)/ruff check .

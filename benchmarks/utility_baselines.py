@@ -1,7 +1,4 @@
-"""Two ways to choose the k best itemsets after published ones, made of dpmine's exact parts.
-
-Both are post-combinations: nothing here draws noise by itself.
-"""
+"""A way to choose the k best itemsets after a published one, made of dpmine's exact parts: it draws no noise itself."""
 
 from __future__ import annotations
 

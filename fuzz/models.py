@@ -56,7 +56,7 @@ def accuracy_first(data: bytes) -> None:
 def _model(name: str, load: Callable[[str], Any], data: bytes) -> None:
     """What is loaded predicts one value a row, and is written and read again as the same."""
     choices = Choices(data)
-    text = _changed(choices.one(_documents(name)), choices)
+    text = changed(choices.one(_documents(name)), choices)
     model = ask(lambda: load(text))
     features = int(model.n_features_in_)
     require(0 < features <= len(text), "A small file makes a large model.")
@@ -68,7 +68,8 @@ def _model(name: str, load: Callable[[str], Any], data: bytes) -> None:
     require(load(again).to_json() == again, "The file does not survive being read and written.")
 
 
-def _changed(text: str, choices: Choices) -> str:
+def changed(text: str, choices: Choices) -> str:
+    """A JSON file with some entries or bytes changed; or only bytes."""
     kind = choices.byte() % 4
     if kind == 0:  # bytes of the text
         raw = bytearray(text.encode())

@@ -159,9 +159,10 @@ def top_itemsets(
 
     All other arguments, and what is raised, are those of `top_itemset`; a public catalogue must have k itemsets.
     (ε, δ) is the budget of all k together. The exponential and the limited-domain mechanism choose all in one shot;
-    every other mechanism is run k times, each time on what is left. With k > 1, "auto" means one of the first two,
-    whichever needs the smaller lead as far as public parameters tell, and a pure mechanism uses δ too where that buys
-    smaller noise, unless δ is 0.
+    "items_first" chooses items, then itemsets of these, each in one shot; every other mechanism is run k times, each
+    time on what is left. With k > 1, "auto" means one of the first two, whichever needs the smaller lead as far as
+    public parameters tell; from k = 50 on mostly "items_first". A pure mechanism uses δ too where that buys smaller
+    noise, unless δ is 0.
 
     Source: Durfee & Rogers 2019 (one shot). Proof: docs/proofs/composition.md.
     """
