@@ -22,6 +22,8 @@ _JOBS_KEPT = "interrupted; no page was written. Jobs that were done are kept, an
 _WHILE_WRITING = "interrupted while the result was written."
 _CHARGED = " What was charged to the ledger stays charged."
 
+_LAST_SECONDS = 5.0
+
 _undo: list[Callable[[], object]] = []
 _said: list[str] = [_NOTHING_WRITTEN]
 
@@ -79,7 +81,15 @@ def _end(number: int, frame: FrameType | None) -> None:
             with suppress(OSError):
                 action()
         os.write(sys.stderr.fileno(), f"dpmine: error: {message()}\n".encode())
+        _abandon_cluster()
     except (OSError, ValueError, AttributeError):  # nobody listens
         pass
     finally:
         os._exit(STATUS)
+
+
+def _abandon_cluster() -> None:
+    """A server of Spark Connect would go on working for a process that is gone."""
+    loaded = sys.modules.get("dpmine.itemsets.spark_baskets")
+    if loaded is not None:
+        loaded.abandon(_LAST_SECONDS)

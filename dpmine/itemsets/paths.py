@@ -17,7 +17,7 @@ from dpmine.errors import UnreadableFile
 
 PathName: TypeAlias = str | PathLike[str]
 
-_SUFFIXES = (".parquet", ".parq", ".pq")
+SUFFIXES = (".parquet", ".parq", ".pq")
 _DAMAGED = "it is damaged, incomplete or not a Parquet file; write it again."
 
 
@@ -137,7 +137,7 @@ def _folder_files(system: Any, folder: str, argument: str) -> tuple[str, ...]:
 def _is_parquet(path: str, folder: str) -> bool:
     """Whether a file is one of a data set's, not a writer's bookkeeping (names that begin with _ or .)."""
     parts = path[len(folder) :].strip("/").split("/")
-    return path.lower().endswith(_SUFFIXES) and not any(part.startswith(("_", ".")) for part in parts)
+    return path.lower().endswith(SUFFIXES) and not any(part.startswith(("_", ".")) for part in parts)
 
 
 def _listing_reason(error: BaseException) -> str:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
+from socket import gethostname
+from threading import Thread
+from time import time_ns
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +35,9 @@ if TYPE_CHECKING:
 
 BROADCAST_ITEMS = 1_000_000
 """Items that are sent to every executor; more are joined by a shuffle, unless Spark knows better."""
+_PROCESS = f"{gethostname()} {os.getpid()} {time_ns()}"
+_NUMBERS = count()
+_LIVE: WeakSet[Kept] = WeakSet()
 _UNREADABLE = (
     "Spark failed while it read the data: see that the files are whole and of one schema, that the columns can be read "
     "by themselves, and that the executors have memory and disk left (their logs tell)."
@@ -39,14 +48,21 @@ _UNREADABLE = (
 class Kept:
     """Frames that the cluster keeps for us, until they are released."""
 
+    session: Any
     frames: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        _LIVE.add(self)
 
     def keep(self, frame: Any) -> Any:
         """The frame, stored by the cluster once it is computed: in memory, else on the executors' disks."""
         from pyspark import StorageLevel
+        from pyspark.sql import functions
 
+        # Frames of one plan share what is kept, and lose it together: a condition that always holds tells them apart.
+        own = frame.where(functions.lit(f"{_PROCESS} {next(_NUMBERS)}") != "")
         with replacing():
-            self.frames.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
+            self.frames.append(own.persist(StorageLevel.MEMORY_AND_DISK))
         return self.frames[-1]
 
     def release(self, frame: Any) -> None:
@@ -60,6 +76,25 @@ class Kept:
         """Nothing is kept any more."""
         for frame in list(self.frames):
             self.release(frame)
+
+
+def abandon(seconds: float) -> None:
+    """For a process that is about to end: servers of Spark Connect cancel what they do for it, and keep nothing.
+
+    Waits no longer than so many seconds. Any other Spark of this process ends with it.
+    """
+    remote = [kept for kept in list(_LIVE) if type(kept.session).__module__.startswith("pyspark.sql.connect")]
+    if remote:
+        letting_go = Thread(target=_let_go, args=(remote,), daemon=True)
+        letting_go.start()
+        letting_go.join(seconds)
+
+
+def _let_go(all_kept: Sequence[Kept]) -> None:
+    for kept in all_kept:
+        with suppress(Exception):
+            kept.session.interruptAll()
+        kept.release_all()
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +181,7 @@ def read_spark(
     plan = source.plan(columns)
     if planned is not None:
         planned(plan.unit_name)
-    rows, kept = source.rows(plan, catalogue), Kept()
+    rows, kept = source.rows(plan, catalogue), Kept(session)
     known = None if catalogue is None else matched(catalogue, rows.kind)
     if not _are_files(data):  # it may differ each time it is computed, and all counts must be of the same rows
         rows = replace(rows, frame=kept.keep(rows.frame))

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpmine.itemsets.spark_session import replacing
-from dpmine.itemsets.spark_store import LONG_BASKET
 
 if TYPE_CHECKING:
     from dpmine.itemsets.spark_store import Store
@@ -101,6 +100,3 @@ def _blocks(baskets: Any, store: Store, session: Any) -> Any:
     places = functions.slice("items", functions.col("start") + 1, functions.lit(BLOCK))
     found = dealt.select(*store.units, "items", "start", functions.posexplode(places).alias("inside", "a0"))
     return found.select(*store.units, "items", (functions.col("start") + functions.col("inside")).alias("place"), "a0")
-
-
-__all__ = ["BLOCK", "LONG_BASKET", "SUPPORT", "Search", "counted", "itemset_columns"]

@@ -10,7 +10,7 @@ import re
 import signal
 import socket
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import RLock, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
@@ -27,9 +27,9 @@ _CONFIGURED = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "MASTER")
 _QUIET = {"spark.ui.showConsoleProgress": "false"}
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 _SILENCE = RLock()
-_silenced: list[tuple[Any, bool]] = []
-_entered: list[int] = []
-"""Who is inside, in all threads: the last one to leave restores the loggers."""
+_silent_blocks: list[None] = []
+"""One for each thread that is inside: warnings and loggers belong to the process, so the last one restores them."""
+_restore = ExitStack()
 _PER_CORE = 4  # partitions of a shuffle
 _NO_PYSPARK = (
     "pyspark is not installed: pip install \"dpmine[spark]\" (and Java 17 or newer), or count with engine 'local'."
@@ -56,7 +56,7 @@ def spark_session(memory: int) -> Any:
         return active
     _require_answers()
     try:
-        with _silent_warnings():
+        with _silent():
             return _started(sql, memory)
     except DpmineError:
         raise
@@ -70,7 +70,7 @@ def spark_session(memory: int) -> Any:
 def replacing(message: str = _FAILED, kind: type[DpmineError] = BadData) -> Iterator[None]:
     """Errors of Spark inside become `kind`, with this message and nothing of theirs."""
     try:
-        with _silent_warnings(), _silent_loggers():
+        with _silent():
             yield
     except DpmineError:
         raise
@@ -97,7 +97,7 @@ def _is_foreign(error: Exception) -> bool:
 
 def _pyspark() -> Any:
     try:
-        with _silent_warnings():
+        with _silent():
             from pyspark import sql
     except ImportError:
         raise BadParameter(_NO_PYSPARK) from None
@@ -108,18 +108,24 @@ def _started(sql: Any, memory: int) -> Any:
     if os.environ.get("SPARK_REMOTE") or os.environ.get("PYSPARK_GATEWAY_PORT"):  # someone else's process
         return sql.SparkSession.builder.getOrCreate()
     from pyspark import SparkConf, SparkContext
-    from pyspark.java_gateway import launch_gateway
 
     if SparkContext._active_spark_context is None:  # noqa: SLF001 - there is no other way to ask
         configuration = SparkConf()
         for name, value in _settings(memory).items():
             configuration.set(name, value)
-        # What Spark logs holds paths, plans and rows.
-        with Path(os.devnull).open("wb") as nowhere:
-            gateway = launch_gateway(configuration, {"stdout": nowhere, "stderr": nowhere})
+        # A Java that an earlier session left behind is used again, whoever started it.
+        gateway = None if SparkContext._gateway else _quiet_gateway(configuration)  # noqa: SLF001 - as above
         with _listening_as_before():
-            SparkContext(conf=configuration, gateway=gateway)
+            SparkContext(conf=configuration, gateway=gateway).setLogLevel("OFF")
     return sql.SparkSession.builder.getOrCreate()
+
+
+def _quiet_gateway(configuration: Any) -> Any:
+    """A Java of our own, whose logs go nowhere: they hold paths, plans and rows."""
+    from pyspark.java_gateway import launch_gateway
+
+    with Path(os.devnull).open("wb") as nowhere:
+        return launch_gateway(configuration, {"stdout": nowhere, "stderr": nowhere})
 
 
 @contextmanager
@@ -127,13 +133,14 @@ def _listening_as_before() -> Iterator[None]:
     """Pyspark listens to interrupts instead of Python itself, but not instead of a program that does so already."""
     before = signal.getsignal(signal.SIGINT)
     yield
-    if before is not signal.default_int_handler and current_thread() is main_thread():
+    # None: a handler that Python does not know and cannot put back.
+    if before not in {None, signal.default_int_handler} and current_thread() is main_thread():
         signal.signal(signal.SIGINT, before)
 
 
 def _settings(memory: int) -> dict[str, str]:
     """Of a session made here: those of the environment where there are any, else of a small cluster in one process."""
-    if any(os.environ.get(name) for name in _CONFIGURED):
+    if _is_configured():
         return _QUIET
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return {
@@ -147,6 +154,12 @@ def _settings(memory: int) -> dict[str, str]:
         "spark.driver.maxResultSize": "0",  # what is listed is limited before
         "spark.sql.shuffle.partitions": str(_PER_CORE * (os.cpu_count() or 1)),
     }
+
+
+def _is_configured() -> bool:
+    installed = os.environ.get("SPARK_HOME")  # pyspark sets it for itself, to a folder without settings
+    files = Path(installed, "conf", "spark-defaults.conf") if installed else None
+    return any(os.environ.get(name) for name in _CONFIGURED) or (files is not None and files.exists())
 
 
 def _require_answers() -> None:
@@ -180,29 +193,31 @@ def _answers(address: tuple[str, int]) -> bool:
 
 
 @contextmanager
-def _silent_loggers() -> Iterator[None]:
-    """What fails in a column pyspark prints, with the value of the row, on stderr."""
-    from pyspark.logger import PySparkLogger
-
+def _silent() -> Iterator[None]:
+    """Pyspark warns of pandas versions, which nothing here uses, and logs the values of rows that fail."""
     with _SILENCE:
-        if not _silenced:
-            for logger in (PySparkLogger.getLogger(name) for name in _LOGGERS):
-                _silenced.append((logger, logger.disabled))
-                logger.disabled = True
-        _entered.append(1)
+        if not _silent_blocks:
+            _restore.enter_context(_quiet())
+        _silent_blocks.append(None)
     try:
         yield
     finally:
         with _SILENCE:
-            _entered.pop()
-            while _silenced and not _entered:
-                logger, disabled = _silenced.pop()
-                logger.disabled = disabled
+            _silent_blocks.pop()
+            if not _silent_blocks:
+                _restore.close()
 
 
 @contextmanager
-def _silent_warnings() -> Iterator[None]:
-    """Pyspark warns of pandas versions, on stderr and for every frame; nothing here goes through pandas."""
+def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        from pyspark.logger import PySparkLogger
+
+        loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
+        before = [logger.disabled for logger in loggers]
+        for logger in loggers:
+            logger.disabled = True
         yield
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled

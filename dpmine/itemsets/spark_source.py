@@ -11,6 +11,7 @@ from dpmine.errors import BadData, UnreadableFile
 from dpmine.itemsets.layouts import Layout, plan_layout
 from dpmine.itemsets.paths import shown_name
 from dpmine.itemsets.source import ArrowSource
+from dpmine.itemsets.spark_files import opened
 from dpmine.itemsets.spark_session import condition_of, replacing
 from dpmine.itemsets.types import is_boolean, is_integer, is_text
 
@@ -95,7 +96,10 @@ class SparkSource:
     def of_paths(cls, session: Any, paths: Sequence[str]) -> SparkSource:
         """Parquet at paths or URLs that Spark opens, or one table (`table:NAME`); raises UnreadableFile or BadData."""
         shown = shown_name(paths[0]) if len(paths) == 1 else "One of the files"
-        unreadable = f"{shown} cannot be read by Spark as Parquet: check the name, and that the executors can reach it."
+        unreadable = (
+            f"{shown} cannot be read by Spark as Parquet: check the name, that the executors can reach it, and that no "
+            "column has a type that Spark lacks (timestamps in nanoseconds)."
+        )
         with replacing(unreadable, UnreadableFile):
             try:
                 return cls.of_frame(_opened(session, paths))
@@ -174,25 +178,11 @@ class SparkSource:
 
 
 def _opened(session: Any, paths: Sequence[str]) -> Any:
-    if len(paths) == 1 and paths[0].startswith(TABLE):
-        return session.table(paths[0].removeprefix(TABLE))
-    frame, plain = session.read.parquet(*paths), session.read.option("recursiveFileLookup", "true").parquet(*paths)
-    if set(frame.inputFiles()) != set(plain.inputFiles()):
-        raise UnreadableFile(
-            "Spark reads no files in folders inside a folder: name them all, or lay them out as key=value."
-        )
-    return _with_text_folders(session, paths, frame, {field.name for field in plain.schema.fields})
-
-
-def _with_text_folders(session: Any, paths: Sequence[str], frame: Any, written: set[str]) -> Any:
-    """Values of partition folders are texts, as for local data: a type found from the values depends on single rows."""
-    from pyspark.sql.types import StringType, StructField, StructType
-
-    fields = frame.schema.fields
-    if all(field.name in written for field in fields):
-        return frame
-    texts = [field if field.name in written else StructField(field.name, StringType()) for field in fields]
-    return session.read.schema(StructType(texts)).parquet(*paths)
+    if len(paths) != 1 or not paths[0].startswith(TABLE):
+        return opened(session, paths)
+    frame = session.table(paths[0].removeprefix(TABLE))
+    frame.schema  # noqa: B018 - Spark Connect looks for the table only now
+    return frame
 
 
 def _key_names(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:

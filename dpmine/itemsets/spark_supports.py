@@ -170,9 +170,10 @@ class SparkMiner:
             # Baskets with these items alone: a pass over the data, which leaves nothing behind.
             few = self._baskets.among(sorted(self._ranks.codes[ranks].tolist()))
             passing = Store.of(few, Ranks.of(few.item_supports), 1)
-            units = passing.containing(range(len(ranks)))
-            self._baskets.kept.release(passing.frame)
-            return units
+            try:
+                return passing.containing(range(len(ranks)))
+            finally:
+                self._baskets.kept.release(passing.frame)
         return store.containing(ranks)
 
     def _listed(self, size: int, threshold: int) -> Itemsets:

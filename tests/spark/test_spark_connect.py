@@ -36,6 +36,10 @@ try:
     dpmine.top_itemset(spark.sql("select 1 as u, 1 as b, cast('canary-7f3a' as int) as i"), **options)
 except dpmine.BadData as error:
     print(json.dumps(str(error)))
+try:
+    dpmine.top_itemset("table:no_such_table", engine="spark", **options)
+except dpmine.UnreadableFile as error:
+    print(json.dumps(str(error)))
 spark.stop()
 """
 
@@ -55,10 +59,11 @@ def test_connect_has_the_same_supports(tmp_path: Path) -> None:
         env={**environment(), "SPARK_LOCAL_IP": "127.0.0.1"},
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    frame, files, best, error = map(json.loads, done.stdout.splitlines()[-4:])
+    frame, files, best, error, missing = map(json.loads, done.stdout.splitlines()[-5:])
     truth = {**brute_force(rows, 2), **brute_force(rows, 3)}
     for found in (frame, files):
         assert {tuple(itemset): support for itemset, support in found} == truth
     assert truth[tuple(best)] == max(brute_force(rows, 2).values())
     assert "Spark failed" in error
     assert "canary" not in error
+    assert "does not exist" in missing

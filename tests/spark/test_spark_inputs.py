@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from support.ingest_oracle import CANARY, refused
 from support.source_conformance import table_of
-from support.spark_oracle import random_rows
+from support.spark_oracle import listed
 
 import dpmine
-from dpmine.errors import BadData, BadParameter, UnreadableFile
+from dpmine.errors import BadData, BadParameter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,11 +62,6 @@ CASES: dict[str, tuple[pa.Table, dict[str, Any]]] = {
 }
 
 
-def listed(data: Any, **options: Any) -> list[tuple[int, list[Any]]]:
-    found = dpmine.itemset_supports(data, size="1-2", min_support=1, **options)
-    return sorted((support, sorted(itemset)) for support, itemset in found.itertuples(index=False))
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_every_layout_has_the_local_answer(spark: Any, name: str, tmp_path: Path) -> None:
     table, options = CASES[name]
@@ -78,50 +73,6 @@ def test_every_layout_has_the_local_answer(spark: Any, name: str, tmp_path: Path
     if not name.startswith("no values"):
         assert expected
         assert listed(spark.createDataFrame(table).repartition(2), **options) == expected
-
-
-def test_several_files_a_folder_and_a_table(spark: Any, tmp_path: Path) -> None:
-    whole = table_of(random_rows(2))
-    expected = listed(whole, unit="u", basket="b", item="i")
-    folder = tmp_path / "parts"
-    folder.mkdir()
-    paths = [folder / "1.parquet", folder / "2.parquet"]
-    pq.write_table(whole.slice(0, 20), paths[0])
-    pq.write_table(whole.slice(20), paths[1])
-    spark.read.parquet(str(folder)).createOrReplaceTempView("sales")
-    for data in (paths, folder, f"{folder}/*.parquet", "table:sales"):
-        assert listed(data, engine="spark", unit="u", basket="b", item="i") == expected
-
-
-FOLDERS: dict[str, tuple[list[str], dict[str, Any]]] = {
-    "items": (["9", "10"], {"unit": "u", "item": "key"}),
-    "one item that is a word": (["9", "10", "tattoo"], {"unit": "u", "item": "key"}),
-    "units that are one number": (["007", "7"], {"unit": "key", "item": "i"}),
-    "dates": (["2024-01-01", "2024-01-02"], {"unit": "u", "item": "key"}),
-}
-
-
-@pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("name", FOLDERS)
-def test_values_of_partition_folders_are_texts(name: str, tmp_path: Path) -> None:
-    """A type that Spark finds in all names would tell that one of them is no number."""
-    values, options = FOLDERS[name]
-    for place, value in enumerate(values):
-        folder = tmp_path / "sales" / f"key={value}"
-        folder.mkdir(parents=True)
-        pq.write_table(pa.table({"u": [1, 2, 3 + place], "i": ["a", "b", "a"]}), folder / "part.parquet")
-    expected = listed(tmp_path / "sales", **options)
-    assert expected
-    assert listed(tmp_path / "sales", engine="spark", **options) == expected
-
-
-@pytest.mark.usefixtures("spark")
-def test_files_that_spark_would_leave_out_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "inner").mkdir()
-    for path in (tmp_path / "a.parquet", tmp_path / "inner" / "b.parquet"):
-        pq.write_table(pa.table({"u": [1], "i": ["a"]}), path)
-    with refused(dpmine.UnreadableFile, "folders inside a folder"):
-        dpmine.top_itemset(tmp_path, engine="spark", unit="u", item="i")
 
 
 def test_one_hot_columns_beside_the_catalogue_are_not_looked_at(spark: Any) -> None:
@@ -178,17 +129,6 @@ def test_bits_that_are_none(spark: Any) -> None:
     frame = spark.createDataFrame(pa.table({"a": [0, 1], "b": [1, 91827]}))
     with refused(BadData, "'b'", "0 and 1"):
         dpmine.top_itemset(frame, one_hot=True)
-
-
-@pytest.mark.usefixtures("spark")
-def test_files_that_are_none(tmp_path: Path) -> None:
-    text = tmp_path / "text.parquet"
-    text.write_text(CANARY * 100)
-    for path, words in ((tmp_path / "nothing.parquet", "does not exist"), (text, "cannot be read")):
-        with refused(UnreadableFile, words):
-            dpmine.top_itemset(path, engine="spark", unit="u", item="i")
-    with refused(UnreadableFile, "does not exist"):
-        dpmine.top_itemset("table:no_such_table", engine="spark", unit="u", item="i")
 
 
 def test_rows_that_fail_after_the_ledger_was_charged(spark: Any, tmp_path: Path, capfd: Any) -> None:

@@ -173,6 +173,17 @@ def test_all_counts_are_of_the_same_rows(spark: Any, tmp_path: Path, kind: str) 
     read.close()
 
 
+def test_what_one_reader_releases_the_other_keeps(spark: Any) -> None:
+    """Spark keeps one copy of what two frames of the same plan are, and drops it for both."""
+    frame = spark.createDataFrame(table_of(random_rows(13)))
+    first, second = (read_transactions(frame, LONG) for _ in range(2))
+    first.close()
+    assert isinstance(second.transactions, SparkBaskets)
+    assert second.transactions.rows.frame.storageLevel.useMemory
+    second.close()
+    assert not second.transactions.rows.frame.storageLevel.useMemory
+
+
 def test_a_search_that_failed_is_counted_once(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = random_rows(14, units=30)
     miner = miner_on_spark(spark, table_of(rows), LONG)

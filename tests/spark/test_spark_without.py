@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import warnings
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from support.command_line import PROGRAM, Outcome, assert_one_error, environment
 from support.spark_oracle import require_spark
 
 import dpmine
+from dpmine.itemsets.spark_baskets import Kept, abandon
 from dpmine.itemsets.spark_session import replacing
 
 if TYPE_CHECKING:
@@ -115,6 +117,63 @@ def test_a_program_that_listens_to_interrupts_goes_on_doing_it() -> None:
     require_spark()
     outcome = run([sys.executable, "-c", LISTENING], **os.environ)
     assert outcome.status == 0, outcome.err
+
+
+STOPPED = """
+import os
+from pathlib import Path
+from dpmine.itemsets.spark_session import spark_session
+first = spark_session(1 << 29)
+first.stop()
+assert spark_session(1 << 29).range(3).count() == 3
+print(len(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()))
+"""
+
+
+@pytest.mark.spark
+def test_a_session_after_another_one_starts_no_second_java() -> None:
+    require_spark()
+    outcome = run([sys.executable, "-c", STOPPED], **os.environ)
+    assert (outcome.status, outcome.out) == (0, "1\n"), outcome.err
+
+
+@pytest.mark.spark
+def test_warnings_come_back_whoever_leaves_first() -> None:
+    require_spark()
+    before = list(warnings.filters)
+    first, second = replacing(), replacing()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert warnings.filters[0][0] == "ignore"
+    second.__exit__(None, None, None)
+    assert warnings.filters == before
+
+
+class _Session:
+    """A session of Spark Connect, as far as an end goes."""
+
+    __module__ = "pyspark.sql.connect.session"
+    interrupted = 0
+
+    def interruptAll(self) -> None:  # noqa: N802 - Spark's name
+        self.interrupted += 1
+
+
+class _Frame:
+    kept = True
+
+    def unpersist(self) -> None:
+        self.kept = False
+
+
+def test_servers_are_told_of_an_end() -> None:
+    session, frame = _Session(), _Frame()
+    kept = Kept(session, [frame])
+    abandon(5)
+    assert session.interrupted == 1
+    assert not frame.kept
+    assert not kept.frames
 
 
 @pytest.mark.spark

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+import dpmine
 from dpmine.itemsets.columns import Columns
 from dpmine.itemsets.out_of_core_miner import miner_of
 from dpmine.itemsets.out_of_core_read import read_transactions
@@ -62,3 +63,9 @@ def answers(miner: Any, size: int, threshold: int) -> tuple[Any, ...]:
         found.supports.tolist(),
         found.items.tolist(),
     )
+
+
+def listed(data: Any, **options: Any) -> list[tuple[int, list[Any]]]:
+    """All items and pairs of some data, by their supports."""
+    found = dpmine.itemset_supports(data, size="1-2", min_support=1, **options)
+    return sorted((support, sorted(itemset)) for support, itemset in found.itertuples(index=False))

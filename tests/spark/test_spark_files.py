@@ -1,0 +1,161 @@
+"""Files as Spark reads them: the same ones, with the same columns, as are read here; or none, and a word why."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.ingest_oracle import CANARY, refused
+from support.source_conformance import table_of
+from support.spark_oracle import listed, random_rows
+
+import dpmine
+from dpmine.errors import UnreadableFile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+SALES = pa.table({"u": [1, 1, 2], "i": ["a", "b", "a"]})
+COLUMNS: dict[str, Any] = {"unit": "u", "item": "i"}
+
+
+def test_several_files_a_folder_a_glob_and_a_table(spark: Any, tmp_path: Path) -> None:
+    whole = table_of(random_rows(2))
+    expected = listed(whole, unit="u", basket="b", item="i")
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    paths = [folder / "1.parquet", folder / "2.parquet"]
+    pq.write_table(whole.slice(0, 20), paths[0])
+    pq.write_table(whole.slice(20), paths[1])
+    spark.read.parquet(str(folder)).createOrReplaceTempView("sales")
+    for data in (paths, folder, f"{folder}/*.parquet", "table:sales"):
+        assert listed(data, engine="spark", unit="u", basket="b", item="i") == expected
+
+
+FOLDERS: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "items": (["9", "10"], {"unit": "u", "item": "key"}),
+    "one item that is a word": (["9", "10", "tattoo"], {"unit": "u", "item": "key"}),
+    "units that are one number": (["007", "7"], {"unit": "key", "item": "i"}),
+    "dates": (["2024-01-01", "2024-01-02"], {"unit": "u", "item": "key"}),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+@pytest.mark.parametrize("pattern", ["", "/*", "/key=*/*.parquet"])
+def test_values_of_partition_folders_are_texts(name: str, pattern: str, tmp_path: Path) -> None:
+    """A type that Spark finds in all names would tell that one of them is no number."""
+    values, options = FOLDERS[name]
+    for place, value in enumerate(values):
+        write(tmp_path / "sales" / f"key={value}", {"u": [1, 2, 3 + place], "i": ["a", "b", "a"]})
+    data = f"{tmp_path}/sales{pattern}"
+    expected = listed(data, **options)
+    assert expected
+    assert listed(data, engine="spark", **options) == expected
+
+
+@pytest.mark.parametrize("folder", ["key", "KEY"])
+@pytest.mark.parametrize("word", ["10", "tattoo"])
+def test_a_column_in_the_files_comes_before_a_partition_folder(folder: str, word: str, tmp_path: Path) -> None:
+    for place, value in enumerate(["007", "7", word]):
+        write(tmp_path / f"{folder}={value}", {"u": [1, 2], "key": [value, "999" if place == 2 else value]})
+    expected = listed(tmp_path, unit="u", item="key")
+    assert {item for _, items in expected for item in items} == {"007", "7", word, "999"}
+    assert listed(tmp_path, engine="spark", unit="u", item="key") == expected
+
+
+def test_folders_of_which_some_are_columns(tmp_path: Path) -> None:
+    for key in ("1", "2"):
+        write(tmp_path / f"key={key}" / "day=1", {"u": [1, 2], "key": ["a", "b"]})
+    with refused(UnreadableFile, "called like columns"):
+        listed(tmp_path, engine="spark", unit="u", item="key")
+
+
+def write(folder: Path, columns: dict[str, Any]) -> None:
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table(columns), folder / "part.parquet")
+
+
+def test_files_that_spark_would_leave_out(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    for path in (tmp_path / "a.parquet", tmp_path / "inner" / "b.parquet", tmp_path / "_c.parquet"):
+        pq.write_table(SALES, path)
+    with refused(UnreadableFile, "folders inside a folder"):
+        dpmine.top_itemset(tmp_path, engine="spark", **COLUMNS)
+    with refused(UnreadableFile, "begin with _"):
+        dpmine.top_itemset([tmp_path / "a.parquet", tmp_path / "_c.parquet"], engine="spark", **COLUMNS)
+
+
+def test_files_that_are_read_by_spark_alone(tmp_path: Path) -> None:
+    for name in ("a.parquet", "a.parquet.bak"):
+        pq.write_table(SALES, tmp_path / name)
+    with refused(UnreadableFile, "other names than .parquet"):
+        dpmine.top_itemset(tmp_path, engine="spark", **COLUMNS)
+    assert listed(tmp_path / "a.parquet.bak", engine="spark", **COLUMNS) == listed(SALES, **COLUMNS)
+
+
+def test_wildcards_in_the_name_of_a_file(tmp_path: Path) -> None:
+    pq.write_table(SALES, tmp_path / "s[1].parquet")
+    pq.write_table(pa.table({"u": [7], "i": ["x"]}), tmp_path / "s1.parquet")
+    for name in ("s[1].parquet", "s1.parquet"):
+        assert listed(tmp_path / name, engine="spark", **COLUMNS) == listed(tmp_path / name, **COLUMNS)
+
+
+@pytest.fixture
+def lenient(spark: Any) -> Any:
+    """A session that reads around damage."""
+    names = ["spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles"]
+    for name in names:
+        spark.conf.set(name, "true")
+    yield
+    for name in names:
+        spark.conf.unset(name)
+
+
+@pytest.mark.usefixtures("lenient")
+def test_damaged_files_are_never_left_out(tmp_path: Path) -> None:
+    pq.write_table(SALES, tmp_path / "a.parquet")
+    (tmp_path / "b.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:-20])
+    with pytest.raises(dpmine.DpmineError) as caught:
+        dpmine.top_itemset(tmp_path, engine="spark", **COLUMNS)
+    assert isinstance(caught.value, UnreadableFile | dpmine.BadData)
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    text = tmp_path / "text.parquet"
+    text.write_text(CANARY * 100)
+    for path, words in ((tmp_path / "nothing.parquet", "does not exist"), (text, "cannot be read")):
+        with refused(UnreadableFile, words):
+            dpmine.top_itemset(path, engine="spark", **COLUMNS)
+    with refused(UnreadableFile, "does not exist"):
+        dpmine.top_itemset("table:no_such_table", engine="spark", **COLUMNS)
+
+
+def test_types_that_spark_lacks(tmp_path: Path) -> None:
+    day = pa.array([0] * 3, pa.timestamp("ns"))
+    pq.write_table(SALES.append_column("at", day), tmp_path / "ns.parquet", version="2.6")
+    with refused(UnreadableFile, "nanoseconds"):
+        dpmine.top_itemset(tmp_path / "ns.parquet", engine="spark", **COLUMNS)
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.uint16(), pa.uint32(), pa.int64()])
+def test_integers_of_every_width(kind: pa.DataType, tmp_path: Path) -> None:
+    largest = 2 ** (kind.bit_width - (0 if pa.types.is_unsigned_integer(kind) else 1)) - 1
+    table = pa.table({"u": pa.array([1, 1, largest, largest], kind), "i": pa.array([0, largest, 0, largest], kind)})
+    pq.write_table(table, tmp_path / "data.parquet")
+    expected = listed(table, **COLUMNS)
+    assert (2, [0, largest]) in expected
+    assert listed(tmp_path / "data.parquet", engine="spark", **COLUMNS) == expected
+
+
+def test_moments_as_keys(tmp_path: Path) -> None:
+    moments = [dt.datetime(2024, 1, 1, 0, 0, 0, micro, dt.UTC) for micro in (0, 1, 1, 0)]
+    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ms", "Asia/Tokyo")):
+        unit = pa.array(moments, pa.timestamp("us", "UTC")).cast(kind, safe=False)
+        table = pa.table({"u": unit, "i": ["a", "b", "a", "b"]})
+        pq.write_table(table, tmp_path / "data.parquet")
+        assert listed(tmp_path / "data.parquet", engine="spark", **COLUMNS) == listed(table, **COLUMNS)
