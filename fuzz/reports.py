@@ -53,6 +53,7 @@ def stored_result(data: bytes) -> None:
         path.write_text(changed(text, choices), encoding="utf-8", errors="replace")
         found = ask(lambda: store.find(job))
     require(found is not None and found.document == document, "A result that was not stored is found.")
+    require(found is not None and found.guarantee == _released().guarantee, "Its guarantee is another one.")
 
 
 def _changed_toml(choices: Choices) -> bytes:

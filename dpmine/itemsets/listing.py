@@ -160,9 +160,9 @@ def _listed(
     budget = Budget.of(memory)
     known = None if catalogue is None else read_catalogue(catalogue)
     read = read_transactions(data, columns, catalogue=known, progress=progress, memory=budget, engine=engine)
-    if notice is not None:
-        notice(read.description)
     with closing(read):
+        if notice is not None:
+            notice(read.description)
         baskets = read.transactions
         threshold = limit if isinstance(limit, int) else max(1, ceil(limit * baskets.unit_count))
         largest = max(low, min(high, baskets.catalogue_size))  # one size at least, so that there are columns

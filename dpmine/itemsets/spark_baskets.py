@@ -61,9 +61,9 @@ class Kept:
 
         # Frames of one plan share what is kept, and lose it together: a condition that always holds tells them apart.
         own = frame.where(functions.lit(f"{_PROCESS} {next(_NUMBERS)}") != "")
+        self.frames.append(own)
         with replacing():
-            self.frames.append(own.persist(StorageLevel.MEMORY_AND_DISK))
-        return self.frames[-1]
+            return own.persist(StorageLevel.MEMORY_AND_DISK)
 
     def release(self, frame: Any) -> None:
         """The cluster need not keep this frame any more."""
@@ -81,7 +81,7 @@ class Kept:
 def abandon(seconds: float) -> None:
     """For a process that is about to end: servers of Spark Connect cancel what they do for it, and keep nothing.
 
-    Waits no longer than so many seconds. Any other Spark of this process ends with it.
+    Waits no longer than so many seconds. A Spark inside this process ends with the process.
     """
     remote = [kept for kept in list(_LIVE) if type(kept.session).__module__.startswith("pyspark.sql.connect")]
     if remote:
@@ -183,9 +183,9 @@ def read_spark(
         planned(plan.unit_name)
     rows, kept = source.rows(plan, catalogue), Kept(session)
     known = None if catalogue is None else matched(catalogue, rows.kind)
-    if not _are_files(data):  # it may differ each time it is computed, and all counts must be of the same rows
-        rows = replace(rows, frame=kept.keep(rows.frame))
     try:
+        if not _are_files(data):  # it may differ each time it is computed, and all counts must be of the same rows
+            rows = replace(rows, frame=kept.keep(rows.frame))
         labels, supports = _items(rows, known, session)
     except BaseException:
         kept.release_all()

@@ -1,93 +1,146 @@
-"""Parquet files as Spark reads them; by the rules for local files, or refused, where Spark has other rules."""
+"""Parquet files for Spark, by the rules for local files: which files, and which columns their folders give.
+
+Spark lists and reads them; its own rules for partition folders are not used. They take types from the values, which
+tells of single rows, and leave out what lies beside the folders.
+"""
 
 from __future__ import annotations
 
+import glob
 import os
+import posixpath
 import re
-from pathlib import PurePosixPath
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
 
 from dpmine.errors import UnreadableFile
+from dpmine.itemsets.partitions import partition_keys
 from dpmine.itemsets.paths import SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from dpmine.itemsets.partitions import Keys
+
 _WILD = re.compile(r"[*?\[\]{}\\]")
+_ANY_CASE = ["".join(f"[{sign}{sign.upper()}]" if sign.isalpha() else sign for sign in suffix) for suffix in SUFFIXES]
+_CALLED_PARQUET = {"pathGlobFilter": f"*{{{','.join(_ANY_CASE)}}}"}
+_EVERYWHERE = {"recursiveFileLookup": "true"}
 _STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+_BOOKKEEPING = ("_metadata", "_common_metadata")
+_UNKNOWN = "a row of a file that was not listed"
 
 
 def opened(session: Any, paths: Sequence[str]) -> Any:
-    """A frame of the files at paths, folders, globs or URLs that Spark opens.
+    """A frame of the Parquet files at paths, folders, globs or URLs that Spark opens.
 
-    The columns of partition folders (`key=value`) are texts: a type found from the values would depend on single rows.
-    Raises UnreadableFile where Spark would read other files or other columns than are read locally, and Spark's errors.
+    Its columns are those in the files, then the keys of their partition folders (`key=value`), which are texts.
+    Raises UnreadableFile where Spark would read other files than are read locally, and Spark's own errors.
     """
     _require_seen(paths)
-    where, named = _base(paths), [_literal(path) for path in paths]
-    plain = _read(session, named, {"recursiveFileLookup": "true"})
-    frame = _read(session, named, where)
-    files = frame.inputFiles()
-    _require_same_files(paths, files, plain.inputFiles())
-    written = {name.casefold() for name in plain.columns}
-    folders = _folder_keys(files) & {name.casefold() for name in frame.columns}
-    if folders and folders <= written:
-        return plain
-    if folders & written:
-        raise UnreadableFile(
-            "Some partition folders (key=value) are called like columns in the files, others are not: rename one side."
-        )
-    return _read(session, named, where, _with_texts(frame.schema, folders)) if folders else frame
+    named = [_literal(path) for path in paths]
+    files, options = _listed(session, paths, named)
+    frame = session.read.options(**_STRICT, **_EVERYWHERE, **options).parquet(*named)
+    if set(_without_bookkeeping(frame.inputFiles())) != set(files):
+        raise UnreadableFile("The files changed while they were looked at: let nobody write to them.")
+    return _with_keys(session, frame, _keys(files, paths))
 
 
-def _read(session: Any, paths: Sequence[str], options: dict[str, str], schema: Any = None) -> Any:
-    reader = session.read.options(**_STRICT, **options)
-    return (reader if schema is None else reader.schema(schema)).parquet(*paths)
+def _listed(session: Any, paths: Sequence[str], named: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The files behind the paths, as URLs, and the options with which Spark reads these."""
+    lister = session.read.format("binaryFile").options(**_EVERYWHERE)  # reads no file until it is asked for content
+    files = _without_bookkeeping(lister.load(list(named)).inputFiles())
+    _require_visible(files)
+    given = {posixpath.basename(path) for path in paths}
+    called = [file for file in files if _name(file).lower().endswith(SUFFIXES)]
+    others = [file for file in files if _is_asked_for(_name(file), given) and file not in set(called)]
+    if called and others:
+        raise UnreadableFile("Some files are called .parquet and others are not: name all of them .parquet.")
+    if not called and not others:
+        raise UnreadableFile("There is no Parquet file: give a folder with files that end in .parquet.")
+    _require_content(called or others)
+    return called or others, _CALLED_PARQUET if called else {}
 
 
-def _with_texts(schema: Any, folders: set[str]) -> Any:
-    from pyspark.sql.types import StringType, StructField, StructType
-
-    found = schema.fields
-    return StructType(
-        [StructField(each.name, StringType()) if each.name.casefold() in folders else each for each in found]
-    )
-
-
-def _folder_keys(files: Iterable[str]) -> set[str]:
-    """What stands before the = in the names of folders, as names of columns are compared."""
-    folders = {str(PurePosixPath(unquote(file)).parent) for file in files}
-    names = {name for folder in folders for name in folder.split("/") if "=" in name}
-    return {name.partition("=")[0].casefold() for name in names}
+def _is_asked_for(name: str, given: Iterable[str]) -> bool:
+    return any(name == each or fnmatchcase(name, each) for each in given)
 
 
 def _require_seen(paths: Sequence[str]) -> None:
-    """Spark leaves out such files without a word."""
-    if any(re.match(r"_|\.[^.]", path.rstrip("/").rpartition("/")[2]) for path in paths):
-        raise UnreadableFile("Spark leaves out files whose names begin with _ or a point: give the file another name.")
+    """Spark has no **, and leaves out files with such names without a word, even when they are named."""
+    if any("**" in path and _literal(path) == path for path in paths):
+        raise UnreadableFile("Spark knows no **: give the folder, which is read with all that it holds.")
+    found = [each for path in paths for each in [path, *glob.glob(path)]]  # noqa: PTH207 - as for local files
+    if any(re.match(r"_|\.[^.]", posixpath.basename(path)) and path.lower().endswith(SUFFIXES) for path in found):
+        raise UnreadableFile("Spark leaves out files whose names begin with _ or a point: give them other names.")
 
 
-def _require_same_files(paths: Sequence[str], files: Sequence[str], all_files: Sequence[str]) -> None:
-    if set(files) != set(all_files):
-        raise UnreadableFile(
-            "Spark reads no files in folders inside a folder: name them all, or lay them out as key=value."
-        )
-    given = {_name(path) for path in paths}
-    if not all(name.lower().endswith(SUFFIXES) or name in given for name in map(_name, map(unquote, files))):
-        raise UnreadableFile(
-            "A folder holds files with other names than .parquet, which Spark would read as well: move them away."
-        )
+def _require_visible(files: Sequence[str]) -> None:
+    """Folders that begin with _ are no data, but Spark reads those with an =."""
+    if any("/_" in _path(file) and re.search(r"/_[^/]*=[^/]*/", _path(file)) for file in files):
+        raise UnreadableFile("Spark reads folders called _key=value, which are no data here: give them other names.")
 
 
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
+def _require_content(files: Sequence[str]) -> None:
+    """Spark leaves out files of no bytes, which are damaged; they can be seen on this machine only."""
+    local = [Path(_path(file)) for file in files if file.startswith("file:")]
+    if any(path.exists() and not path.stat().st_size for path in local):
+        raise UnreadableFile("One of the files is empty, so it is damaged: write it again.")
 
 
-def _base(paths: Sequence[str]) -> dict[str, str]:
-    """Below which folder partitions are looked for: for a glob in front of its first wildcard, as for local files."""
-    first = _WILD.search(paths[0]) if len(paths) == 1 and _literal(paths[0]) == paths[0] else None
-    return {} if first is None else {"basePath": paths[0][: first.start()].rpartition("/")[0] or "."}
+def _keys(files: Sequence[str], paths: Sequence[str]) -> dict[str, Keys]:
+    """The keys that the folders of each file give; all files have the same ones."""
+    inside = any("=" in posixpath.dirname(_path(file)) for file in files)
+    found = {file: partition_keys(_path(file), _base(_path(file), paths)) if inside else {} for file in files}
+    if len({frozenset(keys) for keys in found.values()}) > 1:
+        raise UnreadableFile("Some files lie in partition folders (key=value) that others lack: lay all out alike.")
+    return found
+
+
+def _base(file: str, paths: Sequence[str]) -> str:
+    """The folder below which folders are partitions: the one that was named, or that in front of the first wildcard."""
+    for path in paths:
+        wild = None if _literal(path) != path else _WILD.search(path)
+        before = path if wild is None else path[: path.rfind("/", 0, wild.start()) + 1]
+        _, is_url, place = before.partition("://")
+        base = f"/{place.partition('/')[2]}" if is_url else os.path.abspath(before)  # noqa: PTH100 - elsewhere, too
+        if file == base or file.startswith(f"{base.rstrip('/')}/"):
+            return base
+    raise UnreadableFile("Spark finds the files at another place than was named: give absolute paths, or URLs.")
+
+
+def _with_keys(session: Any, frame: Any, keys: dict[str, Keys]) -> Any:
+    """The frame with a column of texts for each key that is no column of the files."""
+    from pyspark.sql import functions
+
+    names = [name for name in next(iter(keys.values())) if name not in frame.columns]
+    if not names:
+        return frame
+    columns = [f"c{place}" for place in range(len(frame.columns))]
+    texts = [pa.array([found[name] for found in keys.values()], pa.string()) for name in names]
+    added = {f"k{place}": values for place, values in enumerate(texts)}
+    listed = session.createDataFrame(pa.table({"file": list(keys), "known": [True] * len(keys), **added}))
+    rows = frame.toDF(*columns).withColumn("file", functions.input_file_name())
+    rows = rows.join(functions.broadcast(listed), "file", "left")
+    rows = rows.where(functions.coalesce("known", functions.raise_error(functions.lit(_UNKNOWN))))
+    return rows.select(*columns, *added).toDF(*frame.columns, *names)
+
+
+def _without_bookkeeping(files: Iterable[str]) -> list[str]:
+    return [file for file in files if not _name(file).startswith(_BOOKKEEPING)]
+
+
+def _name(file: str) -> str:
+    return posixpath.basename(_path(file))
+
+
+def _path(file: str) -> str:
+    """The path of a URL as Spark writes it."""
+    return unquote(urlsplit(file).path)
 
 
 def _literal(path: str) -> str:

@@ -26,6 +26,7 @@ _MASTER = re.compile(r"--master[ =]+(\S+)")
 _CONFIGURED = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "MASTER")
 _QUIET = {"spark.ui.showConsoleProgress": "false"}
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+_STARTING = RLock()
 _SILENCE = RLock()
 _silent_blocks: list[None] = []
 """One for each thread that is inside: warnings and loggers belong to the process, so the last one restores them."""
@@ -56,7 +57,7 @@ def spark_session(memory: int) -> Any:
         return active
     _require_answers()
     try:
-        with _silent():
+        with _silent(), _STARTING:
             return _started(sql, memory)
     except DpmineError:
         raise
@@ -75,7 +76,7 @@ def replacing(message: str = _FAILED, kind: type[DpmineError] = BadData) -> Iter
     except DpmineError:
         raise
     except Exception as error:
-        if isinstance(error.__context__, KeyboardInterrupt):  # jobs were cancelled by it
+        if _was_interrupted(error):
             raise KeyboardInterrupt from None
         if not _is_foreign(error):
             raise
@@ -86,6 +87,13 @@ def condition_of(error: Exception) -> str:
     """The name of the error's kind in Spark's list of errors; empty where it has none."""
     known = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
     return str(known() or "") if known is not None else ""
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether an error came of an interrupt: pyspark's handler cancels jobs, which then fail."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _is_foreign(error: Exception) -> bool:

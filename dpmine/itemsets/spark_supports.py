@@ -41,7 +41,7 @@ _COUNT_LIMIT = 1 << 61
 _TOO_MANY = "The itemsets do not fit into the memory limit: raise the threshold (minimum support) or memory (--memory)."
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class _Counted:
     """The itemsets of one size that were counted.
 
@@ -213,10 +213,8 @@ class SparkMiner:
         except BaseException:
             kept.release(found)  # who asks again must not find it twice
             raise
-        known.tables.append(found)
-        known.levels.update(levels)
-        known.threshold = deep
-        return known
+        self._counted[size] = _Counted(deep, [*known.tables, found], known.levels + levels)  # at once, or not at all
+        return self._counted[size]
 
     def _search(self, size: int, low: int, high: int) -> Search:
         """The itemsets with low ≤ support of the parent < high."""

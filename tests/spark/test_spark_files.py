@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -68,11 +70,44 @@ def test_a_column_in_the_files_comes_before_a_partition_folder(folder: str, word
     assert listed(tmp_path, engine="spark", unit="u", item="key") == expected
 
 
-def test_folders_of_which_some_are_columns(tmp_path: Path) -> None:
-    for key in ("1", "2"):
-        write(tmp_path / f"key={key}" / "day=1", {"u": [1, 2], "key": ["a", "b"]})
-    with refused(UnreadableFile, "called like columns"):
-        listed(tmp_path, engine="spark", unit="u", item="key")
+def test_a_key_beside_one_that_is_a_column(tmp_path: Path) -> None:
+    for day in ("01", "1"):
+        write(tmp_path / "run=5" / "sales" / f"day={day}", {"u": [1, 2], "run": ["a", "b"]})
+    for options in ({"unit": "u", "item": "day"}, {"unit": "u", "item": "run"}, {"unit": "day", "item": "run"}):
+        expected = listed(tmp_path / "run=5" / "sales", **options)
+        assert listed(tmp_path / "run=5" / "sales", engine="spark", **options) == expected
+
+
+ODD = ["a b", "é", "item%23=1", "x+y", "per%25cent", "semi;colon,comma", "__HIVE_DEFAULT_PARTITION__"]
+
+
+@pytest.mark.parametrize("key", ["key", "k%23y", "schl\u00fcssel"])
+def test_odd_names_of_folders(key: str, tmp_path: Path) -> None:
+    for place, value in enumerate(ODD):
+        write(tmp_path / "sales =1" / f"{key}={value}", {"u": [1, 2, 3 + place]})
+    options = {"unit": "u", "item": unquote(key)}
+    expected = listed(tmp_path / "sales =1", **options)
+    assert len(expected) > len(ODD)
+    assert listed(tmp_path / "sales =1", engine="spark", **options) == expected
+
+
+def test_two_folders_with_partitions(tmp_path: Path) -> None:
+    for year in ("a", "b"):
+        for key in ("1", "01"):
+            write(tmp_path / year / f"key={key}", {"u": [1, 2]})
+    options = {"unit": "u", "item": "key"}
+    for paths in (["a", "b"], ["a/key=*", "b/*"]):
+        data = [tmp_path / path for path in paths]
+        assert listed(data, engine="spark", **options) == listed(data, **options) != []
+    relative = os.path.relpath(tmp_path / "a")
+    assert listed(relative, engine="spark", **options) == listed(relative, **options) != []
+
+
+def test_files_beside_partition_folders(tmp_path: Path) -> None:
+    write(tmp_path / "key=1", {"u": [1], "i": ["a"]})
+    pq.write_table(SALES, tmp_path / "a.parquet")
+    with refused(UnreadableFile, "others lack"):
+        listed(tmp_path, engine="spark", **COLUMNS)
 
 
 def write(folder: Path, columns: dict[str, Any]) -> None:
@@ -80,22 +115,42 @@ def write(folder: Path, columns: dict[str, Any]) -> None:
     pq.write_table(pa.table(columns), folder / "part.parquet")
 
 
-def test_files_that_spark_would_leave_out(tmp_path: Path) -> None:
-    (tmp_path / "inner").mkdir()
-    for path in (tmp_path / "a.parquet", tmp_path / "inner" / "b.parquet", tmp_path / "_c.parquet"):
-        pq.write_table(SALES, path)
-    with refused(UnreadableFile, "folders inside a folder"):
-        dpmine.top_itemset(tmp_path, engine="spark", **COLUMNS)
-    with refused(UnreadableFile, "begin with _"):
-        dpmine.top_itemset([tmp_path / "a.parquet", tmp_path / "_c.parquet"], engine="spark", **COLUMNS)
+def test_folders_in_folders_and_what_is_no_parquet(tmp_path: Path) -> None:
+    write(tmp_path / "inner" / "more", {"u": [3, 3], "i": ["a", "b"]})
+    (tmp_path / "inner" / "notes.txt").write_text(CANARY)
+    (tmp_path / "_SUCCESS").write_text("")
+    pq.write_table(SALES, tmp_path / "a.PARQUET")
+    pq.write_table(SALES, tmp_path / "a.parquet.bak")
+    pq.write_metadata(SALES.schema, tmp_path / "_metadata")
+    expected = listed(tmp_path, **COLUMNS)
+    assert (2, ["a", "b"]) in expected
+    assert listed(tmp_path, engine="spark", **COLUMNS) == expected
+    for name in ("a.parquet.bak", "a.parq*.bak"):
+        assert listed(tmp_path / name, engine="spark", **COLUMNS) == listed(SALES, **COLUMNS)
 
 
-def test_files_that_are_read_by_spark_alone(tmp_path: Path) -> None:
-    for name in ("a.parquet", "a.parquet.bak"):
-        pq.write_table(SALES, tmp_path / name)
-    with refused(UnreadableFile, "other names than .parquet"):
-        dpmine.top_itemset(tmp_path, engine="spark", **COLUMNS)
-    assert listed(tmp_path / "a.parquet.bak", engine="spark", **COLUMNS) == listed(SALES, **COLUMNS)
+REFUSED = {
+    "a name that begins with _": (["a.parquet", "_c.parquet"], "begin with _"),
+    "a glob of such a name": (["*.parquet"], "begin with _"),
+    "a folder that begins with _": (["hidden", "b"], "_key=value"),
+    "**": (["**/*.parquet"], "knows no **"),
+    "no Parquet file": (["texts"], "no Parquet file"),
+    "names of two kinds": (["a.parquet", "a.bak"], "name all of them"),
+    "no bytes": (["a.parquet", "empty.parquet"], "is empty"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_files_that_spark_would_leave_out(name: str, tmp_path: Path) -> None:
+    paths, words = REFUSED[name]
+    for folder in ("hidden/_key=1", "b", "texts"):
+        (tmp_path / folder).mkdir(parents=True)
+    for file in ("a.parquet", "_c.parquet", "a.bak", "hidden/_key=1/k.parquet", "b/a.parquet"):
+        pq.write_table(SALES, tmp_path / file)
+    (tmp_path / "texts" / "a.txt").write_text(CANARY)
+    (tmp_path / "empty.parquet").write_bytes(b"")
+    with refused(UnreadableFile, words):
+        dpmine.top_itemset([f"{tmp_path}/{path}" for path in paths], engine="spark", **COLUMNS)
 
 
 def test_wildcards_in_the_name_of_a_file(tmp_path: Path) -> None:

@@ -187,7 +187,10 @@ def interrupted() -> None:
     try:
         raise KeyboardInterrupt
     finally:
-        raise ValueError("the job was cancelled")
+        try:
+            {}["job"]
+        except KeyError:
+            int("cancelled")
 
 
 @pytest.mark.spark
