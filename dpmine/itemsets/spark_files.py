@@ -22,7 +22,7 @@ from dpmine.itemsets.partitions import partition_keys
 from dpmine.itemsets.paths import SUFFIXES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from dpmine.itemsets.partitions import Keys
 
@@ -56,8 +56,12 @@ def _listed(session: Any, paths: Sequence[str], named: Sequence[str]) -> tuple[l
     files = _without_bookkeeping(lister.load(list(named)).inputFiles())
     _require_visible(files)
     given = {posixpath.basename(path) for path in paths}
-    called = [file for file in files if _name(file).lower().endswith(SUFFIXES)]
-    others = [file for file in files if _is_asked_for(_name(file), given) and file not in set(called)]
+    called, others = [], []
+    for file in files:
+        if _name(file).lower().endswith(SUFFIXES):
+            called.append(file)
+        elif _is_asked_for(_name(file), given):
+            others.append(file)
     if called and others:
         raise UnreadableFile("Some files are called .parquet and others are not: name all of them .parquet.")
     if not called and not others:
@@ -66,8 +70,8 @@ def _listed(session: Any, paths: Sequence[str], named: Sequence[str]) -> tuple[l
     return called or others, _CALLED_PARQUET if called else {}
 
 
-def _is_asked_for(name: str, given: Iterable[str]) -> bool:
-    return any(name == each or fnmatchcase(name, each) for each in given)
+def _is_asked_for(name: str, given: Collection[str]) -> bool:
+    return name in given or any(fnmatchcase(name, each) for each in given)
 
 
 def _require_seen(paths: Sequence[str]) -> None:
@@ -81,7 +85,7 @@ def _require_seen(paths: Sequence[str]) -> None:
 
 def _require_visible(files: Sequence[str]) -> None:
     """Folders that begin with _ are no data, but Spark reads those with an =."""
-    if any("/_" in _path(file) and re.search(r"/_[^/]*=[^/]*/", _path(file)) for file in files):
+    if any(re.search(r"/_[^/]*=[^/]*/", _path(file)) for file in files):
         raise UnreadableFile("Spark reads folders called _key=value, which are no data here: give them other names.")
 
 
@@ -94,23 +98,30 @@ def _require_content(files: Sequence[str]) -> None:
 
 def _keys(files: Sequence[str], paths: Sequence[str]) -> dict[str, Keys]:
     """The keys that the folders of each file give; all files have the same ones."""
-    inside = any("=" in posixpath.dirname(_path(file)) for file in files)
-    found = {file: partition_keys(_path(file), _base(_path(file), paths)) if inside else {} for file in files}
+    if not any("=" in posixpath.dirname(_path(file)) for file in files):
+        return {file: {} for file in files}
+    bases = dict.fromkeys(map(_base, paths))
+    found = {file: _keys_below(_path(file), bases) for file in files}
     if len({frozenset(keys) for keys in found.values()}) > 1:
         raise UnreadableFile("Some files lie in partition folders (key=value) that others lack: lay all out alike.")
     return found
 
 
-def _base(file: str, paths: Sequence[str]) -> str:
-    """The folder below which folders are partitions: the one that was named, or that in front of the first wildcard."""
-    for path in paths:
-        wild = None if _literal(path) != path else _WILD.search(path)
-        before = path if wild is None else path[: path.rfind("/", 0, wild.start()) + 1]
-        _, is_url, place = before.partition("://")
-        base = f"/{place.partition('/')[2]}" if is_url else os.path.abspath(before)  # noqa: PTH100 - elsewhere, too
-        if file == base or file.startswith(f"{base.rstrip('/')}/"):
-            return base
+def _keys_below(file: str, bases: Collection[str]) -> Keys:
+    if file in bases:
+        return {}
+    for base in bases:
+        if file.startswith(f"{base.rstrip('/')}/"):
+            return partition_keys(file, base)
     raise UnreadableFile("Spark finds the files at another place than was named: give absolute paths, or URLs.")
+
+
+def _base(path: str) -> str:
+    """The folder below which folders are partitions: the one that was named, or that in front of the first wildcard."""
+    wild = None if _literal(path) != path else _WILD.search(path)
+    before = path if wild is None else path[: path.rfind("/", 0, wild.start()) + 1]
+    _, is_url, place = before.partition("://")
+    return f"/{place.partition('/')[2]}" if is_url else os.path.abspath(before)  # noqa: PTH100 - of other systems, too
 
 
 def _with_keys(session: Any, frame: Any, keys: dict[str, Keys]) -> Any:

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import warnings
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -188,9 +189,9 @@ def interrupted() -> None:
         raise KeyboardInterrupt
     finally:
         try:
-            {}["job"]
-        except KeyError:
-            int("cancelled")
+            int("a job")
+        except ValueError:
+            Fraction("cancelled")
 
 
 @pytest.mark.spark
