@@ -35,11 +35,11 @@ demo-report: $(INSTALLED) ## one page about the same shop, each customer protect
 test: $(INSTALLED) ## the fast tests
 	$(PYTEST) -n $(WORKERS) -m "not ($(MARKED))"
 
-test-marked: $(INSTALLED) ## the statistical, slow and environment-dependent tests
-	$(PYTEST) -n $(WORKERS) -m "$(MARKED)"
+test-marked: $(INSTALLED) ## the statistical, slow and environment-dependent tests, but for those on Spark
+	$(PYTEST) -n $(WORKERS) -m "($(MARKED)) and not spark"
 
 test-spark: .venv-spark/.installed ## counting on Spark, on a small one of this machine; needs Java 17
-	env -u PYTHONPATH .venv-spark/bin/python -m pytest -q tests/spark
+	env -u PYTHONPATH .venv-spark/bin/python -m pytest -q tests/spark tests/project/test_licences.py
 
 test-all: test test-marked ## all tests but those on Spark (make test-spark)
 

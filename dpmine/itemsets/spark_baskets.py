@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count
-from socket import gethostname
-from threading import Thread
-from time import time_ns
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +14,7 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.arrow_arrays import integer_array, integers, integers_or
 from dpmine.itemsets.catalogue import matched, narrow
 from dpmine.itemsets.spark_engine import is_spark_frame, paths_of
+from dpmine.itemsets.spark_kept import Kept
 from dpmine.itemsets.spark_session import replacing, spark_session
 from dpmine.itemsets.spark_source import ITEM, TABLE, SparkSource
 from dpmine.itemsets.types import is_text
@@ -35,66 +29,10 @@ if TYPE_CHECKING:
 
 BROADCAST_ITEMS = 1_000_000
 """Items that are sent to every executor; more are joined by a shuffle, unless Spark knows better."""
-_PROCESS = f"{gethostname()} {os.getpid()} {time_ns()}"
-_NUMBERS = count()
-_LIVE: WeakSet[Kept] = WeakSet()
 _UNREADABLE = (
     "Spark failed while it read the data: see that the files are whole and of one schema, that the columns can be read "
     "by themselves, and that the executors have memory and disk left (their logs tell)."
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Kept:
-    """Frames that the cluster keeps for us, until they are released."""
-
-    session: Any
-    frames: list[Any] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        _LIVE.add(self)
-
-    def keep(self, frame: Any) -> Any:
-        """The frame, stored by the cluster once it is computed: in memory, else on the executors' disks."""
-        from pyspark import StorageLevel
-        from pyspark.sql import functions
-
-        # Frames of one plan share what is kept, and lose it together: a condition that always holds tells them apart.
-        own = frame.where(functions.lit(f"{_PROCESS} {next(_NUMBERS)}") != "")
-        self.frames.append(own)
-        with replacing():
-            return own.persist(StorageLevel.MEMORY_AND_DISK)
-
-    def release(self, frame: Any) -> None:
-        """The cluster need not keep this frame any more."""
-        self.frames[:] = [kept for kept in self.frames if kept is not frame]
-        # A session that is gone has released everything.
-        with suppress(Exception):
-            frame.unpersist()
-
-    def release_all(self) -> None:
-        """Nothing is kept any more."""
-        for frame in list(self.frames):
-            self.release(frame)
-
-
-def abandon(seconds: float) -> None:
-    """For a process that is about to end: servers of Spark Connect cancel what they do for it, and keep nothing.
-
-    Waits no longer than so many seconds. A Spark inside this process ends with the process.
-    """
-    remote = [kept for kept in list(_LIVE) if type(kept.session).__module__.startswith("pyspark.sql.connect")]
-    if remote:
-        letting_go = Thread(target=_let_go, args=(remote,), daemon=True)
-        letting_go.start()
-        letting_go.join(seconds)
-
-
-def _let_go(all_kept: Sequence[Kept]) -> None:
-    for kept in all_kept:
-        with suppress(Exception):
-            kept.session.interruptAll()
-        kept.release_all()
 
 
 @dataclass(frozen=True, eq=False)

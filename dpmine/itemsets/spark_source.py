@@ -87,8 +87,12 @@ class SparkSource:
     def of_frame(cls, frame: Any) -> SparkSource:
         """Raises BadData where Spark cannot describe the frame."""
         with replacing("Spark cannot describe the columns of the data: look at the frame's schema by itself first."):
-            fields = frame.schema.fields
-            plain = frame.toDF(*(f"c{place}" for place in range(len(fields))))
+            return cls._described(frame)
+
+    @classmethod
+    def _described(cls, frame: Any) -> SparkSource:
+        fields = frame.schema.fields
+        plain = frame.toDF(*(f"c{place}" for place in range(len(fields))))
         schema = pa.schema([(field.name, _arrow_type(field.dataType)) for field in fields])
         return cls(plain, ArrowSource(schema, lambda _names: ()))
 
@@ -102,7 +106,7 @@ class SparkSource:
         )
         with replacing(unreadable, UnreadableFile):
             try:
-                return cls.of_frame(_opened(session, paths))
+                return cls._described(_opened(session, paths))
             except Exception as error:
                 if condition_of(error) in _MISSING:
                     raise UnreadableFile(f"{shown} does not exist for Spark; check its name.") from None
@@ -178,11 +182,9 @@ class SparkSource:
 
 
 def _opened(session: Any, paths: Sequence[str]) -> Any:
-    if len(paths) != 1 or not paths[0].startswith(TABLE):
-        return opened(session, paths)
-    frame = session.table(paths[0].removeprefix(TABLE))
-    frame.schema  # noqa: B018 - Spark Connect looks for the table only now
-    return frame
+    if len(paths) == 1 and paths[0].startswith(TABLE):
+        return session.table(paths[0].removeprefix(TABLE))
+    return opened(session, paths)
 
 
 def _key_names(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from dpmine_cli import interrupts
 from support.command_line import PROGRAM, Outcome, assert_one_error, environment, spawn
 from support.spark_oracle import require_spark
 
 import dpmine
-from dpmine.itemsets.spark_baskets import Kept, abandon
+from dpmine.itemsets.spark_kept import Kept
 from dpmine.itemsets.spark_session import replacing
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ class _Frame:
 def test_servers_are_told_of_an_end() -> None:
     session, frame = _Session(), _Frame()
     kept = Kept(session, [frame])
-    abandon(5)
+    interrupts._abandon_cluster()
     assert session.interrupted == 1
     assert not frame.kept
     assert not kept.frames
