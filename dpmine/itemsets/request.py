@@ -33,6 +33,7 @@ MANY_PLACES = 50
 """From here on "auto" goes by way of the items: docs/explanation/experiments.md has the measurements."""
 SUPPORTS_SHARE = Fraction(1, 3)
 """Of ε, where the split is left to us: docs/explanation/experiments.md has the measurements."""
+_K = "k (--top)"
 
 _NO_CATALOGUE = (
     "{} chooses among all itemsets of a public catalogue, because the items seen in the data are private: give "
@@ -117,9 +118,9 @@ class Request:
     ) -> Request:
         """The arguments of `top_itemsets`. Raises BadParameter, NotPrivate or UnreadableFile (the catalogue)."""
         sizes = parse_sizes(size)
-        count = whole("k", k)
+        count = whole(_K, k)
         if count > MOST_PLACES:
-            raise BadParameter(f"k must be at most {MOST_PLACES:,}.")
+            raise BadParameter(f"{_K} must be at most {MOST_PLACES:,}.")
         selection, supports = _split(epsilon, release_support)
         if rules:
             _require_rules_possible(count, sizes, supports)
@@ -127,7 +128,7 @@ class Request:
         known = PublicCatalogue.of(catalogue, sizes)
         candidates = known.candidates(sizes)
         if candidates is not None and count > candidates:
-            raise BadParameter(f"k must not exceed the {candidates} itemsets of the catalogue.")
+            raise BadParameter(f"{_K} must not exceed the {candidates} itemsets of the catalogue.")
         built = _built(
             mechanism,
             sizes,

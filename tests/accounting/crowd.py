@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -13,7 +15,6 @@ from typing import TYPE_CHECKING
 from dpmine.accounting.ledger import Ledger
 
 if TYPE_CHECKING:
-    import signal
     from collections.abc import Iterable
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -40,9 +41,16 @@ class Crowd:
                 self.running.append(subprocess.Popen(command, stderr=errors))
             self.started += 1
 
-    def signal(self, what: signal.Signals) -> None:
+    def freeze(self) -> None:
+        """Stop all wherever they are; none does anything more when this returns."""
         for process in self.running:
-            process.send_signal(what)
+            process.send_signal(signal.SIGSTOP)
+        for process in self.running:
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+
+    def thaw(self) -> None:
+        for process in self.running:
+            process.send_signal(signal.SIGCONT)
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         process.kill()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -104,14 +103,15 @@ def test_power_cuts_lose_no_charge(writers: Crowd, tmp_path: Path) -> None:
     for cut in range(12):
         writers.until(len(writers.reported("done")) + 12)
         time.sleep(float(numbers.random()) * 0.02)
-        writers.signal(signal.SIGSTOP)
+        writers.freeze()
         done, settled = writers.reported("done"), writers.reported("settled")
         for suffixes in (["", "-wal", "-shm"], ["", "-wal"]):
             copy = tmp_path / f"cut{cut}-{len(suffixes)}.db"
             for suffix in suffixes:
-                shutil.copy(tmp_path / f"budget.db{suffix}", f"{copy}{suffix}")
+                if (part := tmp_path / f"budget.db{suffix}").exists():  # between transactions there may be no log
+                    shutil.copy(part, f"{copy}{suffix}")
             assert holds(f"sqlite:///{copy}", done, settled) >= len(done)
-        writers.signal(signal.SIGCONT)
+        writers.thaw()
 
 
 def test_a_torn_end_of_the_log_takes_no_finished_charge(file: Path) -> None:

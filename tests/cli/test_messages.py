@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from dpmine_cli.messages import Messages
 from support.command_line import CANARY, PROGRAM, ROOT, environment, outcome_of
+from support.terminal import rest_of, wait_until_caught
 
 from dpmine.accounting.ledger import Ledger
 
@@ -43,15 +44,7 @@ def at_a_terminal(*options: str, pause: float) -> str:
     terminal = {**environment(), "TERM": "xterm", "COLUMNS": "80"}
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=slave, env=terminal)
     os.close(slave)
-    shown = b""
-    while True:
-        try:
-            shown += (chunk := os.read(master, 4096))
-        except OSError:  # how Linux says that the other end is closed
-            break
-        if not chunk:
-            break
-    os.close(master)
+    shown = rest_of(master)
     assert process.wait(timeout=60) == 0, shown
     return shown.decode()
 
@@ -161,17 +154,17 @@ def test_interrupt_wipes_the_bar() -> None:
         shown += os.read(master, 4096)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 130
-    shown += os.read(master, 65536)
-    os.close(master)
+    shown += rest_of(master)
     assert re.search(r"\r\x1b\[2K\x1b\[\?25hdpmine: error: interrupted; nothing was written.\r\n$", shown.decode())
 
 
 def test_ignored_interrupts_stay_ignored() -> None:
     """As in a script's background jobs: whoever starts the run decides."""
-    code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + SLOW_READER.format(
-        pause=0.03, options=[], patience=1.0
-    )
+    ignoring = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); print('ignored', flush=True)\n"
+    code = ignoring + SLOW_READER.format(pause=0.03, options=[], patience=1.0)
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment())
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ignored\n"
     time.sleep(0.8)
     process.send_signal(signal.SIGINT)
     assert "exact" not in process.communicate(timeout=60)[0]
@@ -252,7 +245,8 @@ def test_nobody_listens_to_stderr(number: signal.Signals | None) -> None:
     os.close(writer)
     os.close(reader)
     if number:
-        time.sleep(2)
+        wait_until_caught(process.pid, number)
+        time.sleep(1)
         process.send_signal(number)
     assert process.wait(timeout=60) == (130 if number else 0)
     assert Path("out.csv").exists() is (number is None)

@@ -14,6 +14,7 @@ from dpmine_cli.terminal import folded
 from hypothesis import given
 from hypothesis import strategies as st
 from support.command_line import PROGRAM, environment, outcome_of
+from support.terminal import rest_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,8 +107,7 @@ def test_results_have_no_colour(variables: dict[str, str]) -> None:
     place = {**environment(), "COLUMNS": "50", **variables}
     assert subprocess.run(command, stdout=slave, env=place, check=False).returncode == 0
     os.close(slave)
-    output = os.read(master, 65536).decode()
-    os.close(master)
+    output = rest_of(master).decode()
     assert "\x1b" not in output
     assert max(map(len, output.split("\r\n"))) <= 50
 
@@ -135,6 +135,5 @@ def test_progress_honours_the_terminal(variables: dict[str, str], pattern: str) 
     process = subprocess.Popen([sys.executable, "-c", BAR], stderr=slave, env={**environment(), **variables})
     assert process.wait(timeout=60) == 0
     os.close(slave)
-    output = os.read(master, 65536).decode()
-    os.close(master)
+    output = rest_of(master).decode()
     assert re.fullmatch(pattern, output), output

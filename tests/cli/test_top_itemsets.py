@@ -151,11 +151,11 @@ def test_fewer_than_asked_for(run: outcome_of) -> None:
 
 
 BAD: dict[str, tuple[list[str], str]] = {
-    "none": (["--top", "0"], "k must be a whole number of at least 1"),
-    "negative": (["--top", "-2"], "k must be a whole number of at least 1"),
+    "none": (["--top", "0"], "k (--top) must be a whole number of at least 1"),
+    "negative": (["--top", "-2"], "k (--top) must be a whole number of at least 1"),
     "a half": (["--top", "1.5"], "'--top': Input should be a valid integer"),
-    "too many": (["--top", "100001"], "k must be at most 100,000"),
-    "more than listed": (["--top", "7", "--catalogue", "items.txt"], "k must not exceed the 6 itemsets"),
+    "too many": (["--top", "100001"], "k (--top) must be at most 100,000"),
+    "more than listed": (["--top", "7", "--catalogue", "items.txt"], "k (--top) must not exceed the 6 itemsets"),
     "no budget for supports": (["--release-support", "0"], "release_support must be greater than 0"),
     "words": (["--release-support", "much"], "release_support must be a finite number"),
     "rules of nothing": (["--rules"], "--release-support"),

@@ -119,12 +119,13 @@ def test_jobs_change_no_past_entry(urls: dict[str, str], sql: str) -> None:
 def test_a_total_raised_by_hand_is_found(urls: dict[str, str]) -> None:
     import psycopg
 
+    granted = str(dpmine.Ledger(urls["dpmine_readers"]).budget("shop").granted.epsilon)
     with psycopg.connect(urls["dpmine_jobs"]) as connection:
         connection.execute(b"UPDATE dpmine_datasets SET epsilon = '100'")
     with pytest.raises(dpmine.BadLedger):
         dpmine.Ledger(urls["dpmine_readers"]).verify()
     with psycopg.connect(urls["dpmine_jobs"]) as connection:
-        connection.execute(b"UPDATE dpmine_datasets SET epsilon = '4'")
+        connection.execute(b"UPDATE dpmine_datasets SET epsilon = %s", [granted])
     dpmine.Ledger(urls["dpmine_readers"]).verify()
 
 
@@ -139,7 +140,8 @@ def test_a_backup_is_a_ledger(cluster: Cluster, urls: dict[str, str], tmp_path: 
         subprocess.run(command, check=True, capture_output=True, timeout=60, env=environment)
 
     run("pg_dump", "--format=custom", f"--file={dump}", "budgets")
-    execute(cluster, "postgres", ["ALTER DATABASE budgets RENAME TO lost"])
+    hang_up = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'budgets'"
+    execute(cluster, "postgres", [hang_up, "ALTER DATABASE budgets RENAME TO lost"])
     run("pg_restore", "--create", "--dbname=postgres", str(dump))
     restored = dpmine.Ledger(urls["dpmine_owner"])
     assert restored.budget("shop") == before
