@@ -40,7 +40,12 @@ Url = Annotated[
 ]
 Name = Annotated[Optional[str], typer.Option("--dataset", metavar="NAME", help="Name of the data set.")]
 Total = Annotated[Optional[str], typer.Option("--epsilon", metavar="E", help="Total privacy loss, read exactly.")]
-TotalDelta = Annotated[str, typer.Option("--delta", metavar="D", help="Total failure probability, read exactly.")]
+TotalDelta = Annotated[
+    Optional[str],
+    typer.Option(
+        "--delta", metavar="D", help="Total failure probability, read exactly.", show_default="as granted before, or 0"
+    ),
+]
 UnitName = Annotated[
     Optional[str],
     typer.Option("--unit", metavar="NAME", help="The privacy unit; otherwise the first charge fixes it."),
@@ -56,7 +61,7 @@ def grant(
     ledger: Url = None,
     dataset: Name = None,
     epsilon: Total = None,
-    delta: TotalDelta = "0",
+    delta: TotalDelta = None,
     neighbors: options.Relation = "replace-one",
     unit: UnitName = None,
     parts: PartsOption = PartsRule.NONE,

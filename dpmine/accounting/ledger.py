@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpmine.accounting import records
@@ -59,7 +60,7 @@ class Ledger:
         dataset: str,
         *,
         epsilon: Number,
-        delta: Number = 0,
+        delta: Number | None = None,
         neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
         unit: str | None = None,
         parts: str | Parts = Parts.NONE,
@@ -67,23 +68,26 @@ class Ledger:
     ) -> Budget:
         """Set the total of a data set, and the first time its relation, unit and parts; makes the ledger if need be.
 
-        A unit that is not named is fixed by the first charge. `parts` says how disjoint parts, charged as
-        "dataset/part", come about; see `Parts`. With `only_first`, a data set that is granted already stays as it is.
+        A δ that is not given stays as it is (at first 0); a unit that is not named is fixed by the first charge.
+        `parts` says how disjoint parts, charged as "dataset/part", come about; see `Parts`. With `only_first`, a data
+        set that is granted already stays as it is.
         Raises BudgetExceeded below what is spent, BadParameter for another relation, unit or parts than before.
         """
-        total = Amount(positive("epsilon", epsilon), below_one("delta", delta))
+        most = positive("epsilon", epsilon)
+        most_delta = None if delta is None else below_one("delta", delta)
         relation, rule = Neighbors.parse(neighbors), Parts.parse(parts)
         if rule is Parts.BY_INDEX and relation is not Neighbors.REPLACE_ONE:
             raise BadParameter("parts by_index needs neighbors replace_one: an added unit would move the numbers.")
         if rule is Parts.BY_UNIT and relation is not Neighbors.ADD_REMOVE:
             raise BadParameter("parts by_unit needs neighbors add_remove: a replaced unit may leave its part.")
-        _require_short(total)
+        _require_short(_total(most, most_delta, None))
         name = whole_name(dataset)
         with self._database.writing(create=True) as connection:
             records.lock_ledger(connection)
             known = self._found(connection, name)
             if known is not None and only_first:
                 return known
+            total = _total(most, most_delta, known)
             if known is None:
                 budget = Budget(name, relation, rule, total, "" if unit is None else checked_name("unit", unit))
                 records.add(connection, budget)
@@ -237,6 +241,13 @@ def _promised(guarantee: Guarantee) -> Amount:
         raise BadParameter("epsilon and delta of a charge must be at least 0.")
     _require_short(amount)
     return amount
+
+
+def _total(epsilon: Fraction, delta: Fraction | None, known: Budget | None) -> Amount:
+    """What is granted: a δ that is not given is that of the budget so far."""
+    if delta is None:
+        delta = Fraction(0) if known is None else known.granted.delta
+    return Amount(epsilon, delta)
 
 
 def _require_short(amount: Amount) -> None:

@@ -32,6 +32,7 @@ _CALLED_PARQUET = {"pathGlobFilter": f"*{{{','.join(_ANY_CASE)}}}"}
 _EVERYWHERE = {"recursiveFileLookup": "true"}
 _STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
 _BOOKKEEPING = ("_metadata", "_common_metadata")
+_NARROW = {"byte", "short", "integer"}
 _UNKNOWN = "a row of a file that was not listed"
 
 
@@ -44,10 +45,24 @@ def opened(session: Any, paths: Sequence[str]) -> Any:
     _require_seen(paths)
     named = [_literal(path) for path in paths]
     files, options = _listed(session, paths, named)
-    frame = session.read.options(**_STRICT, **_EVERYWHERE, **options).parquet(*named)
+    reader = session.read.options(**_STRICT, **_EVERYWHERE, **options)
+    first = reader.parquet(*named)  # has the types of one file
+    frame = reader.schema(_widened(first.schema)).parquet(*named)
     if set(_without_bookkeeping(frame.inputFiles())) != set(files):
         raise UnreadableFile("The files changed while they were looked at: let nobody write to them.")
     return _with_keys(session, frame, _keys(files, paths))
+
+
+def _widened(schema: Any) -> Any:
+    """With integers of 64 bits: Spark reads narrower ones as these, and fails at wider ones than the types say."""
+    from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+
+    def wide(kind: Any) -> Any:
+        if kind.typeName() in _NARROW:
+            return LongType()
+        return ArrayType(wide(kind.elementType), kind.containsNull) if kind.typeName() == "array" else kind
+
+    return StructType([StructField(field.name, wide(field.dataType), field.nullable) for field in schema.fields])
 
 
 def _listed(session: Any, paths: Sequence[str], named: Sequence[str]) -> tuple[list[str], dict[str, str]]:

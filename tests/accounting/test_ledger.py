@@ -93,6 +93,14 @@ def test_a_grant_is_never_below_what_is_spent(ledger: Ledger) -> None:
     assert ledger.verify() == 4
 
 
+def test_a_delta_that_is_not_given_stays(ledger: Ledger) -> None:
+    assert ledger.grant("shop", epsilon=1).granted == Amount(Fraction(1), Fraction(0))
+    ledger.grant("shop", epsilon=1, delta="0.1")
+    assert ledger.grant("shop", epsilon=2).granted == Amount(Fraction(2), Fraction(1, 10))
+    assert ledger.grant("shop", epsilon=2, delta=0).granted == Amount(Fraction(2), Fraction(0))
+    assert ledger.verify() == 4
+
+
 def test_two_relations_do_not_mix(ledger: Ledger) -> None:
     ledger.grant("shop", epsilon=1)
     with pytest.raises(BadParameter, match="two relations do not add up"):

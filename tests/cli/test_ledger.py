@@ -196,6 +196,13 @@ def test_a_grant_below_what_is_spent_is_status_3(run: outcome_of) -> None:
     assert shown(run)[0]["granted"]["epsilon"] == 20
 
 
+def test_a_delta_that_is_not_given_stays(run: outcome_of) -> None:
+    run("ledger", "grant", *SHOP, "--epsilon", "1", "--delta", "1e-3")
+    run("ledger", "grant", *SHOP, "--epsilon", "30")
+    granted = shown(run)[0]["granted"]
+    assert (granted["epsilon_exact"], granted["delta_exact"]) == ("30", "1/1000")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -207,6 +207,21 @@ def test_integers_of_every_width(kind: pa.DataType, tmp_path: Path) -> None:
     assert listed(tmp_path / "data.parquet", engine="spark", **COLUMNS) == expected
 
 
+@pytest.mark.parametrize("listed_items", [False, True])
+def test_integers_of_several_widths(listed_items: bool, tmp_path: Path) -> None:
+    """Whichever file Spark takes the types from."""
+    kinds = [pa.int8(), pa.uint32(), pa.int64(), pa.int32(), pa.uint8()]
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for order in (kinds, kinds[::-1]):
+        for place, kind in enumerate(order):
+            items = pa.array([[0, 1], [1, 2]], pa.list_(kind)) if listed_items else pa.array([place, 1], kind)
+            pq.write_table(pa.table({"u": pa.array([1, 2], kind), "i": items}), folder / f"{place}.parquet")
+        expected = listed(folder, **COLUMNS)
+        assert expected
+        assert listed(folder, engine="spark", **COLUMNS) == expected
+
+
 def test_moments_as_keys(tmp_path: Path) -> None:
     moments = [dt.datetime(2024, 1, 1, 0, 0, 0, micro, dt.UTC) for micro in (0, 1, 1, 0)]
     for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ms", "Asia/Tokyo")):
