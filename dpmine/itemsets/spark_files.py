@@ -31,8 +31,8 @@ _ANY_CASE = ["".join(f"[{sign}{sign.upper()}]" if sign.isalpha() else sign for s
 _CALLED_PARQUET = {"pathGlobFilter": f"*{{{','.join(_ANY_CASE)}}}"}
 _EVERYWHERE = {"recursiveFileLookup": "true"}
 _STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+_ONE_SCHEMA = {"mergeSchema": "true"}  # or Spark takes one file's types, and reads moments of others as bare numbers
 _BOOKKEEPING = ("_metadata", "_common_metadata")
-_NARROW = {"byte", "short", "integer"}
 _UNKNOWN = "a row of a file that was not listed"
 
 
@@ -40,29 +40,16 @@ def opened(session: Any, paths: Sequence[str]) -> Any:
     """A frame of the Parquet files at paths, folders, globs or URLs that Spark opens.
 
     Its columns are those in the files, then the keys of their partition folders (`key=value`), which are texts.
-    Raises UnreadableFile where Spark would read other files than are read locally, and Spark's own errors.
+    Raises UnreadableFile where Spark would read other files than are read locally, and Spark's own errors: of files
+    whose columns differ in type, too.
     """
     _require_seen(paths)
     named = [_literal(path) for path in paths]
     files, options = _listed(session, paths, named)
-    reader = session.read.options(**_STRICT, **_EVERYWHERE, **options)
-    first = reader.parquet(*named)  # has the types of one file
-    frame = reader.schema(_widened(first.schema)).parquet(*named)
+    frame = session.read.options(**_STRICT, **_ONE_SCHEMA, **_EVERYWHERE, **options).parquet(*named)
     if set(_without_bookkeeping(frame.inputFiles())) != set(files):
         raise UnreadableFile("The files changed while they were looked at: let nobody write to them.")
     return _with_keys(session, frame, _keys(files, paths))
-
-
-def _widened(schema: Any) -> Any:
-    """With integers of 64 bits: Spark reads narrower ones as these, and fails at wider ones than the types say."""
-    from pyspark.sql.types import ArrayType, LongType, StructField, StructType
-
-    def wide(kind: Any) -> Any:
-        if kind.typeName() in _NARROW:
-            return LongType()
-        return ArrayType(wide(kind.elementType), kind.containsNull) if kind.typeName() == "array" else kind
-
-    return StructType([StructField(field.name, wide(field.dataType), field.nullable) for field in schema.fields])
 
 
 def _listed(session: Any, paths: Sequence[str], named: Sequence[str]) -> tuple[list[str], dict[str, str]]:

@@ -85,8 +85,11 @@ def replacing(message: str = _FAILED, kind: type[DpmineError] = BadData) -> Iter
 
 def condition_of(error: Exception) -> str:
     """The name of the error's kind in Spark's list of errors; empty where it has none."""
-    known = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
-    return str(known() or "") if known is not None else ""
+    thrown = getattr(error, "java_exception", error)  # where pyspark has no class for it
+    known = getattr(thrown, "getCondition", None) or getattr(thrown, "getErrorClass", None)
+    with suppress(Exception):  # what Java threw need not be of Spark, and then has no such method
+        return str(known() or "") if known is not None else ""
+    return ""
 
 
 def _was_interrupted(error: BaseException | None) -> bool:

@@ -45,6 +45,8 @@ _KINDS = {
     "map": pa.map_(pa.string(), pa.string()),
 }
 _MISSING = {"PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"}
+_MIXED = {"CANNOT_MERGE_SCHEMAS", "CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE"}
+_ONE_TYPE = "A column has one type in some files and another in others: write all files with one schema, for Spark."
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +112,8 @@ class SparkSource:
             except Exception as error:
                 if condition_of(error) in _MISSING:
                     raise UnreadableFile(f"{shown} does not exist for Spark; check its name.") from None
+                if condition_of(error) in _MIXED:
+                    raise UnreadableFile(_ONE_TYPE) from None
                 raise
 
     def plan(self, columns: Columns) -> Plan:

@@ -44,6 +44,7 @@ class Crowd:
     def freeze(self) -> None:
         """Stop all wherever they are; none does anything more when this returns."""
         for process in self.running:
+            assert process.poll() is None, self.errors()
             process.send_signal(signal.SIGSTOP)
         for process in self.running:
             os.waitid(os.P_PID, process.pid, os.WSTOPPED)
@@ -67,7 +68,7 @@ class Crowd:
             assert process.wait(seconds) == 0
         self.running.clear()
 
-    def until(self, reports: int, seconds: float = 50) -> None:
+    def until(self, reports: int, seconds: float = 300) -> None:
         """Until that many successes are reported."""
         end = time.monotonic() + seconds
         while len(self.reported("done")) < reports:

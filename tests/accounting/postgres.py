@@ -44,7 +44,6 @@ class Cluster:
     def __init__(self) -> None:
         self.programs = _programs()
         self.folder = Path(tempfile.mkdtemp(prefix="dpmine-pg-"))
-        self.port = _free_port()
         if os.geteuid() == 0:
             try:
                 owner = pwd.getpwnam("postgres")
@@ -57,7 +56,17 @@ class Cluster:
         self.run(
             "initdb", "-D", self.data, "-U", "ledger", "-A", "scram-sha-256", "--pwfile", str(secret), "-E", "UTF8"
         )
-        self.start()
+        self._start_somewhere()
+
+    def _start_somewhere(self, attempts: int = 3) -> None:
+        """Another process may take a free port before the server does."""
+        self.port = _free_port()
+        try:
+            self.start()
+        except NoServer:
+            if attempts == 1:
+                raise
+            self._start_somewhere(attempts - 1)
 
     @property
     def data(self) -> str:
@@ -68,7 +77,7 @@ class Cluster:
         whole = ["su", "postgres", "-s", "/bin/sh", "-c", command] if os.geteuid() == 0 else ["/bin/sh", "-c", command]
         log = self.folder / "programs.log"
         with log.open("ab") as output:  # a file: the server would hold a pipe open
-            done = subprocess.run(whole, stdout=output, stderr=output, cwd="/", timeout=60, check=False)
+            done = subprocess.run(whole, stdout=output, stderr=output, cwd="/", timeout=180, check=False)
         if done.returncode:
             raise NoServer(f"{program} failed: {log.read_text(encoding='utf-8', errors='replace')[-300:]}")
 

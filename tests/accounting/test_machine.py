@@ -131,5 +131,5 @@ class LedgerMachine(RuleBasedStateMachine):
 
 TestLedgerMachine = LedgerMachine.TestCase
 TestLedgerMachine.settings = settings(
-    max_examples=15, stateful_step_count=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    max_examples=15, stateful_step_count=15, derandomize=True, suppress_health_check=list(HealthCheck)
 )

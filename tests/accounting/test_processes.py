@@ -38,7 +38,7 @@ def test_sixteen_processes_never_overspend(crowd: Crowd) -> None:
     ledger = Ledger(crowd.url)
     ledger.grant("shop", epsilon=15)
     crowd.start(16)
-    crowd.wait(110)
+    crowd.wait(300)
     reported = crowd.reported("done")
     assert crowd.errors() == ""
     assert holds(crowd.url, reported) == len(reported)
@@ -53,9 +53,7 @@ def test_first_grants_race(crowd: Crowd) -> None:
     """Every process makes the ledger, and the data set, if it is the first."""
     code = f"from dpmine.accounting.ledger import Ledger; Ledger({crowd.url!r}).grant('shop', epsilon=1)"
     processes = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(8)]
-    for process in processes:
-        _, errors = process.communicate(timeout=60)
-        assert errors == b""
+    assert [process.communicate(timeout=300)[1] for process in processes] == [b""] * 8
     assert Ledger(crowd.url).verify() == 8
 
 
@@ -100,6 +98,7 @@ def test_power_cuts_lose_no_charge(writers: Crowd, tmp_path: Path) -> None:
     Ledger(writers.url).grant("shop", epsilon=10**6)
     writers.start(4)
     numbers = np.random.default_rng(7)
+    logs = 0
     for cut in range(12):
         writers.until(len(writers.reported("done")) + 12)
         time.sleep(float(numbers.random()) * 0.02)
@@ -110,8 +109,10 @@ def test_power_cuts_lose_no_charge(writers: Crowd, tmp_path: Path) -> None:
             for suffix in suffixes:
                 if (part := tmp_path / f"budget.db{suffix}").exists():  # between transactions there may be no log
                     shutil.copy(part, f"{copy}{suffix}")
+                    logs += suffix == "-wal"
             assert holds(f"sqlite:///{copy}", done, settled) >= len(done)
         writers.thaw()
+    assert logs
 
 
 def test_a_torn_end_of_the_log_takes_no_finished_charge(file: Path) -> None:
@@ -157,8 +158,10 @@ def test_a_server_that_crashes_loses_no_charge(cluster: Cluster, tmp_path: Path)
         for _ in range(3):
             workers.until(len(workers.reported("done")) + 40)
             cluster.stop("immediate")
-            workers.kill(workers.running[0])
-            cluster.start()
+            try:
+                workers.kill(workers.running[0])
+            finally:
+                cluster.start()
             workers.start()
         workers.until(len(workers.reported("done")) + 20)
     finally:

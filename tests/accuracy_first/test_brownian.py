@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 from support.numpy_bits import NumpyBits
@@ -104,7 +104,6 @@ def test_charge_falls_with_time_and_scales(time: Fraction, kappa: Fraction, delt
     assert float(loss.at(time)) == pytest.approx(float(scaled), rel=1e-14)
 
 
-@settings(deadline=None)
 @given(
     st.fractions(Fraction(1, 10**4), 10**4),
     st.fractions(Fraction(1, 10**6), 10**6),

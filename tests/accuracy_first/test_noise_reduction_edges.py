@@ -63,7 +63,6 @@ scales_lists = st.lists(
 ).map(lambda found: tuple(sorted(found, reverse=True)))
 
 
-@settings(deadline=None)
 @given(scales_lists, st.data())
 def test_noise_ends_where_the_exact_rule_says(scales: tuple[int, ...], data: st.DataObject) -> None:
     """Words next to a boundary are as likely here as any, so that all digits are asked for often."""
@@ -246,7 +245,7 @@ def slices(found: NoisyValues) -> Iterator[slice]:
     return (slice(a, b) for a, b in zip(found.starts[:-1], found.starts[1:], strict=True))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(scales_lists, st.integers(1, 30), st.integers(0, 2**30))
 def test_walks_are_well_formed(scales: tuple[int, ...], coordinates: int, seed: int) -> None:
     start = np.arange(coordinates, dtype=np.int64) - 7

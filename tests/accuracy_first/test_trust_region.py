@@ -218,7 +218,7 @@ def assert_optimal(problem: Instance, point: Floats, multiplier: float) -> None:
     assert multiplier * (problem.radius - norm) <= unit
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(problem=problems(), start=st.one_of(st.sampled_from(STARTS), st.floats(0.0, 20.0)))
 @example(problem=Instance(np.diag([2.0, 0.0]), np.array([0.0, 2.5e-307]), 20.0), start=0.0)
 def test_optimal_whatever_the_start(problem: Instance, start: float) -> None:

@@ -125,7 +125,7 @@ def test_only_itemsets_have_items() -> None:
     epsilon=st.sampled_from([Fraction(1, 10), Fraction(1), Fraction(7, 3), Fraction(20)]),
     delta=st.sampled_from([Fraction(0), Fraction(1, 10**6), Fraction(1, 100)]),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_two_stages_keep_the_budget(
     first: int, second: int, share: Fraction, epsilon: Fraction, delta: Fraction
 ) -> None:
@@ -147,7 +147,7 @@ def test_two_stages_keep_the_budget(
     st.lists(st.lists(st.sets(st.integers(0, 7), min_size=1, max_size=6), min_size=1, max_size=3), max_size=6),
     st.sets(st.integers(0, 7), min_size=1, max_size=5),
 )
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_projection_keeps_supports(units: Units, kept: set[int]) -> None:
     codes = sorted(kept)
     baskets, left = baskets_of(units, 8), projected(baskets_of(units, 8), codes)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -173,9 +174,10 @@ def wait_until_it_spills(process: int, temporary: Path) -> None:
     folder = Path(f"/proc/{process}/fd")
     if not folder.exists():
         pytest.skip("needs /proc")
-    for _ in range(600):
-        targets = [str(link.readlink()) for link in folder.iterdir() if link.is_symlink()]
-        if any(target.startswith(str(temporary)) for target in targets):
-            return
+    for _ in range(2400):
+        for link in folder.iterdir():
+            with suppress(OSError):  # it was closed meanwhile
+                if str(link.readlink()).startswith(str(temporary)):
+                    return
         time.sleep(0.05)
     pytest.fail("no temporary file was opened")

@@ -305,7 +305,7 @@ MECHANISMS = st.sampled_from(["auto", *PURE, *(name for name in APPROXIMATE if n
 COLUMNS: dict[str, Any] = {"kbar": None, "max_items_per_unit": None, "units": None, "not_private": False}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     MECHANISMS,
     st.integers(1, 6),

@@ -99,7 +99,7 @@ def test_a_staircase_uses_up_the_whole_search_budget(share: float) -> None:
     assert ratios.max() == pytest.approx(0.8, abs=1e-9)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     scores=st.lists(st.integers(0, 60), min_size=2, max_size=8),
     moves=st.lists(st.integers(0, 1), min_size=8, max_size=8),

@@ -66,7 +66,7 @@ def instances(draw: st.DrawFn) -> tuple[list[Row], int, int]:
 
 
 @given(instances())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_levels_and_their_members_are_those_of_enumeration(instance: tuple[list[Row], int, int]) -> None:
     rows, features, width = instance
     truth = truth_of(rows, features, width)
@@ -82,7 +82,7 @@ def test_levels_and_their_members_are_those_of_enumeration(instance: tuple[list[
 
 
 @given(instances(), st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_scores_are_counts(instance: tuple[list[Row], int, int], data: st.DataObject) -> None:
     """Another record added raises all scores by 0 or 1; one replaced moves each by at most 1."""
     rows, features, width = instance

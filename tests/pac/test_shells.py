@@ -82,7 +82,7 @@ def shells_of(errors: Sequence[int], **options: Any) -> Shells:
 
 
 @given(error_lists, budgets, deltas, failures)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_sizes_and_margin_by_trial(errors: list[int], epsilon: Fraction, delta: Fraction, eta: Fraction) -> None:
     found = shells_of(errors, epsilon=epsilon, delta=delta, failure=eta)
     for excess in range(RECORDS + 2):
@@ -99,7 +99,7 @@ def test_sizes_and_margin_by_trial(errors: list[int], epsilon: Fraction, delta: 
 
 
 @given(error_lists, budgets, deltas, failures, st.sampled_from(list(Neighbors)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_promises_are_kept_by_the_exact_laws(
     errors: list[int], epsilon: Fraction, delta: Fraction, eta: Fraction, neighbors: Neighbors
 ) -> None:

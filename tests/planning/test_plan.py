@@ -50,7 +50,7 @@ def test_success_at_the_lead_and_not_just_below(epsilon: str, candidates: int | 
 
 @RELATIONS
 @pytest.mark.parametrize("name", QUICK)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_leads_shrink_with_epsilon_and_delta(name: str, neighbors: Neighbors, data: st.DataObject) -> None:
     shape = data.draw(st.sampled_from(Shape))

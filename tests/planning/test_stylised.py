@@ -84,7 +84,7 @@ def test_all_mechanisms_without_options_are_usable() -> None:
 
 
 @RELATIONS
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_fewer_rivals_never_hurt(neighbors: Neighbors, data: st.DataObject) -> None:
     """The bound that rules mechanisms out: the head alone is at least as easy."""

@@ -22,7 +22,7 @@ DELTA = Fraction(1, 10**5)
 
 
 @RELATIONS
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_proved_leads_suffice_whatever_the_rest_looks_like(neighbors: Neighbors, data: st.DataObject) -> None:
     epsilon = Fraction(data.draw(st.integers(1, 40)), 10)

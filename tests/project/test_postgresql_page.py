@@ -120,12 +120,13 @@ def test_a_total_raised_by_hand_is_found(urls: dict[str, str]) -> None:
     import psycopg
 
     granted = str(dpmine.Ledger(urls["dpmine_readers"]).budget("shop").granted.epsilon)
-    with psycopg.connect(urls["dpmine_jobs"]) as connection:
+    with psycopg.connect(urls["dpmine_jobs"], autocommit=True) as connection:
         connection.execute(b"UPDATE dpmine_datasets SET epsilon = '100'")
-    with pytest.raises(dpmine.BadLedger):
-        dpmine.Ledger(urls["dpmine_readers"]).verify()
-    with psycopg.connect(urls["dpmine_jobs"]) as connection:
-        connection.execute(b"UPDATE dpmine_datasets SET epsilon = %s", [granted])
+        try:
+            with pytest.raises(dpmine.BadLedger):
+                dpmine.Ledger(urls["dpmine_readers"]).verify()
+        finally:
+            connection.execute(b"UPDATE dpmine_datasets SET epsilon = %s", [granted])
     dpmine.Ledger(urls["dpmine_readers"]).verify()
 
 
@@ -137,7 +138,7 @@ def test_a_backup_is_a_ledger(cluster: Cluster, urls: dict[str, str], tmp_path: 
 
     def run(program: str, *arguments: str) -> None:
         command = [str(cluster.programs / program), *where, *arguments]
-        subprocess.run(command, check=True, capture_output=True, timeout=60, env=environment)
+        subprocess.run(command, check=True, capture_output=True, timeout=300, env=environment)
 
     run("pg_dump", "--format=custom", f"--file={dump}", "budgets")
     hang_up = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'budgets'"

@@ -25,7 +25,10 @@ FILES = {
 LEFT_OVER = re.compile(
     r"__pycache__|\.py[co]$|\.nb[ic]$|\.egg-info|(^|/)\.(hypothesis|mypy|ruff|pytest|venv)|/results/|\.db$"
 )
-NO_REGISTRY = re.compile(r"NewConnectionError|ConnectTimeout|Temporary failure in name resolution")
+NO_REGISTRY = re.compile(
+    r"NewConnectionError|ConnectTimeout|ReadTimeout|ProxyError|SSLError|HTTP error 5"
+    r"|Temporary failure in name resolution"
+)
 
 
 def build(place: Path, target: str, folder: Path) -> Path:

@@ -141,7 +141,7 @@ def test_positions_are_plain_integers() -> None:
     assert type(dense.tail(3, bits=SystemBits())[0]) is int
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=12))
 def test_small_universes_conform(scores: list[int]) -> None:
     check_universe(Dense(scores), dict(enumerate(scores)))

@@ -278,7 +278,7 @@ EPSILONS = st.fractions(Fraction(1, 100), 50, max_denominator=1000)
 DELTAS = st.sampled_from([Fraction(1, 10**12), Fraction(1, 10**6), Fraction(1, 100), Fraction(1, 3), Fraction(99, 100)])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sampled_from(PURE), COUNTS, EPSILONS, st.sampled_from([REPLACE, ADD]))
 def test_pure_mechanisms_charge_no_delta_that_they_may_not(
     name: str, count: int, epsilon: Fraction, neighbors: Neighbors
@@ -290,7 +290,7 @@ def test_pure_mechanisms_charge_no_delta_that_they_may_not(
     assert top_k.mechanism.delta == 0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sampled_from(PURE), COUNTS, EPSILONS, DELTAS)
 def test_pure_mechanisms_charge_delta_where_it_buys_something(
     name: str, count: int, epsilon: Fraction, delta: Fraction
@@ -306,7 +306,7 @@ def test_pure_mechanisms_charge_delta_where_it_buys_something(
         assert (top_k.delta > 0) == (top_k.mechanism.epsilon > epsilon / count)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(APPROXIMATE), COUNTS, EPSILONS, DELTAS)
 def test_approximate_mechanisms_charge_exactly_what_was_given(
     name: str, count: int, epsilon: Fraction, delta: Fraction

@@ -207,19 +207,47 @@ def test_integers_of_every_width(kind: pa.DataType, tmp_path: Path) -> None:
     assert listed(tmp_path / "data.parquet", engine="spark", **COLUMNS) == expected
 
 
-@pytest.mark.parametrize("listed_items", [False, True])
-def test_integers_of_several_widths(listed_items: bool, tmp_path: Path) -> None:
-    """Whichever file Spark takes the types from."""
-    kinds = [pa.int8(), pa.uint32(), pa.int64(), pa.int32(), pa.uint8()]
+MIXTURES = {
+    "widths": [pa.int32(), pa.int64()],
+    "signs": [pa.uint32(), pa.int32()],
+    "moments among numbers": [pa.int64(), pa.timestamp("us")],
+    "numbers among moments": [pa.int32(), pa.timestamp("ms"), pa.timestamp("us")],
+    "days among numbers": [pa.int32(), pa.date32()],
+    "words": [pa.string(), pa.int64()],
+    "largest": [pa.int64(), pa.uint64()],
+}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("column", ["unit", "lists of items"])
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_files_of_several_types_are_refused_before_a_charge(
+    mixture: str, column: str, turned: bool, tmp_path: Path
+) -> None:
+    """Whichever file Spark would take the types from: a moment read as a number would be two units in two files."""
+    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    dpmine.Ledger(url).grant("shop", epsilon=5, delta="1e-5", unit="u")
     folder = tmp_path / "files"
     folder.mkdir()
-    for order in (kinds, kinds[::-1]):
-        for place, kind in enumerate(order):
-            items = pa.array([[0, 1], [1, 2]], pa.list_(kind)) if listed_items else pa.array([place, 1], kind)
-            pq.write_table(pa.table({"u": pa.array([1, 2], kind), "i": items}), folder / f"{place}.parquet")
-        expected = listed(folder, **COLUMNS)
-        assert expected
-        assert listed(folder, engine="spark", **COLUMNS) == expected
+    for place, kind in enumerate(MIXTURES[mixture][:: -1 if turned else 1]):
+        mixed = pa.array(["1", "2"]) if kind == pa.string() else pa.array([1, 2], kind)
+        lists = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), mixed)
+        columns = {"u": mixed, "i": [1, 2]} if column == "unit" else {"u": [1, 2], "i": lists}
+        pq.write_table(pa.table(columns), folder / f"{place}.parquet")
+    with refused(UnreadableFile, "one schema"):
+        dpmine.top_itemset(folder, engine="spark", ledger=url, dataset="shop", epsilon=1, **COLUMNS)
+    assert not dpmine.Ledger(url).budget("shop").spent.epsilon
+
+
+def test_files_of_one_type_and_several_units_of_time(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for place, resolution in enumerate(["ms", "us"]):
+        moments = pa.array([1000, 2000], pa.timestamp("ms")).cast(pa.timestamp(resolution))
+        pq.write_table(pa.table({"u": moments, "i": [place, 7]}), folder / f"{place}.parquet")
+    expected = listed(folder, **COLUMNS)
+    assert (1, [0, 1]) in expected  # one instant is one unit
+    assert listed(folder, engine="spark", **COLUMNS) == expected
 
 
 def test_moments_as_keys(tmp_path: Path) -> None:
