@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from support.adversary_oracles import chi_square_p, tally
+from support.effort import draws
 from support.shared import ROOT, shared_path
 
 from dpmine.exact.bits import SystemBits
@@ -45,7 +46,7 @@ def options_of(entry: Entry) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def tally_entry(entry: Entry, draws: int) -> Counter[Any]:
+def tally_entry(entry: Entry, times: int) -> Counter[Any]:
     """How often each score was chosen."""
     monotone = entry.get("monotone") or entry.get("add_remove")
     mechanism = build_mechanism(
@@ -57,10 +58,11 @@ def tally_entry(entry: Entry, draws: int) -> Counter[Any]:
     )
     bits = SystemBits()
     if not entry["mechanism"].endswith(PADDED):
-        return tally(lambda: mechanism.choose(Dense(entry["scores"]), bits=bits), draws)
+        universe = Dense(entry["scores"])
+        return tally(lambda: mechanism.choose(universe, bits=bits), times)
     levels: list[tuple[int, int]] = sorted(Counter(entry["scores"]).items(), reverse=True)
     padded = Levels(levels, padding=MANY_DUMMIES)
-    by_level = tally(lambda: mechanism.choose(padded, bits=bits), draws)
+    by_level = tally(lambda: mechanism.choose(padded, bits=bits), times)
     return Counter({None if i is None else i[0]: count for i, count in merged(by_level).items()})
 
 
@@ -97,4 +99,4 @@ def test_draws_follow_the_law(entry: Entry) -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("entry", entries(), ids=name_of)
 def test_many_draws_follow_the_law(entry: Entry) -> None:
-    assert chi_square_p(tally_entry(entry, 20_000), expected_law(entry)) > NOMINAL_RATE / len(entries())
+    assert chi_square_p(tally_entry(entry, draws(20_000)), expected_law(entry)) > NOMINAL_RATE / len(entries())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.adversary import CountingBits, Descent, LazyUniverse
 from support.adversary_oracles import chi_square_p, first_stop_law, tally
+from support.effort import draws
 from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits
@@ -125,9 +126,10 @@ def ranking_like(ranked: Sequence[int], descent: Descent, padding: int) -> Ranki
 def test_law_on_large_universes_with_many_draws(shape: str) -> None:
     """Chi^2 of 15,000 draws at a nominal 1e-9 for each of 5 cases."""
     ranked, padding = LARGE[shape]
+    times = draws(15_000)
     hazard = RationalHazard(Fraction(7))
     expected = expected_law(hazard, ranked, padding or len(ranked))
-    seen = tally(lambda: first_stop(hazard, ranking_like(ranked, Descent.HALVE, padding), bits=SystemBits()), 15_000)
+    seen = tally(lambda: first_stop(hazard, ranking_like(ranked, Descent.HALVE, padding), bits=SystemBits()), times)
     assert chi_square_p(seen, expected) > 1e-9
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.adversary import Descent, LazyUniverse
 from support.adversary_oracles import chi_square_p, naive_large_margin, softmax, threshold, two_sample_p
+from support.effort import draws
 
 from dpmine.exact.balls import working_precision
 from dpmine.exact.bits import SystemBits
@@ -62,8 +63,8 @@ def test_law_is_that_of_the_printed_loop(shape: str, descent: Descent) -> None:
 def test_law_is_that_of_the_printed_loop_with_many_draws(shape: str) -> None:
     """Two-sample chi^2, 10,000 draws each, at a nominal 1e-9 for each of 13 cases."""
     ranked, padding = SHAPES[shape]
-    naive = naive_large_margin(ranked, EPSILON, DELTA, draws=10_000, dummies=padding, seed=2)
-    assert two_sample_p(chosen_scores(ranked, padding, 10_000, Descent.HALVE), naive) > 1e-9
+    naive = naive_large_margin(ranked, EPSILON, DELTA, draws=draws(10_000), dummies=padding, seed=2)
+    assert two_sample_p(chosen_scores(ranked, padding, draws(10_000), Descent.HALVE), naive) > 1e-9
 
 
 def test_the_draw_spends_a_sixth_of_epsilon() -> None:

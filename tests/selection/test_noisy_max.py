@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 from support.adversary import CountingBits, Descent, LazyUniverse
 from support.adversary_oracles import chi_square_p, exponential_max, laplace_max, softmax, tally
+from support.effort import draws
 from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits
@@ -127,8 +128,8 @@ def test_law_on_large_universes(shape: str, floor: str, kind: str) -> None:
     by_score: dict[int, float] = defaultdict(float)
     for candidate, mass in expected_law(kind, truth).items():
         by_score[truth[candidate]] += mass
-    draws = 400 if floor == "default" else 150
-    seen = tally(lambda: truth[noisy_max(universe, NOISES[kind][0], bits=SystemBits(), floor=cut)], draws)
+    times = 400 if floor == "default" else 150
+    seen = tally(lambda: truth[noisy_max(universe, NOISES[kind][0], bits=SystemBits(), floor=cut)], times)
     assert chi_square_p(seen, by_score) > 1e-10
 
 
@@ -139,7 +140,7 @@ def test_law_on_large_universes_with_many_draws(floor: int | None, kind: str) ->
     """Chi^2 over candidates, 10,000 draws, at a nominal 1e-9 for each of 15 cases."""
     truth = LARGE["spread"]
     universe = Dense(list(truth.values()))
-    seen = tally(lambda: noisy_max(universe, NOISES[kind][0], bits=SystemBits(), floor=floor), 10_000)
+    seen = tally(lambda: noisy_max(universe, NOISES[kind][0], bits=SystemBits(), floor=floor), draws(10_000))
     assert chi_square_p(seen, expected_law(kind, truth)) > 1e-9
 
 
