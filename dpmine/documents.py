@@ -97,6 +97,7 @@ def read_guarantee(entry: dict[str, Any]) -> Guarantee:
         "unit": text_of(entry["unit"]),
         "private": truth_of(entry["private"]),
         "notes": tuple(text_of(note) for note in list_of(entry["notes"])),
+        "assertion": text_of(entry.get("asserted", "")),
     }
     if "ex_post_epsilon_exact" not in entry:
         return Guarantee(**promise)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dpmine.contribution import Units
 from dpmine.errors import BadData, BadParameter
 from dpmine.tables import read_columns
 
@@ -24,10 +25,12 @@ def fit_table(
     *,
     label: str,
     features: Sequence[str],
+    units: Sequence[str] = (),
     progress: Callable[[float], None] | None = None,
 ) -> Kind:
     """The estimator, trained on the named columns of a table; it remembers their names.
 
+    `units` are the columns that name the privacy unit of a row together; without them each row is protected by itself.
     The label of a regressor is a column of numbers. Where the estimator has a ledger, it is charged once the columns
     are known to be there, before any value is read.
 
@@ -41,14 +44,43 @@ def fit_table(
     paid: list[Charge] = []
 
     def pay() -> None:
-        paid.append(estimator.pay(features))
+        paid.append(estimator.pay(features, units=unit_name(units)))
 
-    columns = read_columns(data, numbers, labels=labels, progress=progress, ready=pay)
+    columns = read_columns(data, numbers, labels=labels, keys=units, progress=progress, ready=pay)
     if not len(columns[label]):
         raise BadData("The file has no rows, and training needs some.")
-    estimator.fit_paid(_frame(columns, features), columns[label], paid[0])
+    estimator.fit_paid(_frame(columns, features), columns[label], paid[0], _units(columns, units))
     estimator.label_ = label
     return estimator
+
+
+def fit_column(
+    estimator: Kind,
+    data: Any,
+    *,
+    column: str,
+    units: Sequence[str] = (),
+    progress: Callable[[float], None] | None = None,
+) -> Kind:
+    """As `fit_table`, for an estimator of one column of numbers."""
+    paid: list[Charge] = []
+
+    def pay() -> None:
+        paid.append(estimator.pay(units=unit_name(units)))
+
+    columns = read_columns(data, [column], keys=units, progress=progress, ready=pay)
+    estimator.fit_paid(columns[column], paid[0], _units(columns, units))
+    return estimator
+
+
+def unit_name(units: Sequence[str]) -> str | None:
+    """What the guarantee calls the unit that these columns name together; None for none."""
+    return ", ".join(units) or None
+
+
+def _units(columns: dict[str, Any], units: Sequence[str]) -> Units | None:
+    name = unit_name(units)
+    return None if name is None else Units.of_keys([columns[unit] for unit in units], name)
 
 
 def predict_table(estimator: Any, data: Any, *, progress: Callable[[float], None] | None = None) -> pa.Table:

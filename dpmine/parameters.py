@@ -18,6 +18,8 @@ Number: TypeAlias = int | float | str | Decimal | Fraction | SupportsFloat
 Name = TypeVar("Name", bound=StrEnum)
 
 _LARGEST = Fraction(10**100)  # beyond it a parameter is a mistake, and floats for reading overflow
+LEAST_PROBABILITY = 1 / _LARGEST
+"""Of a δ, or of a failure."""
 _MAX_DIGITS = 400  # of a parameter's text; a longer one is a mistake or an attack on memory
 
 
@@ -77,7 +79,7 @@ def exact_share(name: str, value: Number) -> Fraction:
 def probability(name: str, value: Number) -> Fraction:
     """The exact rational `value` strictly between 0 and 1, 10^−100 or more, else BadParameter."""
     number = exact_share(name, value)
-    if number < 1 / _LARGEST:
+    if number < LEAST_PROBABILITY:
         raise BadParameter(f"{name} must be at least 1e-100.")
     return number
 

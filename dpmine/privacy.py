@@ -30,6 +30,8 @@ class Guarantee:
     """(ε, δ)-differential privacy for one privacy unit under a neighbour relation.
 
     `private` is False when no promise is made; `notes` then say why, and `epsilon` and `delta` are what was asked for.
+    `assertion` is what the caller says of the unit, such as "one row each", and nothing checks; "" where the data say
+    which rows are a unit's, and these are bounded.
     """
 
     epsilon: Fraction
@@ -38,10 +40,16 @@ class Guarantee:
     unit: str = "unit"
     private: bool = True
     notes: tuple[str, ...] = ()
+    assertion: str = ""
 
     def for_unit(self, unit: str) -> Self:
         """The same promise, made to the named privacy unit."""
-        return replace(self, unit=unit)
+        return replace(self, unit=unit, assertion="")
+
+    def asserting(self, unit: str, assertion: str) -> Self:
+        """The same promise, made to the named privacy unit as far as the assertion about it is true."""
+        noted = self.noting(f"asserted, not checked: {assertion} ({unit})")
+        return replace(noted, unit=unit, assertion=assertion)
 
     def noting(self, *notes: str) -> Self:
         """The same promise with more notes."""
@@ -66,13 +74,15 @@ class Guarantee:
             "unit": self.unit,
             "private": self.private,
             "notes": list(self.notes),
+            **({"asserted": self.assertion} if self.assertion else {}),
         }
 
     def __str__(self) -> str:
         if not self.private:
             return f"not private: {'; '.join(self.notes)}"
         promise = f"ε = {self.epsilon}" + (f", δ = {short(self.delta)}" if self.delta else ", δ = 0")
-        return f"{promise} per {self.unit}, neighbours {str(self.neighbors).replace('_', '-')}"
+        unit = f"{self.unit} (asserted: {self.assertion})" if self.assertion else self.unit
+        return f"{promise} per {unit}, neighbours {str(self.neighbors).replace('_', '-')}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

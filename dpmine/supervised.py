@@ -12,8 +12,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from dpmine.accounting.accounts import of_unit
-from dpmine.accounting.estimators import ChargedEstimator
+from dpmine.charged import ChargedEstimator, name_of_units
+from dpmine.contribution import EVERY_ROW, Bounding, Units
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.bits import SystemBits
 
@@ -41,20 +41,27 @@ class PrivateEstimator(ChargedEstimator):
 
     guarantee_: Guarantee
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, units: ArrayLike | None = None) -> Self:
         """Learn privately from rows X, shape (n, d), with labels or targets y, shape (n,), by the system's randomness.
 
+        `units`, shape (n,), names the privacy unit of every row: each keeps at most `rows_per_unit` rows, drawn at
+        random from its own, and the guarantee is for each unit; rows whose unit is None or NaN are dropped. Without
+        `units` each row is protected by itself.
         Where a ledger is given, what the fit may cost is charged first, and stays charged if the fit fails.
         Raises BadParameter for unusable parameters, BadData for data that do not fit them; BudgetExceeded where the
         budget does not allow the fit, BadLedger where the ledger cannot be used.
         """
-        return self.fit_paid(X, y, self.pay(self._features_of(X)))
+        name = name_of_units(units)
+        charge = self.pay(self._features_of(X), units=name)
+        return self.fit_paid(X, y, charge, None if name is None else Units.of(units, name))
 
-    def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge) -> Self:
+    def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge, units: Units | None = None) -> Self:
         """`fit`, for what `pay` returned, once, and with the parameters that were paid for; BadParameter otherwise."""
-        charge.use(self.promise())
-        self._fit(X, y, bits=SystemBits())
-        self.guarantee_ = charge.settled(of_unit(self.guarantee_, self.unit))
+        name = None if units is None else units.name
+        charge.use(self.promise(name))
+        unit = self._privacy_unit(name)
+        self._fit(X, y, bounding=Bounding(unit.rows, units), bits=SystemBits())
+        self.guarantee_ = charge.settled(unit.protecting(self.guarantee_))
         return self
 
     def _features_of(self, X: Any) -> list[str] | None:  # noqa: ARG002 - some classes look
@@ -66,7 +73,8 @@ class PrivateEstimator(ChargedEstimator):
             _known_classes(self.classes)
 
     @abstractmethod
-    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self: ...
+    def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
+        """Set the fitted attributes, `guarantee_` among them: for each record, or what `bounding` makes one."""
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "guarantee_")

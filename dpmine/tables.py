@@ -13,6 +13,8 @@ from pyarrow.fs import LocalFileSystem
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.columns import Columns, quoted
+from dpmine.itemsets.encode import coded
+from dpmine.itemsets.layouts import check_key
 from dpmine.itemsets.paths import found_files
 from dpmine.itemsets.sources import open_source
 from dpmine.itemsets.types import is_boolean, is_integer, is_text, plain, type_name
@@ -34,6 +36,7 @@ def read_columns(
     numbers: Sequence[str],
     *,
     labels: Sequence[str] = (),
+    keys: Sequence[str] = (),
     progress: Callable[[float], None] | None = None,
     ready: Callable[[], object] | None = None,
 ) -> dict[str, NDArray[Any]]:
@@ -45,31 +48,38 @@ def read_columns(
         numbers: columns read as float64, nulls as NaN; integers, floats, decimals and booleans are numbers.
         labels: columns read as they are: int64, bool, float64 where all are whole, or an object array of texts; none
             may hold a null.
+        keys: columns of integers, texts, dates or dictionaries of these, read as int64 codes: equal where the values
+            are, −1 for null.
         progress: told the share of the reading that is done, 0 to 1.
         ready: called once the columns are known to be there, before any value is read.
 
     Raises BadData for columns that do not exist or hold something else, UnreadableFile, and BadParameter for data that
     is no table.
     """
-    wanted = _distinct(numbers, labels)
+    wanted = _distinct(numbers, labels, keys)
     source = _opened(data, wanted)
+    for name in keys:
+        check_key(name, source.type_of(name))
     if ready is not None:
         ready()
     table = source.read(wanted, progress or _untold)
     read = {name: _numbers(name, table.column(name)) for name in numbers}
-    return {**read, **{name: _labels(name, table.column(name)) for name in labels}}
+    read |= {name: _labels(name, table.column(name)) for name in labels}
+    return read | {name: coded(table.column(name)).codes for name in keys}
 
 
-def require_columns(data: Any, numbers: Sequence[str], *, labels: Sequence[str] = ()) -> None:
+def require_columns(data: Any, numbers: Sequence[str], *, labels: Sequence[str] = (), keys: Sequence[str] = ()) -> None:
     """Check that `read_columns` would find these columns, by their names and types. Raises as it.
 
     No value is read, but for columns of Python objects in pandas frames, whose type only the values tell.
     """
-    source = _opened(data, _distinct(numbers, labels))
+    source = _opened(data, _distinct(numbers, labels, keys))
     for name in numbers:
         _require_numbers(name, source.type_of(name))
     for name in labels:
         _require_labels(name, source.type_of(name))
+    for name in keys:
+        check_key(name, source.type_of(name))
 
 
 def require_apart(targets: Mapping[str, Path | None], paths: Sequence[PathName]) -> None:
@@ -100,8 +110,11 @@ def _local_files(paths: Sequence[PathName]) -> set[str]:
     }
 
 
-def _distinct(numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys([*numbers, *labels]))
+def _distinct(numbers: Sequence[str], labels: Sequence[str], keys: Sequence[str]) -> list[str]:
+    """All the names. BadParameter for a key that is read as something else, too."""
+    if mixed := sorted({*keys} & {*numbers, *labels}):
+        raise BadParameter(f"The column {quoted(mixed)} names the privacy unit: it cannot be a feature.")
+    return list(dict.fromkeys([*numbers, *labels, *keys]))
 
 
 def _opened(data: Any, wanted: Sequence[str]) -> Source:

@@ -96,7 +96,6 @@ _AS_GIVEN = (
     "slack",
     "keep_last",
     "neighbors",
-    "unit",
     "ledger",
     "dataset",
 )
@@ -124,7 +123,9 @@ def accuracy_first(
     intercept: Intercept = False,
     keep_last: KeepLast = False,
     neighbors: options.ReplaceOne = "replace-one",
-    unit: options.RowUnit = "row",
+    unit: options.RowUnit = None,
+    rows_per_unit: options.RowsPerUnit = 1,
+    one_row_per: options.OneRowPer = None,
     ledger: options.LedgerUrl = None,
     dataset: options.Dataset = None,
     model: options.Model = None,
@@ -158,12 +159,13 @@ def accuracy_first(
         "test": test.value,
         "radius": radius.value,
         "fit_intercept": intercept,
+        **options.protected(unit, rows_per_unit, one_row_per),
         **{name: context.params[name] for name in _AS_GIVEN},
         **_of_kind(model_kind, y_bound, method),
     }
     model_file = None if model is None else Destination.of(options.Format.JSON, model)
-    columns = listed(features or "")
-    _train(model_kind, files or [], target or "", columns, parameters, (destination, model_file), messages)
+    columns = {"label": target or "", "features": listed(features or ""), "units": unit or []}
+    _train(model_kind, files or [], columns, parameters, (destination, model_file), messages)
 
 
 def _require_all(files: list[str] | None, given: dict[str, str | None]) -> None:
@@ -198,8 +200,7 @@ def _of_kind(kind: ModelKind, y_bound: str | None, method: Method | None) -> dic
 def _train(
     kind: ModelKind,
     files: list[str],
-    target: str,
-    features: list[str],
+    columns: dict[str, Any],
     parameters: dict[str, Any],
     destinations: tuple[Destination, Destination | None],
     messages: Messages,
@@ -215,7 +216,7 @@ def _train(
     estimator: Any = ESTIMATORS[kind.value](**parameters)
     estimator.require_parameters()
     with messages:
-        fit_table(estimator, files, label=target, features=features, progress=messages.progress)
+        fit_table(estimator, files, **columns, progress=messages.progress)
         remark = "the target was reached" if estimator.reached_ else "NOTHING reached the target"
         fitted = LinearModel(estimator, remark)
         if model is not None:

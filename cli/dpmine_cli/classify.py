@@ -67,7 +67,6 @@ _AS_GIVEN = (
     "sensitivities",
     "caution",
     "neighbors",
-    "unit",
     "ledger",
     "dataset",
 )
@@ -94,7 +93,9 @@ def classify(
     epsilon: options.Epsilon = "1",
     delta: options.Delta = "1e-6",
     neighbors: options.ReplaceOne = "replace-one",
-    unit: options.RowUnit = "row",
+    unit: options.RowUnit = None,
+    rows_per_unit: options.RowsPerUnit = 1,
+    one_row_per: options.OneRowPer = None,
     ledger: options.LedgerUrl = None,
     dataset: options.Dataset = None,
     model: options.Model = None,
@@ -125,13 +126,15 @@ def classify(
         "lambdas": lambdas if lambdas == "auto" else listed(lambdas),
         "method": method.value,
         "fit_intercept": intercept,
+        **options.protected(unit, rows_per_unit, one_row_per),
         **{name: context.params[name] for name in _AS_GIVEN},
     }
     if huber is not None:
         parameters["huber"] = huber
     target = None if model is None else Destination.of(options.Format.JSON, model)
     with Messages(quiet=quiet) as messages:
-        _train(files, label, listed(features), loss, parameters, (summary, target), messages)
+        columns = {"label": label, "features": listed(features), "units": unit or []}
+        _train(files, columns, loss, parameters, (summary, target), messages)
 
 
 def _require_corner(loss: Loss, huber: str | None) -> None:
@@ -153,8 +156,7 @@ def _require_choice(context: typer.Context, lambdas: str) -> None:
 
 def _train(
     files: list[str],
-    label: str,
-    features: list[str],
+    columns: dict[str, Any],
     loss: Loss,
     parameters: dict[str, Any],
     destinations: tuple[Destination, Destination | None],
@@ -170,7 +172,7 @@ def _train(
 
     classifier: Any = CLASSIFIERS[loss.value](**parameters)
     classifier.require_parameters()
-    fit_table(classifier, files, label=label, features=features, progress=messages.progress)
+    fit_table(classifier, files, **columns, progress=messages.progress)
     trained = LinearModel(classifier, f"lambda {classifier.lambda_:g}")
     if model is not None:
         model.write_document(trained)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 import typer
 
@@ -13,7 +11,7 @@ from dpmine_cli import options
 from dpmine_cli.messages import Messages
 from dpmine_cli.output import Destination
 
-Column = Annotated[str, typer.Option("--column", metavar="C", help="Column of the numbers, one row a person.")]
+Column = Annotated[str, typer.Option("--column", metavar="C", help="Column of the numbers.")]
 Lower = Annotated[str, typer.Option("--lower", metavar="A", help="Public lower bound; smaller values count as A.")]
 Upper = Annotated[str, typer.Option("--upper", metavar="B", help="Public upper bound; larger values count as B.")]
 Bins = Annotated[str, typer.Option("--bins", metavar="N,N,…", help="Numbers of bins to choose from, each 2 or more.")]
@@ -51,8 +49,10 @@ _AS_GIVEN = (
     "selection_share",
     "refit",
     "neighbors",
+    "ledger",
+    "dataset",
 )
-"""Options that the search has by the same names."""
+"""Options that the estimator has by the same names."""
 
 
 def histogram(
@@ -65,7 +65,9 @@ def histogram(
     epsilon: options.Epsilon = "1",
     delta: options.Delta = "1e-6",
     neighbors: options.ReplaceOne = "replace-one",
-    unit: options.RowUnit = "row",
+    unit: options.RowUnit = None,
+    rows_per_unit: options.RowsPerUnit = 1,
+    one_row_per: options.OneRowPer = None,
     ledger: options.LedgerUrl = None,
     dataset: options.Dataset = None,
     mechanism: Mechanism = "max-of-exponentials",
@@ -87,25 +89,22 @@ def histogram(
     Example: dpmine histogram people.parquet --column age --lower 0 --upper 120 --bins 12,24,40 --plot age.svg
     """
     destination = Destination.of(output_format, output)
-    from dpmine.accounting.accounts import Account, of_unit
-    from dpmine.exact.bits import SystemBits
-    from dpmine.histogram.search import Search
+    from dpmine.frames import fit_column
+    from dpmine.histogram.estimator import PrivateHistogram
     from dpmine.pictures import new_figure, picture_target, write_picture
     from dpmine.spelling import whole_numbers
-    from dpmine.tables import read_columns, require_apart
+    from dpmine.tables import require_apart
 
     picture = picture_target(plot) if plot else None
     require_apart({"--output": destination.path, "--plot": picture}, files)
-    search = Search.of(
+    estimator = PrivateHistogram(
         bins=whole_numbers("--bins", bins),
+        **options.protected(unit, rows_per_unit, one_row_per),
         **{name: context.params[name] for name in _AS_GIVEN},
     )
-    account = Account.of(ledger, dataset)
+    estimator.require_parameters()
     with Messages(quiet=quiet) as messages:
-        pay = partial(account.charge, of_unit(search.promise(), unit), job="histogram")
-        values = read_columns(files, [column], progress=messages.progress, ready=pay)[column]
-        found: Any = search.density(values, bits=SystemBits())
-    density = replace(found, guarantee=of_unit(found.guarantee, unit))
+        density = fit_column(estimator, files, column=column, units=unit or (), progress=messages.progress).result_
     if picture:
         figure = new_figure(8, 4.5)
         density.plot(figure.subplots()).set_xlabel(f"{column} (outside the bounds: counted at the nearest)")

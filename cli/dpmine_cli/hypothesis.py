@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
@@ -76,7 +76,9 @@ def hypothesis(
     delta: options.Delta = "1e-6",
     neighbors: options.Relation = "replace-one",
     not_private: options.NotPrivate = False,
-    unit: options.RowUnit = "row",
+    unit: options.RowUnit = None,
+    rows_per_unit: options.RowsPerUnit = 1,
+    one_row_per: options.OneRowPer = None,
     ledger: options.LedgerUrl = None,
     dataset: options.Dataset = None,
     model: options.Model = None,
@@ -113,19 +115,19 @@ def hypothesis(
         width=width,
         resolution=resolution,
         not_private=not_private,
-        unit=unit,
+        **options.protected(unit, rows_per_unit, one_row_per),
         ledger=ledger,
         dataset=dataset,
     )
     target = None if model is None else Destination.of(options.Format.JSON, model)
-    _choose(selector, files, label, listed(features), (destination, target), messages)
+    columns = {"label": label, "features": listed(features), "units": unit or []}
+    _choose(selector, files, columns, (destination, target), messages)
 
 
 def _choose(
     selector: HypothesisSelector,
     files: list[str],
-    label: str,
-    features: list[str],
+    columns: dict[str, Any],
     destinations: tuple[Destination, Destination | None],
     messages: Messages,
 ) -> None:
@@ -135,9 +137,9 @@ def _choose(
     from dpmine.tables import require_apart
 
     require_apart({"--model": model.path if model else None, "--output": result.path}, files)
-    selector.require_parameters(features)
+    selector.require_parameters(columns["features"])
     with messages:
-        fit_table(selector, files, label=label, features=features, progress=messages.progress)
+        fit_table(selector, files, **columns, progress=messages.progress)
         chosen = ChosenHypothesis(selector)
         if model is not None:
             model.write_document(chosen)

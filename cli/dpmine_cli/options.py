@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -57,8 +57,24 @@ Unit = Annotated[
     typer.Option("--unit", metavar="COL", help="Column of the privacy unit, the person to protect; may repeat."),
 ]
 RowUnit = Annotated[
-    str,
-    typer.Option("--unit", metavar="NAME", help="Who a row is, such as CustomerID: for a ledger of theirs."),
+    Optional[list[str]],
+    typer.Option(
+        "--unit", metavar="COL", help="Column of the privacy unit, such as CustomerID; may repeat. Default: each row."
+    ),
+]
+RowsPerUnit = Annotated[
+    int,
+    typer.Option(
+        "--rows-per-unit", metavar="M", help="Rows that each --unit keeps at most, at random; noise grows with M."
+    ),
+]
+OneRowPer = Annotated[
+    Optional[str],
+    typer.Option(
+        "--one-row-per",
+        metavar="NAME",
+        help="Without --unit: assert that each NAME has one row at most. Nothing checks this.",
+    ),
 ]
 Basket = Annotated[
     Optional[list[str]],
@@ -151,6 +167,17 @@ Output = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No messages on stderr but errors.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Add code positions (never data) to an error.")]
+
+
+def protected(unit: list[str] | None, rows_per_unit: int, one_row_per: str | None) -> dict[str, Any]:
+    """The estimator's parameters for the privacy unit. Raises BadParameter for options that contradict each other."""
+    from dpmine.errors import BadParameter
+
+    if unit and one_row_per is not None:
+        raise BadParameter("--one-row-per is for files without a column of the unit: leave it out, or --unit.")
+    if rows_per_unit != 1 and not unit:
+        raise BadParameter("--rows-per-unit needs --unit COL, the column of the privacy unit.")
+    return {"rows_per_unit": rows_per_unit, **({} if one_row_per is None else {"unit": one_row_per})}
 
 
 def given_options(context: typer.Context) -> list[tuple[str, str]]:

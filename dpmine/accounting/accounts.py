@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from dpmine.accounting.names import checked_name
 from dpmine.errors import BadParameter, DpmineError
 from dpmine.privacy import ExPostGuarantee, Guarantee
 
@@ -15,16 +14,14 @@ if TYPE_CHECKING:
 
 Promise = TypeVar("Promise", bound=Guarantee)
 ROW = "row"
-"""The privacy unit of estimators, unless the caller says who a row is."""
+"""The privacy unit of estimators, where the caller names none."""
 _UNSETTLED = "the ledger could not settle this run, so all of epsilon_max stays charged"
 _PASSWORD = re.compile(r"(://[^/@:\s]*:)[^@\s]*(?=@)|(password=)[^&\s'\"]*", re.IGNORECASE)
 
 
-def of_unit(guarantee: Promise, unit: str) -> Promise:
-    """A promise for rows, made to who a row is by the caller's word. Raises BadParameter for an unusable name."""
-    if checked_name("unit", unit) == ROW:
-        return guarantee
-    return guarantee.for_unit(unit).noting(f"every row is taken to be one {unit}, and no {unit} to have two rows")
+def of_asserted_unit(guarantee: Promise, unit: str, assertion: str) -> Promise:
+    """A guarantee for rows, as one for what the caller asserts that rows stand for; "row" asserts nothing."""
+    return guarantee if unit == ROW else guarantee.asserting(unit, assertion)
 
 
 def without_passwords(text: str) -> str:
@@ -54,6 +51,8 @@ class Account:
         """Pay for what a run will promise at most. Raises as `Ledger.charge`; then nothing may be run."""
         if self.ledger is None:
             return Charge(None, None, promise)
+        if promise.assertion:
+            job = f"{job} (asserted: {promise.assertion})"
         return Charge(self.ledger, self.ledger.charge(self.dataset, promise, job=job), promise)
 
 

@@ -9,18 +9,19 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.accounting.accounts import ROW
-from dpmine.accounting.estimators import forget_fit
 from dpmine.accuracy_first.hypotheses import falling_noise
 from dpmine.accuracy_first.logistic import LogisticBounds, LogisticObjective
 from dpmine.accuracy_first.model_file import kind_of, read_model, write_model
 from dpmine.accuracy_first.ridge import RidgeBounds, RidgeObjective
 from dpmine.accuracy_first.search import search
-from dpmine.accuracy_first.settings import DEFAULT_SLACK, DEFAULT_STEPS, Settings
+from dpmine.accuracy_first.settings import DEFAULT_SLACK, DEFAULT_STEPS, Settings, given_levels
 from dpmine.accuracy_first.variants import Method, Variant
+from dpmine.charged import forget_fit
+from dpmine.contribution import EVERY_ROW, for_group, row_budget
 from dpmine.errors import BadData, BadParameter
 from dpmine.linear.examples import Examples
 from dpmine.linear.predictions import LogisticClassifier, linear_values
-from dpmine.parameters import truth
+from dpmine.parameters import positive, probability, truth
 from dpmine.privacy import Neighbors
 from dpmine.supervised import (
     PrivateEstimator,
@@ -38,12 +39,24 @@ if TYPE_CHECKING:
     from dpmine.accounting.ledger import Ledger
     from dpmine.accuracy_first.objective import Objective
     from dpmine.accuracy_first.settings import Terms
+    from dpmine.contribution import Bounding
     from dpmine.exact.bits import BitSource
     from dpmine.parameters import Number
     from dpmine.privacy import ExPostGuarantee, Guarantee
     from dpmine.supervised import Floats
 
-_OF_LEDGER = ("unit", "ledger", "dataset")
+_NOT_SETTINGS = (
+    "epsilon_max",
+    "epsilons",
+    "delta",
+    "keep_last",
+    "classes",
+    "unit",
+    "rows_per_unit",
+    "ledger",
+    "dataset",
+)
+_EMPTY_PLACES = "the risk is the mean over {} places per unit; a place that a unit leaves empty is a row of zeros"
 
 
 class _AccuracyFirst(PrivateEstimator):
@@ -56,7 +69,8 @@ class _AccuracyFirst(PrivateEstimator):
     keep_last: bool
 
     @abstractmethod
-    def _settings(self) -> Settings: ...
+    def _settings(self, rows: int = 1) -> Settings:
+        """For one record, where so many of them share the budget."""
 
     @abstractmethod
     def _keep(self, coefficients: Floats, intercept: float) -> None:
@@ -67,24 +81,37 @@ class _AccuracyFirst(PrivateEstimator):
         self._settings()
         truth("keep_last", self.keep_last)
 
-    def _promise(self) -> Guarantee:
+    def _promise(self, rows: int) -> Guarantee:
         self.require_parameters()
-        return self._settings().promise()
+        return for_group(self._settings(rows).promise(), probability("delta", self.delta), rows)
 
-    def _start(self) -> Settings:
-        self.require_parameters()
-        forget_fit(self)
-        return self._settings()
+    def _of_one_record(self, rows: int) -> dict[str, Any]:
+        """The parameters of `Settings.of` for one record, where so many of them share the budget."""
+        most, delta = row_budget(positive("epsilon_max", self.epsilon_max), probability("delta", self.delta), rows)
+        levels = (
+            self.epsilons
+            if rows == 1 or self.epsilons is None
+            else [level / rows for level in given_levels(self.epsilons)]
+        )
+        given = {name: value for name, value in self.get_params().items() if name not in _NOT_SETTINGS}
+        return {**given, "epsilon_max": most, "epsilons": levels, "delta": delta, "rows": rows}
 
     @abstractmethod
-    def _objective(self, X: Any, y: Any, settings: Settings) -> tuple[Objective, Terms]:
-        """The risk on the checked data, and the public numbers of the search, which may be refused before."""
+    def _objective(
+        self, X: Any, y: Any, settings: Settings, bounding: Bounding, *, bits: BitSource
+    ) -> tuple[Objective, Terms]:
+        """The risk on the checked data, and the public numbers of the search, which may be rejected before."""
 
-    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:
-        settings = self._start()
-        objective, terms = self._objective(X, y, settings)
+    def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
+        self.require_parameters()
+        settings = self._settings(bounding.rows)
+        forget_fit(self)
+        objective, terms = self._objective(X, y, settings, bounding, bits=bits)
         self._search(objective, settings, terms, bits=bits)
-        self.requested_ = settings.requested()
+        self.guarantee_ = for_group(self.guarantee_, probability("delta", self.delta), bounding.rows)
+        if bounding.rows > 1:
+            self.guarantee_ = self.guarantee_.noting(_EMPTY_PLACES.format(bounding.rows))
+        self.requested_ = self._settings().requested()
         return self
 
     def _search(self, objective: Objective, settings: Settings, terms: Terms, *, bits: BitSource) -> None:
@@ -151,8 +178,9 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
         fit_intercept: whether to append a constant column of value r, regularised and protected as any other.
         keep_last: whether a fit that reaches nothing keeps its last hypothesis, at the same charge.
         neighbors: "replace_one"; n enters the noise, so add_remove is refused.
-        unit: who a row is, such as "CustomerID", where nobody has two rows: the guarantee, and a ledger's budget, are
-            then for each of them.
+        unit: what a row stands for, such as "CustomerID", where no customer has two rows: an assertion that nothing
+            checks, and the guarantee says so. Where rows have units that can be named, give `fit(..., units=...)`.
+        rows_per_unit: rows that each of the `units` of a fit keeps at most; sensitivities are those of so many rows.
         ledger: a `dpmine.Ledger` or its URL: epsilon_max is set aside before the fit, and what it cost settled after.
         dataset: the data set's name in the ledger.
 
@@ -189,6 +217,7 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
         keep_last: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's convention
         neighbors: str = Neighbors.REPLACE_ONE.value,
         unit: str = ROW,
+        rows_per_unit: int = 1,
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
     ) -> None:
@@ -209,21 +238,25 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
         self.keep_last = keep_last
         self.neighbors = neighbors
         self.unit = unit
+        self.rows_per_unit = rows_per_unit
         self.ledger = ledger
         self.dataset = dataset
 
-    def _settings(self) -> Settings:
+    def _settings(self, rows: int = 1) -> Settings:
         if self.y_bound is None:
             raise BadParameter("y_bound must be given: a public bound on |y|.")
-        return Settings.of(methods=frozenset(Method), **_without(self.get_params(), "keep_last", *_OF_LEDGER))
+        return Settings.of(methods=frozenset(Method), **self._of_one_record(rows))
 
-    def _objective(self, X: Any, y: Any, settings: Settings) -> tuple[Objective, Terms]:
+    def _objective(
+        self, X: Any, y: Any, settings: Settings, bounding: Bounding, *, bits: BitSource
+    ) -> tuple[Objective, Terms]:
         features = checked_features(self, X, reset=True)
         targets = checked_targets(self, y, len(features))
-        columns = features.shape[1] + settings.units.intercept
-        bounds = RidgeBounds(len(features), columns, settings.ridge, settings.radius)
+        places, columns = bounding.places(len(features), bits=bits), features.shape[1] + settings.units.intercept
+        bounds = RidgeBounds(places.size, columns, settings.ridge, settings.radius)
         terms = settings.terms(bounds)
-        return RidgeObjective.of(bounds, settings.units.rows(features), settings.units.targets(targets)), terms
+        rows = settings.units.rows(places.of(features), places.filled())
+        return RidgeObjective.of(bounds, rows, settings.units.targets(places.of(targets))), terms
 
     def _keep(self, coefficients: Floats, intercept: float) -> None:
         self.coef_, self.intercept_ = coefficients, intercept
@@ -268,6 +301,7 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
         classes: Sequence[Any] | None = None,
         neighbors: str = Neighbors.REPLACE_ONE.value,
         unit: str = ROW,
+        rows_per_unit: int = 1,
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
     ) -> None:
@@ -288,22 +322,24 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
         self.classes = classes
         self.neighbors = neighbors
         self.unit = unit
+        self.rows_per_unit = rows_per_unit
         self.ledger = ledger
         self.dataset = dataset
 
-    def _settings(self) -> Settings:
+    def _settings(self, rows: int = 1) -> Settings:
         methods = frozenset({Method.OUTPUT, Method.BROWNIAN})
-        parameters = _without(self.get_params(), "keep_last", "classes", *_OF_LEDGER)
-        return Settings.of(methods=methods, y_bound=None, **parameters)
+        return Settings.of(methods=methods, y_bound=None, **self._of_one_record(rows))
 
-    def _objective(self, X: Any, y: Any, settings: Settings) -> tuple[Objective, Terms]:
+    def _objective(
+        self, X: Any, y: Any, settings: Settings, bounding: Bounding, *, bits: BitSource
+    ) -> tuple[Objective, Terms]:
         features = checked_features(self, X, reset=True)
         self.classes_, signs = checked_labels(self, y, len(features), self.classes)
-        columns = features.shape[1] + settings.units.intercept
-        bounds = LogisticBounds(len(features), columns, settings.ridge, settings.radius)
+        places, columns = bounding.places(len(features), bits=bits), features.shape[1] + settings.units.intercept
+        bounds = LogisticBounds(places.size, columns, settings.ridge, settings.radius)
         bounds.require_short()
         terms = settings.terms(bounds)
-        return LogisticObjective(bounds, Examples(settings.units.rows(features, signs))), terms
+        return LogisticObjective(bounds, Examples(settings.units.rows(places.of(features), places.of(signs)))), terms
 
     def _keep(self, coefficients: Floats, intercept: float) -> None:
         self.coef_, self.intercept_ = coefficients.reshape(1, -1), np.array([intercept])
@@ -315,10 +351,6 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
         """wᵀx + b for every row, shape (n,); above 0 is `classes_[1]`. Raises BadData where nothing was reached."""
         self._require_weights()
         return super().decision_function(X)
-
-
-def _without(parameters: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in parameters.items() if name not in names}
 
 
 ESTIMATORS: dict[str, type[AccuracyFirstRidge | AccuracyFirstLogistic]] = {

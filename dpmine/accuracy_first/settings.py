@@ -84,6 +84,8 @@ class Settings:
     test: Variant
     radius: Variant
     units: Units
+    rows: int = 1
+    """Records of one privacy unit, which share its budget: `epsilon_max`, `epsilons` and `delta` are those of one."""
 
     @classmethod
     def of(
@@ -105,13 +107,14 @@ class Settings:
         radius: str,
         fit_intercept: bool,
         neighbors: str | Neighbors,
+        rows: int = 1,
     ) -> Settings:
         """Every number read exactly. Raises BadParameter for unusable parameters."""
         _require_replace_one(neighbors)
         kind = named(Method, "method", method)
         if kind not in methods:
             raise BadParameter("method must be 'output' or 'brownian': covariances do not make a logistic regression.")
-        levels, number = None if epsilons is None else _levels(epsilons), _steps(steps)
+        levels, number = None if epsilons is None else given_levels(epsilons), _steps(steps)
         spent = probability("delta", delta)
         return cls(
             _given("excess_risk", excess_risk, "the excess risk to reach"),
@@ -130,6 +133,7 @@ class Settings:
                 None if y_bound is None else positive("y_bound", y_bound),
                 truth("fit_intercept", fit_intercept),
             ),
+            rows,
         )
 
     def __post_init__(self) -> None:
@@ -216,19 +220,19 @@ class Settings:
         least = Fraction(0) if self.epsilons is None else self.epsilons[-1]
         if room > 0 and room >= least:
             return
-        cost = float(test.price)
+        cost, most = float(test.price * self.rows), float(self.epsilon_max * self.rows)
         if room > 0:
             raise BadParameter(
                 f"The largest of the epsilons and the test's {cost:.6g} are beyond epsilon_max: end at "
-                f"{float(room):.6g}, or raise epsilon_max."
+                f"{float(room * self.rows):.6g}, or raise epsilon_max."
             )
-        enough = 2.0 * float(self.units.risk(self.excess_risk)) * cost / float(self.epsilon_max)
+        enough = 2.0 * float(self.units.risk(self.excess_risk)) * cost / most
         advice = f"Start from {self._in_units(enough)}, or"
         if enough >= bounds.trivial:
             advice = f"No useful target is in reach (weights of 0 are within {self._in_units(bounds.trivial)}):"
         raise BadParameter(
             f"excess_risk is out of reach: testing for it costs ε = {cost:.4g} alone, and epsilon_max is "
-            f"{float(self.epsilon_max):.4g}. {advice} take more rows, a larger regularization or a smaller x_bound, "
+            f"{most:.4g}. {advice} take more rows, a larger regularization or a smaller x_bound, "
             "which make tests cheaper."
         )
 
@@ -251,7 +255,7 @@ def _steps(steps: int) -> int:
     return number
 
 
-def _levels(epsilons: object) -> tuple[Fraction, ...]:
+def given_levels(epsilons: object) -> tuple[Fraction, ...]:
     """Out of a list, a tuple, a range or an array: parameters are read more than once, and an iterator cannot be."""
     listed: object = epsilons.tolist() if isinstance(epsilons, np.ndarray) else epsilons
     if isinstance(listed, str | bytes | bytearray) or not isinstance(listed, Sequence):

@@ -68,14 +68,20 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Records of one number each, in order of their values, so that any number of bins is counted fast."""
+    """Records of one number each, in order of their values, so that any number of bins is counted fast.
+
+    Attributes:
+        sorted: the numbers.
+        places: the public number of records; above that of the numbers where some places are empty.
+    """
 
     sorted: Floats
+    places: int
 
     @classmethod
-    def of(cls, clipped: Floats) -> Values:
+    def of(cls, clipped: Floats, places: int | None = None) -> Values:
         """The records with these clipped values."""
-        return cls(np.sort(clipped))
+        return cls(np.sort(clipped), len(clipped) if places is None else places)
 
     def counts(self, edges: Floats) -> NDArray[np.int64]:
         """How many values are in [e_0, e_1), [e_1, e_2), …, and in the last bin, which is closed."""

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.exceptions import NotFittedError
 
-from dpmine.accounting.accounts import ROW, of_unit
-from dpmine.accounting.estimators import ChargedEstimator
+from dpmine.accounting.accounts import ROW
+from dpmine.charged import ChargedEstimator, name_of_units
+from dpmine.contribution import Bounding, Units, for_group, row_budget
 from dpmine.exact.bits import SystemBits
 from dpmine.histogram.search import Search
+from dpmine.parameters import positive, probability
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from fractions import Fraction
 
     from numpy.typing import ArrayLike
 
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
 
-_OF_LEDGER = ("unit", "ledger", "dataset")
+_NOT_SEARCHED = ("epsilon", "delta", "unit", "rows_per_unit", "ledger", "dataset")
 
 
 class PrivateHistogram(ChargedEstimator):
@@ -55,8 +58,9 @@ class PrivateHistogram(ChargedEstimator):
         selection_share: share of ε for the choice; strictly between 0 and 1.
         refit: which records the last training sees: "all", which costs no more, or "train" as in the paper.
         neighbors: "replace_one"; nothing else is possible, because the number of records is public.
-        unit: who a row is, such as "CustomerID", where nobody has two rows: the guarantee, and a ledger's budget, are
-            then for each of them.
+        unit: what a row stands for, such as "CustomerID", where no customer has two rows: an assertion that nothing
+            checks, and the guarantee says so. Where rows have units that can be named, give `fit(..., units=...)`.
+        rows_per_unit: rows that each of the `units` of a fit keeps at most; sensitivities are those of so many rows.
         ledger: a `dpmine.Ledger` or its URL, charged before the fit.
         dataset: the data set's name in the ledger.
 
@@ -97,6 +101,7 @@ class PrivateHistogram(ChargedEstimator):
         refit: str = "all",
         neighbors: str = "replace_one",
         unit: str = ROW,
+        rows_per_unit: int = 1,
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
     ) -> None:
@@ -114,35 +119,57 @@ class PrivateHistogram(ChargedEstimator):
         self.refit = refit
         self.neighbors = neighbors
         self.unit = unit
+        self.rows_per_unit = rows_per_unit
         self.ledger = ledger
         self.dataset = dataset
 
-    def fit(self, x: Any, y: object = None, *, bits: BitSource | None = None) -> Self:  # noqa: ARG002 - pipelines pass y
-        """Estimate the density of the numbers x: shape (n,) or (n, 1), one record a person.
+    def fit(
+        self,
+        x: Any,
+        y: object = None,  # noqa: ARG002 - pipelines pass y
+        units: Any = None,
+        *,
+        bits: BitSource | None = None,
+    ) -> Self:
+        """Estimate the density of the numbers x: shape (n,) or (n, 1).
 
+        `units`, shape (n,), names the privacy unit of every number: each keeps at most `rows_per_unit` numbers, drawn
+        at random from its own; those whose unit is None or NaN are dropped. Without it each number is one unit's.
         All parameters are checked, and the ledger is charged, before x is read; an earlier fit is forgotten then.
         `bits` is for tests; by default the operating system's generator.
         Raises BadParameter for unusable parameters, BadData for what is not numbers in one dimension, and where there
         are too few records for the stability of all candidates: the message says how many it takes.
         """
-        return self.fit_paid(x, self.pay(), bits=bits)
+        name = name_of_units(units)
+        charge = self.pay(units=name)
+        return self.fit_paid(x, charge, None if name is None else Units.of(units, name), bits=bits)
 
-    def fit_paid(self, x: Any, charge: Charge, *, bits: BitSource | None = None) -> Self:
+    def fit_paid(self, x: Any, charge: Charge, units: Units | None = None, *, bits: BitSource | None = None) -> Self:
         """`fit`, for what `pay` returned, once, and with the parameters that were paid for; BadParameter otherwise."""
-        charge.use(self.promise())
-        density = self._search().density(x, bits=SystemBits() if bits is None else bits)
-        self.result_ = replace(density, guarantee=of_unit(density.guarantee, self.unit))
+        name = None if units is None else units.name
+        charge.use(self.promise(name))
+        unit = self._privacy_unit(name)
+        source = SystemBits() if bits is None else bits
+        density = self._search(unit.rows).density(x, bounding=Bounding(unit.rows, units), bits=source)
+        promise = for_group(density.guarantee, self._budget()[1], unit.rows)
+        self.result_ = replace(density, guarantee=unit.protecting(promise))
         return self
 
     def require_parameters(self) -> None:
         """Raises BadParameter for unusable parameters, before any data are read."""
         self._search()
 
-    def _promise(self) -> Guarantee:
-        return self._search().promise()
+    def _promise(self, rows: int) -> Guarantee:
+        return for_group(self._search(rows).promise(), self._budget()[1], rows)
 
-    def _search(self) -> Search:
-        return Search.of(**{name: value for name, value in self.get_params().items() if name not in _OF_LEDGER})
+    def _budget(self) -> tuple[Fraction, Fraction]:
+        return positive("epsilon", self.epsilon), probability("delta", self.delta)
+
+    def _search(self, rows: int = 1) -> Search:
+        """For one record, where so many of them share the budget."""
+        epsilon, delta = row_budget(*self._budget(), rows)
+        given = {name: value for name, value in self.get_params().items() if name not in _NOT_SEARCHED}
+        return Search.of(epsilon=epsilon, delta=delta, **given)
 
     @property
     def bin_width_(self) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpmine.contribution import EVERY_ROW
 from dpmine.errors import BadData, BadParameter
 from dpmine.histogram.bins import CLIPPING, Bounds, Floats, Grid, Values, as_values, bin_counts
 from dpmine.histogram.density import Density
@@ -25,6 +26,7 @@ from dpmine.validation.terms import Terms
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dpmine.contribution import Bounding, Places
     from dpmine.exact.bits import BitSource
 
 _REFITS = ("all", "train")
@@ -93,28 +95,33 @@ class Search:
         delta = Fraction(0) if len(self.bins) == 1 else self.delta
         return Guarantee(self.epsilon, delta, Neighbors.REPLACE_ONE, "row")
 
-    def density(self, x: Any, *, bits: BitSource) -> Density:
+    def density(self, x: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Density:
         """The density of the numbers x, shape (n,) or (n, 1). Raises BadData as `PrivateHistogram.fit`."""
         clipped = self.bounds.clipped(as_values(x))
-        return self._only(clipped, bits=bits) if len(self.bins) == 1 else self._run(clipped, bits=bits)
+        places = bounding.places(clipped.size, bits=bits)
+        return (self._only if len(self.bins) == 1 else self._run)(clipped, places, bits=bits)
 
-    def _only(self, clipped: Floats, *, bits: BitSource) -> Density:
+    def _only(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
         """One candidate: nothing is chosen, so that all of ε and all records train."""
-        if not clipped.size:
+        if not places.units:
             raise BadData("x holds no records.")
-        grids = self._grids()
-        model = train_candidates(HistogramTraining(), grids, Values.of(clipped), self.epsilon, bits=bits)[0]
+        grids, every = self._grids(), Values.of(clipped[places.rows()])
+        model = train_candidates(HistogramTraining(), grids, every, self.epsilon, bits=bits)[0]
         promise = Guarantee(self.epsilon, Fraction(0), Neighbors.REPLACE_ONE, "row")
         return Density(model, self.bins, None, promise.noting(CLIPPING))
 
-    def _run(self, clipped: Floats, *, bits: BitSource) -> Density:
-        """Algorithm 2."""
-        self._require_enough(clipped.size)
-        size = train_size_of(clipped.size, self.train_share)
-        terms = self._terms(size, clipped.size - size)
+    def _run(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
+        """Algorithm 2, on units: each trains or validates with all its records.
+
+        A unit has at least one record, so there are at least as many as units: the size that stability rests on.
+        """
+        self._require_enough(places.units)
+        size = train_size_of(places.units, self.train_share)
+        held = (places.units - size) * places.each
+        terms = self._terms(size, held)
         stable = stabilities(self.form, self.bins, records=size, alpha=terms.training_epsilon, failure=terms.failure)
-        rows, held_out = random_split(clipped.size, size, bits=bits)
-        train, validation = Values.of(clipped[rows]), Values.of(clipped[held_out])
+        trained, held_out = (clipped[places.rows(part)] for part in random_split(places.units, size, bits=bits))
+        train, validation = Values.of(trained), Values.of(held_out, held)
         found = train_validated(
             HistogramTraining(),
             self._grids(),
@@ -123,7 +130,7 @@ class Search:
             score=density_score,
             stabilities=stable,
             terms=terms,
-            final=Values.of(clipped) if self.refit == "all" else None,
+            final=Values.of(clipped[places.rows()]) if self.refit == "all" else None,
             bits=bits,
         )
         if found.model is None:  # cannot be: the terms name a fallback

@@ -64,9 +64,10 @@ class HistogramTraining:
 def density_score(model: NoisyHistogram, validation: Values) -> Fraction:
     """q(f̂, V) = −∫ f̂² + (2/m) Σ_j f̂(z_j), with the bounds mapped to [0, 1]; exact.
 
-    Higher is better: up to a constant, minus the integrated square error. Requires: m ≥ 1 records.
+    Higher is better: up to a constant, minus the integrated square error. Requires: m ≥ 1 records; an empty place has
+    f̂ = 0.
     """
-    records = len(validation.sorted)
+    records = validation.places
     if not records:
         raise BadParameter("There are no validation records: the score of nothing is not defined.")
     weights, total = model.positive_weights()

@@ -175,7 +175,7 @@ def _require_one_each(source: Source, plan: Plan) -> None:
 
 def _check_types(source: Source, plan: Plan, columns: Columns) -> None:
     for name in plan.keys:
-        _check_key(name, source.type_of(name))
+        check_key(name, source.type_of(name))
     for name in plan.items:
         kind = source.type_of(name)
         if plan.layout is Layout.ONE_HOT:
@@ -184,7 +184,8 @@ def _check_types(source: Source, plan: Plan, columns: Columns) -> None:
             _check_item(name, kind.value_type if plan.layout is Layout.LIST else kind)
 
 
-def _check_key(name: str, kind: pa.DataType) -> None:
+def check_key(name: str, kind: pa.DataType) -> None:
+    """Raises BadData for a column whose type cannot name units or baskets."""
     if not can_be_key(kind):
         raise BadData(
             f"Column {name!r} has the type {type_name(kind)}: a privacy unit or basket is told by integers, texts, "

@@ -9,25 +9,28 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.accounting.accounts import ROW
-from dpmine.accounting.estimators import forget_fit
+from dpmine.charged import forget_fit
+from dpmine.contribution import EVERY_ROW, for_group, row_budget
 from dpmine.linear.examples import Examples
 from dpmine.linear.losses import HuberLoss, LogisticLoss
 from dpmine.linear.model_file import read_model, write_model
 from dpmine.linear.predictions import LinearClassifier, LogisticClassifier
 from dpmine.linear.settings import Settings
-from dpmine.parameters import Number, positive
+from dpmine.parameters import Number, positive, probability
 from dpmine.privacy import Neighbors
 from dpmine.supervised import checked_features, checked_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from fractions import Fraction
 
     from dpmine.accounting.ledger import Ledger
+    from dpmine.contribution import Bounding
     from dpmine.exact.bits import BitSource
     from dpmine.linear.losses import Loss
     from dpmine.privacy import Guarantee
 
-_NOT_SETTINGS = {"huber", "classes", "unit", "ledger", "dataset"}
+_NOT_SETTINGS = {"epsilon", "delta", "huber", "classes", "unit", "rows_per_unit", "ledger", "dataset"}
 DEFAULT_LAMBDAS = (0.001, 0.01, 0.1)
 
 
@@ -53,6 +56,7 @@ class _PrivateLinearClassifier(LinearClassifier):
         classes: Sequence[Any] | None = None,
         neighbors: str = Neighbors.REPLACE_ONE.value,
         unit: str = ROW,
+        rows_per_unit: int = 1,
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
     ) -> None:
@@ -70,35 +74,43 @@ class _PrivateLinearClassifier(LinearClassifier):
         self.classes = classes
         self.neighbors = neighbors
         self.unit = unit
+        self.rows_per_unit = rows_per_unit
         self.ledger = ledger
         self.dataset = dataset
 
     @abstractmethod
     def _loss(self) -> Loss: ...
 
-    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:
-        settings = self._settings()
+    def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
+        settings = self._settings(bounding.rows)
         forget_fit(self)
         features = checked_features(self, X, reset=True)
         self.classes_, signs = checked_labels(self, y, len(features), self.classes)
-        fitted = settings.train(Examples(settings.ball.rows(features, signs)), bits=bits)
+        places = bounding.places(len(features), bits=bits)
+        rows = settings.ball.rows(places.of(features), places.of(signs))
+        fitted = settings.train(Examples(rows, each=places.each), bits=bits)
         coefficients, intercept = settings.ball.split(fitted.weights)
         self.coef_ = coefficients.reshape(1, -1)
         self.intercept_ = np.array([intercept])
         self.lambda_ = float(fitted.parameter)
-        self.guarantee_ = fitted.guarantee
+        self.guarantee_ = for_group(fitted.guarantee, self._budget()[1], bounding.rows)
         return self
 
     def require_parameters(self) -> None:
         """Raises BadParameter for unusable parameters, before any data are read."""
         self._settings()
 
-    def _promise(self) -> Guarantee:
-        return self._settings().promise()
+    def _promise(self, rows: int) -> Guarantee:
+        return for_group(self._settings(rows).promise(), self._budget()[1], rows)
 
-    def _settings(self) -> Settings:
+    def _budget(self) -> tuple[Fraction, Fraction]:
+        return positive("epsilon", self.epsilon), probability("delta", self.delta)
+
+    def _settings(self, rows: int = 1) -> Settings:
+        """For one record, where so many of them share the budget."""
+        epsilon, delta = row_budget(*self._budget(), rows)
         parameters = {name: value for name, value in self.get_params().items() if name not in _NOT_SETTINGS}
-        return Settings.of(loss=self._loss(), **parameters)
+        return Settings.of(loss=self._loss(), epsilon=epsilon, delta=delta, **parameters)
 
     def to_json(self) -> str:
         """The fitted model as one JSON object: everything in it is covered by `guarantee_`."""
@@ -137,8 +149,9 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
             more often; 1 has an accuracy bound (see `dpmine.validation.terms.Terms`). All are private.
         classes: the two labels, public, the one that positive decisions mean last; None: those that occur, sorted.
         neighbors: "replace_one"; n and λ enter the noise, so add_remove is refused.
-        unit: who a row is, such as "CustomerID", where nobody has two rows: the guarantee, and a ledger's budget, are
-            then for each of them.
+        unit: what a row stands for, such as "CustomerID", where no customer has two rows: an assertion that nothing
+            checks, and the guarantee says so. Where rows have units that can be named, give `fit(..., units=...)`.
+        rows_per_unit: rows that each of the `units` of a fit keeps at most; sensitivities are those of so many rows.
         ledger: a `dpmine.Ledger` or its URL, charged before the fit.
         dataset: the data set's name in the ledger.
 
@@ -188,6 +201,7 @@ class PrivateHuberSVC(_PrivateLinearClassifier):
         neighbors: str = Neighbors.REPLACE_ONE.value,
         huber: Number = 0.5,
         unit: str = ROW,
+        rows_per_unit: int = 1,
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
     ) -> None:
@@ -206,6 +220,7 @@ class PrivateHuberSVC(_PrivateLinearClassifier):
             classes=classes,
             neighbors=neighbors,
             unit=unit,
+            rows_per_unit=rows_per_unit,
             ledger=ledger,
             dataset=dataset,
         )

@@ -22,14 +22,20 @@ class Examples:
     All losses depend on the margin y wᵀx alone, so labels need no column of their own; a sign is exact in floats.
     """
 
-    def __init__(self, signed: Floats) -> None:
-        """`signed`: shape (n, d), n ≥ 1, float64."""
+    def __init__(self, signed: Floats, each: int = 1) -> None:
+        """`signed`: shape (n, d), n ≥ 1, float64; `each` consecutive rows are one unit's, zeros where it has fewer."""
         self.signed = np.ascontiguousarray(signed, dtype=np.float64)
+        self.each = each
 
     @property
     def size(self) -> int:
         """The number n of examples."""
         return len(self.signed)
+
+    @property
+    def units(self) -> int:
+        """The number of privacy units."""
+        return self.size // self.each
 
     @property
     def dimension(self) -> int:
@@ -38,7 +44,7 @@ class Examples:
 
     def take(self, rows: slice | np.ndarray[tuple[int], np.dtype[np.intp]]) -> Examples:
         """The examples at those positions."""
-        return Examples(self.signed[rows])
+        return Examples(self.signed[rows], self.each)
 
     @cached_property
     def thinned(self) -> Examples:

@@ -19,7 +19,7 @@ from dpmine.selection.engine import MECHANISMS, plain_name
 from dpmine.validation.choosers import chooser_of
 from dpmine.validation.procedure import Terms, select_parameter, train_candidates
 from dpmine.validation.scores import fixed_point_mean
-from dpmine.validation.split import random_split, train_size_of
+from dpmine.validation.split import random_split, rows_of_units, train_size_of
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
@@ -62,9 +62,9 @@ class Search:
     sensitivities: str
     caution: Fraction
 
-    def train_size(self, examples: int) -> int:
-        """How many of the examples train. Raises BadParameter where there are too few to hold any out."""
-        return train_size_of(examples, 1 - self.validation_share)
+    def train_units(self, units: int) -> int:
+        """How many of the units train. Raises BadParameter where there are too few to hold any out."""
+        return train_size_of(units, 1 - self.validation_share)
 
     def training_epsilon(self, epsilon: Fraction) -> Fraction:
         """α1: what is left of ε for each training."""
@@ -157,8 +157,8 @@ def train_searched(
     bounds hold for every draw, so a pure chooser leaves δ = 0. Where an approximate chooser says nothing, the largest λ
     is taken, which is public.
     """
-    size = search.train_size(examples.size)
-    train, held = (examples.take(rows) for rows in random_split(examples.size, size, bits=bits))
+    parts = random_split(examples.units, search.train_units(examples.units), bits=bits)
+    train, held = (examples.take(rows_of_units(units, examples.each)) for units in parts)
     terms = search.terms(train.size, held.size, epsilon, fallback=parameters.index(max(parameters)))
     alpha = terms.training_epsilon
     stabilities = [candidates.release(train.size, parameter, alpha).stability for parameter in parameters]

@@ -95,7 +95,8 @@ class Settings:
             fitted = train_fixed(last, examples, lambdas[0], budget, bits=bits)
         else:
             candidates = self.kind(self.loss, examples.dimension)
-            self._require_short(candidates, self.search.train_size(examples.size), lambdas)
+            train_size = self.search.train_units(examples.units) * examples.each
+            self._require_short(candidates, train_size, lambdas)
             fitted = train_searched(
                 candidates, last, examples, lambdas, epsilon=self.epsilon, search=self.search, bits=bits
             )

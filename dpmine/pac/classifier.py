@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dpmine.accounting.estimators import forget_fit
+from dpmine.charged import forget_fit
 from dpmine.errors import BadData
 from dpmine.pac.records import Records
 from dpmine.supervised import PrivateClassifier, checked_features, checked_labels, unnamed_features
@@ -15,6 +15,8 @@ from dpmine.supervised import PrivateClassifier, checked_features, checked_label
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from dpmine.contribution import Bounding
+    from dpmine.exact.bits import BitSource
     from dpmine.pac.hypothesis import Hypothesis
 
 
@@ -42,14 +44,17 @@ class HypothesisClassifier(PrivateClassifier):
     def _features_of(self, X: Any) -> list[str] | None:
         return _known_features(X)
 
-    def _records(self, X: Any, y: Any) -> Records:
-        """The checked data; also learns the classes and the names of the features. Forgets any earlier fit."""
+    def _records(self, X: Any, y: Any, bounding: Bounding, *, bits: BitSource) -> Records:
+        """The checked and bounded data; also learns the classes and the features' names. Forgets any earlier fit."""
         forget_fit(self)
         features = checked_features(self, X, reset=True)
         self.classes_, signs = checked_labels(self, y, len(features), self.classes)
         names = getattr(self, "feature_names_in_", None)
         self.names_ = unnamed_features(features.shape[1]) if names is None else [str(name) for name in names]
-        return Records(features, signs > 0)
+        if bounding.units is None:
+            return Records(features, signs > 0)
+        kept = bounding.places(len(features), bits=bits).rows()
+        return Records(features[kept], signs[kept] > 0)
 
 
 def _known_features(X: Any) -> list[str] | None:

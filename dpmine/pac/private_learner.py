@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.accounting.accounts import ROW
+from dpmine.contribution import EVERY_ROW
 from dpmine.errors import BadParameter
 from dpmine.pac.classifier import HypothesisClassifier
 from dpmine.pac.learners import LABEL_UNIT, learn, learn_labels, learn_realizable, require_columns, too_fine
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.accounting.ledger import Ledger
+    from dpmine.contribution import Bounding, PrivacyUnit
     from dpmine.exact.bits import BitSource
     from dpmine.pac.family import Family
     from dpmine.pac.learners import Learned
@@ -56,8 +58,8 @@ class PrivateLearner(HypothesisClassifier):
         best_error: a bound on the error of the best hypothesis, for a promise about records to come ("label_private").
         classes: the two labels, public, the one that rules describe last; None: those that occur, sorted.
         neighbors: "replace_one"; the number of rows is public, so add_remove is refused.
-        unit: who a row is, such as "CustomerID", where nobody has two rows: the guarantee, and a ledger's budget, are
-            then for each of them.
+        unit: what a row stands for, such as "CustomerID", where no customer has two rows: an assertion that nothing
+            checks, and the guarantee says so. Where rows have units that can be named, give `fit(..., units=...)`.
         ledger: a `dpmine.Ledger` or its URL, charged before the fit.
         dataset: the data set's name in the ledger.
 
@@ -98,7 +100,10 @@ class PrivateLearner(HypothesisClassifier):
         self.ledger = ledger
         self.dataset = dataset
 
-    def _promise(self) -> Guarantee:
+    rows_per_unit = 1
+    """The promise about records to come is for independent ones, so that no unit may have several."""
+
+    def _promise(self, rows: int) -> Guarantee:  # noqa: ARG002 - one
         learner = self._checked_learner()
         if Neighbors.parse(self.neighbors) is not Neighbors.REPLACE_ONE:
             raise BadParameter("Private learners need neighbors replace_one: the number of records is public.")
@@ -124,8 +129,13 @@ class PrivateLearner(HypothesisClassifier):
         if refusal:
             raise BadParameter(refusal)
 
-    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:
-        found = self._learned(self._checked_learner(), self._records(X, y), bits=bits)
+    def _privacy_unit(self, units: str | None) -> PrivacyUnit:
+        if units is not None and self._checked_learner() is Learner.LABEL_PRIVATE:
+            raise BadParameter("units are for learners that protect whole rows: leave them out with label_private.")
+        return super()._privacy_unit(units)
+
+    def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
+        found = self._learned(self._checked_learner(), self._records(X, y, bounding, bits=bits), bits=bits)
         self.hypothesis_, self.promise_, self.guarantee_ = found.hypothesis, found.promise, found.guarantee
         return self
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.accounting.accounts import ROW
+from dpmine.contribution import EVERY_ROW
 from dpmine.documents import reading
 from dpmine.errors import BadParameter
 from dpmine.pac.classifier import HypothesisClassifier
@@ -22,6 +23,7 @@ from dpmine.selection.engine import AUTO, advice, build_mechanism, choose, guara
 
 if TYPE_CHECKING:
     from dpmine.accounting.ledger import Ledger
+    from dpmine.contribution import Bounding
     from dpmine.exact.bits import BitSource
     from dpmine.pac.hypothesis import HypothesisClass
     from dpmine.parameters import Number
@@ -57,8 +59,9 @@ class HypothesisSelector(HypothesisClassifier):
         resolution: the largest whole weight of a separator; None: 8, or as large as so many features allow.
         classes: the two labels, public, the one that rules describe last; None: those that occur, sorted.
         not_private: opts in to the mechanism "exact".
-        unit: who a row is, such as "CustomerID", where nobody has two rows: the guarantee, and a ledger's budget, are
-            then for each of them.
+        unit: what a row stands for, such as "CustomerID", where no customer has two rows: an assertion that nothing
+            checks, and the guarantee says so. Where rows have units that can be named, give `fit(..., units=...)`.
+        rows_per_unit: rows that each of the `units` of a fit keeps at most; sensitivities are those of so many rows.
         ledger: a `dpmine.Ledger` or its URL, charged before the fit.
         dataset: the data set's name in the ledger.
 
@@ -90,6 +93,7 @@ class HypothesisSelector(HypothesisClassifier):
         classes: Sequence[Any] | None = None,
         not_private: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's convention
         unit: str = ROW,
+        rows_per_unit: int = 1,
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
     ) -> None:
@@ -106,15 +110,18 @@ class HypothesisSelector(HypothesisClassifier):
         self.classes = classes
         self.not_private = not_private
         self.unit = unit
+        self.rows_per_unit = rows_per_unit
         self.ledger = ledger
         self.dataset = dataset
 
-    def _fit(self, X: Any, y: Any, *, bits: BitSource) -> Self:
-        records = self._records(X, y)
+    def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
+        records = self._records(X, y, bounding, bits=bits)
         hypotheses = self.class_for(self.names_)
         mechanism = self._mechanism(hypotheses.size)
         _require_columns(hypotheses, self.names_)
-        self.candidate_ = choose(mechanism, hypotheses.universe(records), sensitivity=Fraction(1), bits=bits)
+        self.candidate_ = choose(
+            mechanism, hypotheses.universe(records), sensitivity=Fraction(bounding.rows), bits=bits
+        )
         self._settle(hypotheses)
         self.mechanism_ = mechanism.name
         self.advice_ = advice(mechanism, hypotheses.size) if self.candidate_ is None else ""
@@ -127,7 +134,7 @@ class HypothesisSelector(HypothesisClassifier):
         names = Scope.presumed(self.hypotheses, **limits) if features is None else features
         self.require_parameters(names if features is not None or isinstance(self.hypotheses, str) else ())
 
-    def _promise(self) -> Guarantee:
+    def _promise(self, rows: int) -> Guarantee:  # noqa: ARG002 - scores are divided by their sensitivity
         return guarantee_of(self._mechanism(1)).for_unit(ROW)
 
     def class_for(self, names: Sequence[str]) -> HypothesisClass[Any]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dpmine.frames import fit_column, unit_name
 from dpmine.histogram.estimator import PrivateHistogram
-from dpmine.reporting.job import Job, Payer, Released
+from dpmine.reporting.job import OF_UNIT, Job, Payer, Released
 from dpmine.spelling import whole_numbers
-from dpmine.tables import read_columns, require_columns
+from dpmine.tables import require_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.accounting.accounts import Charge
     from dpmine.privacy import Guarantee
 
 _BINS = (4, 8, 16)
@@ -20,7 +20,6 @@ _AS_GIVEN = (
     "epsilon",
     "delta",
     "neighbors",
-    "unit",
     "mechanism",
     "train_share",
     "sensitivities",
@@ -36,21 +35,20 @@ class HistogramJob(Job):
 
     __slots__ = ()
     kind: ClassVar[str] = "histogram"
-    known: ClassVar[frozenset[str]] = frozenset({*_AS_GIVEN, "column", "lower", "upper", "bins"})
+    known: ClassVar[frozenset[str]] = frozenset({*_AS_GIVEN, *OF_UNIT, "column", "lower", "upper", "bins"})
 
     def promise(self) -> Guarantee:
         """See `Job.promise`."""
-        promise = self._estimator().promise()
-        require_columns(list(self.paths), [self.text("column")])
+        promise = self._estimator().promise(unit_name(self.units()))
+        require_columns(list(self.paths), [self.text("column")], keys=self.units())
         return promise
 
     def run(self, payer: Payer, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""
         column = self.text("column")
         estimator = self._estimator(ledger=payer.ledger, dataset=payer.dataset)
-        paid: list[Charge] = []
-        read = read_columns(list(self.paths), [column], progress=progress, ready=lambda: paid.append(estimator.pay()))
-        density = estimator.fit_paid(read[column], paid[0]).result_
+        fit_column(estimator, list(self.paths), column=column, units=self.units(), progress=progress)
+        density = estimator.result_
         return Released({"column": column, **density.to_dict()}, density.guarantee, {"": density.to_arrow()})
 
     def _estimator(self, **account: Any) -> PrivateHistogram:
@@ -59,5 +57,6 @@ class HistogramJob(Job):
             lower=self.required("lower"),
             upper=self.required("upper"),
             **self.given(*_AS_GIVEN),
+            **self.protected(),
             **account,
         )

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 
 _LISTS = {"features", "lambdas", "lower", "upper", "bins", "grid"}
+OF_UNIT = frozenset({"unit", "rows_per_unit", "one_row_per"})
+"""Options of jobs on tables that say what the privacy unit is."""
 _NAMES = {"neighbors", "mechanism"}
 
 
@@ -82,11 +84,10 @@ class Job(ABC):
 
     def content(self) -> dict[str, Any]:
         """What is asked, whatever it is called: two jobs of the same content are the same job."""
-        return {
-            "kind": self.kind,
-            "input": [shown_name(path) for path in self.paths],
-            "options": {name: plain(self.spelled(name)) for name in sorted(self.options)},
-        }
+        options = {name: plain(self.spelled(name)) for name in sorted(self.options)}
+        if OF_UNIT <= self.known and "unit" in options:  # it named an assertion once, in results that may be stored
+            options["unit columns"] = options.pop("unit")
+        return {"kind": self.kind, "input": [shown_name(path) for path in self.paths], "options": options}
 
     def spelled(self, name: str) -> Any:
         """An option, in one of its spellings: lists with commas as lists, dashes as underscores."""
@@ -104,6 +105,21 @@ class Job(ABC):
         if name not in self.options:
             raise BadParameter(f"{name} is missing: jobs of the kind {self.kind} need it.")
         return self.options[name]
+
+    def protected(self) -> dict[str, Any]:
+        """The estimator's parameters for the privacy unit of a table. Raises BadParameter."""
+        if "unit" in self.options and "one_row_per" in self.options:
+            raise BadParameter("one_row_per is for tables without a column of the unit: leave it out, or unit.")
+        named = {"unit": self.options["one_row_per"]} if "one_row_per" in self.options else {}
+        return {**self.given("rows_per_unit"), **named}
+
+    def units(self) -> list[str]:
+        """The columns that name the privacy unit of a row; none where each row is one. Raises BadParameter."""
+        columns = self.options.get("unit", [])
+        columns = [columns] if isinstance(columns, str) else columns
+        if not isinstance(columns, list) or not all(isinstance(name, str) and name for name in columns):
+            raise BadParameter("unit must be a column of the table, or a list of them; to assert it, take one_row_per.")
+        return columns
 
     def text(self, name: str) -> str:
         """An option that must be there, as text. Raises BadParameter."""

@@ -11,11 +11,11 @@ from sklearn.base import is_regressor
 
 from dpmine.accuracy_first.estimators import ESTIMATORS
 from dpmine.errors import BadData, BadParameter
-from dpmine.frames import fit_table
+from dpmine.frames import fit_table, unit_name
 from dpmine.itemsets.results import printable
 from dpmine.linear.classifiers import CLASSIFIERS
 from dpmine.pac.selector import HypothesisSelector
-from dpmine.reporting.job import Job, Payer, Released
+from dpmine.reporting.job import OF_UNIT, Job, Payer, Released
 from dpmine.spelling import listed, one_or_each, whole_numbers
 from dpmine.summaries import ChosenHypothesis, LinearModel
 from dpmine.tables import require_columns
@@ -38,15 +38,15 @@ class ModelJob(Job):
         estimator, features, label = self.estimator(), self._features(), self.text(self.label)
         self.require_parameters(estimator, features)
         numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
-        require_columns(list(self.paths), numbers, labels=labels)
-        promise: Guarantee = estimator.promise()
+        require_columns(list(self.paths), numbers, labels=labels, keys=self.units())
+        promise: Guarantee = estimator.promise(unit_name(self.units()))
         return promise
 
     def run(self, payer: Payer, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""
         estimator = self.estimator(ledger=payer.ledger, dataset=payer.dataset)
-        label = self.text(self.label)
-        fit_table(estimator, list(self.paths), label=label, features=self._features(), progress=progress)
+        label, features, units = self.text(self.label), self._features(), self.units()
+        fit_table(estimator, list(self.paths), label=label, features=features, units=units, progress=progress)
         table = self.summary(estimator).to_arrow()
         model = _model_file(estimator)
         return Released(json.loads(model), estimator.guarantee_, {"": table}, model)
@@ -98,10 +98,9 @@ class ClassifyJob(ModelJob):
         "epsilon",
         "delta",
         "neighbors",
-        "unit",
     )
     known: ClassVar[frozenset[str]] = frozenset(
-        {*_as_given, "label", "features", "norm_bound", "lambdas", "loss", "intercept"}
+        {*_as_given, *OF_UNIT, "label", "features", "norm_bound", "lambdas", "loss", "intercept"}
     )
 
     def estimator(self, **account: Any) -> Any:
@@ -112,7 +111,7 @@ class ClassifyJob(ModelJob):
             raise BadParameter(f"loss must be {' or '.join(map(repr, CLASSIFIERS))}.")
         if "huber" in self.options and self.options.get("loss") != "huber":
             raise BadParameter("huber needs loss = 'huber': logistic regression has no rounded corner.")
-        given = self.given(*self._as_given)
+        given = self.given(*self._as_given) | self.protected()
         if "lambdas" in self.options:
             given["lambdas"] = one_or_each(self.options["lambdas"])
         if "intercept" in self.options:
@@ -142,9 +141,8 @@ class AccuracyFirstJob(ModelJob):
         "keep_last",
         "classes",
         "neighbors",
-        "unit",
     )
-    known: ClassVar[frozenset[str]] = frozenset({*_as_given, "target", "features", "model_kind", "intercept"})
+    known: ClassVar[frozenset[str]] = frozenset({*_as_given, *OF_UNIT, "target", "features", "model_kind", "intercept"})
 
     def estimator(self, **account: Any) -> Any:
         """See `ModelJob.estimator`."""
@@ -160,7 +158,7 @@ class AccuracyFirstJob(ModelJob):
             raise BadParameter("y_bound is for model_kind = 'ridge': classes have no bound.")
         if "delta" in self.options and self.options.get("method") != "brownian":
             raise BadParameter("delta is for method = 'brownian': other methods spend none.")
-        given: dict[str, Any] = self.given(*self._as_given)
+        given: dict[str, Any] = self.given(*self._as_given) | self.protected()
         if "intercept" in self.options:
             given["fit_intercept"] = self.options["intercept"]
         return kind(**given, **account)
@@ -179,9 +177,10 @@ class HypothesisJob(ModelJob):
         "epsilon",
         "delta",
         "neighbors",
-        "unit",
     )
-    known: ClassVar[frozenset[str]] = frozenset({*_as_given, "label", "class", "features", "lower", "upper", "grid"})
+    known: ClassVar[frozenset[str]] = frozenset(
+        {*_as_given, *OF_UNIT, "label", "class", "features", "lower", "upper", "grid"}
+    )
 
     def estimator(self, **account: Any) -> HypothesisSelector:
         """See `ModelJob.estimator`."""
@@ -191,6 +190,7 @@ class HypothesisJob(ModelJob):
             upper=one_or_each(self.options.get("upper")),
             grid=one_or_each(whole_numbers("grid", self.options.get("grid"))),
             **self.given(*self._as_given),
+            **self.protected(),
             **account,
         )
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
+from dpmine.accounting.accounts import ROW, of_asserted_unit
 from dpmine.errors import BadParameter
 from dpmine.exact.decisions import uniform_below
 from dpmine.parameters import Number, positive
@@ -46,7 +47,7 @@ def alpha_split(
     errors: Callable[[Model, Data], int],
     epsilon: Number,
     overlap: Overlap = Overlap.DISJOINT,
-    unit: str = "row",
+    unit: str = ROW,
     bits: BitSource,
 ) -> Trained[Parameter, Model]:
     """Every candidate trained on all training data at α/k; one of the models chosen by the exponential mechanism.
@@ -70,7 +71,7 @@ def data_split(
     errors: Callable[[Model, Data], int],
     epsilon: Number,
     overlap: Overlap = Overlap.DISJOINT,
-    unit: str = "row",
+    unit: str = ROW,
     bits: BitSource,
 ) -> Trained[Parameter, Model]:
     """Candidate i trained on part i of the training data at α; one of the models chosen by the exponential mechanism.
@@ -97,7 +98,7 @@ def random_choice(
     train: Data,
     *,
     epsilon: Number,
-    unit: str = "row",
+    unit: str = ROW,
     bits: BitSource,
 ) -> Trained[Parameter, Model]:
     """A uniform candidate, trained on all training data at α. Guarantee: α, whether or not records are shared.
@@ -118,7 +119,7 @@ def control(
     *,
     score: Callable[[Model, Data], Fraction],
     epsilon: Number,
-    unit: str = "row",
+    unit: str = ROW,
     bits: BitSource,
 ) -> Trained[Parameter, Model]:
     """Every candidate trained on all training data at α, the best one taken: NOT private, and its guarantee says so.
@@ -157,4 +158,4 @@ def _budget(parameters: Sequence[Parameter], epsilon: Number) -> Fraction:
 
 def _promise(alpha: Fraction, overlap: Overlap, unit: str) -> Guarantee:
     total = 2 * alpha if overlap is Overlap.SHARED else alpha
-    return Guarantee(total, Fraction(0), Neighbors.REPLACE_ONE, unit)
+    return of_asserted_unit(Guarantee(total, Fraction(0), Neighbors.REPLACE_ONE, ROW), unit, "one record each")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dpmine.accounting.accounts import ROW, of_asserted_unit
 from dpmine.errors import BadParameter
 from dpmine.parameters import Number, below_one, not_negative, positive, whole
 from dpmine.privacy import Guarantee, Neighbors
@@ -32,7 +33,7 @@ class Terms:
         caution: c ≥ 0, how much candidates are held back for their own sensitivity: t = 2c ln(k/η)/α2 of
             `generalised_scores`. 1 guards against choosing a candidate whose score is mostly noise; 0 holds none back.
         fallback: position of the parameter that is taken when the chooser says nothing; None for none.
-        unit: whom the guarantee protects; one record each.
+        unit: the privacy unit, of which the caller asserts that each has one record.
     """
 
     train_size: int
@@ -45,7 +46,7 @@ class Terms:
     sensitivities: Sensitivities = Sensitivities.CANDIDATE
     caution: Fraction = Fraction(1)
     fallback: int | None = None
-    unit: str = "row"
+    unit: str = ROW
 
     @classmethod
     def of(
@@ -62,7 +63,7 @@ class Terms:
         caution: Number = 1,
         neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
         fallback: int | None = None,
-        unit: str = "row",
+        unit: str = ROW,
     ) -> Terms:
         """The terms, every number read exactly.
 
@@ -95,7 +96,7 @@ class Terms:
 
     def promise(self, epsilon: Fraction, delta: Fraction) -> Guarantee:
         """(ε, δ) for one record's unit."""
-        return Guarantee(epsilon, delta, Neighbors.REPLACE_ONE, self.unit)
+        return of_asserted_unit(Guarantee(epsilon, delta, Neighbors.REPLACE_ONE, ROW), self.unit, "one record each")
 
 
 def _size(name: str, part: str, value: int) -> int:
