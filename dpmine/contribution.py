@@ -124,7 +124,7 @@ class Units:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Places:
-    """Where each unit's kept rows are: M places per unit, the first ones filled.
+    """Where each unit's kept rows are: M places per unit, the first ones filled, the units in a uniform order.
 
     Attributes:
         positions: int64, shape (units, M): positions of rows, −1 for an empty place; None where every row is its own
@@ -170,7 +170,8 @@ class Bounding:
     units: Units | None = None
 
     def places(self, records: int, *, bits: BitSource) -> Places:
-        """Law: each unit keeps a uniform subset of min(M, its rows) rows, drawn for each unit by itself.
+        """Law: each unit keeps a uniform subset of min(M, its rows) rows, drawn for each unit by itself; the units stand
+        in a uniform order, so that neighbours differ in the M places of one unit and in nothing else.
 
         Raises BadData unless there is one unit per record.
         """
@@ -186,7 +187,7 @@ EVERY_ROW = Bounding()
 
 
 def _kept(codes: Codes, most: int, *, bits: BitSource) -> Places:
-    """The first rows of each unit, in a uniform order of all rows."""
+    """The first rows of each unit, in a uniform order of all rows; the units in another."""
     present = np.flatnonzero(codes >= 0)
     shuffled = present[random_order(len(present), bits=bits)]
     order = shuffled[np.argsort(codes[shuffled], kind="stable")]
@@ -197,7 +198,7 @@ def _kept(codes: Codes, most: int, *, bits: BitSource) -> Places:
     positions = np.full((count, most), -1, np.int64)
     kept = place < most
     positions[unit[kept], place[kept]] = order[kept]
-    return Places(positions, count, most)
+    return Places(positions[random_order(count, bits=bits)], count, most)
 
 
 def row_budget(epsilon: Fraction, delta: Fraction, rows: int) -> tuple[Fraction, Fraction]:

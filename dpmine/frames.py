@@ -49,7 +49,7 @@ def fit_table(
     columns = read_columns(data, numbers, labels=labels, keys=units, progress=progress, ready=pay)
     if not len(columns[label]):
         raise BadData("The file has no rows, and training needs some.")
-    estimator.fit_paid(_frame(columns, features), columns[label], paid[0], _units(columns, units))
+    estimator.fit_paid(_frame(columns, features), columns[label], paid[0], units_of(columns, units))
     estimator.label_ = label
     return estimator
 
@@ -69,7 +69,7 @@ def fit_column(
         paid.append(estimator.pay(units=unit_name(units)))
 
     columns = read_columns(data, [column], keys=units, progress=progress, ready=pay)
-    estimator.fit_paid(columns[column], paid[0], _units(columns, units))
+    estimator.fit_paid(columns[column], paid[0], units_of(columns, units))
     return estimator
 
 
@@ -78,7 +78,8 @@ def unit_name(units: Sequence[str]) -> str | None:
     return ", ".join(units) or None
 
 
-def _units(columns: dict[str, Any], units: Sequence[str]) -> Units | None:
+def units_of(columns: dict[str, Any], units: Sequence[str]) -> Units | None:
+    """The units of columns that were read as keys; None for none."""
     name = unit_name(units)
     return None if name is None else Units.of_keys([columns[unit] for unit in units], name)
 

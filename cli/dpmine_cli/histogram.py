@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -49,10 +51,8 @@ _AS_GIVEN = (
     "selection_share",
     "refit",
     "neighbors",
-    "ledger",
-    "dataset",
 )
-"""Options that the estimator has by the same names."""
+"""Options that the search has by the same names."""
 
 
 def histogram(
@@ -89,22 +89,32 @@ def histogram(
     Example: dpmine histogram people.parquet --column age --lower 0 --upper 120 --bins 12,24,40 --plot age.svg
     """
     destination = Destination.of(output_format, output)
-    from dpmine.frames import fit_column
-    from dpmine.histogram.estimator import PrivateHistogram
+    from dpmine.accounting.accounts import ROW, Account
+    from dpmine.contribution import Bounding, PrivacyUnit
+    from dpmine.exact.bits import SystemBits
+    from dpmine.frames import unit_name, units_of
+    from dpmine.histogram.search import Search
     from dpmine.pictures import new_figure, picture_target, write_picture
     from dpmine.spelling import whole_numbers
-    from dpmine.tables import require_apart
+    from dpmine.tables import read_columns, require_apart
 
     picture = picture_target(plot) if plot else None
     require_apart({"--output": destination.path, "--plot": picture}, files)
-    estimator = PrivateHistogram(
+    options.require_one_unit(unit, rows_per_unit, one_row_per)
+    units = unit or []
+    protected = PrivacyUnit.of(one_row_per or ROW, rows_per_unit, unit_name(units))
+    search = Search.of(
         bins=whole_numbers("--bins", bins),
-        **options.protected(unit, rows_per_unit, one_row_per),
+        rows=protected.rows,
         **{name: context.params[name] for name in _AS_GIVEN},
     )
-    estimator.require_parameters()
+    account = Account.of(ledger, dataset)
     with Messages(quiet=quiet) as messages:
-        density = fit_column(estimator, files, column=column, units=unit or (), progress=messages.progress).result_
+        pay = partial(account.charge, protected.protecting(search.promise()), job="histogram")
+        read = read_columns(files, [column], keys=units, progress=messages.progress, ready=pay)
+        bounding = Bounding(protected.rows, units_of(read, units))
+        found = search.density(read[column], bounding=bounding, bits=SystemBits())
+    density = replace(found, guarantee=protected.protecting(found.guarantee))
     if picture:
         figure = new_figure(8, 4.5)
         density.plot(figure.subplots()).set_xlabel(f"{column} (outside the bounds: counted at the nearest)")

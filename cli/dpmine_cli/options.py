@@ -170,14 +170,19 @@ Debug = Annotated[bool, typer.Option("--debug", help="Add code positions (never 
 
 
 def protected(unit: list[str] | None, rows_per_unit: int, one_row_per: str | None) -> dict[str, Any]:
-    """The estimator's parameters for the privacy unit. Raises BadParameter for options that contradict each other."""
+    """The estimator's parameters for the privacy unit. Raises BadParameter as `require_one_unit`."""
+    require_one_unit(unit, rows_per_unit, one_row_per)
+    return {"rows_per_unit": rows_per_unit, **({} if one_row_per is None else {"unit": one_row_per})}
+
+
+def require_one_unit(unit: list[str] | None, rows_per_unit: int, one_row_per: str | None) -> None:
+    """Raises BadParameter for options of the privacy unit that contradict each other."""
     from dpmine.errors import BadParameter
 
     if unit and one_row_per is not None:
         raise BadParameter("--one-row-per is for files without a column of the unit: leave it out, or --unit.")
     if rows_per_unit != 1 and not unit:
         raise BadParameter("--rows-per-unit needs --unit COL, the column of the privacy unit.")
-    return {"rows_per_unit": rows_per_unit, **({} if one_row_per is None else {"unit": one_row_per})}
 
 
 def given_options(context: typer.Context) -> list[tuple[str, str]]:

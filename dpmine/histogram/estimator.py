@@ -9,14 +9,12 @@ from sklearn.exceptions import NotFittedError
 
 from dpmine.accounting.accounts import ROW
 from dpmine.charged import ChargedEstimator, name_of_units
-from dpmine.contribution import Bounding, Units, for_group, row_budget
+from dpmine.contribution import Bounding, Units
 from dpmine.exact.bits import SystemBits
 from dpmine.histogram.search import Search
-from dpmine.parameters import positive, probability
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from fractions import Fraction
 
     from numpy.typing import ArrayLike
 
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
 
-_NOT_SEARCHED = ("epsilon", "delta", "unit", "rows_per_unit", "ledger", "dataset")
+_NOT_SEARCHED = ("unit", "rows_per_unit", "ledger", "dataset")
 
 
 class PrivateHistogram(ChargedEstimator):
@@ -151,8 +149,7 @@ class PrivateHistogram(ChargedEstimator):
         unit = self._privacy_unit(name)
         source = SystemBits() if bits is None else bits
         density = self._search(unit.rows).density(x, bounding=Bounding(unit.rows, units), bits=source)
-        promise = for_group(density.guarantee, self._budget()[1], unit.rows)
-        self.result_ = replace(density, guarantee=unit.protecting(promise))
+        self.result_ = replace(density, guarantee=unit.protecting(density.guarantee))
         return self
 
     def require_parameters(self) -> None:
@@ -160,16 +157,11 @@ class PrivateHistogram(ChargedEstimator):
         self._search()
 
     def _promise(self, rows: int) -> Guarantee:
-        return for_group(self._search(rows).promise(), self._budget()[1], rows)
-
-    def _budget(self) -> tuple[Fraction, Fraction]:
-        return positive("epsilon", self.epsilon), probability("delta", self.delta)
+        return self._search(rows).promise()
 
     def _search(self, rows: int = 1) -> Search:
-        """For one record, where so many of them share the budget."""
-        epsilon, delta = row_budget(*self._budget(), rows)
         given = {name: value for name, value in self.get_params().items() if name not in _NOT_SEARCHED}
-        return Search.of(epsilon=epsilon, delta=delta, **given)
+        return Search.of(**given, rows=rows)
 
     @property
     def bin_width_(self) -> float:

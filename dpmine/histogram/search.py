@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine.contribution import EVERY_ROW
+from dpmine.contribution import EVERY_ROW, for_group, row_budget
 from dpmine.errors import BadData, BadParameter
 from dpmine.histogram.bins import CLIPPING, Bounds, Floats, Grid, Values, as_values, bin_counts
 from dpmine.histogram.density import Density
@@ -34,7 +34,11 @@ _REFITS = ("all", "train")
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The parameters of a `PrivateHistogram`, read and checked; made by `Search.of`."""
+    """The parameters of a `PrivateHistogram`, read and checked; made by `Search.of`.
+
+    A privacy unit has up to `rows` records, which share its budget: `epsilon` and `delta` are those of one record, and
+    `unit_delta` is the unit's.
+    """
 
     bins: tuple[int, ...]
     bounds: Bounds
@@ -47,6 +51,8 @@ class Search:
     form: Form
     selection_share: Fraction
     refit: str
+    rows: int
+    unit_delta: Fraction
 
     @classmethod
     def of(
@@ -65,6 +71,7 @@ class Search:
         selection_share: Number,
         refit: str,
         neighbors: str,
+        rows: int = 1,
     ) -> Search:
         """Raises BadParameter for the first parameter that is not usable."""
         require_replace_one(neighbors)
@@ -74,11 +81,13 @@ class Search:
         counts = bin_counts(bins)
         for count in counts:
             bounds.edges(count)
+        unit_delta = probability("delta", delta)
+        row_epsilon, row_delta = row_budget(positive("epsilon", epsilon), unit_delta, rows)
         search = cls(
             counts,
             bounds,
-            positive("epsilon", epsilon),
-            probability("delta", delta),
+            row_epsilon,
+            row_delta,
             exact_share("train_share", train_share),
             str(mechanism),
             Sensitivities.parse(sensitivities),
@@ -86,6 +95,8 @@ class Search:
             Form.parse(stability),
             exact_share("selection_share", selection_share),
             refit,
+            rows,
+            unit_delta,
         )
         search._mechanism()
         return search
@@ -93,10 +104,17 @@ class Search:
     def promise(self) -> Guarantee:
         """The most that `density` will promise, before its notes."""
         delta = Fraction(0) if len(self.bins) == 1 else self.delta
-        return Guarantee(self.epsilon, delta, Neighbors.REPLACE_ONE, "row")
+        return self._of_unit(Guarantee(self.epsilon, delta, Neighbors.REPLACE_ONE, "row"))
+
+    def _of_unit(self, promise: Guarantee) -> Guarantee:
+        """A guarantee for one record as one for all records of a unit."""
+        return for_group(promise, self.unit_delta, self.rows)
 
     def density(self, x: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Density:
-        """The density of the numbers x, shape (n,) or (n, 1). Raises BadData as `PrivateHistogram.fit`."""
+        """The density of the numbers x, shape (n,) or (n, 1), with a `bounding` of `rows` records per unit.
+
+        Raises BadData as `PrivateHistogram.fit`.
+        """
         clipped = self.bounds.clipped(as_values(x))
         places = bounding.places(clipped.size, bits=bits)
         return (self._only if len(self.bins) == 1 else self._run)(clipped, places, bits=bits)
@@ -108,7 +126,7 @@ class Search:
         grids, every = self._grids(), Values.of(clipped[places.rows()])
         model = train_candidates(HistogramTraining(), grids, every, self.epsilon, bits=bits)[0]
         promise = Guarantee(self.epsilon, Fraction(0), Neighbors.REPLACE_ONE, "row")
-        return Density(model, self.bins, None, promise.noting(CLIPPING))
+        return Density(model, self.bins, None, self._of_unit(promise).noting(CLIPPING))
 
     def _run(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
         """Algorithm 2, on units: each trains or validates with all its records.
@@ -135,7 +153,7 @@ class Search:
         )
         if found.model is None:  # cannot be: the terms name a fallback
             raise BadParameter("The chooser said nothing, and there is no number of bins to fall back on.")
-        return Density(found.model, self.bins, self._mechanism(), found.guarantee.noting(CLIPPING))
+        return Density(found.model, self.bins, self._mechanism(), self._of_unit(found.guarantee).noting(CLIPPING))
 
     def _grids(self) -> list[Grid]:
         return [Grid(self.bounds, count) for count in self.bins]

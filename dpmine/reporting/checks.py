@@ -151,8 +151,8 @@ def _common_unit(steps: Sequence[Step], terms: Terms, budget: Budget | None) -> 
     for who, other in known:
         if other != unit:
             raise BadParameter(
-                f"{first} protects each {unit!r}, and {who} each {other!r}: one budget has one privacy unit. Give unit "
-                "(for tables of one row each, who a row is), or another ledger data set."
+                f"{first} protects each {unit!r}, and {who} each {other!r}: one budget has one privacy unit. Name the "
+                "same columns with unit (or assert it with one_row_per), or another ledger data set."
             )
     return unit
 

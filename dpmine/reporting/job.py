@@ -85,7 +85,7 @@ class Job(ABC):
     def content(self) -> dict[str, Any]:
         """What is asked, whatever it is called: two jobs of the same content are the same job."""
         options = {name: plain(self.spelled(name)) for name in sorted(self.options)}
-        if OF_UNIT <= self.known and "unit" in options:  # it named an assertion once, in results that may be stored
+        if self.known >= OF_UNIT and "unit" in options:  # it named an assertion once, in results that may be stored
             options["unit columns"] = options.pop("unit")
         return {"kind": self.kind, "input": [shown_name(path) for path in self.paths], "options": options}
 

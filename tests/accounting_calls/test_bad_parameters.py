@@ -34,7 +34,10 @@ NO_LAMBDAS: list[Any] = [None, True, "x", 0, -1, [], [0], [1, 1], ["x"], float("
 RELATION = [*NO_NAMES, "add_remove"]
 
 NO_UNITS: list[Any] = [None, "", 7, "a\nb", "x" * 201, [], True]
-FIT: dict[str, Any] = {"classes": NO_CLASSES, "unit": NO_UNITS}
+NO_ROWS: list[Any] = [*NO_WHOLE, 10_001, 2]
+"""2 is for fits that are given units."""
+PROTECTED: dict[str, Any] = {"unit": NO_UNITS, "rows_per_unit": NO_ROWS}
+FIT: dict[str, Any] = {"classes": NO_CLASSES, **PROTECTED}
 LINEAR: dict[str, Any] = {
     "lambdas": NO_LAMBDAS,
     "norm_bound": NOT_POSITIVE,
@@ -63,7 +66,7 @@ SEARCH: dict[str, Any] = {
     "fit_intercept": NO_TRUTH,
     "keep_last": NO_TRUTH,
     "neighbors": RELATION,
-    "unit": NO_UNITS,
+    **PROTECTED,
 }
 
 
@@ -112,7 +115,8 @@ LEARNER: dict[str, Any] = {
     "learner": NO_NAMES,
     "neighbors": RELATION,
     **BOUNDS,
-    **FIT,
+    "classes": NO_CLASSES,
+    "unit": NO_UNITS,
 }
 WIDE: dict[str, Any] = {"accuracy": 0.9, "failure": 0.5, "epsilon": 4, "lower": -1, "upper": 1}
 HISTOGRAM: dict[str, Any] = {
@@ -129,7 +133,7 @@ HISTOGRAM: dict[str, Any] = {
     "stability": NO_NAMES,
     "refit": NO_NAMES,
     "neighbors": RELATION,
-    "unit": NO_UNITS,
+    **PROTECTED,
 }
 CALLS = {
     "select": Given(
@@ -210,7 +214,7 @@ CALLS = {
         {"mechanism": "large_margin", "lower": -1, "upper": 1},
         {"delta": NO_PROBABILITIES},
         *("hypotheses", "epsilon", "mechanism", "neighbors", "lower", "upper", "grid", "width", "resolution"),
-        *("classes", "not_private", "unit"),
+        *("classes", "not_private", "unit", "rows_per_unit"),
     ),
     "learner": Given(
         fitting(dpmine.PrivateLearner, LABELS),

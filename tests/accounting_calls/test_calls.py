@@ -120,15 +120,18 @@ NAMED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_who_a_row_is_may_be_said(url: str, name: str) -> None:
-    """Then the guarantee and the budget are for them, and the guarantee says what that rests on."""
-    fitted = NAMED[name](unit="patient", ledger=url, dataset="shop")
-    assert fitted.guarantee_.unit == dpmine.Ledger(url).budget("shop").unit == "patient"
-    assert "every row is taken to be one patient, and no patient to have two rows" in fitted.guarantee_.notes
+def test_an_asserted_unit_is_shown_as_one(url: str, name: str) -> None:
+    """In the text, the JSON and the notes of the guarantee, and in the ledger's history."""
+    guarantee = NAMED[name](unit="patient", ledger=url, dataset="shop").guarantee_
+    assert guarantee.unit == dpmine.Ledger(url).budget("shop").unit == "patient"
+    assert "per patient (asserted: one row each)" in str(guarantee)
+    assert "asserted, not checked: one row each (patient)" in guarantee.notes
+    assert guarantee.to_dict()["asserted"] == "one row each"
+    assert [entry.job for entry in dpmine.Ledger(url).history("shop")][1].endswith("(asserted: one row each)")
     with pytest.raises(BadParameter, match="a budget for each 'patient', not for each 'row'"):
         NAMED[name](ledger=url, dataset="shop")
     assert NAMED[name]().guarantee_.unit == "row"
-    assert not [note for note in NAMED[name]().guarantee_.notes if "every row" in note]
+    assert not [note for note in NAMED[name]().guarantee_.notes if "asserted" in note]
 
 
 def test_labels_have_no_other_unit(url: str) -> None:

@@ -81,6 +81,7 @@ FURTHER = {
     "keep_last": False,
     "neighbors": "replace_one",
     "unit": "row",
+    "rows_per_unit": 1,
     "ledger": None,
     "dataset": None,
 }

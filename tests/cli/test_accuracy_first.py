@@ -256,7 +256,7 @@ def test_models_of_other_commands_are_refused(run: outcome_of) -> None:
     assert "'hours'" in assert_one_error(run(*SCORE[:-1], "half.parquet"))
 
 
-UNPAID = {"unit": "row", "ledger": None, "dataset": None}
+UNPAID = {"unit": "row", "rows_per_unit": 1, "ledger": None, "dataset": None}
 
 
 def test_every_option_reaches_the_estimator(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:

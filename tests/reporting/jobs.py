@@ -75,7 +75,9 @@ def sales(path: Path) -> None:
 def people(path: Path) -> None:
     draw = np.random.default_rng(5)
     age, hours = draw.uniform(20, 80, 3000), draw.uniform(0, 60, 3000)
-    pq.write_table(pa.table({"age": age, "hours": hours, "rich": age >= 50, "name": ["x"] * 3000}), path)
+    pq.write_table(
+        pa.table({"customer": range(3000), "age": age, "hours": hours, "rich": age >= 50, "name": ["x"] * 3000}), path
+    )
 
 
 def toml(value: Any) -> str:

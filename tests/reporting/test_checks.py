@@ -44,7 +44,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = [
     (PAIRS, {"rules": "yes"}, BadParameter, "job 'Pairs': rules must be True or False"),
     (PAIRS, {"rules": False, "min_confidence": 0.5}, BadParameter, "min_confidence is for rules"),
     (PAIRS, {"min_confidence": 2}, BadParameter, "min_confidence must be at least 0 and at most 1"),
-    (AGES, {"column": "year"}, BadData, "job 'Ages': There is no column 'year'. The columns are: 'age', "),
+    (AGES, {"column": "year"}, BadData, "job 'Ages': There is no column 'year'. The columns are: 'customer', 'age', "),
     (AGES, {"column": "name"}, BadData, "job 'Ages': Column 'name' holds"),
     (AGES, {"column": 3}, BadParameter, "column must be text"),
     (AGES, {"lower": None}, BadParameter, "lower is missing: jobs of the kind histogram need it"),
