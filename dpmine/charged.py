@@ -49,10 +49,11 @@ class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
 
         Raises BadParameter for unusable parameters.
         """
-        unit = self._privacy_unit(units)
+        unit = self.privacy_unit(units)
         return unit.protecting(self._promise(unit.rows))
 
-    def _privacy_unit(self, units: str | None) -> PrivacyUnit:
+    def privacy_unit(self, units: str | None) -> PrivacyUnit:
+        """Whom a fit protects; `units` as in `pay`. Raises BadParameter."""
         return PrivacyUnit.of(self.unit, self.rows_per_unit, units)
 
     def _require_usable(self, features: Sequence[str] | None) -> None:

@@ -170,9 +170,10 @@ class Bounding:
     units: Units | None = None
 
     def places(self, records: int, *, bits: BitSource) -> Places:
-        """Law: each unit keeps a uniform subset of min(M, its rows) rows, drawn for each unit by itself; the units stand
-        in a uniform order, so that neighbours differ in the M places of one unit and in nothing else.
+        """The places of so many rows.
 
+        Law: each unit keeps a uniform subset of min(M, its rows) rows, drawn for each unit by itself; the units stand in
+        a uniform order, so that neighbours differ in the M places of one unit and in nothing else.
         Raises BadData unless there is one unit per record.
         """
         if self.units is None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dpmine.contribution import Units
+from dpmine.contribution import Bounding, Units
 from dpmine.errors import BadData, BadParameter
+from dpmine.exact.bits import SystemBits
 from dpmine.tables import read_columns
 
 if TYPE_CHECKING:
@@ -13,7 +15,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from dpmine.accounting.accounts import Charge
+    from dpmine.accounting.accounts import Account, Charge
+    from dpmine.contribution import PrivacyUnit
+    from dpmine.histogram.density import Density
+    from dpmine.histogram.search import Search
 
 Kind = TypeVar("Kind", bound=Any)
 """Estimators in scikit-learn's style."""
@@ -54,23 +59,29 @@ def fit_table(
     return estimator
 
 
-def fit_column(
-    estimator: Kind,
+def density_of_column(
+    search: Search,
+    unit: PrivacyUnit,
+    account: Account,
     data: Any,
     *,
     column: str,
     units: Sequence[str] = (),
     progress: Callable[[float], None] | None = None,
-) -> Kind:
-    """As `fit_table`, for an estimator of one column of numbers."""
-    paid: list[Charge] = []
+) -> Density:
+    """The private density of a column, charged once the columns are known to be there, before any value is read.
+
+    `search` is for `unit.rows` records per unit. Needs no scikit-learn, which takes long to import. Raises as
+    `PrivateHistogram.fit`, and BadData and UnreadableFile as `read_columns`.
+    """
 
     def pay() -> None:
-        paid.append(estimator.pay(units=unit_name(units)))
+        account.charge(unit.protecting(search.promise()), job="histogram")
 
-    columns = read_columns(data, [column], keys=units, progress=progress, ready=pay)
-    estimator.fit_paid(columns[column], paid[0], units_of(columns, units))
-    return estimator
+    read = read_columns(data, [column], keys=units, progress=progress, ready=pay)
+    bounding = Bounding(unit.rows, units_of(read, units))
+    found = search.density(read[column], bounding=bounding, bits=SystemBits())
+    return replace(found, guarantee=unit.protecting(found.guarantee))
 
 
 def unit_name(units: Sequence[str]) -> str | None:

@@ -59,7 +59,7 @@ class PrivateEstimator(ChargedEstimator):
         """`fit`, for what `pay` returned, once, and with the parameters that were paid for; BadParameter otherwise."""
         name = None if units is None else units.name
         charge.use(self.promise(name))
-        unit = self._privacy_unit(name)
+        unit = self.privacy_unit(name)
         self._fit(X, y, bounding=Bounding(unit.rows, units), bits=SystemBits())
         self.guarantee_ = charge.settled(unit.protecting(self.guarantee_))
         return self

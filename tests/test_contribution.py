@@ -179,7 +179,7 @@ def test_the_loss_of_ridge_regression_is_the_mean_over_the_places(rows: int) -> 
 def test_a_rule_is_chosen_by_the_kept_rows() -> None:
     """The busiest unit alone would choose another rule: with one row per unit it has one vote of sixty."""
     labels = np.where(UNITS[0] == UNITS, 0, 1)
-    weights = {"lower": 0, "upper": 2, "grid": 2, "epsilon": HUGE, "classes": [0, 1]}
+    weights: dict[str, Any] = {"lower": 0, "upper": 2, "grid": 2, "epsilon": HUGE, "classes": [0, 1]}
     chosen = dpmine.HypothesisSelector("thresholds", rows_per_unit=2, **weights).fit(
         np.ones((len(UNITS), 1)), labels, units=UNITS
     )

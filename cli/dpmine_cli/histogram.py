@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -90,13 +88,12 @@ def histogram(
     """
     destination = Destination.of(output_format, output)
     from dpmine.accounting.accounts import ROW, Account
-    from dpmine.contribution import Bounding, PrivacyUnit
-    from dpmine.exact.bits import SystemBits
-    from dpmine.frames import unit_name, units_of
+    from dpmine.contribution import PrivacyUnit
+    from dpmine.frames import density_of_column, unit_name
     from dpmine.histogram.search import Search
     from dpmine.pictures import new_figure, picture_target, write_picture
     from dpmine.spelling import whole_numbers
-    from dpmine.tables import read_columns, require_apart
+    from dpmine.tables import require_apart
 
     picture = picture_target(plot) if plot else None
     require_apart({"--output": destination.path, "--plot": picture}, files)
@@ -110,11 +107,9 @@ def histogram(
     )
     account = Account.of(ledger, dataset)
     with Messages(quiet=quiet) as messages:
-        pay = partial(account.charge, protected.protecting(search.promise()), job="histogram")
-        read = read_columns(files, [column], keys=units, progress=messages.progress, ready=pay)
-        bounding = Bounding(protected.rows, units_of(read, units))
-        found = search.density(read[column], bounding=bounding, bits=SystemBits())
-    density = replace(found, guarantee=protected.protecting(found.guarantee))
+        density = density_of_column(
+            search, protected, account, files, column=column, units=units, progress=messages.progress
+        )
     if picture:
         figure = new_figure(8, 4.5)
         density.plot(figure.subplots()).set_xlabel(f"{column} (outside the bounds: counted at the nearest)")

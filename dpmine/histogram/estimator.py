@@ -146,20 +146,21 @@ class PrivateHistogram(ChargedEstimator):
         """`fit`, for what `pay` returned, once, and with the parameters that were paid for; BadParameter otherwise."""
         name = None if units is None else units.name
         charge.use(self.promise(name))
-        unit = self._privacy_unit(name)
+        unit = self.privacy_unit(name)
         source = SystemBits() if bits is None else bits
-        density = self._search(unit.rows).density(x, bounding=Bounding(unit.rows, units), bits=source)
+        density = self.search(unit.rows).density(x, bounding=Bounding(unit.rows, units), bits=source)
         self.result_ = replace(density, guarantee=unit.protecting(density.guarantee))
         return self
 
     def require_parameters(self) -> None:
         """Raises BadParameter for unusable parameters, before any data are read."""
-        self._search()
+        self.search()
 
     def _promise(self, rows: int) -> Guarantee:
-        return self._search(rows).promise()
+        return self.search(rows).promise()
 
-    def _search(self, rows: int = 1) -> Search:
+    def search(self, rows: int = 1) -> Search:
+        """The parameters, read and checked, for so many records per privacy unit. Raises BadParameter."""
         given = {name: value for name, value in self.get_params().items() if name not in _NOT_SEARCHED}
         return Search.of(**given, rows=rows)
 

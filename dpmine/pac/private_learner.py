@@ -129,10 +129,11 @@ class PrivateLearner(HypothesisClassifier):
         if refusal:
             raise BadParameter(refusal)
 
-    def _privacy_unit(self, units: str | None) -> PrivacyUnit:
+    def privacy_unit(self, units: str | None) -> PrivacyUnit:
+        """See `ChargedEstimator.privacy_unit`."""
         if units is not None and self._checked_learner() is Learner.LABEL_PRIVATE:
             raise BadParameter("units are for learners that protect whole rows: leave them out with label_private.")
-        return super()._privacy_unit(units)
+        return super().privacy_unit(units)
 
     def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
         found = self._learned(self._checked_learner(), self._records(X, y, bounding, bits=bits), bits=bits)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from dpmine.frames import fit_column, unit_name
+from dpmine.accounting.accounts import Account
+from dpmine.frames import density_of_column, unit_name
 from dpmine.histogram.estimator import PrivateHistogram
 from dpmine.reporting.job import OF_UNIT, Job, Payer, Released
 from dpmine.spelling import whole_numbers
@@ -45,18 +46,19 @@ class HistogramJob(Job):
 
     def run(self, payer: Payer, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""
-        column = self.text("column")
-        estimator = self._estimator(ledger=payer.ledger, dataset=payer.dataset)
-        fit_column(estimator, list(self.paths), column=column, units=self.units(), progress=progress)
-        density = estimator.result_
+        column, units, estimator = self.text("column"), self.units(), self._estimator()
+        unit = estimator.privacy_unit(unit_name(units))
+        account = Account(payer.ledger, payer.dataset)
+        density = density_of_column(
+            estimator.search(unit.rows), unit, account, list(self.paths), column=column, units=units, progress=progress
+        )
         return Released({"column": column, **density.to_dict()}, density.guarantee, {"": density.to_arrow()})
 
-    def _estimator(self, **account: Any) -> PrivateHistogram:
+    def _estimator(self) -> PrivateHistogram:
         return PrivateHistogram(
             bins=whole_numbers("bins", self.options.get("bins", _BINS)),
             lower=self.required("lower"),
             upper=self.required("upper"),
             **self.given(*_AS_GIVEN),
             **self.protected(),
-            **account,
         )
