@@ -172,7 +172,7 @@ class Bounding:
     def places(self, records: int, *, bits: BitSource) -> Places:
         """The places of so many rows.
 
-        Law: each unit keeps a uniform subset of min(M, its rows) rows, drawn for each unit by itself; the units stand in
+        Law: each unit keeps a uniform subset of min(M, its rows) rows, drawn for each unit by itself. The units are in
         a uniform order, so that neighbours differ in the M places of one unit and in nothing else.
         Raises BadData unless there is one unit per record.
         """

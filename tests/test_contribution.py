@@ -37,6 +37,11 @@ FEATURES = DRAW.normal(size=(len(UNITS), 2))
 LABELS = FEATURES[:, 0] + 0.3 * DRAW.normal(size=len(UNITS)) > 0
 
 
+def _positions(places: contribution.Places) -> Any:
+    assert places.positions is not None
+    return places.positions
+
+
 def _places(units: Any, most: int, seed: int = 1) -> contribution.Places:
     codes = Units.of(units, "who")
     return Bounding(most, codes).places(len(codes.codes), bits=NumpyBits(seed))
@@ -45,10 +50,10 @@ def _places(units: Any, most: int, seed: int = 1) -> contribution.Places:
 @pytest.mark.parametrize("most", [1, 2, 7, 50, 60])
 def test_a_unit_keeps_as_many_rows_as_it_may(most: int) -> None:
     """As a brute force over the units says; the first places are the filled ones."""
-    places = _places(UNITS, most)
-    owners = [set(UNITS[row[row >= 0]]) for row in places.positions]
+    positions = _positions(_places(UNITS, most))
+    owners = [set(UNITS[row[row >= 0]]) for row in positions]
     assert sorted(owner for (owner,) in owners) == list(range(60))
-    for row, (owner,) in zip(places.positions, owners, strict=True):
+    for row, (owner,) in zip(positions, owners, strict=True):
         kept = int((row >= 0).sum())
         assert kept == min(most, ROWS_OF_UNIT[owner])
         assert (row[:kept] >= 0).all()
@@ -63,7 +68,7 @@ def test_every_subset_of_a_units_rows_is_as_likely() -> None:
     order: Counter[Any] = Counter()
     bits, bounding = NumpyBits(3), Bounding(2, Units.of(units, "who"))
     for _ in range(20_000):
-        rows = [tuple(sorted(set(row) - {-1})) for row in bounding.places(6, bits=bits).positions.tolist()]
+        rows = [tuple(sorted(set(row) - {-1})) for row in _positions(bounding.places(6, bits=bits)).tolist()]
         kept[next(row for row in rows if set(row) <= {0, 2, 3, 5})] += 1
         order[tuple(units[row[0]] for row in rows)] += 1
     for counts, kinds in ((kept, list(combinations([0, 2, 3, 5], 2))), (order, 6)):
