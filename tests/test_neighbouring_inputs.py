@@ -1,0 +1,164 @@
+"""One unit must not show in anything that is not drawn at random: estimators and the commands that read tables.
+
+Every call is run on data sets that differ in one unit (its values, its number of rows, where its rows stand). Whatever
+can be seen of the runs, but for the numbers that noise decides, has to be the same.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.command_line import outcome_of
+
+import dpmine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+UNITS = 300
+DRAW = np.random.default_rng(4)
+BASE = pd.DataFrame(
+    {
+        "who": np.arange(UNITS),
+        "x": DRAW.uniform(-1, 1, UNITS),
+        "z": DRAW.uniform(-1, 1, UNITS),
+        "kind": np.resize(["no", "yes"], UNITS),
+    }
+)
+
+
+def _with(*rows: tuple[Any, Any, Any], first: bool = False) -> pd.DataFrame:
+    """The last unit replaced by one with these rows: x, z and the label."""
+    own = pd.DataFrame([(UNITS - 1, *row) for row in rows], columns=BASE.columns)
+    parts = [own, BASE.iloc[:-1]] if first else [BASE.iloc[:-1], own]
+    return pd.concat(parts, ignore_index=True)
+
+
+NEIGHBORS = {
+    "another": _with((0.5, 0.5, "yes")),
+    "first": _with((0.5, 0.5, "no"), first=True),
+    "missing": _with((np.nan, np.nan, "no")),
+    "infinite": _with((np.inf, -np.inf, "yes")),
+    "extreme": _with((1e308, -1e308, "yes"), (5e-324, 0.0, "no")),
+    "many rows": _with(*[(0.9, -0.9, "yes")] * 50),
+    "another label": _with((0.5, 0.5, "maybe")),
+    "shuffled": BASE.sample(frac=1, random_state=1, ignore_index=True),
+    "another key": BASE.assign(who=[*range(UNITS - 1), 2**62]),
+}
+PUBLIC = {"classes": ["no", "yes"]}
+SEARCHED: dict[str, Any] = {"excess_risk": 2, "regularization": 1, "epsilon_max": 10**5, "keep_last": True}
+ESTIMATORS: dict[str, Callable[..., Any]] = {
+    "histogram": lambda **more: dpmine.PrivateHistogram(bins=[2, 4], lower=-1, upper=1, epsilon=20, **more),
+    "one histogram": lambda **more: dpmine.PrivateHistogram(bins=[4], lower=-1, upper=1, **more),
+    "logistic": lambda **more: dpmine.PrivateLogisticRegression(**PUBLIC, **more),
+    "scaled": lambda **more: dpmine.PrivateLogisticRegression(feature_bounds=(-1, 1), **PUBLIC, **more),
+    "tuned": lambda **more: dpmine.PrivateHuberSVC(lambdas=[0.01, 1], **PUBLIC, **more),
+    "output": lambda **more: dpmine.PrivateLogisticRegression(method="output", **PUBLIC, **more),
+    "ridge": lambda **more: dpmine.AccuracyFirstRidge(**SEARCHED, **more),
+    "accuracy first": lambda **more: dpmine.AccuracyFirstLogistic(**SEARCHED, **PUBLIC, **more),
+    "rule": lambda **more: dpmine.HypothesisSelector("stumps", lower=-1, upper=1, **PUBLIC, **more),
+    "learner": lambda **more: dpmine.PrivateLearner(
+        "stumps", accuracy=0.9, failure=0.5, epsilon=8, lower=-1, upper=1, **PUBLIC, **more
+    ),
+}
+
+
+def _shape(value: Any) -> Any:
+    """What a value is, without the numbers in it, which noise decides; texts without their numbers and signs."""
+    if isinstance(value, dict):
+        return {key: _shape(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shape(entry) for entry in value]
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind, value.ndim
+    return re.sub(r"[-+0-9.e/]+", "#", value) if isinstance(value, str) else type(value).__name__
+
+
+def _seen(run: Callable[[], Any]) -> Any:
+    """Everything that a fit shows: its error, or its attributes, guarantee, file and pickle."""
+    try:
+        fitted = run()
+    except dpmine.DpmineError as error:
+        return type(error).__name__, str(error)
+    guarantee = (getattr(fitted, "guarantee_", None) or fitted.result_.guarantee).to_dict()
+    drawn = {"ex_post_epsilon", "ex_post_epsilon_exact"}
+    promised = {name: value for name, value in guarantee.items() if name not in drawn}
+    promised["notes"] = [_shape(note) for note in promised["notes"]]
+    written = _shape(json.loads(fitted.to_json())) if hasattr(fitted, "to_json") else None
+    varying = {"hypothesis_", "candidate_", "result_"}  # a rule and its class are what is chosen
+    attributes = {name: _shape(value) for name, value in sorted(vars(fitted).items()) if name not in varying}
+    if "hypothesis" in str(written):
+        written = sorted(json.loads(fitted.to_json()))
+    assert pickle.dumps(fitted)
+    return promised, attributes, written
+
+
+def _fitted(make: Callable[..., Any], data: pd.DataFrame, *, units: bool, rows: int) -> Any:
+    model = make(**({"rows_per_unit": rows} if rows > 1 else {}))
+    who = data["who"] if units else None
+    if isinstance(model, dpmine.PrivateHistogram):
+        return model.fit(data["x"], units=who)
+    target = data["x"] if isinstance(model, dpmine.AccuracyFirstRidge) else data["kind"]
+    return model.fit(data[["x", "z"]], target, units=who)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_no_unit_shows_in_a_fit(name: str, rows: int) -> None:
+    """Also where it has fifty rows, or values that no float should have."""
+    if name == "learner" and rows > 1:
+        pytest.skip("takes one row per unit")
+    base = _seen(lambda: _fitted(ESTIMATORS[name], BASE, units=True, rows=rows))
+    assert base[0] != "BadParameter", base
+    different = {
+        other: found
+        for other, data in NEIGHBORS.items()
+        if (found := _seen(lambda data=data: _fitted(ESTIMATORS[name], data, units=True, rows=rows))) != base  # type: ignore[misc]
+    }
+    assert not different, (base, different)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_no_row_shows_in_a_fit(name: str) -> None:
+    base = _seen(lambda: _fitted(ESTIMATORS[name], BASE, units=False, rows=1))
+    for other in ("another", "missing", "infinite", "another label"):
+        assert _seen(lambda other=other: _fitted(ESTIMATORS[name], NEIGHBORS[other], units=False, rows=1)) == base  # type: ignore[misc]
+
+
+OPTIONS = {
+    "histogram": ["--column", "x", "--lower", "-1", "--upper", "1", "--bins", "2,4", "--epsilon", "20"],
+    "classify": ["--label", "kind", "--features", "x,z", "--norm-bound", "2"],
+    "hypothesis": ["--label", "kind", "--features", "x,z", "--lower", "-1", "--upper", "1"],
+    "accuracy-first": [
+        *("--target", "z", "--features", "x", "--excess-risk", "2", "--regularization", "1", "--keep-last"),
+        *("--x-bound", "1", "--y-bound", "1", "--epsilon-max", "10000"),
+    ],
+}
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_no_unit_shows_in_a_run(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Exit status, messages, and what the result has besides its numbers."""
+    monkeypatch.chdir(tmp_path)
+    run, seen = outcome_of(capfd), {}
+    for name, data in {"base": BASE, **NEIGHBORS}.items():
+        if name == "another label":
+            continue  # that both classes are all there are is public, and files have no list of classes
+        pq.write_table(pa.Table.from_pandas(data, preserve_index=False), "people.parquet")
+        found = run(command, "people.parquet", "--unit", "who", *OPTIONS[command], "--format", "json")
+        document = json.loads(found.out) if found.out else None
+        shown = sorted(document) if command == "hypothesis" else _shape(document)
+        seen[name] = (found.status, _shape(found.err), shown)
+    assert seen["base"][0] == 0
+    assert {name: found for name, found in seen.items() if found != seen["base"]} == {}
