@@ -203,6 +203,25 @@ def test_a_delta_that_is_not_given_stays(run: outcome_of) -> None:
     assert (granted["epsilon_exact"], granted["delta_exact"]) == ("30", "1/1000")
 
 
+def test_a_new_grant_without_delta_says_what_will_be_rejected(run: outcome_of) -> None:
+    new = (*LEDGER, "--dataset", "new", "--epsilon")
+    first = run("ledger", "grant", *new, "2")
+    assert first.status == 0
+    assert "approximate mechanisms will be rejected" in first.err
+    assert "--delta 1e-6" in first.err
+    assert run("ledger", "grant", *new, "3").err == ""
+    for name, *said in (("pure", "--delta", "0"), ("quiet", "--quiet")):
+        silent = run("ledger", "grant", *LEDGER, "--dataset", name, "--epsilon", "2", *said)
+        assert (silent.status, silent.err) == (0, "")
+
+
+def test_a_default_run_on_a_grant_without_delta_says_what_to_do(run: outcome_of) -> None:
+    run("ledger", "grant", *LEDGER, "--dataset", "new", "--epsilon", "2")
+    outcome = run(*TOP, *LEDGER, "--dataset", "new")
+    assert (outcome.status, len(outcome.lines)) == (3, 1)
+    assert "grant with --delta 1e-06 or more" in outcome.err
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
