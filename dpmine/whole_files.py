@@ -17,11 +17,13 @@ def write_whole(
     target: Path,
     content: bytes,
     *,
+    private: bool = False,
     guard: Callable[[Path], AbstractContextManager[object]] = lambda _temporary: nullcontext(),
     ready: Callable[[], object] = lambda: None,
 ) -> None:
     """Write beside the target, for its owner's eyes alone until it is whole and on the disk, then rename.
 
+    A `private` file stays its owner's alone; others get the rights of any new file.
     `guard` surrounds the time in which the temporary file exists; `ready` is called before it is renamed.
     Raises OSError, and then leaves what was there.
     """
@@ -32,7 +34,8 @@ def write_whole(
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.chmod(_rights())
+            if not private:
+                temporary.chmod(_rights())
             ready()
             temporary.replace(target)
         finally:

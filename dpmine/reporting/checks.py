@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dpmine.accounting.amounts import Amount
 from dpmine.accounting.ledger import Ledger
 from dpmine.accounting.names import name_and_part
-from dpmine.errors import BadLedger, BadParameter, BudgetExceeded, DpmineError, NotPrivate
+from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, DpmineError, NotPrivate
 from dpmine.privacy import ExPostGuarantee
 
 if TYPE_CHECKING:
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from dpmine.reporting.job import Job
     from dpmine.reporting.job_file import JobFile, Terms
     from dpmine.reporting.store import Store, Stored
+
+
+_UNSTORED = (
+    "it was charged and came to a result that could not be stored, so only the page of that run has it. Keep that page and "
+    "leave the job out, or give --retry to run it again, which is charged again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,8 @@ def _step(job: Job, store: Store, *, retry: bool) -> Step:
         stored = store.find(job)
         if stored is not None:
             return Step(job, stored.guarantee, stored)
+        if store.is_unstored(job) and not retry:
+            raise BadData(_UNSTORED)
         promise = job.promise()
         if not promise.private:
             raise NotPrivate("a report has private results only; leave out what is not.")
