@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 _UNSTORED = (
-    "it was charged and came to a result that could not be stored, so only the page of that run has it. Keep that page and "
-    "leave the job out, or give --retry to run it again, which is charged again."
+    "it was charged and came to a result that could not be stored, so only the page of that run has it. Keep that page "
+    "and leave the job out, or give --retry to run it again, which is charged again."
 )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dpmine.privacy import Neighbors, short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from fractions import Fraction
 
     from dpmine.accounting.amounts import Amount
@@ -71,6 +71,17 @@ def plain_words(total: Amount, neighbors: Neighbors, unit: str) -> list[str]:
         f"About as likely: no set of results becomes more than {factor_text(total.epsilon)} times as likely{more}.",
         f"Who knows all other data, and takes a fact about one {unit} as an even bet, can be brought to {odds}{aside}.",
     ]
+
+
+def beside_text(label: str, others: Sequence[str]) -> str:
+    """Why a model may say something else than those of other jobs about the same label; "" where there are none."""
+    if not others:
+        return ""
+    return (
+        f"Also about {label}: {', '.join(others)}. These are different models, each chosen with noise of its own. "
+        "A weight says what a feature adds while the other features stay as they are; a rule sees its own features "
+        "only. So they may point in opposite directions."
+    )
 
 
 def unprotected(neighbors: Neighbors, unit: str, guarantees: Iterable[tuple[str, Guarantee]]) -> list[str]:

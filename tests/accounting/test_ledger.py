@@ -348,9 +348,7 @@ def test_stamps_do_not_show_how_long_a_run_took(ledger: Ledger, monkeypatch: pyt
     assert settled == reserved
 
 
-def test_a_ledger_with_finer_stamps_is_verified_and_settled(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ledger_with_finer_stamps_is_verified_and_settled(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Such as version 0.1.0 wrote them: seals cover the texts, which stay."""
     fine = "2026-01-02T03:04:05.678901+00:00"
     with monkeypatch.context() as patch:
