@@ -10,7 +10,7 @@ from dpmine.accounting.amounts import Amount
 from dpmine.accounting.ledger import Ledger
 from dpmine.accounting.names import name_and_part
 from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, DpmineError, NotPrivate
-from dpmine.privacy import ExPostGuarantee
+from dpmine.privacy import ExPostGuarantee, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -165,6 +165,12 @@ def _common_unit(steps: Sequence[Step], terms: Terms, budget: Budget | None) -> 
     return unit
 
 
+def _advice(asked: Amount, allowed: Amount) -> str:
+    if asked.delta > allowed.delta == 0:
+        return f"give delta = {short(asked.delta)} or more in [budget], or take mechanisms with δ = 0."
+    return "lower the jobs' epsilon (and delta), or raise the budget's."
+
+
 def _require_total(plan: Plan, terms: Terms) -> None:
     """That the file's total suffices for all jobs, and the ledger for those that are yet to be paid."""
     paid = total(step.price for step in plan.steps if step.stored)
@@ -176,8 +182,7 @@ def _require_total(plan: Plan, terms: Terms) -> None:
     asked = total(step.price for step in plan.steps)
     if not terms.total.fits(asked):
         raise BudgetExceeded(
-            f"The jobs cost up to {asked} together, and [budget] allows {terms.total}: lower the jobs' epsilon (and "
-            "delta), or raise the budget's."
+            f"The jobs cost up to {asked} together, and [budget] allows {terms.total}: {_advice(asked, terms.total)}"
         )
     name, part = name_and_part(terms.dataset)
     if plan.budget is None:
