@@ -128,6 +128,18 @@ def test_an_output_that_cannot_be_written_costs_nothing(run: outcome_of) -> None
     assert shown(run)[0]["spent"]["epsilon"] == 0
 
 
+@pytest.mark.parametrize("name", RUNS)
+def test_a_full_disk_for_the_output_costs_nothing(
+    run: outcome_of, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def full(*_arguments: object, **_options: object) -> None:
+        raise OSError(28, "No space left")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    assert "is the disk full?" in assert_one_error(run(*RUNS[name], *SHOP, "-o", "result.json"))
+    assert shown(run)[0]["spent"]["epsilon"] == 0
+
+
 @pytest.mark.parametrize("extra", [("--mechanism", "exact", "--not-private"), ("--catalogue-from-data",)])
 def test_what_is_not_private_is_refused(run: outcome_of, extra: tuple[str, ...]) -> None:
     line = assert_one_error(run(*TOP, *extra, *SHOP))
