@@ -129,9 +129,7 @@ def test_an_output_that_cannot_be_written_costs_nothing(run: outcome_of) -> None
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_full_disk_for_the_output_costs_nothing(
-    run: outcome_of, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_full_disk_for_the_output_costs_nothing(run: outcome_of, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     def full(*_arguments: object, **_options: object) -> None:
         raise OSError(28, "No space left")
 
