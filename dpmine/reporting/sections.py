@@ -73,9 +73,9 @@ def _top_itemsets(document: dict[str, Any], anchor: str) -> Body:
         return Body(answer, tables=tuple(tables), remarks=remarks)
     unit, together = document["guarantee"]["unit"], "all of them together" if "subsets" in document else "each of them"
     caption = (
-        f"How many have the items in one basket, with noise: each {unit} counts once. The lines hold the true numbers, "
-        f"{together} with probability {float(LEVEL):g}. Which itemsets are listed was chosen before, with noise of its "
-        "own; the files list them in the order of that choice."
+        f"Number of units with these items in one basket, with noise; each {unit} counts once. The lines hold the true "
+        f"numbers, {together} with probability {float(LEVEL):g}. Which itemsets are listed was decided by a selection "
+        "with noise of its own; the files keep the order of that selection."
     )
     chart = bars(anchor, caption, [_support_bar(row, name) for row, name in zip(rows, names, strict=True)])
     return Body(answer, (chart,), tuple(tables), remarks)
@@ -111,7 +111,7 @@ def _itemset_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Tabl
 
 def _rule_table(rules: Sequence[dict[str, Any]]) -> Table:
     lift = any(rule.get("lift") is not None for rule in rules)
-    head = ("Who has", "has also", "in about", "interval", *(["lift"] if lift else []))
+    head = ("Those with", "also have", "in about", "interval", *(["lift"] if lift else []))
     rows = [
         (
             _names(rule["antecedents"]),

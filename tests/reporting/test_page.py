@@ -234,7 +234,7 @@ def test_factors_are_never_understated() -> None:
     assert factor_text(Fraction(13)) == "442,413.40"
     assert factor_text(Fraction(21)) == "more than 100 million"
     assert odds_text(Fraction(1)) == "73.2 %"
-    assert odds_text(Fraction(50)) == "virtual certainty"
+    assert odds_text(Fraction(50)) == "100 %"
     assert rounded_up_at(0.25, 2) == 0.25
     for value in (0.1, 1.005, 2.675, 20.0855):
         assert value <= rounded_up_at(value, 2) < value + 0.011
@@ -358,7 +358,7 @@ def test_ranks_are_those_of_the_numbers_beside_them() -> None:
     ]
     drawn = re.findall(r">([abcd])</text>", body.charts[0].wide)
     assert drawn == ["b", "d", "c", "a"]
-    assert "the order of that choice" in body.charts[0].caption
+    assert "the order of that selection" in body.charts[0].caption
 
 
 def test_ranks_without_numbers_are_those_of_the_choice() -> None:
