@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from dpmine.contribution import PrivacyUnit
     from dpmine.histogram.density import Density
     from dpmine.histogram.search import Search
+    from dpmine.tables import NamedColumns
 
+_WHOLE = "dpmine_whole"
 Kind = TypeVar("Kind", bound=Any)
 """Estimators in scikit-learn's style."""
 
@@ -115,10 +117,20 @@ def predict_table(estimator: Any, data: Any, *, progress: Callable[[float], None
     return pa.table(found)
 
 
-def _frame(columns: dict[str, Any], names: Sequence[str]) -> Any:
+def whole_features(X: Any) -> tuple[str, ...]:
+    """The columns of a frame made here whose type in the table was one of whole numbers; of others none is known.
+
+    Types of frames that users make are not asked: pandas finds them from the values, so that one row could change them.
+    """
+    return tuple(getattr(X, "attrs", {}).get(_WHOLE, ()))
+
+
+def _frame(columns: NamedColumns, names: Sequence[str]) -> Any:
     import pandas as pd
 
-    return pd.DataFrame({name: columns[name] for name in names}, copy=False)
+    frame = pd.DataFrame({name: columns[name] for name in names}, copy=False)
+    frame.attrs[_WHOLE] = [name for name in names if name in columns.whole]
+    return frame
 
 
 def _require_apart(features: Sequence[str], label: str) -> None:

@@ -31,6 +31,16 @@ if TYPE_CHECKING:
 _MOST_NAMED = 20  # columns in a message
 
 
+class NamedColumns(dict[str, "NDArray[Any]"]):
+    """Arrays by the names of their columns.
+
+    Attributes:
+        whole: the columns of numbers whose type, whatever the values, has whole numbers only.
+    """
+
+    whole: frozenset[str] = frozenset()
+
+
 def read_columns(
     data: Any,
     numbers: Sequence[str],
@@ -39,7 +49,7 @@ def read_columns(
     keys: Sequence[str] = (),
     progress: Callable[[float], None] | None = None,
     ready: Callable[[], object] | None = None,
-) -> dict[str, NDArray[Any]]:
+) -> NamedColumns:
     """The named columns, each as an array with one entry a row.
 
     Args:
@@ -63,9 +73,11 @@ def read_columns(
     if ready is not None:
         ready()
     table = source.read(wanted, progress or _untold)
-    read = {name: _numbers(name, table.column(name)) for name in numbers}
-    read |= {name: _labels(name, table.column(name)) for name in labels}
-    return read | {name: coded(table.column(name)).codes for name in keys}
+    read = NamedColumns({name: _numbers(name, table.column(name)) for name in numbers})
+    read.update({name: _labels(name, table.column(name)) for name in labels})
+    read.update({name: coded(table.column(name)).codes for name in keys})
+    read.whole = frozenset(name for name in numbers if _is_whole(table.column(name).type))
+    return read
 
 
 def require_columns(data: Any, numbers: Sequence[str], *, labels: Sequence[str] = (), keys: Sequence[str] = ()) -> None:
@@ -213,6 +225,11 @@ def _integers(name: str, column: Any) -> NDArray[np.int64]:
 def _decoded(column: Any) -> Any:
     """The values behind a dictionary."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _is_whole(column_type: Any) -> bool:
+    kind = plain(column_type)
+    return bool(is_boolean(kind) or is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale <= 0))
 
 
 def _is_real(kind: Any) -> bool:

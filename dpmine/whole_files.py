@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
@@ -17,11 +18,13 @@ def write_whole(
     target: Path,
     content: bytes,
     *,
+    private: bool = False,
     guard: Callable[[Path], AbstractContextManager[object]] = lambda _temporary: nullcontext(),
     ready: Callable[[], object] = lambda: None,
 ) -> None:
     """Write beside the target, for its owner's eyes alone until it is whole and on the disk, then rename.
 
+    A `private` file stays its owner's alone; others get the rights of the file that they replace, or of any new one.
     `guard` surrounds the time in which the temporary file exists; `ready` is called before it is renamed.
     Raises OSError, and then leaves what was there.
     """
@@ -32,15 +35,18 @@ def write_whole(
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.chmod(_rights())
+            if not private:
+                temporary.chmod(_rights(target))
             ready()
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
 
 
-def _rights() -> int:
-    """Those of a new file."""
+def _rights(target: Path) -> int:
+    """Those of the file that is there, or of a new one."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
     mask = os.umask(0o077)
     os.umask(mask)
     return 0o666 & ~mask

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from dpmine_cli import options
+from dpmine_cli.messages import Messages
 from dpmine_cli.output import Destination
 
 if TYPE_CHECKING:
@@ -86,6 +87,11 @@ def grant(
         parts=parts.value,
     )
     destination.write_result(_Budgets([budget]))
+    if delta is None and budget.entries == 1:
+        Messages(quiet=quiet).notice(
+            f"{budget.dataset!r} is granted δ = 0, so approximate mechanisms will be rejected; "
+            "grant again with --delta 1e-6 to allow them."
+        )
 
 
 @app.command()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from dpmine.itemsets.results import TopItemsets
 
+_ROOM = 2**16  # bytes, more than nearly all results take
 _SUFFIXES = {
     "": Format.TEXT,
     ".txt": Format.TEXT,
@@ -161,12 +162,26 @@ def target(path: Path) -> Path:
         writable = os.access(found.parent, os.W_OK | os.X_OK) and found.parent.is_dir()
         if writable and (found.is_file() or not found.exists()):  # never a folder, a device or a pipe
             _require_no_database(found)
+            _require_room(path, found.parent)
             return found
     except UnreadableFile:
         raise
     except (OSError, RuntimeError):  # too long a name, links in a circle
         pass
     raise UnreadableFile(f"Cannot write to '{path}': name a file in a folder that exists and is writable.")
+
+
+def _require_room(path: Path, folder: Path) -> None:
+    """A disk that is full already is found before anything is charged: UnreadableFile."""
+    from tempfile import TemporaryFile
+
+    from dpmine.errors import UnreadableFile
+
+    try:
+        with TemporaryFile(prefix=".dpmine-", dir=folder) as file:
+            file.write(bytes(_ROOM))
+    except OSError:
+        raise UnreadableFile(f"Cannot write '{path}': is the disk full? Nothing was run.") from None
 
 
 def _require_no_database(target: Path) -> None:

@@ -1,1 +1,1 @@
-"""A durable budget: what was granted, what was spent, and who may still spend."""
+"""A durable budget: what was granted, what was spent, and what is left."""

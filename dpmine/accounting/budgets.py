@@ -10,6 +10,7 @@ from dpmine.accounting.amounts import Amount, Parts, composed
 from dpmine.accounting.history import START
 from dpmine.accounting.names import WHOLE
 from dpmine.errors import BadParameter, BudgetExceeded
+from dpmine.privacy import short
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,9 +109,17 @@ class Budget:
 
     def _refusal(self, part: str, amount: Amount, after: Budget) -> str:
         over = after.spent - self.granted
-        short = Amount(max(over.epsilon, Fraction(0)), max(over.delta, Fraction(0)))
+        missing = Amount(max(over.epsilon, Fraction(0)), max(over.delta, Fraction(0)))
         name = f"{self.dataset}/{part}" if part else self.dataset
         return (
             f"The budget of {name!r} does not allow this: requested {amount}; remaining {amount - over}; short by "
-            f"{short}. Ask for less, or have more granted (dpmine ledger grant)."
+            f"{missing}. {self._advice(amount)}"
         )
+
+    def _advice(self, amount: Amount) -> str:
+        if amount.delta > self.granted.delta == 0:
+            return (
+                f"The grant has δ = 0: grant with --delta {short(amount.delta)} or more (dpmine ledger grant), or run "
+                "a mechanism with δ = 0 (for itemsets: give --catalogue)."
+            )
+        return "Ask for less, or have more granted (dpmine ledger grant)."

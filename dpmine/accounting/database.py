@@ -178,10 +178,11 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 def _make_private(path: str) -> None:
     """A new file that its owner alone reads and writes; files that SQLite puts beside it get the same rights.
 
+    Links are followed: one that leads to no file yet would make SQLite create that file with the rights of any other.
     Where this fails, so does opening the file, which is reported.
     """
     with suppress(OSError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -37,7 +37,9 @@ class Entry:
         reservation: the number of the entry that a settlement settles; else 0.
         unit, neighbors, parts: as they were then.
         job: what was run, in words of the tool; never anything read from the data.
-        time: UTC, ISO 8601.
+        time: the day of the charge or grant in UTC, ISO 8601; of a settlement, the time of its reservation. Nothing
+            finer: the time between two entries would show how long a run took on the data. Version 0.1.0 wrote
+            microseconds, and seals cover the text, so earlier entries keep theirs.
     """
 
     dataset: str

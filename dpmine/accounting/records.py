@@ -104,7 +104,7 @@ def append(
         neighbors=str(budget.neighbors),
         parts=str(budget.parts),
         job=job,
-        time=datetime.now(UTC).isoformat(),
+        time=_written_at(connection, budget.dataset, reservation),
     )
     after = replace(budget, entries=entry.number, seal=entry.seal(budget.seal))
     connection.execute(insert(HISTORY), {**asdict(entry), "seal": after.seal})
@@ -112,6 +112,18 @@ def append(
     if part in after.charged:
         _write_total(connection, after, part)
     return after
+
+
+def _written_at(connection: Connection, dataset: str, reservation: int) -> str:
+    """Today; of a settlement the time of its reservation, because when a run ended depends on the data."""
+    if not reservation:
+        return _today()
+    reserved = connection.execute(_ENTRY, {"named": dataset, "at": reservation}).mappings().one()
+    return str(reserved["time"])
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
 
 
 def _write_total(connection: Connection, budget: Budget, part: str) -> None:

@@ -10,7 +10,7 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.noisy_supports import Consistency
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pandas as pd
 
@@ -66,9 +66,17 @@ class TopItemsets:
             request.budget if split else None,
         )
 
+    def __len__(self) -> int:
+        """The number of itemsets; a result in which nothing stands out is false."""
+        return len(self.itemsets)
+
+    def __iter__(self) -> Iterator[frozenset[Any]]:
+        """The itemsets, best first."""
+        return iter(self.itemsets)
+
     @property
     def itemset(self) -> frozenset[Any] | None:
-        """The top itemset, or None."""
+        """The top itemset; None when nothing stands out."""
         return self.itemsets[0] if self.itemsets else None
 
     @property

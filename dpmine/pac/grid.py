@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -33,15 +34,17 @@ _AT_ONCE = 2**14  # numbers whose estimates fit a processor's cache
 class Grid:
     """`points` numbers at equal distances from `lower` to `upper`, both among them; a single one is `lower`.
 
-    Made by `Grid.of`, which reads and checks the numbers.
+    Made by `Grid.of`, which reads and checks the numbers. `whole` says that the feature, by its type, has whole numbers
+    only; it changes how cuts are written, and nothing else.
     """
 
     lower: Fraction
     upper: Fraction
     points: int
+    whole: bool = False
 
     @classmethod
-    def of(cls, lower: Number, upper: Number, points: int) -> Grid:
+    def of(cls, lower: Number, upper: Number, points: int, *, only_whole: bool = False) -> Grid:
         """Raises BadParameter unless −10^100 ≤ lower < upper ≤ 10^100 and 1 ≤ points ≤ 2^64."""
         low, high = exact_number("lower", lower), exact_number("upper", upper)
         if low >= high:
@@ -50,11 +53,20 @@ class Grid:
             raise BadParameter("lower and upper must lie between -1e100 and 1e100: scale the feature down.")
         if whole("grid", points) > MOST_POINTS:
             raise BadParameter("grid must be at most 2^64 points.")
-        return cls(low, high, int(points))
+        return cls(low, high, int(points), only_whole)
 
     def point(self, place: int) -> Fraction:
         """Number `place` of 0 … points − 1, exactly."""
         return self.lower if place == 0 else self.lower + place * self._step
+
+    def cut(self, place: int) -> Fraction:
+        """The point as rules name it: for whole numbers x, x >= t says the same as x >= ⌈t⌉."""
+        point = self.point(place)
+        return Fraction(ceil(point)) if self.whole else point
+
+    def written(self, place: int) -> str:
+        """The cut as text: whole numbers in full, others with six digits."""
+        return str(self.cut(place)) if self.whole else f"{float(self.point(place)):.6g}"
 
     def places(self, values: Floats) -> Places:
         """The place of the largest point ≤ x, for every x of `values`, shape (n,), exactly.

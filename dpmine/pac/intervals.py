@@ -56,12 +56,12 @@ class Interval:
     @property
     def lower(self) -> Fraction:
         """The a of the rule."""
-        return self.grid.point(self.ends[0])
+        return self.grid.cut(self.ends[0])
 
     @property
     def upper(self) -> Fraction | None:
         """The b of the rule, None for no upper end."""
-        return self.grid.point(self.ends[1]) if self.ends[1] < self.grid.points else None
+        return self.grid.cut(self.ends[1]) if self.ends[1] < self.grid.points else None
 
     def predict(self, features: Floats) -> Bools:
         """Whether each row of `features`, shape (n, 1), is inside."""
@@ -81,9 +81,10 @@ class Interval:
         }
 
     def __str__(self) -> str:
+        first, after = self.ends
         if self.upper is None:
-            return f"{self.feature} >= {float(self.lower):.6g}"
-        return f"{float(self.lower):.6g} <= {self.feature} < {float(self.upper):.6g}"
+            return f"{self.feature} >= {self.grid.written(first)}"
+        return f"{self.grid.written(first)} <= {self.feature} < {self.grid.written(after)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from dpmine.documents import (
     are_classes,
     distinct_texts,
     document_of,
+    list_of,
     natural,
     read_guarantee,
     reading,
@@ -61,6 +62,7 @@ def write_model(selector: Any) -> str:
             **{name: _plain(getattr(selector, name), _exact_text) for name in _NUMBERS},
             "grid": _plain(_grid_of(selector), int),
             **{name: getattr(hypotheses, name, None) for name in ("width", "resolution")},
+            "whole": list(selector.whole_),
         },
         "candidate": selector.candidate_,
         "label": getattr(selector, "label_", None),
@@ -122,6 +124,7 @@ def read_model(text: str) -> Model:
         fitted = {
             "n_features_in_": len(names),
             "names_": names,
+            "whole_": _whole(about.get("whole", []), names),
             "classes_": np.array(document["classes"]),
             "candidate_": _candidate(document["candidate"]),
             "mechanism_": text_of(document["mechanism"]),
@@ -133,6 +136,13 @@ def read_model(text: str) -> Model:
         if document["label"] is not None:
             fitted["label_"] = text_of(document["label"])
         return Model(parameters, fitted, document["hypothesis"], document["parameters"])
+
+
+def _whole(entry: Any, names: list[str]) -> tuple[str, ...]:
+    """Some of the features; files of version 0.1.0 do not say which have whole numbers only."""
+    if not set(map(text_of, list_of(entry))) <= set(names):
+        raise ValueError
+    return tuple(entry)
 
 
 def _requested(entry: dict[str, Any]) -> dict[str, Any]:

@@ -42,6 +42,7 @@ class Scope:
         grid: number of points of a feature's grid, alike.
         width: the most features of a conjunction.
         resolution: the largest whole weight of a separator.
+        whole: the features whose type has whole numbers only.
     """
 
     features: tuple[str, ...]
@@ -50,6 +51,7 @@ class Scope:
     grid: Any = None
     width: Any = None
     resolution: Any = None
+    whole: tuple[str, ...] = ()
 
     @classmethod
     def presumed(cls, name: object, *, lower: Any, upper: Any, grid: Any = None, width: Any = None) -> tuple[str, ...]:
@@ -68,7 +70,10 @@ class Scope:
         each = (
             self._each(name, value) for name, value in (("lower", self.lower), ("upper", self.upper), ("grid", points))
         )
-        return tuple(Grid.of(low, high, size) for low, high, size in zip(*each, strict=True))
+        return tuple(
+            Grid.of(low, high, size, only_whole=name in self.whole)
+            for name, low, high, size in zip(self.features, *each, strict=True)
+        )
 
     def grid_of_one(self, name: str) -> tuple[Grid, str]:
         """The grid and the name of the only feature. Raises BadParameter where there are several."""

@@ -12,6 +12,7 @@ from dpmine.accounting.accounts import ROW
 from dpmine.contribution import EVERY_ROW
 from dpmine.documents import reading
 from dpmine.errors import BadParameter
+from dpmine.frames import whole_features
 from dpmine.pac.classifier import HypothesisClassifier
 from dpmine.pac.learners import DATA_NOTES
 from dpmine.pac.listed import Listed
@@ -69,6 +70,7 @@ class HypothesisSelector(HypothesisClassifier):
         hypothesis_: the chosen one, readable with `str`; None when an approximate mechanism says that nothing stands
             out.
         names_: names of the features: of the columns, or x0, x1, …
+        whole_: those that a table's types, which are public, say to be whole numbers: rules cut them at whole numbers.
         classes_: the two classes; the rule of a hypothesis describes the second.
         candidate_: the hypothesis as its class numbers it; None when nothing stood out.
         mechanism_: the mechanism that chose.
@@ -116,6 +118,7 @@ class HypothesisSelector(HypothesisClassifier):
 
     def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
         records = self._records(X, y, bounding, bits=bits)
+        self.whole_ = whole_features(X)
         hypotheses = self.class_for(self.names_)
         mechanism = self._mechanism(hypotheses.size)
         _require_columns(hypotheses, self.names_)
@@ -140,7 +143,8 @@ class HypothesisSelector(HypothesisClassifier):
     def class_for(self, names: Sequence[str]) -> HypothesisClass[Any]:
         """The class of hypotheses about features of those names. Raises BadParameter for unusable parameters."""
         wanted = self.hypotheses
-        scope = Scope(tuple(names), self.lower, self.upper, self.grid, self.width, self.resolution)
+        known = tuple(getattr(self, "whole_", ()))
+        scope = Scope(tuple(names), self.lower, self.upper, self.grid, self.width, self.resolution, known)
         if isinstance(wanted, str):
             return class_of(wanted, scope)
         scope.require_unused("These hypotheses")

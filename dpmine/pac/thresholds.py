@@ -62,7 +62,7 @@ class Threshold:
     @property
     def threshold(self) -> Fraction:
         """The t of the rule."""
-        return self.grid.point(self.place)
+        return self.grid.cut(self.place)
 
     def predict(self, features: Floats) -> Bools:
         """Whether each row of `features`, shape (n, d), is on the side."""
@@ -79,7 +79,7 @@ class Threshold:
         }
 
     def __str__(self) -> str:
-        return f"{self.feature} {self.side} {float(self.threshold):.6g}"
+        return f"{self.feature} {self.side} {self.grid.written(self.place)}"
 
 
 @dataclass(frozen=True, slots=True)

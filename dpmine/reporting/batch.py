@@ -100,6 +100,7 @@ def run_batch(job_file: JobFile, store: Store, *, watch: Watcher, retry: bool = 
         outcomes = tuple(
             _outcome(step, store, payer, partial(watch, number, step.job)) for number, step in enumerate(plan.steps, 1)
         )
+        store.free_room()
     return Report(job_file, plan.unit, outcomes, _budget(payer))
 
 

@@ -45,8 +45,10 @@ def bars(name: str, caption: str, values: Sequence[Bar]) -> Chart:
     def draw(width: int) -> Canvas:
         canvas = Canvas(width, _ROW * len(shown) + 6)
         scale = _Scale.of(shown, width)
-        for place, bar in enumerate(shown):
-            _draw_bar(canvas, scale, bar, _ROW * place)
+        room = width - 7.5 * max((len(bar.written) for bar in shown), default=0) - 12
+        labels = told_apart([bar.name for bar in shown], room)
+        for place, (bar, label) in enumerate(zip(shown, labels, strict=True)):
+            _draw_bar(canvas, scale, bar, label, _ROW * place)
         return canvas
 
     return _both(name, caption, draw)
@@ -120,9 +122,36 @@ class _Scale:
         return self.zero + value * self.unit
 
 
-def _draw_bar(canvas: Canvas, scale: _Scale, bar: Bar, top: float) -> None:
-    room = canvas.width - 7.5 * len(bar.written) - 12
-    canvas.text(4, top + 15, shortened(bar.name, room))
+def told_apart(names: Sequence[str], room: float, start: int = 0) -> list[str]:
+    """The names, each shortened to so many pixels; different names that begin alike are cut where they differ."""
+    labels = [_cut(name, room, start) for name in names]
+    for label in {label for label in labels if labels.count(label) > 1}:
+        places = [place for place, each in enumerate(labels) if each == label]
+        alike = [names[place] for place in places]
+        further = _difference(alike, start)
+        if len(set(alike)) > 1 and further > start:
+            for place, other in zip(places, told_apart(alike, room, further), strict=True):
+                labels[place] = other
+    return labels
+
+
+def _cut(name: str, room: float, start: int) -> str:
+    """With what stands before `start` in a third of the room at most."""
+    if not start:
+        return shortened(name, room)
+    return f"{shortened(name[:start], room / 3)} {shortened(name[start:], room * 0.6)}"
+
+
+def _difference(names: Sequence[str], start: int) -> int:
+    """Where the word begins in which the names differ; their first different letter, where that begins no later."""
+    letters = zip(*names, strict=False)
+    end = next((place for place, found in enumerate(letters) if len(set(found)) > 1), min(map(len, names)))
+    word = names[0].rfind(" ", 0, end) + 1
+    return word if start < word else end
+
+
+def _draw_bar(canvas: Canvas, scale: _Scale, bar: Bar, label: str, top: float) -> None:
+    canvas.text(4, top + 15, label)
     canvas.text(canvas.width - 4, top + 15, bar.written, MUTED, "right")
     start, end = sorted((scale.zero, scale.at(bar.value)))
     canvas.box(start, top + 22, max(end - start, 0.5), _THICK, BAR if bar.value >= 0 else OTHER)

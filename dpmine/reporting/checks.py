@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from dpmine.accounting.amounts import Amount
 from dpmine.accounting.ledger import Ledger
 from dpmine.accounting.names import name_and_part
-from dpmine.errors import BadLedger, BadParameter, BudgetExceeded, DpmineError, NotPrivate
-from dpmine.privacy import ExPostGuarantee
+from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, DpmineError, NotPrivate
+from dpmine.privacy import ExPostGuarantee, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from dpmine.reporting.job import Job
     from dpmine.reporting.job_file import JobFile, Terms
     from dpmine.reporting.store import Store, Stored
+
+
+_UNSTORED = (
+    "it was charged and came to a result that could not be stored, so only the page of that run has it. Keep that page "
+    "and leave the job out, or give --retry to run it again, which is charged again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,8 @@ def _step(job: Job, store: Store, *, retry: bool) -> Step:
         stored = store.find(job)
         if stored is not None:
             return Step(job, stored.guarantee, stored)
+        if store.is_unstored(job) and not retry:
+            raise BadData(_UNSTORED)
         promise = job.promise()
         if not promise.private:
             raise NotPrivate("a report has private results only; leave out what is not.")
@@ -157,6 +165,12 @@ def _common_unit(steps: Sequence[Step], terms: Terms, budget: Budget | None) -> 
     return unit
 
 
+def _advice(asked: Amount, allowed: Amount) -> str:
+    if asked.delta > allowed.delta == 0:
+        return f"give delta = {short(asked.delta)} or more in [budget], or take mechanisms with δ = 0."
+    return "lower the jobs' epsilon (and delta), or raise the budget's."
+
+
 def _require_total(plan: Plan, terms: Terms) -> None:
     """That the file's total suffices for all jobs, and the ledger for those that are yet to be paid."""
     paid = total(step.price for step in plan.steps if step.stored)
@@ -168,8 +182,7 @@ def _require_total(plan: Plan, terms: Terms) -> None:
     asked = total(step.price for step in plan.steps)
     if not terms.total.fits(asked):
         raise BudgetExceeded(
-            f"The jobs cost up to {asked} together, and [budget] allows {terms.total}: lower the jobs' epsilon (and "
-            "delta), or raise the budget's."
+            f"The jobs cost up to {asked} together, and [budget] allows {terms.total}: {_advice(asked, terms.total)}"
         )
     name, part = name_and_part(terms.dataset)
     if plan.budget is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cache
@@ -16,10 +16,12 @@ from dpmine.privacy import short
 from dpmine.reporting.charts import REMAINING, SPENT_ELSEWHERE, SPENT_HERE, Share, stacked
 from dpmine.reporting.checks import total
 from dpmine.reporting.sections import Body, body_of
-from dpmine.reporting.wording import amount_text, change_text, plain_words, unprotected
+from dpmine.reporting.wording import amount_text, beside_text, change_text, plain_words, unprotected
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jinja2 import Environment
 
     from dpmine.accounting.budgets import Budget
@@ -66,7 +68,10 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         version=__version__,
         total=amount_text(promised),
         paid="" if here == promised else amount_text(here),
-        sections=[_section(number, outcome) for number, outcome in enumerate(report.outcomes, 1)],
+        sections=[
+            _section(number, outcome, _beside(outcome, report.outcomes))
+            for number, outcome in enumerate(report.outcomes, 1)
+        ],
         spending=_spending(report.budget, name_and_part(terms.dataset)[1], here) if report.budget else None,
         words=plain_words(promised, terms.neighbors, report.unit),
         change=change_text(terms.neighbors, report.unit),
@@ -90,9 +95,26 @@ def _environment() -> Environment:
     )
 
 
-def _section(number: int, outcome: Outcome) -> Section:
+def _beside(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:
+    """A remark on other models of the same label of the same data."""
+    label = _label(outcome)
+    if label is None:
+        return ""
+    others = [other.job.name for other in outcomes if other is not outcome and _label(other) == label]
+    return beside_text(printable(label[1]), [printable(name) for name in others])
+
+
+def _label(outcome: Outcome) -> tuple[Sequence[str], str] | None:
+    """Of which data a result with a model predicts which column."""
+    label = None if outcome.result is None else outcome.result.document.get("label")
+    return (outcome.job.paths, label) if isinstance(label, str) else None
+
+
+def _section(number: int, outcome: Outcome, remark: str) -> Section:
     job, result, anchor = outcome.job, outcome.result, f"job-{number}"
     body = None if result is None else _body(job.kind, result.document, anchor)
+    if body is not None and remark:
+        body = replace(body, remarks=(*body.remarks, remark))
     return Section(
         anchor,
         printable(job.name),

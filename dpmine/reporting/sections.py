@@ -60,7 +60,7 @@ def body_of(kind: str, document: dict[str, Any], anchor: str) -> Body:
 
 
 def _top_itemsets(document: dict[str, Any], anchor: str) -> Body:
-    rows, advice = document["itemsets"], str(document.get("advice", ""))
+    rows, advice = _by_support(document["itemsets"]), str(document.get("advice", ""))
     chosen_by = f"Chosen by {_words(document['mechanism'])}."
     if not rows:
         return Body("Nothing stands out clearly enough to be shown.", remarks=(advice, chosen_by))
@@ -73,11 +73,19 @@ def _top_itemsets(document: dict[str, Any], anchor: str) -> Body:
         return Body(answer, tables=tuple(tables), remarks=remarks)
     unit, together = document["guarantee"]["unit"], "all of them together" if "subsets" in document else "each of them"
     caption = (
-        f"How many have the items in one basket, with noise: each {unit} counts once. The order is that of the choice, "
-        f"which has noise of its own. The lines hold the true numbers, {together} with probability {float(LEVEL):g}."
+        f"Number of units with these items in one basket, with noise; each {unit} counts once. The lines hold the true "
+        f"numbers, {together} with probability {float(LEVEL):g}. Which itemsets are listed was decided by a selection "
+        "with noise of its own; the files keep the order of that selection."
     )
     chart = bars(anchor, caption, [_support_bar(row, name) for row, name in zip(rows, names, strict=True)])
     return Body(answer, (chart,), tuple(tables), remarks)
+
+
+def _by_support(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As bars and tables show them; in the order of the choice where no supports were released."""
+    if not rows or rows[0]["noisy_support"] is None:
+        return rows
+    return sorted(rows, key=lambda row: -int(row["noisy_support"]))
 
 
 def _support_bar(row: dict[str, Any], name: str) -> Bar:
@@ -88,7 +96,7 @@ def _support_bar(row: dict[str, Any], name: str) -> Bar:
 
 def _itemset_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Table:
     known, shares = rows[0]["noisy_support"] is not None, "support" in rows[0]
-    head = ["Rank", "Items", *(["About", "Between"] if known else []), *(["Share of all"] if known and shares else [])]
+    head = ["Rank", "Items", *(["About", "Interval"] if known else []), *(["Share of all"] if known and shares else [])]
     lines = []
     for place, (row, name) in enumerate(zip(rows, names, strict=True), 1):
         line = [str(place), name]
@@ -97,12 +105,13 @@ def _itemset_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Tabl
             line += [f"{row['noisy_support']:,}", f"{low:,} to {high:,}"]
             line += [f"{float(row['support']):.2%}"] if shares else []
         lines.append(tuple(line))
-    return Table("Itemsets, in the order of the choice", tuple(head), tuple(lines), numbers=2)
+    order = "by noisy number" if known else "in the order of the choice"
+    return Table(f"Itemsets, {order}", tuple(head), tuple(lines), numbers=2)
 
 
 def _rule_table(rules: Sequence[dict[str, Any]]) -> Table:
     lift = any(rule.get("lift") is not None for rule in rules)
-    head = ("Who has", "has also", "in about", "between", *(["lift"] if lift else []))
+    head = ("Those with", "also have", "in about", "interval", *(["lift"] if lift else []))
     rows = [
         (
             _names(rule["antecedents"]),
@@ -120,10 +129,11 @@ def _histogram(document: dict[str, Any], anchor: str) -> Body:
     edges, heights = [float(x) for x in document["edges"]], [float(x) for x in document["density"]]
     column, counts = printable(document["column"]), [float(x) for x in document["counts"]]
     names = _bin_names(edges)
-    inner = range(1, len(heights) - 1) if len(heights) > 2 else range(len(heights))
-    peak = max(inner, key=heights.__getitem__)
-    answer = f"Between the ends, the density of {column} is highest from {names[peak]}."
-    caption = f"Density of {column}, with noise. The first and the last bin also hold everything beyond the bounds."
+    answer = f"The released density of {column} is {_peak(names, heights)}."
+    caption = (
+        f"Density of {column}, with noise. The first and the last bin also hold everything beyond the bounds, and the "
+        "first one missing values."
+    )
     rows = [
         (name, f"{height:.4g}", f"{count:,.0f}") for name, height, count in zip(names, heights, counts, strict=True)
     ]
@@ -135,6 +145,16 @@ def _histogram(document: dict[str, Any], anchor: str) -> Body:
         (Table("The bins in numbers", ("From – to", "Density", "Rows, about"), tuple(rows), folded=True),),
         (f"{len(heights)} bins of width {float(document['bin_width']):g}{chosen}.",),
     )
+
+
+def _peak(names: Sequence[str], heights: Sequence[float]) -> str:
+    """Where it is highest. An end may be so by what lies beyond it: then the highest between the ends follows."""
+    inner = range(1, len(heights) - 1)
+    peak = max(range(len(heights)), key=heights.__getitem__)
+    if peak in inner:
+        return f"highest from {names[peak]}"
+    between = f"; between the ends, from {names[max(inner, key=heights.__getitem__)]}" if inner else ""
+    return f"highest in the bin “{names[peak]}”, which also holds everything beyond that end{between}"
 
 
 def _bin_names(edges: Sequence[float]) -> list[str]:
@@ -177,7 +197,7 @@ def _weights(document: dict[str, Any], anchor: str) -> tuple[tuple[Chart, ...], 
     weights.sort(key=lambda pair: -abs(pair[1]))
     chart = bars(
         anchor,
-        "Weights, the largest first; they depend on the scales of the features",
+        "Weights, the largest in absolute value first; they depend on the scales of the features",
         [Bar(name, w, f"{w:.4g}") for name, w in weights],
     )
     listed = [*weights, ("(intercept)", float(document["intercept"]))]

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,9 @@ _SHOWN = 16  # hexadecimal digits of a digest in a file's name
 _LOCK = ".dpmine.lock"
 _PROBE = ".dpmine.probe"
 _BEGUN = ".begun"
+_UNSTORED = ".unstored"
+_ROOM = ".dpmine.room"
+_RESERVED = 2**21  # bytes, more than the results of nearly all jobs take
 _MODEL = "-model.json"
 
 
@@ -90,7 +94,10 @@ class Store:
         return None
 
     def write(self, job: Job, released: Released) -> Stored:
-        """Store a result: what goes with it first, so that what is found is whole. Raises UnreadableFile."""
+        """Store a result: what goes with it first, so that what is found is whole.
+
+        Raises UnreadableFile; then `is_unstored` remembers that the result exists elsewhere at most.
+        """
         stem = self._stem(job)
         entry = {
             "format": _FORMAT,
@@ -101,6 +108,7 @@ class Store:
         }
         text = json.dumps({**entry, "seal": _seal(entry)}, ensure_ascii=False, indent=2)
         try:
+            self.free_room()
             for suffix, table in released.tables.items():
                 write_whole(self.folder / f"{stem}{suffix}.parquet", _parquet(table))
             if released.model:
@@ -108,28 +116,48 @@ class Store:
             write_whole(self.folder / f"{stem}.json", f"{text}\n".encode())
             self.forget(job)
         except OSError:
+            self._remember_unstored(job)
             raise _unwritable(self.folder) from None
         return Stored(released.document, released.guarantee, tuple(self._files(stem)))
 
     def was_begun(self, job: Job) -> bool:
         """Whether a job of this content was begun, and may have been charged, without coming to a result."""
-        return any(True for _ in self._begun(job))
+        return any(self._marks(job, _BEGUN))
+
+    def is_unstored(self, job: Job) -> bool:
+        """Whether a job of this content came to a result that could not be stored."""
+        return any(self._marks(job, _UNSTORED))
 
     def begin(self, job: Job) -> None:
-        """Remember that a job is run, for the case that it fails or the process dies. Raises UnreadableFile."""
+        """Remember that a job is run, for the case that it fails or the process dies, and reserve room for its result.
+
+        To be called before the job is charged: a disk that is full then costs nothing. Raises UnreadableFile.
+        """
         text = json.dumps({"format": "dpmine job begun", "job": self._content(job)}, ensure_ascii=False, indent=2)
         try:
-            write_whole(self.folder / f"{self._stem(job)}{_BEGUN}", f"{text}\n".encode())
+            write_whole(self.folder / _ROOM, bytes(_RESERVED), private=True)
+            write_whole(self.folder / f"{self._stem(job)}{_BEGUN}", f"{text}\n".encode(), private=True)
         except OSError:
             raise _unwritable(self.folder) from None
 
+    def free_room(self) -> None:
+        """Give back what `begin` reserved."""
+        with suppress(OSError):
+            (self.folder / _ROOM).unlink(missing_ok=True)
+
     def forget(self, job: Job) -> None:
         """A job has its result, or was not charged."""
-        for path in self._begun(job):
+        for path in [*self._marks(job, _BEGUN), *self._marks(job, _UNSTORED)]:
             path.unlink(missing_ok=True)
 
-    def _begun(self, job: Job) -> Iterator[Path]:
-        return self.folder.glob(f"*-{self._digest(job)[:_SHOWN]}{_BEGUN}")
+    def _remember_unstored(self, job: Job) -> None:
+        """By a new name of the mark, which takes no room."""
+        with suppress(OSError):
+            for path in self._marks(job, _BEGUN):
+                path.replace(path.with_suffix(_UNSTORED))
+
+    def _marks(self, job: Job, kind: str) -> Iterator[Path]:
+        return self.folder.glob(f"*-{self._digest(job)[:_SHOWN]}{kind}")
 
     def _read(self, path: Path, job: Job) -> Stored:
         try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dpmine.privacy import Neighbors, short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from fractions import Fraction
 
     from dpmine.accounting.amounts import Amount
@@ -53,24 +53,36 @@ def rounded_up_at(value: float, digits: int) -> float:
 
 
 def odds_text(epsilon: Fraction) -> str:
-    """The most that somebody who thinks a fact about one unit an even bet can come to believe, in per cent."""
+    """The most that an attacker who is 50 % sure of a fact about one unit can become sure of it."""
     if epsilon > _MOST_SAID:
-        return "virtual certainty"
+        return "100 %"
     return f"{rounded_up_at(100 / (1 + exp(-float(epsilon))), 1):g} %"
 
 
 def plain_words(total: Amount, neighbors: Neighbors, unit: str) -> list[str]:
     """What the sum of all results on a page promises at most, a sentence each."""
     more = f", plus at most {short(total.delta)}" if total.delta else ""
-    aside = " (δ left aside)" if total.delta else ""
+    aside = " (except with probability about δ)" if total.delta else ""
     # A fact about somebody's data is another one with other data: one taken away, and one added.
     twice = 1 if neighbors is Neighbors.REPLACE_ONE else 2
     odds = odds_text(twice * total.epsilon)
+    fact = f"an attacker who knows all other data and is 50 % sure of a fact about one {unit}"
     return [
         f"The results on this page would have come out about as likely with {change_text(neighbors, unit)}.",
         f"About as likely: no set of results becomes more than {factor_text(total.epsilon)} times as likely{more}.",
-        f"Who knows all other data, and takes a fact about one {unit} as an even bet, can be brought to {odds}{aside}.",
+        f"Worst case: {fact} can become at most {odds} sure{aside}.",
     ]
+
+
+def beside_text(label: str, others: Sequence[str]) -> str:
+    """Why a model may say something else than those of other jobs about the same label; "" where there are none."""
+    if not others:
+        return ""
+    return (
+        f"Also about {label}: {', '.join(others)}. These are different models, each chosen with noise of its own. "
+        "A weight says what a feature adds while the other features stay as they are; a rule sees its own features "
+        "only. So they may point in opposite directions."
+    )
 
 
 def unprotected(neighbors: Neighbors, unit: str, guarantees: Iterable[tuple[str, Guarantee]]) -> list[str]:

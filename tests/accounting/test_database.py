@@ -340,6 +340,14 @@ def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_file_made_through_a_link_is_its_owners_alone(tmp_path: Path) -> None:
+    link, path = tmp_path / "link.db", tmp_path / "elsewhere" / "b.db"
+    path.parent.mkdir()
+    link.symlink_to(path)
+    Ledger(f"sqlite:///{link}").grant("shop", epsilon=1)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 def test_copies_open_connections_of_their_own(tmp_path: Path) -> None:
     ledger = Ledger(f"sqlite:///{tmp_path / 'b.db'}")
     ledger.grant("shop", epsilon=1)

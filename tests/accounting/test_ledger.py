@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from accounting.promises import ADD, REPLACE, at_most, promise
 
+from dpmine.accounting import records
 from dpmine.accounting.amounts import Amount
 from dpmine.accounting.ledger import Ledger, Receipt
 from dpmine.errors import BadParameter, BudgetExceeded, NotPrivate
@@ -316,7 +317,6 @@ def test_a_receipt_outlives_its_process(url: str) -> None:
 
 
 def test_the_history_tells_everything(ledger: Ledger) -> None:
-    start = datetime.now(UTC)
     ledger.grant("shop", epsilon=1, delta="1e-3", parts="by_index")
     ledger.charge("shop", promise("1/4", "1e-6"), job="top-itemset --size 2")
     receipt = ledger.charge("shop/north", at_most("1/2"), job="accuracy-first ridge")
@@ -333,8 +333,41 @@ def test_the_history_tells_everything(ledger: Ledger) -> None:
     assert {(entry.dataset, entry.neighbors, entry.parts) for entry in ledger.history("shop")} == {
         ("shop", str(REPLACE), "by_index")
     }
-    times = [datetime.fromisoformat(entry.time) for entry in ledger.history("shop")]
-    assert [start, *times] == sorted([start, *times])
+
+
+def test_stamps_do_not_show_how_long_a_run_took(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A charge has its day; a settlement, which is written when the run has ended, that of its reservation."""
+    before = datetime.now(UTC).date()
+    ledger.grant("shop", epsilon=1)
+    receipt = ledger.charge("shop", at_most("1/2"), job="")
+    after = datetime.now(UTC).date()
+    monkeypatch.setattr(records, "_today", lambda: "2999-12-31")
+    ledger.settle(receipt, Fraction(1, 4))
+    grant, reserved, settled = (entry.time for entry in ledger.history("shop"))
+    assert {grant, reserved} <= {before.isoformat(), after.isoformat()}
+    assert settled == reserved
+
+
+def test_a_ledger_with_finer_stamps_is_verified_and_settled(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as version 0.1.0 wrote them: seals cover the texts, which stay."""
+    fine = "2026-01-02T03:04:05.678901+00:00"
+    with monkeypatch.context() as patch:
+        patch.setattr(records, "_today", lambda: fine)
+        ledger.grant("shop", epsilon=1)
+        receipt = ledger.charge("shop", at_most("1/2"), job="")
+    ledger.settle(receipt, Fraction(1, 4))
+    ledger.charge("shop", promise("1/4"), job="")
+    assert ledger.verify() == 4
+    assert [entry.time for entry in ledger.history("shop")[:3]] == [fine] * 3
+
+
+def test_a_refusal_for_a_grant_without_delta_says_what_to_grant(ledger: Ledger) -> None:
+    ledger.grant("shop", epsilon=2)
+    with pytest.raises(BudgetExceeded, match=r"The grant has δ = 0: grant with --delta 1e-06 or more .*--catalogue"):
+        ledger.charge("shop", promise("1", "1e-6"), job="")
+    ledger.grant("shop", epsilon=2, delta="1e-6")
+    with pytest.raises(BudgetExceeded, match="Ask for less"):
+        ledger.charge("shop", promise("1", "1e-3"), job="")
 
 
 def test_the_export_holds_everything(ledger: Ledger) -> None:

@@ -6,16 +6,19 @@ import shutil
 import sqlite3
 from contextlib import closing
 from fractions import Fraction
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from accounting.promises import at_most, promise
 
+from dpmine.accounting import records
 from dpmine.accounting.ledger import Ledger
 from dpmine.accounting.tables import METADATA
 from dpmine.errors import BadLedger
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 ROWS = {"dpmine_version": 1, "dpmine_datasets": 2, "dpmine_spent": 4, "dpmine_history": 8}
@@ -28,9 +31,16 @@ CELLS = [
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A ledger with something in every column."""
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A ledger with something in every column, each entry of another day."""
     path = tmp_path_factory.mktemp("sound") / "budget.db"
+    days = (f"2026-01-{day:02}" for day in count(1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(records, "_today", lambda: next(days))
+        yield _filled(path)
+
+
+def _filled(path: Path) -> Path:
     ledger = Ledger(f"sqlite:///{path}")
     ledger.grant("shop", epsilon=2, delta="1e-3", parts="by_index")
     ledger.charge("shop", promise("1/3", "1e-6"), job="top-itemset")

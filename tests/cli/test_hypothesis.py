@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -52,6 +53,27 @@ def test_huge_grids_as_people_write_them(run: outcome_of) -> None:
     document = json.loads(run(*arguments, "--class", "intervals").out)
     assert document["class"]["grid"] == 2**64
     assert 40 < document["parameters"]["lower"] <= 41
+
+
+@pytest.mark.parametrize(
+    ("kind", "cast", "rule"),
+    [
+        ("stumps", pa.int32(), "age >= 41"),
+        ("intervals", pa.int64(), r"(41 <= age < \d+|age >= 41)"),
+        ("stumps", pa.decimal128(5, 0), "age >= 41"),
+        ("stumps", pa.float64(), r"age >= 40\.\d+"),
+    ],
+)
+def test_a_rule_about_whole_numbers_names_one(run: outcome_of, kind: str, cast: pa.DataType, rule: str) -> None:
+    """The type of the column, which is public, says so; here no point of the grid but 0 and 120 is whole."""
+    table = pq.read_table("people.parquet")
+    place = table.column_names.index("age")
+    ages = table.column("age").cast(pa.decimal128(20, 0)).cast(cast)
+    pq.write_table(table.set_column(place, "age", ages), "people.parquet")
+    arguments = [*AGE, "--grid", "998", "--class", kind, "--model", "rule.json"]
+    assert re.fullmatch(f"income = {RICH} where {rule}", run(*arguments).out.splitlines()[0])
+    scored = run("hypothesis", "--model", "rule.json", "--predict", "people.parquet").out.splitlines()
+    assert scored == [RICH if age >= 41 else POOR for age in table.column("age").to_pylist()]
 
 
 def test_json_is_the_contract_and_scores_another_file(run: outcome_of) -> None:

@@ -128,6 +128,16 @@ def test_an_output_that_cannot_be_written_costs_nothing(run: outcome_of) -> None
     assert shown(run)[0]["spent"]["epsilon"] == 0
 
 
+@pytest.mark.parametrize("name", RUNS)
+def test_a_full_disk_for_the_output_costs_nothing(run: outcome_of, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    def full(*_arguments: object, **_options: object) -> None:
+        raise OSError(28, "No space left")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    assert "is the disk full?" in assert_one_error(run(*RUNS[name], *SHOP, "-o", "result.json"))
+    assert shown(run)[0]["spent"]["epsilon"] == 0
+
+
 @pytest.mark.parametrize("extra", [("--mechanism", "exact", "--not-private"), ("--catalogue-from-data",)])
 def test_what_is_not_private_is_refused(run: outcome_of, extra: tuple[str, ...]) -> None:
     line = assert_one_error(run(*TOP, *extra, *SHOP))
@@ -201,6 +211,25 @@ def test_a_delta_that_is_not_given_stays(run: outcome_of) -> None:
     run("ledger", "grant", *SHOP, "--epsilon", "30")
     granted = shown(run)[0]["granted"]
     assert (granted["epsilon_exact"], granted["delta_exact"]) == ("30", "1/1000")
+
+
+def test_a_new_grant_without_delta_says_what_will_be_rejected(run: outcome_of) -> None:
+    new = (*LEDGER, "--dataset", "new", "--epsilon")
+    first = run("ledger", "grant", *new, "2")
+    assert first.status == 0
+    assert "approximate mechanisms will be rejected" in first.err
+    assert "--delta 1e-6" in first.err
+    assert run("ledger", "grant", *new, "3").err == ""
+    for name, *said in (("pure", "--delta", "0"), ("quiet", "--quiet")):
+        silent = run("ledger", "grant", *LEDGER, "--dataset", name, "--epsilon", "2", *said)
+        assert (silent.status, silent.err) == (0, "")
+
+
+def test_a_default_run_on_a_grant_without_delta_says_what_to_do(run: outcome_of) -> None:
+    run("ledger", "grant", *LEDGER, "--dataset", "new", "--epsilon", "2")
+    outcome = run(*TOP, *LEDGER, "--dataset", "new")
+    assert (outcome.status, len(outcome.lines)) == (3, 1)
+    assert "grant with --delta 1e-06 or more" in outcome.err
 
 
 @pytest.mark.parametrize(

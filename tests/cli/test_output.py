@@ -225,6 +225,12 @@ def test_output_is_readable_as_the_mask_says(run: outcome_of) -> None:
     assert stat.S_IMODE(Path("out.json").stat().st_mode) == 0o640
 
 
+def test_output_keeps_the_rights_of_the_file_that_it_replaces(run: outcome_of) -> None:
+    Path("out.json").touch(0o600)
+    assert run(*TOP, "-o", "out.json").status == 0
+    assert stat.S_IMODE(Path("out.json").stat().st_mode) == 0o600
+
+
 @pytest.mark.parametrize("arguments", [[*TOP, "--size", "7"], ["top-itemset", "truncated.parquet"]])
 def test_failing_run_leaves_an_existing_file_alone(run: outcome_of, folder: Path, arguments: list[str]) -> None:
     Path("out.json").write_text("old", encoding="utf-8")

@@ -37,6 +37,12 @@ def test_first_itemset() -> None:
     assert TEXTS.noisy_supports is None
 
 
+def test_a_result_without_itemsets_is_false_and_others_are_read_in_order() -> None:
+    two = result((1, 2), (3, 4))
+    assert (bool(NOTHING), len(NOTHING), list(NOTHING)) == (False, 0, [])
+    assert (bool(two), len(two), list(two)) == (True, 2, [frozenset({1, 2}), frozenset({3, 4})])
+
+
 def test_dictionary_has_the_keys_of_the_contract() -> None:
     document = TEXTS.to_dict()
     assert list(document) == ["itemsets", "sizes", "requested", "mechanism", "guarantee", "dpmine"]

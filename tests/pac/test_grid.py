@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import accumulate
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,21 @@ def test_places_of_many_numbers(bounds: tuple[Any, Any], points: int) -> None:
     check_places(
         grid, np.random.default_rng(3).uniform(1.1 * low - 0.1 * high, 1.1 * high - 0.1 * low, 20_000).tolist()
     )
+
+
+@given(st.fractions(-30, 29), st.fractions(1, 40), st.integers(2, 60), st.data())
+def test_cuts_of_whole_numbers_say_the_same_as_the_points(
+    lower: Fraction, width: Fraction, points: int, data: st.DataObject
+) -> None:
+    """For every whole number between the bounds; for all numbers, what is predicted stays."""
+    grid, real = (Grid.of(lower, lower + width, points, only_whole=whole) for whole in (True, False))
+    place = data.draw(st.integers(0, points - 1))
+    assert grid.cut(place).denominator == 1
+    assert grid.written(place) == str(grid.cut(place))
+    for number in range(ceil(lower), floor(lower + width) + 1):
+        assert (number >= grid.cut(place)) == (number >= real.cut(place))
+    values = np.arange(-40.0, 80.0, 0.25)
+    assert (grid.places(values) == real.places(values)).all()
 
 
 def test_numbers_that_are_not_finite() -> None:

@@ -132,6 +132,21 @@ def test_model_files_predict_alike(parameters: dict[str, Any]) -> None:
     assert document["guarantee"]["epsilon"] == 1.0
 
 
+def test_types_of_frames_do_not_change_how_a_rule_is_written() -> None:
+    """pandas finds them from the values, so that one row could change them."""
+    frame, labels = people(500)
+    whole = frame[["age"]].round().astype(int)
+    selectors = [HypothesisSelector(lower=0, upper=120, grid=998).fit(part, labels) for part in (whole, whole * 1.0)]
+    assert [selector.whole_ for selector in selectors] == [(), ()]
+
+
+def test_model_files_that_do_not_say_what_is_whole_are_read() -> None:
+    frame, labels = people(500)
+    document = json.loads(HypothesisSelector(lower=0, upper=120).fit(frame[["age"]], labels).to_json())
+    del document["class"]["whole"]
+    assert str(HypothesisSelector.from_json(json.dumps(document)).hypothesis_) == document["hypothesis"]
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [
@@ -158,6 +173,9 @@ def test_model_files_predict_alike(parameters: dict[str, Any]) -> None:
         (["guarantee", "epsilon_exact"], "0"),
         (["mechanism"], None),
         (["label"], 5),
+        (["class", "whole"], ["hours"]),
+        (["class", "whole"], "age"),
+        (["class", "whole"], [["age"]]),
     ],
 )
 def test_broken_model_files_are_refused(path: list[str], value: Any) -> None:

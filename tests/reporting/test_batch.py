@@ -15,8 +15,11 @@ import dpmine
 from dpmine.errors import BadData, UnreadableFile
 from dpmine.privacy import ExPostGuarantee
 from dpmine.reporting.histogram_job import HistogramJob
+from dpmine.whole_files import write_whole
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from reporting.jobs import Folder
 
     from dpmine.reporting.batch import Report
@@ -190,6 +193,71 @@ def test_what_was_paid_for_is_shown_where_it_cannot_be_stored(folder: Folder, mo
     assert isinstance(outcome.error, UnreadableFile)
     assert outcome.result is not None
     assert outcome.result.files == ()
+
+
+class Disk:
+    """Files that are written whole, while there is room for them."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self.folder, self.room = folder, 2**30
+        patch.setattr("dpmine.reporting.store.write_whole", self.write)
+
+    def used(self) -> int:
+        return sum(path.stat().st_size for path in self.folder.iterdir())
+
+    def fill(self) -> None:
+        """Other programs take all that is left."""
+        self.room = self.used()
+
+    def write(self, target: Path, content: bytes, **options: Any) -> None:
+        if self.used() + len(content) > self.room:
+            full()
+        write_whole(target, content, **options)
+
+
+def filling(disk: Disk) -> Any:
+    run = HistogramJob.run
+
+    def filled(self: HistogramJob, payer: Any, **options: Any) -> Any:
+        released = run(self, payer, **options)
+        disk.fill()
+        return released
+
+    return filled
+
+
+def test_a_disk_that_fills_up_during_a_job_loses_no_result(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(folder.path / "results", monkeypatch)
+    monkeypatch.setattr(HistogramJob, "run", filling(disk))
+    jobs = [job(**AGES), job(**AGES | {"name": "Hours", "column": "hours"})]
+    ages, hours = folder.run(*jobs).outcomes
+    assert ages.error is None
+    assert isinstance(hours.error, UnreadableFile)  # there was no room for it before it was charged
+    assert not hours.charged
+    assert charges(folder) == ["grant", "charge"]
+    assert [outcome.reused for outcome in folder.run(jobs[0]).outcomes] == [True]
+    assert not [path.name for path in disk.folder.iterdir() if path.name == ".dpmine.room"]
+
+
+def test_a_result_that_is_only_on_a_page_is_not_dropped_by_the_next(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("dpmine.reporting.store._parquet", full)
+        assert folder.run(job(**AGES)).outcomes[0].result is not None
+    with pytest.raises(BadData, match=r"job 'Ages': .*only the page of that run has it.*--retry"):
+        folder.run(job(**AGES))
+    assert charges(folder) == ["grant", "charge"]
+    assert folder.run(job(**AGES), retry=True).outcomes[0].error is None
+    assert folder.run(job(**AGES)).outcomes[0].reused
+
+
+def test_marks_of_failed_jobs_are_their_owners_alone(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That a job failed may depend on the data, and results folders are shared."""
+    monkeypatch.setattr(HistogramJob, "run", fail(BadData("no"), after_charge=True))
+    folder.run(job(**AGES))
+    (mark,) = (folder.path / "results").glob("*.begun")
+    assert mark.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(

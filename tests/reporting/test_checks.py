@@ -96,6 +96,12 @@ def test_the_total_must_suffice(folder: Folder) -> None:
     folder.run(job(**AGES), job(**RULE), epsilon="2000", delta="0.001")
 
 
+def test_a_budget_without_delta_says_what_to_give(folder: Folder) -> None:
+    read = folder.read(job(**PAIRS), delta=None)
+    with pytest.raises(BudgetExceeded, match=r"give delta = 0.001 or more in \[budget\], or take mechanisms"):
+        checked_plan(read, folder.store(read))
+
+
 def test_the_ledger_must_suffice(folder: Folder) -> None:
     ledger = dpmine.Ledger(folder.terms["ledger"].strip('"'))
     ledger.grant("shop", epsilon=2500, delta=0.01)

@@ -17,9 +17,9 @@ from reporting.jobs import ALL, PAIRS, RULE, job
 from dpmine.accounting.amounts import Amount
 from dpmine.errors import BadData
 from dpmine.privacy import Guarantee, Neighbors
-from dpmine.reporting.charts import Bar, bars, stacked, steps
+from dpmine.reporting.charts import Bar, bars, stacked, steps, told_apart
 from dpmine.reporting.page import render
-from dpmine.reporting.sections import Table
+from dpmine.reporting.sections import Table, body_of
 from dpmine.reporting.svg import shortened
 from dpmine.reporting.wording import amount_text, factor_text, odds_text, plain_words, rounded_up_at, unprotected
 
@@ -75,7 +75,7 @@ def test_what_stands_on_it(html: str) -> None:
         "at most for each customer, for everything on this page together",
         "stands out" if "stands out" in page.text else "leads a list of 2",
         "Association rules, by confidence",
-        "Between the ends, the density of age is highest from",
+        "The released density of age is highest",
         "A weighted sum of 2 features predicts rich: True, or False.",
         "rich = True where age >= 50.",
         "A model for rich that reached the target.",
@@ -235,7 +235,7 @@ def test_factors_are_never_understated() -> None:
     assert factor_text(Fraction(13)) == "442,413.40"
     assert factor_text(Fraction(21)) == "more than 100 million"
     assert odds_text(Fraction(1)) == "73.2 %"
-    assert odds_text(Fraction(50)) == "virtual certainty"
+    assert odds_text(Fraction(50)) == "100 %"
     assert rounded_up_at(0.25, 2) == 0.25
     for value in (0.1, 1.005, 2.675, 20.0855):
         assert value <= rounded_up_at(value, 2) < value + 0.011
@@ -297,6 +297,109 @@ def test_shortened() -> None:
     assert cut.endswith("…")
     assert len(cut) < 50
     assert len(shortened("漢" * 100, 300)) < len(shortened("A" * 100, 300)) < len(cut)
+
+
+BEYOND = "which also holds everything beyond that end"
+
+
+def density(*heights: float) -> dict[str, Any]:
+    edges = [10.0 * place for place in range(len(heights) + 1)]
+    counts = [100 * height for height in heights]
+    return {
+        "column": "age",
+        "edges": edges,
+        "density": heights,
+        "counts": counts,
+        "candidates": [len(heights)],
+        "mechanism": None,
+        "bin_width": 10,
+    }
+
+
+@pytest.mark.parametrize(
+    ("heights", "said"),
+    [
+        ((0.2, 0.5, 0.3), "highest from 10 to 20."),
+        (
+            (0.5, 0.2, 0.3),
+            "the bin “less than 10”, which also holds everything beyond that end; between the ends, from 10",
+        ),
+        (
+            (0.1, 0.2, 0.3, 0.4),
+            "the bin “30 and more”, which also holds everything beyond that end; between the ends, from 20",
+        ),
+        ((0.9, 0.1), f"the bin “less than 10”, {BEYOND}."),
+        ((1.0,), "the bin “0 to 10”"),
+    ],
+)
+def test_the_highest_bin_is_the_highest_of_the_table(heights: tuple[float, ...], said: str) -> None:
+    body = body_of("histogram", density(*heights), "a")
+    assert said in body.answer
+    highest = max(body.tables[0].rows, key=lambda row: float(row[1]))
+    assert highest[0] in body.answer
+
+
+def listed(*supports: int | None) -> dict[str, Any]:
+    """Itemsets a, b, … in the order of the choice."""
+    rows = [
+        {"items": [letter], "noisy_support": n, "interval": None if n is None else [n - 1, n + 1]}
+        for letter, n in zip("abcdef", supports, strict=False)
+    ]
+    return {"itemsets": rows, "mechanism": "exponential", "guarantee": {"unit": "customer"}}
+
+
+def test_ranks_are_those_of_the_numbers_beside_them() -> None:
+    body = body_of("top-itemset", listed(5, 9, 7, 9), "a")
+    assert body.answer == "b leads a list of 4."
+    assert [row[:3] for row in body.tables[0].rows] == [
+        ("1", "b", "9"),
+        ("2", "d", "9"),
+        ("3", "c", "7"),
+        ("4", "a", "5"),
+    ]
+    drawn = re.findall(r">([abcd])</text>", body.charts[0].wide)
+    assert drawn == ["b", "d", "c", "a"]
+    assert "the order of that selection" in body.charts[0].caption
+
+
+def test_ranks_without_numbers_are_those_of_the_choice() -> None:
+    body = body_of("top-itemset", listed(None, None), "a")
+    assert body.answer == "a leads a list of 2."
+    assert body.tables[0].caption == "Itemsets, in the order of the choice"
+
+
+def test_models_of_one_label_say_why_they_may_disagree(folder: Folder) -> None:
+    page = Page(render(folder.run(job(**ALL["Weights"]), job(**RULE), job(**ALL["Ages"])), today=DAY)).text
+    assert "Also about rich: Rule. These are different models" in page
+    assert "Also about rich: Weights. These are different models" in page
+    assert page.count("Also about rich") == 2
+    assert "Also about" not in Page(render(folder.run(job(**RULE)), today=DAY)).text
+
+
+def test_a_rule_about_a_count_names_a_count(folder: Folder) -> None:
+    table = pq.read_table(folder.path / "people.parquet")
+    ages = pa.array([int(age) for age in table.column("age").to_pylist()])
+    pq.write_table(table.set_column(0, "age", ages), folder.path / "people.parquet")
+    html = render(folder.run(job(**RULE | {"grid": "998"})), today=DAY)
+    assert "rich = True where age &gt;= 50." in html
+
+
+def test_labels_of_bars_are_told_apart() -> None:
+    long = "GREEN REGENCY TEACUP AND SAUCER"
+    names = [f"{long}, {colour} REGENCY TEACUP" for colour in ("ROSES", "PINK", "PINKER")] + [
+        "short",
+        long * 2,
+        long * 2,
+    ]
+    labels = told_apart(names, 300)
+    assert len(set(labels)) == 5  # two names are the same
+    assert labels[3] == "short"
+    assert all("…" in label for label in [*labels[:3], labels[4]])
+    assert all(len(label) <= 40 for label in labels)
+    assert ["ROSES" in label for label in labels[:3]] == [True, False, False]
+    words = ["x" * 90 + end for end in ("1", "2", "1" + "y" * 90 + "3", "")]
+    assert len(set(told_apart(words, 300))) == 4
+    assert told_apart(["漢" * 30 + "字", "漢" * 30 + "子"], 5) == ["… …", "… …"]  # no room for a letter: it ends
 
 
 def test_long_tables_are_cut() -> None:
