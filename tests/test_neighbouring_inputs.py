@@ -54,7 +54,7 @@ NEIGHBORS = {
     "shuffled": BASE.sample(frac=1, random_state=1, ignore_index=True),
     "another key": BASE.assign(who=[*range(UNITS - 1), 2**62]),
 }
-PUBLIC = {"classes": ["no", "yes"]}
+PUBLIC: dict[str, Any] = {"classes": ["no", "yes"]}
 SEARCHED: dict[str, Any] = {"excess_risk": 2, "regularization": 1, "epsilon_max": 10**5, "keep_last": True}
 ESTIMATORS: dict[str, Callable[..., Any]] = {
     "histogram": lambda **more: dpmine.PrivateHistogram(bins=[2, 4], lower=-1, upper=1, epsilon=20, **more),
@@ -158,7 +158,7 @@ def test_no_unit_shows_in_a_run(
         pq.write_table(pa.Table.from_pandas(data, preserve_index=False), "people.parquet")
         found = run(command, "people.parquet", "--unit", "who", *OPTIONS[command], "--format", "json")
         document = json.loads(found.out) if found.out else None
-        shown = sorted(document) if command == "hypothesis" else _shape(document)
+        shown = sorted(document or ()) if command == "hypothesis" else _shape(document)
         seen[name] = (found.status, _shape(found.err), shown)
     assert seen["base"][0] == 0
     assert {name: found for name, found in seen.items() if found != seen["base"]} == {}

@@ -379,7 +379,8 @@ def test_models_of_one_label_say_why_they_may_disagree(folder: Folder) -> None:
 def test_a_rule_about_a_count_names_a_count(folder: Folder) -> None:
     table = pq.read_table(folder.path / "people.parquet")
     ages = pa.array([int(age) for age in table.column("age").to_pylist()])
-    pq.write_table(table.set_column(0, "age", ages), folder.path / "people.parquet")
+    column = table.column_names.index("age")
+    pq.write_table(table.set_column(column, "age", ages), folder.path / "people.parquet")
     html = render(folder.run(job(**RULE | {"grid": "998"})), today=DAY)
     assert "rich = True where age &gt;= 50." in html
 
