@@ -50,6 +50,20 @@ def test_floats_are_the_dyadics_they_are(dtype: type[np.floating[Any]]) -> None:
     assert levels(array) == counted([Fraction(float(value)) for value in array])
 
 
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 62, reason="long doubles are no wider than float64 here")
+@pytest.mark.parametrize("form", [np.asarray, list])
+def test_long_doubles_are_not_rounded_to_float64(form: Any) -> None:
+    close = np.array([2**62, 2**62, 3], np.longdouble) + np.array([0, 1, 0], np.longdouble)
+    assert levels(form(close)) == [(2**62 + 1, 1), (2**62, 1), (3, 1)]
+    assert check_universe(Dense(form(close)), {0: 2**62, 1: 2**62 + 1, 2: 3}) is None
+
+
+def test_masked_scores_are_rejected() -> None:
+    """What a mask hides is not a score."""
+    with pytest.raises(BadParameter, match="masked"):
+        Dense(np.ma.masked_array([1, 10**6], mask=[False, True]))
+
+
 def test_tiny_and_huge_floats() -> None:
     values = [5e-324, 1.7976931348623157e308, -1.7976931348623157e308, 2.0**-1074 * 3]
     assert levels(values) == counted([Fraction(value) for value in values])
