@@ -87,7 +87,9 @@ def test_a_choice_takes_few_bits_and_draws(mechanism: str, shape: str) -> None:
     for epsilon, relation, sensitivity, padding in product(EPSILONS, RELATIONS, SENSITIVITIES, (0, MANY_DUMMIES)):
         if not is_fit(mechanism, shape, sensitivity, padding):
             continue
-        made = build_mechanism(mechanism, epsilon=epsilon, delta="1e-6", neighbors=relation, **OPTIONS.get(mechanism, {}))
+        made = build_mechanism(
+            mechanism, epsilon=epsilon, delta="1e-6", neighbors=relation, **OPTIONS.get(mechanism, {})
+        )
         choose(made, Counted(SHAPES[shape], padding), sensitivity=sensitivity, bits=Limited())
 
 
