@@ -31,13 +31,13 @@ def exact_number(name: str, value: Number) -> Fraction:
         return Fraction(value)
     if isinstance(value, Fraction):
         return value
-    if isinstance(value, Integral | Rational) and not isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Integral | Rational | float | str | Decimal):
+        raise BadParameter(
+            f"{name} must be an exact number such as 0.1, '1e-6' or '1/3', not a {type(value).__name__}."
+        )
+    if isinstance(value, Integral | Rational):
         return Fraction(int(value.numerator), int(value.denominator))
-    if isinstance(value, float):
-        return _parse(name, repr(float(value)))
-    if isinstance(value, str | Decimal):
-        return _parse(name, str(value))
-    raise BadParameter(f"{name} must be an exact number such as 0.1, '1e-6' or '1/3', not a {type(value).__name__}.")
+    return _parse(name, repr(float(value)) if isinstance(value, float) else str(value))
 
 
 def positive(name: str, value: Number) -> Fraction:

@@ -42,7 +42,7 @@ class Levels:
     def __init__(self, levels: Iterable[tuple[Number, int]], padding: int = 0) -> None:
         """`levels`: (score, multiplicity) pairs, the groups; `padding`: public dummies of score 0.
 
-        Raises BadParameter for multiplicities below 1, for nothing to select from, and for dummies beside scores below 0.
+        Raises BadParameter for multiplicities below 1, nothing to select from, and dummies beside scores below 0.
         """
         groups = [Level(exact_score(score), whole("multiplicity", count)) for score, count in levels]
         self._padding = whole("padding", padding, least=0)

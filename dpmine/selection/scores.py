@@ -6,11 +6,11 @@ but the one label that was chosen, in a form that depends on that label alone.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from numbers import Integral, Rational
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,26 @@ from dpmine.selection.levels import Levels
 from dpmine.selection.padded import Padded
 from dpmine.selection.universe import Universe
 
-Scores: TypeAlias = Sequence[Any] | NDArray[Any] | Mapping[Hashable, Any] | Universe[Any]
 
+@runtime_checkable
+class Labelled(Protocol):
+    """Scores with labels, as a pandas Series has them."""
+
+    @property
+    def index(self) -> Any:
+        """The labels; `index.is_unique`, where there is such, says whether none repeats."""
+        ...
+
+    def items(self) -> Iterable[tuple[Hashable, Any]]:
+        """Labels and scores."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+Scores: TypeAlias = Sequence[Any] | NDArray[Any] | Mapping[Hashable, Any] | Labelled | Universe[Any]
+
+_WHOLE = 2**53  # floats from here on are whole numbers
 _NO_SCORES = "scores must be numbers in one dimension, a mapping to numbers, or a Universe."
 
 
@@ -40,7 +58,7 @@ def require_form(scores: Scores, *, hidden: bool) -> None:
         return
     if not number_of(scores):
         raise BadParameter("There is nothing to select from: give at least one candidate.")
-    if _is_series(scores) and not getattr(scores.index, "is_unique", True):
+    if isinstance(scores, Labelled) and not getattr(scores.index, "is_unique", True):
         raise BadParameter("scores must have one entry per label, and labels repeat: add the entries up first.")
 
 
@@ -63,10 +81,10 @@ def labelled_universe(scores: Scores, padding: int = 0) -> tuple[Universe[Any], 
     """The universe, and the candidates' labels where a mapping or a Series has such."""
     if isinstance(scores, Universe):
         return Padded(scores, padding) if padding else scores, None
-    if isinstance(scores, Mapping) or _is_series(scores):
+    if isinstance(scores, Mapping | Labelled):
         entries = list(scores.items())
         return Dense([score for _, score in entries], padding), [label for label, _ in entries]
-    return Dense(scores if isinstance(scores, np.ndarray | list | tuple) else _array(scores), padding), None
+    return Dense(scores if isinstance(scores, np.ndarray) else _plain(scores), padding), None
 
 
 def released(scores: Scores, labels: list[Any] | None, choice: Any, *, hidden: bool) -> tuple[Any, Any]:
@@ -103,25 +121,19 @@ def one_form(label: Any) -> Any:
 
 def _one_real(label: float | np.floating[Any] | Rational | Decimal) -> int | float | Fraction | Decimal:
     try:
-        is_rational = isinstance(label, Rational)
-        exact = Fraction(label) if is_rational else Fraction(*label.as_integer_ratio())  # type: ignore[union-attr]
-        near = float(exact)
-    except (ValueError, OverflowError):  # infinite, not a number, or beyond floats
+        exact = Fraction(label) if isinstance(label, Rational) else Fraction(*label.as_integer_ratio())
+    except (ValueError, OverflowError):  # infinite or not a number
         return float(label)
     if exact.denominator == 1:
         return int(exact)
-    if Fraction(near) == exact:
-        return near
+    if abs(exact) < _WHOLE and Fraction(float(exact)) == exact:
+        return float(exact)
     return label.normalize(Context(prec=len(label.as_tuple().digits))) if isinstance(label, Decimal) else exact
 
 
-def _is_series(scores: Any) -> bool:
-    """Whether there are labels as a pandas Series has them."""
-    return hasattr(scores, "index") and hasattr(scores, "items")
-
-
-def _array(scores: Any) -> NDArray[Any]:
+def _plain(scores: Any) -> NDArray[Any] | list[Any]:
+    """Entries one by one, but for what makes an array of itself: numpy would round integers beside floats."""
     try:
-        return np.asarray(scores)
-    except (TypeError, ValueError):
+        return np.asarray(scores) if hasattr(scores, "__array__") else list(scores)
+    except Exception:  # noqa: BLE001 - of a foreign class, whose words can quote the entries
         raise BadParameter(_NO_SCORES) from None

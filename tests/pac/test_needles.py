@@ -34,7 +34,8 @@ def _private(haystack: Haystack, mechanism: str) -> Learner:
 
     def learn(sample: Sequence[Example]) -> Fraction:
         scores = [_correct(sample, threshold) for threshold in grid]
-        return grid[dpmine.select(scores, epsilon=haystack.epsilon, mechanism=mechanism).index]
+        position: int = dpmine.select(scores, epsilon=haystack.epsilon, mechanism=mechanism).index
+        return grid[position]
 
     return learn
 

@@ -150,9 +150,10 @@ def test_public_labels_come_back_as_they_were_given(one: dict[str, int]) -> None
 
 def test_errors_of_form_are_those_of_public_facts_alone() -> None:
     """One entry per label, a shape, a length: checked where the list is public, before any score is read."""
-    for public in ({}, pd.Series([1, 2], index=["a", "a"]), np.zeros((2, 2)), "ab"):
+    unusable: list[Any] = [{}, pd.Series([1, 2], index=["a", "a"]), np.zeros((2, 2)), "ab"]
+    for public in unusable:
         with pytest.raises(BadParameter):
-            select(public, mechanism="exponential")  # type: ignore[arg-type]
+            select(public, mechanism="exponential")
 
 
 @pytest.mark.parametrize(
@@ -167,6 +168,8 @@ def test_errors_of_form_are_those_of_public_facts_alone() -> None:
         (np.longdouble(3), 3),
         (Decimal(10**40), 10**40),
         (Decimal("0.10"), Decimal("0.1")),
+        (Decimal(10**400), 10**400),
+        (Fraction(10**400, 3), Fraction(10**400, 3)),
         (Fraction(1, 3), Fraction(1, 3)),
         (float("inf"), float("inf")),
         (Decimal("-Infinity"), float("-inf")),
