@@ -9,12 +9,12 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from numbers import Integral, Rational
-from typing import SupportsFloat, TypeAlias, TypeVar
+from typing import SupportsIndex, TypeAlias, TypeVar
 
 from dpmine.errors import BadParameter
 
-Number: TypeAlias = int | float | str | Decimal | Fraction | SupportsFloat
-"""What a parameter may be given as; numpy scalars are `SupportsFloat`."""
+Number: TypeAlias = int | float | str | Decimal | Rational | SupportsIndex
+"""What a parameter may be given as: numpy's integers are `SupportsIndex`, its float64 is a float."""
 Name = TypeVar("Name", bound=StrEnum)
 
 _LARGEST = Fraction(10**100)  # beyond it a parameter is a mistake, and floats for reading overflow
@@ -26,20 +26,20 @@ _MAX_DIGITS = 400  # of a parameter's text; a longer one is a mistake or an atta
 def exact_number(name: str, value: Number) -> Fraction:
     """The exact rational that `value` stands for.
 
-    Raises BadParameter for NaN, infinities, booleans, float32 and text that is no number.
+    Raises BadParameter for NaN, infinities, booleans, text that is no number, and types that a conversion could round:
+    floats of another width than 64 bits, arrays.
     """
     if type(value) is int:
         return Fraction(value)
-    if isinstance(value, bool) or type(value).__name__ in {"bool", "float16", "float32"}:
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, bool) or not isinstance(value, Integral | Rational | float | str | Decimal):
         raise BadParameter(
             f"{name} must be an exact number such as 0.1, '1e-6' or '1/3', not a {type(value).__name__}."
         )
-    if isinstance(value, Fraction):
-        return value
     if isinstance(value, Integral | Rational):
         return Fraction(int(value.numerator), int(value.denominator))
-    text = value if isinstance(value, str) else _decimal_text(name, value)
-    return _parse(name, text)
+    return _parse(name, repr(float(value)) if isinstance(value, float) else str(value))
 
 
 def positive(name: str, value: Number) -> Fraction:
@@ -115,15 +115,6 @@ def named(kind: type[Name], name: str, value: object) -> Name:
     except ValueError:
         names = " or ".join(f"'{member}'" for member in kind)
         raise BadParameter(f"{name} must be {names}.") from None
-
-
-def _decimal_text(name: str, value: Decimal | SupportsFloat) -> str:
-    if isinstance(value, Decimal):
-        return str(value)
-    try:
-        return repr(float(value))
-    except (TypeError, ValueError):
-        raise BadParameter(f"{name} must be a number, not a {type(value).__name__}.") from None
 
 
 def _parse(name: str, text: str) -> Fraction:

@@ -124,10 +124,11 @@ def scores(data: bytes) -> None:
     mechanism = choices.one(("exact", "exponential", "large_margin", "auto", "limited_domain", CANARY[:3]))
     options: dict[str, Any] = {"not_private": True} if mechanism == "exact" else {}
     selection = ask(lambda: dpmine.select(given, mechanism=mechanism, **options))
-    if selection.index is None:
+    if not selection:
         return
-    require(0 <= selection.index < len(given), "A candidate that does not exist was chosen.")
+    place = list(given).index(selection.label) if isinstance(given, dict) else selection.index
+    require(0 <= place < len(given), "A candidate that does not exist was chosen.")
     if mechanism == "exact":
         plain = list(given.values()) if isinstance(given, dict) else list(given)
         exact = [_exact(value) for value in plain]
-        require(exact[selection.index] == max(exact), "The exact choice is not the largest.")
+        require(exact[place] == max(exact), "The exact choice is not the largest.")

@@ -26,7 +26,7 @@ _COUNTABLE_SPREAD = 4  # integer scores spread over fewer than this many values 
 class Dense:
     """The scores of candidates 0 … K − 1: a 1-D array or a sequence of integers, floats or Fractions.
 
-    Floats are taken for the exact dyadic numbers they are.
+    Floats of every width are taken for the exact dyadic numbers they are.
     """
 
     def __init__(self, scores: Sequence[Any] | NDArray[Any], padding: int = 0) -> None:
@@ -63,14 +63,14 @@ class Dense:
 def _exact_array(scores: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
     """A 1-D array of integers, float64 or exact Python numbers."""
     array = scores if isinstance(scores, np.ndarray) else _from_sequence(scores)
-    if array.ndim != 1 or array.dtype.kind not in "iufO":
-        raise BadParameter("scores must be a one-dimensional array of integers, floats or Fractions.")
-    if array.dtype.kind == "O":
-        return np.array([exact_score(score) for score in array], dtype=object)
-    if array.dtype.kind == "f":
+    if array.ndim != 1 or array.dtype.kind not in "iufO" or isinstance(array, np.ma.MaskedArray):
+        raise BadParameter("scores must be a one-dimensional array of integers, floats or Fractions, none masked.")
+    if array.dtype.kind == "f" and np.can_cast(array.dtype, np.float64):
         array = array.astype(np.float64)
         if not np.isfinite(array).all():
             raise BadParameter("scores must be finite numbers.")
+    elif array.dtype.kind not in "iu":  # floats wider than float64 too
+        return _array_of_objects([exact_score(score) for score in array])
     return array
 
 
@@ -81,8 +81,12 @@ def _from_sequence(scores: Sequence[Any]) -> NDArray[Any]:
         return np.array(scores, dtype=np.int64)
     if kinds == {float}:
         return np.array(scores, dtype=np.float64)
-    array = np.empty(len(scores), dtype=object)
-    array[:] = [Fraction(score) if isinstance(score, float) and np.isfinite(score) else score for score in scores]
+    return _array_of_objects(scores)
+
+
+def _array_of_objects(values: Sequence[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
     return array
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from dpmine.accounting.accounts import Account
 from dpmine.accounting.names import checked_name
@@ -19,13 +15,19 @@ from dpmine.parameters import Number, named, positive, probability, public_count
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.bounded_growth import BoundedGrowth
 from dpmine.selection.dense import Dense
+from dpmine.selection.levels import Levels
 from dpmine.selection.mechanisms import MECHANISMS, usable
-from dpmine.selection.padded import Padded
 from dpmine.selection.recommend import Recommendation, recommend
 from dpmine.selection.scaled import Scaled
+from dpmine.selection.scores import Scores, as_universe, labelled_universe, number_of, released, require_form
 from dpmine.selection.universe import MANY_DUMMIES, Universe
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
     from dpmine.accounting.ledger import Ledger
     from dpmine.selection.laws import Profile
     from dpmine.selection.mechanism import Mechanism
@@ -48,11 +50,8 @@ __all__ = [
     "select",
 ]
 
-Scores: TypeAlias = Sequence[Any] | NDArray[Any] | Mapping[Hashable, Any] | Universe[Any]
-
 AUTO = "auto"
 _LARGEST_WHOLE = 2**53  # beyond it floats skip whole numbers
-_NO_SCORES = "scores must be numbers in one dimension, a mapping to numbers, or a Universe."
 
 _FIELDS = {"kbar": "kbar", "max_items_per_unit": "growth"}
 """Options by the name that users give them, and the field of the mechanism that they set."""
@@ -77,21 +76,28 @@ class Candidates(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A private choice.
+    """A private choice. It is true where something was chosen: `if dpmine.select(...):`.
 
     Attributes:
-        index: the chosen candidate: a position for arrays and mappings, (level, member) for `Levels`; None for nothing.
-        label: the candidate's label where a mapping was given, else the same as `index`.
+        index: the chosen candidate: a position for arrays, (group, member) for `Levels`, the candidate for other
+            universes. None where nothing was chosen; for mappings and Series, whose order can be that of the data; and
+            for `Levels` that are not public.
+        label: the candidate's label where a mapping or Series was given, else the same as `index`.
+        chosen: whether something was chosen, which is the truth value; `label` does not tell, as a label can be None.
         mechanism: the mechanism that chose.
-        guarantee: what was promised.
+        guarantee: the guarantee.
         advice: when nothing stood out, what would have been needed (a fact of the parameters alone); else "".
     """
 
     index: Any
     label: Any
+    chosen: bool
     mechanism: str
     guarantee: Guarantee
     advice: str = ""
+
+    def __bool__(self) -> bool:
+        return self.chosen
 
     @property
     def score_level(self) -> None:
@@ -104,13 +110,14 @@ class Selection:
         return {
             "index": index,
             "label": self.label,
+            "chosen": self.chosen,
             "mechanism": self.mechanism,
             "guarantee": self.guarantee.to_dict(),
         }
 
     def __str__(self) -> str:
-        chosen = "nothing stands out" if self.index is None else f"{self.label!r}"
-        return f"{chosen}  ({self.mechanism}; {self.guarantee})"
+        named = "something stands out" if self.label is None else f"{self.label!r}"
+        return f"{named if self.chosen else 'nothing stands out'}  ({self.mechanism}; {self.guarantee})"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -118,7 +125,8 @@ class Law:
     """The exact probabilities of a selection.
 
     Attributes:
-        pmf: float64, one entry a candidate for arrays and mappings; for other universes one entry a level (its total).
+        pmf: float64, one entry per candidate for arrays and mappings, per group (its total) for `Levels`, and per level
+            (its total), best first, for other universes.
         nothing: the probability that nothing is chosen.
     """
 
@@ -143,7 +151,8 @@ def select(
     """Choose a candidate with a high score, privately.
 
     Args:
-        scores: 1-D integers, floats (taken exactly) or Fractions, a {label: score} mapping, or a Universe.
+        scores: 1-D integers, floats (taken exactly) or Fractions, a {label: score} mapping or Series, or a Universe.
+            A position of an array must stand for the same candidate whatever the data; so must what a Universe gives.
         epsilon: ε > 0, read exactly (0.1 is one tenth).
         delta: δ in (0, 1), used by approximate mechanisms only.
         mechanism: a name out of `MECHANISMS`, or "auto": what `recommend` says for the number of candidates.
@@ -151,9 +160,11 @@ def select(
             Under add_remove all scores must move together: an added unit raises each by 0 to `sensitivity`, as counts
             are. For scores that do not, ask for replace_one: its form protects any scores of this sensitivity.
         neighbors: "replace_one" or "add_remove".
-        candidates: "public" if everybody may know the list of candidates (the length of an array, the keys of a
-            mapping). If they were found in the data, as the keys of a Counter are, say "unknown": then only mechanisms
-            for an unknown universe are taken, and candidates of score 0 are never chosen. Scores must be at least 0.
+        candidates: "public" if the list of candidates is the same whatever the data: the length of an array, the keys
+            of a mapping or Series, the groups of `Levels`. If it was found in the data, as the keys of a Counter are,
+            say "unknown": then only mechanisms for an unknown universe are used, and candidates of score 0 are never
+            chosen. Scores must be at least 0. Labels are released in one form: 1 for 1, 1.0 and True. Of `Levels`
+            nothing is released but whether something was chosen. Entries with the same label are separate candidates.
         unit: the name of the privacy unit, whose data move a score by `sensitivity` at most. A ledger takes charges of
             one unit only for a data set, so name the one that the other calls name, such as "row" or a column.
         ledger: a `dpmine.Ledger` or its URL, charged before any score is looked at ("auto" looks at their number).
@@ -162,26 +173,28 @@ def select(
             (bounded_growth: the most candidates that one unit supports; the scores must have been counted so, nothing
             is cut here); `not_private=True` opts in to "exact".
 
-    limited_domain, bounded_growth and unknown candidates need scores of at least 0 *whatever the data*: as with
-    `sensitivity`, that is the caller's promise, and a refusal shows that it was broken.
+    Scores must be finite numbers, and for limited_domain, bounded_growth and unknown candidates at least 0, *whatever
+    the data*: like `sensitivity`, this is for the caller to ensure. It is checked after the charge, so an error there
+    shows something of the data.
 
-    Raises BadParameter for unusable parameters, NotPrivate for "exact" without the opt-in; where a ledger is given,
-    BudgetExceeded, BadLedger, and BadParameter for another unit or relation than the data set's.
+    Raises BadParameter for unusable parameters and, before a charge, for a public list that is empty or repeats labels;
+    NotPrivate for "exact" without the opt-in; where a ledger is given, BudgetExceeded, BadLedger, and BadParameter for
+    another unit or relation than the data set's.
     """
     parameters = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **options}
     step, account = positive("sensitivity", sensitivity), Account.of(ledger, dataset)
     padding, protected = Candidates.parse(candidates).padding, checked_name("unit", unit)
-    hidden = padding + _dummies_of(scores) > 0
-    chooser = _chooser(scores, mechanism, padding, parameters)
+    hidden = _is_hidden(scores, padding)
+    require_form(scores, hidden=hidden)
+    chooser = _chooser(scores, mechanism, parameters, hidden=hidden)
     _require_fit(chooser, step, hidden=hidden)
     promise = guarantee_of(chooser).for_unit(protected)
     account.charge(promise, job=f"select {chooser.name}")
-    universe = as_universe(scores, padding)
-    index = choose(chooser, universe, sensitivity=step, bits=SystemBits())
-    values = _labelled(scores)
-    label = index if values is None or index is None else list(values)[index]
-    hint = "" if index is not None else advice(chooser, public_size(universe))
-    return Selection(index, label, chooser.name, promise, hint)
+    universe, labels = labelled_universe(scores, padding)
+    choice = choose(chooser, universe, sensitivity=step, bits=SystemBits())
+    index, label = released(scores, labels, choice, hidden=hidden)
+    hint = "" if choice is not None else advice(chooser, public_size(universe))
+    return Selection(index, label, choice is not None, chooser.name, promise, hint)
 
 
 def law(
@@ -198,11 +211,18 @@ def law(
     """The exact law of `select` with the same arguments, in float64. For public data only: it shows the scores."""
     parameters = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **options}
     step, padding = positive("sensitivity", sensitivity), Candidates.parse(candidates).padding
-    chooser, universe = _chooser(scores, mechanism, padding, parameters), as_universe(scores, padding)
+    hidden = _is_hidden(scores, padding)
+    require_form(scores, hidden=hidden)
+    chooser, universe = _chooser(scores, mechanism, parameters, hidden=hidden), as_universe(scores, padding)
     by_level = chooser.law(_profile(universe, step, only_differences=not (chooser.approximate or universe.padding)))
-    if isinstance(universe, Dense):
-        return Law(universe.spread(by_level.masses), by_level.nothing)
-    return Law(by_level.masses, by_level.nothing)
+    parts = scores if isinstance(scores, Levels) else universe
+    masses = parts.spread(by_level.masses) if isinstance(parts, Dense | Levels) else by_level.masses
+    return Law(masses, by_level.nothing)
+
+
+def _is_hidden(scores: Scores, padding: int) -> bool:
+    """Whether the list of candidates is not public: dummies stand for the rest."""
+    return padding > 0 or (isinstance(scores, Universe) and scores.padding > 0)
 
 
 def _profile(universe: Universe[Any], step: Fraction, *, only_differences: bool) -> Profile:
@@ -221,34 +241,14 @@ def _profile(universe: Universe[Any], step: Fraction, *, only_differences: bool)
     return Profile(scores, tuple(level.count for level in levels), universe.padding)
 
 
-def _chooser(scores: Scores, name: str, padding: int, parameters: dict[str, Any]) -> Mechanism:
+def _chooser(scores: Scores, name: str, parameters: dict[str, Any], *, hidden: bool) -> Mechanism:
     """The mechanism, before any score is read; "auto" asks for their number. Raises as `select`."""
     if plain_name(name) != AUTO:
         return build_mechanism(name, **parameters)
     needed = {key: parameters[key] for key in ("epsilon", "delta", "neighbors")}
-    resolve(name, candidates=1, **needed)
-    size = None if padding else _number_of(scores)
+    size = None if hidden else number_of(scores)
     chosen = resolve(name, candidates=size, are_counts=size is None, **needed)  # only dummies promise scores ≥ 0
     return build_mechanism(chosen.mechanism, **parameters)
-
-
-def _dummies_of(scores: Scores) -> int:
-    """Those that a Universe has. BadParameter for what cannot be scores, whatever it holds."""
-    if isinstance(scores, Universe):
-        return scores.padding
-    if isinstance(scores, str | bytes) or not hasattr(scores, "__len__") or getattr(scores, "ndim", 1) != 1:
-        raise BadParameter(_NO_SCORES)
-    return 0
-
-
-def _number_of(scores: Scores) -> int | None:
-    """How many candidates there are, no score looked at; None where nobody may know it."""
-    if isinstance(scores, Universe):
-        return public_size(scores)
-    try:
-        return max(1, len(scores))  # no scores at all are refused later
-    except TypeError:
-        raise BadParameter(_NO_SCORES) from None
 
 
 def choose(mechanism: Mechanism, universe: Universe[Any], *, sensitivity: Fraction, bits: BitSource) -> Any:
@@ -354,27 +354,3 @@ def guarantee_of(mechanism: Mechanism) -> Guarantee:
     """What one run of the mechanism promises."""
     promise = Guarantee(mechanism.epsilon, mechanism.delta, mechanism.neighbors)
     return promise if mechanism.private else promise.without_privacy("the exact maximum was asked for")
-
-
-def as_universe(scores: Scores, padding: int = 0) -> Universe[Any]:
-    """The universe that `scores` describe; `padding` dummies are added to arrays and mappings."""
-    if isinstance(scores, Universe):
-        return Padded(scores, padding) if padding else scores
-    values = _labelled(scores)
-    if values is not None:
-        return Dense(list(values.values()), padding)
-    return Dense(scores if isinstance(scores, np.ndarray | list | tuple) else _array(scores), padding)
-
-
-def _labelled(scores: Any) -> Mapping[Any, Any] | None:
-    """The scores by label, for mappings and for anything that has an index as a pandas Series has."""
-    if isinstance(scores, Mapping):
-        return scores
-    return dict(scores.items()) if hasattr(scores, "index") and hasattr(scores, "items") else None
-
-
-def _array(scores: Any) -> NDArray[Any]:
-    try:
-        return np.asarray(scores)
-    except (TypeError, ValueError):
-        raise BadParameter(_NO_SCORES) from None

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
 from itertools import islice
-from math import ceil
 from sys import maxsize
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
@@ -307,11 +306,11 @@ def _shifted(score: Score, noise: Real) -> Real:
 
 
 def _worthwhile_floor(universe: Universe[C], noise: Noise, count: int) -> Score:
-    """A floor below which few candidates will have to be drawn one by one.
+    """A floor below which few candidates will have to be drawn one by one: docs/proofs/noisy_max.md, "Cost".
 
-    With M candidates at or above c(k), k = `count`, the k-th best noisy score is about c(k) + b ln(M/k), and the tail
-    yields about (kK/M) e^{−(c(k) − floor)/b} draws that could come before it, but never more than about
-    e^{(floor − least)/b}. One of the two is kept below about e².
+    With M candidates at or above c(k), k = `count`, the k-th best noisy score is about c(k) + b ln(M/k), so a floor
+    b (ln(kK/M) − 2) below c(k) leaves about e² draws. So does a floor 2b above the lowest score, because the tail's own
+    noises compete: the higher of the two is taken. Neither is rounded up, as scores need not be whole numbers.
     """
     size = universe.size or 0
     if size <= _FEW_CANDIDATES:
@@ -319,6 +318,5 @@ def _worthwhile_floor(universe: Universe[C], noise: Noise, count: int) -> Score:
     ranking = Ranking(universe)
     last = ranking.score(min(count, ranking.length))
     best = sum(level.count for level in universe.head(last)) // count or 1
-    reach = ceil(noise.scale * (_LN_2 * (size.bit_length() - best.bit_length() + 1) - 2))
-    floor = max(last - max(0, reach), universe.least + ceil(2 * noise.scale))
-    return max(universe.least, floor)
+    reach = noise.scale * (_LN_2 * (size.bit_length() - best.bit_length() + 1) - 2)
+    return max(last - max(Fraction(0), reach), universe.least + 2 * noise.scale)

@@ -38,11 +38,16 @@ class Universe(Protocol[C_co]):
 
     The *head* above a floor is everything with score ≥ floor, the *tail* is the rest. A lazy universe finds its head
     when it is asked for, and lower floors cost more; which floors are asked for changes running time, never a law.
+
+    What must be public, that is the same for all neighbouring data: `padding`; without padding, `size` and the list of
+    candidates; and always the meaning of a candidate. `dpmine.select` releases what `member` and `tail` give, so these
+    must be names that stand for the same thing whatever the data: never a rank, a position in order of appearance or
+    the number of a level. Only the scores may depend on data, each moving by the sensitivity at most.
     """
 
     @property
     def size(self) -> int | None:
-        """K, the number of candidates, dummies not counted; None when nobody knows (then `padding` must be > 0)."""
+        """K, the number of candidates, dummies not counted; None when it is not known (then `padding` must be > 0)."""
         ...
 
     @property

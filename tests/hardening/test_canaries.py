@@ -324,7 +324,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "select hostile": lambda: dpmine.select([_Hostile(), 1], mechanism="exponential"),
     "select infinite": lambda: dpmine.select({TEXT: float("inf"), "b": 1.0}, mechanism="exponential"),
     "select negative": lambda: dpmine.select({TEXT: -NUMBER, "b": 1}, mechanism="limited_domain"),
-    "levels": lambda: dpmine.Levels([(1, 1), (NUMBER, 1)]),
+    "levels": lambda: dpmine.Levels([(-NUMBER, 1)], padding=1),
     "baskets hostile": lambda: dpmine.top_itemset([["a"], [_Hostile()]]),
     "baskets mixture": lambda: dpmine.top_itemset([[TEXT, 1]]),
     "supports": lambda: dpmine.itemset_supports([[TEXT, 1]], min_support=1),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from fractions import Fraction
 from math import ceil, exp
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,6 @@ import dpmine
 from dpmine import BadParameter
 from dpmine.pac.needles import TOLERATED, Example, Haystack, Learner, Needle, try_learner
 from dpmine.pac.sample_complexity import needle_failure
-from dpmine.selection.levels import Levels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,24 +28,14 @@ def _correct(sample: Sequence[Example], threshold: Fraction) -> int:
     return sum((example.point >= threshold) == example.positive for example in sample)
 
 
-def _by_score(sample: Sequence[Example], grid: Sequence[Fraction]) -> dict[int, list[Fraction]]:
-    groups: dict[int, list[Fraction]] = defaultdict(list)
-    for threshold in grid:
-        groups[_correct(sample, threshold)].append(threshold)
-    return dict(sorted(groups.items(), reverse=True))
-
-
 def _private(haystack: Haystack, mechanism: str) -> Learner:
     """A private selection over a grid that holds every z: all the help there could be."""
     grid = [Fraction(k, haystack.pins) for k in range(haystack.pins + 1)]
 
     def learn(sample: Sequence[Example]) -> Fraction:
-        level: int
-        member: int
-        groups = _by_score(sample, grid)
-        levels = Levels([(score, len(group)) for score, group in groups.items()])
-        level, member = dpmine.select(levels, epsilon=haystack.epsilon, mechanism=mechanism).index
-        return tuple(groups.values())[level][member]
+        scores = [_correct(sample, threshold) for threshold in grid]
+        position: int = dpmine.select(scores, epsilon=haystack.epsilon, mechanism=mechanism).index
+        return grid[position]
 
     return learn
 

@@ -125,7 +125,7 @@ def test_mechanisms_that_need_counts_are_not_taken_for_any_scores() -> None:
 def test_candidates_found_in_the_data_are_not_public() -> None:
     chosen = dpmine.select({"rare": 1, "often": 10**6}, candidates="unknown")
     assert (chosen.label, chosen.mechanism) == ("often", "limited_domain")
-    assert dpmine.select({"rare": 1}, candidates="unknown", epsilon="0.1").index is None
+    assert not dpmine.select({"rare": 1}, candidates="unknown", epsilon="0.1")
     with pytest.raises(BadParameter, match="public list"):
         dpmine.select({"rare": 1}, candidates="unknown", mechanism="exponential")
     with pytest.raises(BadParameter, match="'public' or 'unknown'"):

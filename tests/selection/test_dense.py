@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, UserList, deque
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -14,6 +14,7 @@ from support.adversary_conformance import check_universe
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.selection.dense import Dense
+from dpmine.selection.engine import as_universe
 from dpmine.selection.universe import Level
 
 INTEGER_TYPES = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
@@ -48,6 +49,39 @@ def test_all_values_of_a_small_type(dtype: type[np.integer[Any]]) -> None:
 def test_floats_are_the_dyadics_they_are(dtype: type[np.floating[Any]]) -> None:
     array = np.array([0.1, -2.5, 0.1, 1e4, 0.0, -0.0], dtype=dtype)
     assert levels(array) == counted([Fraction(float(value)) for value in array])
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 62, reason="long doubles are no wider than float64 here")
+@pytest.mark.parametrize("form", [np.asarray, list])
+def test_long_doubles_are_not_rounded_to_float64(form: Any) -> None:
+    close = np.array([2**62, 2**62, 3], np.longdouble) + np.array([0, 1, 0], np.longdouble)
+    assert levels(form(close)) == [(2**62 + 1, 1), (2**62, 1), (3, 1)]
+    check_universe(Dense(form(close)), {0: 2**62, 1: 2**62 + 1, 2: 3})
+
+
+@pytest.mark.parametrize("form", [list, tuple, deque, UserList, lambda scores: dict(enumerate(scores))])
+def test_integers_beside_floats_are_not_rounded_to_float64(form: Any) -> None:
+    universe = as_universe(form([2**62, 2**62 + 1, 0.5]))
+    assert [level.score for level in universe.head(0)] == [2**62 + 1, 2**62, Fraction(1, 2)]
+
+
+def test_arrays_that_cannot_become_numpys_are_rejected_in_our_words() -> None:
+    class Wide:
+        def __len__(self) -> int:
+            return 2
+
+        def __array__(self, *_arguments: object, **_options: object) -> Any:
+            raise RuntimeError("cannot convert 987654321")
+
+    with pytest.raises(BadParameter, match="one dimension") as caught:
+        as_universe(Wide())  # type: ignore[arg-type]
+    assert "987654321" not in str(caught.value)
+
+
+def test_masked_scores_are_rejected() -> None:
+    """What a mask hides is not a score."""
+    with pytest.raises(BadParameter, match="masked"):
+        Dense(np.ma.masked_array([1, 10**6], mask=[False, True]))
 
 
 def test_tiny_and_huge_floats() -> None:

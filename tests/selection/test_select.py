@@ -3,9 +3,10 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from support.adversary import Descent, LazyUniverse
 from support.adversary_oracles import softmax
@@ -13,6 +14,9 @@ from support.adversary_oracles import softmax
 import dpmine
 from dpmine import BadParameter, Guarantee, Levels, Neighbors, NotPrivate, law, select
 from dpmine.selection.engine import MECHANISMS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TENTHS = [0.1, "0.1", "1/10", Decimal("0.1"), Fraction(1, 10), np.float64(0.1), "1e-1", " 0.1 "]
 PURE = [name for name, kind in MECHANISMS.items() if not kind.approximate and kind.private]
@@ -129,8 +133,9 @@ def test_a_catalogue_is_needed(name: str) -> None:
 
 def test_labels_of_a_mapping() -> None:
     chosen = select({"bread": 1, "milk": 10**6, "tea": 2})
-    assert (chosen.index, chosen.label) == (1, "milk")
-    assert json.loads(json.dumps(chosen.to_dict()))["label"] == "milk"
+    assert (chosen.index, chosen.label) == (None, "milk")
+    shown = json.loads(json.dumps(chosen.to_dict()))
+    assert (shown["index"], shown["label"], shown["chosen"]) == (None, "milk", True)
 
 
 def test_index_of_levels_is_a_pair() -> None:
@@ -155,9 +160,58 @@ def test_index_of_arrays_is_a_position(scores: Any) -> None:
 def test_nothing_stands_out() -> None:
     nothing = select(Levels([(5, 1)], padding=2**128), mechanism="large_margin")
     assert (nothing.index, nothing.label) == (None, None)
+    assert not nothing
     assert "nothing stands out" in str(nothing)
     assert "large_margin needs" in nothing.advice
-    assert json.loads(json.dumps(nothing.to_dict()))["index"] is None
+    shown = json.loads(json.dumps(nothing.to_dict()))
+    assert (shown["index"], shown["chosen"]) == (None, False)
+
+
+@pytest.mark.parametrize("candidates", ["public", "unknown"])
+def test_a_chosen_label_of_none_is_not_nothing(candidates: str) -> None:
+    chosen = select({None: 10**6, "b": 1}, candidates=candidates)
+    assert chosen.label is None
+    assert chosen
+    assert chosen.chosen
+    assert "nothing" not in str(chosen)
+
+
+@pytest.mark.parametrize("options", [{"candidates": "unknown"}, {"padding": 2**128}])
+def test_of_groups_that_are_not_public_only_the_choice_itself_is_released(options: dict[str, Any]) -> None:
+    universe = Levels([(0, 5), (10**6, 3)], padding=options.get("padding", 0))
+    chosen = select(universe, candidates=options.get("candidates", "public"))
+    assert chosen
+    assert (chosen.index, chosen.label) == (None, None)
+    assert str(chosen).startswith("something stands out")
+
+
+def test_repeated_labels_of_a_public_list_are_rejected_before_the_charge(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/b.db"
+    dpmine.Ledger(url).grant("shop", epsilon=9, delta="1e-5")
+    repeated = pd.Series([5, 7, 1], index=["a", "a", "b"])
+    for call in (select, law):
+        with pytest.raises(BadParameter, match="one entry per label") as caught:
+            call(repeated, mechanism="exponential", **({"ledger": url, "dataset": "shop"} if call is select else {}))
+        assert "'a'" not in str(caught.value)
+    assert dpmine.Ledger(url).budget("shop").spent.epsilon == 0
+
+
+def test_repeated_labels_that_are_data_are_separate_candidates() -> None:
+    """Neither an error, which one unit could cause, nor one entry in the place of another."""
+    repeated = pd.Series([10**6, 3, 10**6], index=["a", "b", "a"])
+    assert select(repeated, candidates="unknown").label == "a"
+    options: dict[str, Any] = {"candidates": "unknown", "mechanism": "limited_domain"}
+    assert law(repeated, **options).pmf == pytest.approx(law([10**6, 3, 10**6], **options).pmf)
+
+
+@pytest.mark.parametrize("scores", [[], {}, np.array([]), pd.Series([], dtype=int)], ids=repr)
+def test_an_empty_public_list_is_rejected_before_the_charge(scores: Any, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/b.db"
+    dpmine.Ledger(url).grant("shop", epsilon=9, delta="1e-5")
+    with pytest.raises(BadParameter, match="nothing to select from"):
+        select(scores, mechanism="exponential", ledger=url, dataset="shop")
+    assert dpmine.Ledger(url).budget("shop").spent.epsilon == 0
+    assert not select(scores, candidates="unknown", ledger=url, dataset="shop")
 
 
 def test_scores_are_never_shown() -> None:

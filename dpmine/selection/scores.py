@@ -1,0 +1,139 @@
+"""What `dpmine.select` takes for scores, and which name of the chosen candidate it gives back.
+
+The order, the number and the types of labels that were found in data are data themselves: nothing of them is released
+but the one label that was chosen, in a form that depends on that label alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from decimal import Context, Decimal
+from fractions import Fraction
+from numbers import Integral, Rational
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.errors import BadParameter
+from dpmine.selection.dense import Dense
+from dpmine.selection.levels import Levels
+from dpmine.selection.padded import Padded
+from dpmine.selection.universe import Universe
+
+
+@runtime_checkable
+class Labelled(Protocol):
+    """Scores with labels, as a pandas Series has them."""
+
+    @property
+    def index(self) -> Any:
+        """The labels; `index.is_unique`, where there is such, says whether none repeats."""
+        ...
+
+    def items(self) -> Iterable[tuple[Hashable, Any]]:
+        """Labels and scores."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+Scores: TypeAlias = Sequence[Any] | NDArray[Any] | Mapping[Hashable, Any] | Labelled | Universe[Any]
+
+_WHOLE = 2**53  # floats from here on are whole numbers
+_NO_SCORES = "scores must be numbers in one dimension, a mapping to numbers, or a Universe."
+
+
+def require_form(scores: Scores, *, hidden: bool) -> None:
+    """Check what may be checked before a charge: the shape and, of a public list, its length and labels. No score.
+
+    `hidden`: the list of candidates is not public. Then neither its length nor its labels may cause an error: two
+    entries of a Series that have the same label are two candidates. Raises BadParameter.
+    """
+    if isinstance(scores, Universe):
+        return
+    if isinstance(scores, str | bytes) or not hasattr(scores, "__len__") or getattr(scores, "ndim", 1) != 1:
+        raise BadParameter(_NO_SCORES)
+    if hidden:
+        return
+    if not number_of(scores):
+        raise BadParameter("There is nothing to select from: give at least one candidate.")
+    if isinstance(scores, Labelled) and not getattr(scores.index, "is_unique", True):
+        raise BadParameter("scores must have one entry per label, and labels repeat: add the entries up first.")
+
+
+def number_of(scores: Scores) -> int | None:
+    """How many candidates there are, dummies not counted, no score looked at; None for a universe without a size."""
+    if isinstance(scores, Universe):
+        return scores.size
+    try:
+        return len(scores)
+    except TypeError:
+        raise BadParameter(_NO_SCORES) from None
+
+
+def as_universe(scores: Scores, padding: int = 0) -> Universe[Any]:
+    """The universe that `scores` describe; `padding` dummies are added."""
+    return labelled_universe(scores, padding)[0]
+
+
+def labelled_universe(scores: Scores, padding: int = 0) -> tuple[Universe[Any], list[Any] | None]:
+    """The universe, and the candidates' labels where a mapping or a Series has such."""
+    if isinstance(scores, Universe):
+        return Padded(scores, padding) if padding else scores, None
+    if isinstance(scores, Mapping | Labelled):
+        entries = list(scores.items())
+        return Dense([score for _, score in entries], padding), [label for label, _ in entries]
+    return Dense(scores if isinstance(scores, np.ndarray) else _plain(scores), padding), None
+
+
+def released(scores: Scores, labels: list[Any] | None, choice: Any, *, hidden: bool) -> tuple[Any, Any]:
+    """The index and the label of a choice that may be shown; (None, None) for nothing.
+
+    The place of a label in a mapping or Series is the data's own, and so is the place of a group of `Levels` where the
+    list of candidates is not public.
+    """
+    if choice is None or (hidden and isinstance(scores, Levels)):
+        return None, None
+    if labels is None:
+        return choice, choice
+    return None, one_form(labels[choice]) if hidden else labels[choice]
+
+
+def one_form(label: Any) -> Any:
+    """The same object for equal labels: which of 1, 1.0 and True comes first in the data would show.
+
+    Numbers become int where they are whole, else float where a float is exact, else Fraction or Decimal; what is inside
+    tuples and frozensets too. Other labels stay as they are.
+    """
+    if isinstance(label, str):
+        return str.__str__(label)  # a plain one, also of np.str_ and of enums of texts
+    if isinstance(label, tuple):
+        return tuple(map(one_form, label))
+    if isinstance(label, frozenset):
+        return frozenset(map(one_form, label))
+    if isinstance(label, complex) and not label.imag:
+        label = label.real
+    if isinstance(label, Integral | np.bool_):
+        return int(label)
+    return _one_real(label) if isinstance(label, float | np.floating | Rational | Decimal) else label
+
+
+def _one_real(label: float | np.floating[Any] | Rational | Decimal) -> int | float | Fraction | Decimal:
+    try:
+        exact = Fraction(label) if isinstance(label, Rational) else Fraction(*label.as_integer_ratio())
+    except (ValueError, OverflowError):  # infinite or not a number
+        return float(label)
+    if exact.denominator == 1:
+        return int(exact)
+    if abs(exact) < _WHOLE and Fraction(float(exact)) == exact:
+        return float(exact)
+    return label.normalize(Context(prec=len(label.as_tuple().digits))) if isinstance(label, Decimal) else exact
+
+
+def _plain(scores: Any) -> NDArray[Any] | list[Any]:
+    """Entries one by one, but for what makes an array of itself: numpy would round integers beside floats."""
+    try:
+        return np.asarray(scores) if hasattr(scores, "__array__") else list(scores)
+    except Exception:  # noqa: BLE001 - of a foreign class, whose words can quote the entries
+        raise BadParameter(_NO_SCORES) from None
