@@ -12,7 +12,7 @@ from dpmine.accounting.names import checked_name
 from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.parameters import Number, named, positive, probability, public_count, truth
-from dpmine.privacy import Guarantee, Neighbors
+from dpmine.privacy import Guarantee, Neighbors, short
 from dpmine.selection.bounded_growth import BoundedGrowth
 from dpmine.selection.dense import Dense
 from dpmine.selection.levels import Levels
@@ -165,8 +165,9 @@ def select(
             say "unknown": then only mechanisms for an unknown universe are used, and candidates of score 0 are never
             chosen. Scores must be at least 0. Labels are released in one form: 1 for 1, 1.0 and True. Of `Levels`
             nothing is released but whether something was chosen. Entries with the same label are separate candidates.
-        unit: the name of the privacy unit, whose data move a score by `sensitivity` at most. A ledger takes charges of
-            one unit only for a data set, so name the one that the other calls name, such as "row" or a column.
+        unit: the name of the privacy unit, whose data move a score by `sensitivity` at most: an assertion that nothing
+            checks, and the guarantee says so. A ledger takes charges of one unit only for a data set, so name the one
+            that the other calls name, such as "row" or a column.
         ledger: a `dpmine.Ledger` or its URL, charged before any score is looked at ("auto" looks at their number).
         dataset: the data set's name in the ledger.
         options: `kbar` (limited_domain: how many candidates it keeps, public, default 2^20); `max_items_per_unit`
@@ -188,7 +189,9 @@ def select(
     require_form(scores, hidden=hidden)
     chooser = _chooser(scores, mechanism, parameters, hidden=hidden)
     _require_fit(chooser, step, hidden=hidden)
-    promise = guarantee_of(chooser).for_unit(protected)
+    promise = guarantee_of(chooser)
+    if protected != promise.unit:
+        promise = promise.asserting(protected, f"moves each score by at most {short(step)}")
     account.charge(promise, job=f"select {chooser.name}")
     universe, labels = labelled_universe(scores, padding)
     choice = choose(chooser, universe, sensitivity=step, bits=SystemBits())

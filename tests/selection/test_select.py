@@ -294,3 +294,11 @@ def test_laws_are_distributions(name: str) -> None:
 def test_the_public_names() -> None:
     assert dpmine.select is select
     assert {"select", "law", "Levels", "Universe", "Guarantee", "Neighbors"} <= set(dpmine.__all__)
+
+
+def test_a_named_unit_is_an_assertion() -> None:
+    """Nothing checks how far one customer moves the scores; without a name the guarantee speaks of units."""
+    named = dpmine.select([9, 1], mechanism="exponential", sensitivity="1/2", unit="customer").guarantee
+    assert str(named).endswith("per customer (asserted: moves each score by at most 0.5), neighbours replace-one")
+    assert "asserted, not checked: moves each score by at most 0.5 (customer)" in named.notes
+    assert dpmine.select([9, 1], mechanism="exponential").guarantee.assertion == ""
