@@ -28,6 +28,7 @@ from dpmine.supervised import (
     checked_features,
     checked_labels,
     checked_targets,
+    classes_note,
 )
 
 if TYPE_CHECKING:
@@ -309,7 +310,7 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
         self.coef_, self.intercept_ = coefficients.reshape(1, -1), np.array([intercept])
 
     def _notes(self, bounds: LogisticBounds) -> tuple[str, ...]:
-        return ("the classes of y, and that both occur, are taken as public", bounds.solver_note)
+        return (classes_note(self.classes), bounds.solver_note)
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """wᵀx + b for every row, shape (n,); above 0 is `classes_[1]`. Raises BadData where nothing was reached."""

@@ -10,7 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 from dpmine.accounting.estimators import forget_fit
 from dpmine.errors import BadData
 from dpmine.pac.records import Records
-from dpmine.supervised import PrivateClassifier, checked_features, checked_labels, unnamed_features
+from dpmine.supervised import (
+    MISSING_NOTE,
+    PrivateClassifier,
+    checked_features,
+    checked_labels,
+    classes_note,
+    known_features,
+    unnamed_features,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -40,7 +48,11 @@ class HypothesisClassifier(PrivateClassifier):
         return predictions
 
     def _features_of(self, X: Any) -> list[str] | None:
-        return _known_features(X)
+        return known_features(X)
+
+    def _data_notes(self) -> tuple[str, str]:
+        """What the guarantee says of the labels and of missing values."""
+        return classes_note(self.classes), MISSING_NOTE
 
     def _records(self, X: Any, y: Any) -> Records:
         """The checked data; also learns the classes and the names of the features. Forgets any earlier fit."""
@@ -50,12 +62,3 @@ class HypothesisClassifier(PrivateClassifier):
         names = getattr(self, "feature_names_in_", None)
         self.names_ = unnamed_features(features.shape[1]) if names is None else [str(name) for name in names]
         return Records(features, signs > 0)
-
-
-def _known_features(X: Any) -> list[str] | None:
-    """Names of the columns, as far as X tells them without a look at any value; None where it does not."""
-    shape = getattr(X, "shape", None)
-    if not isinstance(shape, tuple) or len(shape) != 2 or not isinstance(shape[1], int) or not shape[1]:
-        return None
-    names = getattr(X, "columns", ())
-    return list(names) if all(isinstance(name, str) for name in names) and len(names) else unnamed_features(shape[1])
