@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dpmine.supervised import PrivateClassifier, checked_features
+from dpmine.linear.preprocessing import within
+from dpmine.supervised import PrivateClassifier, checked_numbers, finite
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -51,6 +52,10 @@ class LogisticClassifier(LinearClassifier):
 
 
 def linear_values(estimator: Any, X: ArrayLike) -> Floats:
-    """wᵀx + b for every row, shape (n,), of a fitted estimator with `coef_` and `intercept_`."""
-    values: Floats = checked_features(estimator, X, reset=False) @ np.ravel(estimator.coef_) + estimator.intercept_
-    return values
+    """wᵀx + b for every row, shape (n,), of a fitted estimator with `coef_` and `intercept_`.
+
+    x is clipped as in training where features have bounds (`feature_bounds_`), and a missing value counts as there.
+    """
+    features = within(checked_numbers(estimator, X, reset=False), getattr(estimator, "feature_bounds_", None))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return finite(features @ np.ravel(estimator.coef_) + estimator.intercept_)

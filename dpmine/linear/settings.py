@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpmine.linear.objective_perturbation import ObjectivePerturbation
-from dpmine.linear.preprocessing import UnitBall
+from dpmine.linear.preprocessing import FeatureBounds, UnitBall
 from dpmine.linear.search import (
     Fitted,
     Search,
@@ -42,7 +42,10 @@ class Settings:
 
     lambdas: tuple[Fraction, ...] | None
     """None: the one that `likely_regulariser` has for n, d and ε."""
-    ball: UnitBall
+    norm_bound: float | None
+    """None: 1, or with bounds of the features the norm that rows then have at most."""
+    bounds: FeatureBounds | None
+    intercept: bool
     epsilon: Fraction
     loss: Loss
     kind: PerturbationKind
@@ -53,7 +56,8 @@ class Settings:
         cls,
         *,
         lambdas: Number | Iterable[Number],
-        norm_bound: Number,
+        norm_bound: Number | None,
+        feature_bounds: Any,
         epsilon: Number,
         delta: Number,
         loss: Loss,
@@ -76,12 +80,24 @@ class Settings:
             Sensitivities.parse(sensitivities),
             not_negative("caution", caution),
         )
-        ball = UnitBall(float(positive("norm_bound", norm_bound)), truth("fit_intercept", fit_intercept))
         listed = None if _is_auto(lambdas) else regularisers(lambdas)
-        settings = cls(listed, ball, positive("epsilon", epsilon), loss, perturbation_of(method), search)
+        settings = cls(
+            listed,
+            None if norm_bound is None else float(positive("norm_bound", norm_bound)),
+            None if feature_bounds is None else FeatureBounds.of(feature_bounds),
+            truth("fit_intercept", fit_intercept),
+            positive("epsilon", epsilon),
+            loss,
+            perturbation_of(method),
+            search,
+        )
         candidates = 1 if listed is None else len(listed)
         chooser_of(mechanism, epsilon=settings.epsilon, delta=search.delta, candidates=candidates)
         return settings
+
+    def ball(self, columns: int) -> UnitBall:
+        """How rows of that many features are scaled. Raises BadParameter where there are bounds of another number."""
+        return UnitBall.of(self.norm_bound, intercept=self.intercept, bounds=self.bounds, columns=columns)
 
     def train(self, examples: Examples, *, bits: BitSource) -> Fitted:
         """Trained with the one λ there is, or with one chosen privately; the promise notes what it rests on.
@@ -99,9 +115,7 @@ class Settings:
             fitted = train_searched(
                 candidates, last, examples, lambdas, epsilon=self.epsilon, search=self.search, bits=bits
             )
-        return Fitted(
-            fitted.parameter, fitted.weights, fitted.guarantee.noting(*self._notes(last, examples.size, fitted))
-        )
+        return Fitted(fitted.parameter, fitted.weights, fitted.guarantee.noting(self._solved(last, examples, fitted)))
 
     def promise(self) -> Guarantee:
         """What training will promise, before its notes."""
@@ -129,18 +143,13 @@ class Settings:
     def _last(self, dimension: int) -> Perturbation:
         """The training whose weights are released."""
         if self.kind is ObjectivePerturbation:
-            return ObjectivePerturbation(self.loss, dimension, relieved=self.ball.intercept)
+            return ObjectivePerturbation(self.loss, dimension, relieved=self.intercept)
         return self.kind(self.loss, dimension)
 
-    def _notes(self, training: Perturbation, size: int, fitted: Fitted) -> tuple[str, ...]:
+    def _solved(self, training: Perturbation, examples: Examples, fitted: Fitted) -> str:
         """The same whatever the data hold, given n and λ: which of the solver's two methods ran would tell of them."""
-        accuracy = training.release(size, fitted.parameter, self._training_epsilon).accuracy
-        clipped = (
-            f"rows are clipped to the public norm bound {self.ball.norm_bound:g}; "
-            "the classes of y, and that both occur, are taken as public"
-        )
-        complete = "that the columns have no missing values is taken as public: any are refused with an error"
-        return clipped, complete, solver_note(self.loss, accuracy)
+        accuracy = training.release(examples.size, fitted.parameter, self._training_epsilon).accuracy
+        return solver_note(self.loss, accuracy)
 
 
 def _is_auto(lambdas: object) -> bool:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 from support.command_line import CANARY
 from support.numpy_bits import NumpyBits
 
+from dpmine.accounting.ledger import Ledger
 from dpmine.errors import BadData, BadParameter
 from dpmine.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
 from dpmine.linear.objective_perturbation import ObjectivePerturbation
 from dpmine.linear.output_perturbation import OutputPerturbation
-from dpmine.linear.preprocessing import UnitBall
+from dpmine.linear.preprocessing import FeatureBounds, UnitBall, within
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KINDS: list[Any] = [PrivateLogisticRegression, PrivateHuberSVC]
 
@@ -87,9 +92,10 @@ def test_the_guarantee_is_the_whole_budget() -> None:
 
 def test_an_approximate_chooser_spends_delta() -> None:
     features, labels = two_clouds(200)
-    classifier = PrivateLogisticRegression(mechanism="large-margin", epsilon=0.1, delta="1e-9").fit(features, labels)
+    parameters: dict[str, Any] = {"mechanism": "large-margin", "epsilon": 0.1, "delta": "1e-9"}
+    classifier = PrivateLogisticRegression(lambdas=[0.01, 0.1], **parameters).fit(features, labels)
     assert classifier.guarantee_.delta == Fraction(1, 10**9)
-    assert classifier.lambda_ in {0.001, 0.01, 0.1}
+    assert classifier.lambda_ in {0.01, 0.1}
 
 
 def test_probabilities_are_those_of_the_model() -> None:
@@ -122,9 +128,90 @@ def test_weights_go_back_to_the_features() -> None:
         assert np.allclose(ball.rows(inside) @ weights, inside @ coefficients + intercept)
 
 
+BOUNDS: list[Any] = [
+    (-1, 1),
+    (0, "1/2"),
+    ([0, -3, 0.25], 100),
+    ([1000, -1e6, 0], [1001, 1e6, 1e-30]),
+    np.array([[-1, 0, 5], [1, 2, 6]]),
+]
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_bounds_map_features_into_the_unit_ball(bounds: Any, intercept: bool) -> None:
+    """Whatever a row holds; and weights on the way back give it the decision that they give the mapped row."""
+    ball = UnitBall.of(None, intercept=intercept, bounds=FeatureBounds.of(bounds), columns=3)
+    assert ball.bounds is not None
+    odd = [[np.nan] * 3, [np.inf, -np.inf, 0], [1e308, -1e308, 5e-324], ball.bounds.lower, ball.bounds.upper]
+    rows = np.vstack([np.array(odd), np.random.default_rng(0).normal(size=(50, 3)) * 10])
+    mapped = ball.rows(rows)
+    assert max(sum(Fraction(float(x)) ** 2 for x in row) for row in mapped) <= 1
+    for one, row in zip(mapped, rows, strict=True):
+        assert ball.rows(row[np.newaxis])[0].tolist() == one.tolist()
+    weights = np.arange(1.0, 4.0 + intercept)
+    coefficients, constant = ball.split(weights)
+    assert np.allclose(mapped @ weights, within(rows, ball.bounds) @ coefficients + constant, atol=1e-8)
+
+
+def test_bounds_mean_the_same_as_scaling_by_hand() -> None:
+    """The middle of the bounds is 0 and the bounds are ±1, so no row is longer than √d, the default norm bound."""
+    rows = np.array([[0.0, 10.0], [100.0, 20.0], [50.0, 15.0], [1e9, np.nan], [-1e9, 12.5]])
+    by_hand = np.array([[-1, -1], [1, 1], [0, 0], [1, 0], [-1, -0.5]])
+    ball = UnitBall.of(None, intercept=False, bounds=FeatureBounds.of(([0, 10], [100, 20])), columns=2)
+    assert np.allclose(ball.rows(rows), by_hand / np.sqrt(2))
+    shorter = UnitBall.of(1.0, intercept=False, bounds=FeatureBounds.of(([0, 10], [100, 20])), columns=2)
+    assert np.allclose(shorter.rows(rows), by_hand / np.maximum(1, np.linalg.norm(by_hand, axis=1))[:, np.newaxis])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predictions_clip_as_training_did_and_so_does_the_file(kind: Any) -> None:
+    features, labels = two_clouds(500)
+    raw = features * [1000, 0.001, 1] + [0, 7, -3]
+    bounds = [-1000, 6.999, -4], [1000, 7.001, -2]
+    model = kind(feature_bounds=bounds, epsilon=100).fit(raw, labels)
+    assert model.score(raw, labels) > 0.85
+    inside = np.clip(raw, *bounds)
+    decisions = inside @ model.coef_[0] + model.intercept_[0]
+    assert np.allclose(model.decision_function(raw), decisions)
+    far = np.vstack([raw * 1e6, [[np.nan, np.inf, -np.inf]]])
+    again = kind.from_json(model.to_json())
+    assert again.decision_function(far).tolist() == model.decision_function(far).tolist()
+    assert np.allclose(model.decision_function(far[:-1]), model.decision_function(np.clip(far[:-1], *bounds)))
+    assert np.allclose(model.decision_function(far[-1:]), model.decision_function([[0, 7.001, -4]]))
+
+
+def test_bounds_are_checked_before_the_charge(tmp_path: Path) -> None:
+    ledger = Ledger(f"sqlite:///{tmp_path}/budget.db")
+    ledger.grant("people", epsilon=1)
+    for features in (np.ones((4, 3)), pd.DataFrame(np.ones((4, 3)), columns=["a", "b", "c"])):
+        model = PrivateLogisticRegression(feature_bounds=([0, 0], [1, 1]), ledger=ledger, dataset="people")
+        with pytest.raises(BadParameter, match="one for each of the 3 features"):
+            model.fit(features, [0, 1, 0, 1])
+    assert ledger.budget("people").spent.epsilon == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_default_is_no_lottery(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is chosen from the data by default, so all of ε trains."""
+    monkeypatch.setattr("dpmine.linear.settings.train_searched", lambda *_, **__: pytest.fail("chose"))
+    assert kind().fit(*two_clouds(50)).lambda_ == 4 / (10 * 50)
+
+
 @pytest.mark.parametrize(
     ("parameters", "hint"),
     [
+        ({"feature_bounds": 3}, "a lower and an upper bound"),
+        ({"feature_bounds": "01"}, "a lower and an upper bound"),
+        ({"feature_bounds": (0, 1, 2)}, "a lower and an upper bound"),
+        ({"feature_bounds": (1, 0)}, "every lower bound below"),
+        ({"feature_bounds": ([], [])}, "every lower bound below"),
+        ({"feature_bounds": ([0, 0], [1, 0])}, "every lower bound below"),
+        ({"feature_bounds": ([0, 0], [1, 1, 1])}, "as many lower bounds"),
+        ({"feature_bounds": ([0, 0], [1, 1])}, "one for each of the 3 features"),
+        ({"feature_bounds": (0, float("inf"))}, "finite number"),
+        ({"feature_bounds": (0, 10**101)}, "between 1e-100 and 1e100"),
+        ({"feature_bounds": (10**9, 10**9 + 1)}, "subtract a public number"),
         ({"lambdas": []}, "lambdas is empty"),
         ({"lambdas": [0.1, 0]}, "greater than 0"),
         ({"lambdas": -1}, "greater than 0"),
@@ -156,7 +243,7 @@ def test_bad_parameters(kind: Any, parameters: dict[str, Any], hint: str) -> Non
 def test_the_rule_for_lambda_is_public_and_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpmine.linear.settings.train_searched", lambda *_, **__: pytest.fail("chose"))
     for seed in range(3):
-        found = PrivateLogisticRegression(lambdas="auto", epsilon=0.5).fit(*two_clouds(50, seed))
+        found = PrivateLogisticRegression(epsilon=0.5).fit(*two_clouds(50, seed))
         assert found.lambda_ == 4 / (10 * 50 * 0.5)
         assert found.guarantee_.epsilon == Fraction(1, 2)
 
@@ -219,13 +306,14 @@ def test_the_last_training_sees_every_row(monkeypatch: pytest.MonkeyPatch) -> No
         return honest(self, data, *arguments)
 
     monkeypatch.setattr(ObjectivePerturbation, "fit", noted)
-    PrivateLogisticRegression().fit(*two_clouds(100))
+    PrivateLogisticRegression(lambdas=[0.001, 0.01, 0.1]).fit(*two_clouds(100))
     assert sizes == [90, 90, 90, 100]
 
 
 def test_the_guarantee_tells_what_is_taken_as_public() -> None:
     notes = " ".join(PrivateLogisticRegression(lambdas=1).fit(*two_clouds(50)).guarantee_.notes)
-    assert "no missing values" in notes
+    assert "that exactly two occur, are taken as public" in notes
+    assert "a missing value counts as 0" in notes
     assert "how long it takes is not covered" in notes
 
 
@@ -253,8 +341,9 @@ def test_no_rows_to_hold_out() -> None:
         ([[1.0], [2.0], [3.0]], [1, 2, 3], "Only binary classification"),
         ([[CANARY], ["x"]], [0, 1], "encode categories"),
         (pd.DataFrame({"price": [1.0, 2.0], "town": [CANARY, "b"]}), [0, 1], "encode categories"),
-        (pd.DataFrame({"price": [1.0, 2.0], "age": [np.nan, 3.0]}), [0, 1], "column 'age'"),
-        ([[1.0], [np.inf]], [0, 1], "column 0"),
+        (np.array([[1.0], [2j]]), [0, 1], "Complex data"),
+        (np.array([["2026-01-01"], ["2026-01-02"]], dtype="datetime64[D]"), [0, 1], "must be numbers"),
+        (csr_array([[1.0], [2.0]]), [0, 1], "sparse"),
         ([[1.0], [2.0]], [0.0, np.nan], "y contains NaN"),
         ([[1.0], [2.0]], np.array([0, pd.NA], dtype=object), "missing labels"),
         ([[1.0], [2.0]], np.array([pd.NaT, "a"], dtype=object), "missing labels"),
@@ -298,6 +387,7 @@ BAD_ENTRIES: dict[str, list[Any]] = {
     "lambda": [-1, 0, True, "1"],
     "classes": [[1, 1], [None, None], [1, "a"], [[1], [2]], [1, 1.5], [10**30, 1], "ab", [0.5, float("inf")]],
     "features": ["abc", ["a", "a", "b"], [None, 1, {}]],
+    "feature_bounds": [None, [], {}, {"lower": [0], "upper": [1]}, {"lower": [1] * 3, "upper": [0] * 3}],
     "coef": ["abc", [True, 1, 2], [10**400, 1, 1], {"a": 1}],
     "label": [["x"]],
     "loss": [["logistic"]],
