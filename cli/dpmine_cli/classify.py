@@ -37,7 +37,7 @@ NormBound = Annotated[
     typer.Option(
         "--norm-bound",
         metavar="B",
-        help="Public bound on a row's Euclidean norm; longer rows are clipped. Needed without --lower and --upper.",
+        help="Public bound on a row's Euclidean norm; longer rows are clipped. With --lower and --upper: 1.",
     ),
 ]
 Lower = Annotated[
@@ -76,7 +76,6 @@ Chooser = Annotated[
 
 
 _AS_GIVEN = (
-    "norm_bound",
     "epsilon",
     "delta",
     "validation_share",
@@ -146,6 +145,7 @@ def classify(
         "lambdas": lambdas if lambdas == "auto" else listed(lambdas),
         "method": method.value,
         "fit_intercept": intercept,
+        "norm_bound": "1" if norm_bound is None else norm_bound,
         "feature_bounds": None if lower is None else (one_or_each(lower), one_or_each(upper)),
         **{name: context.params[name] for name in _AS_GIVEN},
     }

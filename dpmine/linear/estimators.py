@@ -14,6 +14,7 @@ from dpmine.linear.examples import Examples
 from dpmine.linear.losses import HuberLoss, LogisticLoss
 from dpmine.linear.model_file import read_model, write_model
 from dpmine.linear.predictions import LinearClassifier, LogisticClassifier
+from dpmine.linear.preprocessing import within
 from dpmine.linear.settings import AUTO, Settings
 from dpmine.parameters import Number, positive
 from dpmine.privacy import Neighbors
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from dpmine.accounting.ledger import Ledger
     from dpmine.exact.bits import BitSource
     from dpmine.linear.losses import Loss
+    from dpmine.linear.preprocessing import FeatureBounds
     from dpmine.privacy import Guarantee
+    from dpmine.supervised import Floats
 
 _NOT_SETTINGS = {"huber", "classes", "unit", "ledger", "dataset"}
 
@@ -35,11 +38,13 @@ class _PrivateLinearClassifier(LinearClassifier):
 
     kind: str
     """The loss by its name; it tells model files apart."""
+    feature_bounds_: FeatureBounds | None
+    norm_bound_: float | None
 
     def __init__(  # noqa: PLR0917 - scikit-learn's convention
         self,
         lambdas: Number | Iterable[Number] = AUTO,
-        norm_bound: Number | None = None,
+        norm_bound: Number = 1.0,
         epsilon: Number = 1,
         delta: Number = 1e-6,
         method: str = "objective",
@@ -85,12 +90,17 @@ class _PrivateLinearClassifier(LinearClassifier):
         ball = settings.ball(features.shape[1])
         fitted = settings.train(Examples(ball.rows(features, signs)), bits=bits)
         coefficients, intercept = ball.split(fitted.weights)
-        self.feature_bounds_ = ball.bounds
+        self.feature_bounds_, self.norm_bound_ = ball.bounds, ball.norm_bound
         self.coef_ = coefficients.reshape(1, -1)
         self.intercept_ = np.array([intercept])
         self.lambda_ = float(fitted.parameter)
         self.guarantee_ = fitted.guarantee.noting(ball.note, classes_note(self.classes))
         return self
+
+    def _inside(self, features: Floats) -> Floats:
+        if self.norm_bound_ is None:  # a model file of version 0.1
+            return super()._inside(features)
+        return within(features, self.feature_bounds_, self.norm_bound_)
 
     def require_parameters(self, features: Sequence[str] | None = None) -> None:
         """Raises BadParameter for unusable parameters, before any data are read; `features` where they are known."""
@@ -135,12 +145,12 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
     over parameters around it (GridSearchCV) is not covered by `guarantee_` and voids it.
 
     Args:
-        lambdas: "auto", which is d/(10nε) for n rows of d weights, a rule of public numbers; or regularisation
-            strengths λ > 0, public, to choose from privately with `selection_share` of ε. One λ, as with "auto", leaves
-            the whole of ε to training. λ refers to the features as they are trained on: x/norm_bound, times √(1/2) with
-            an intercept.
-        norm_bound: public bound r > 0 on ‖x‖₂; longer rows are shortened to it. None: √d with `feature_bounds` for d
-            features, which no row exceeds then; else 1.
+        lambdas: "auto", which is d/(10nε) for n rows of d weights (d/(nε) with method="output"), a rule of public
+            numbers; or regularisation strengths λ > 0, public, to choose from privately with `selection_share` of ε.
+            One λ, as with "auto", leaves the whole of ε to training. λ refers to the features as they are trained on:
+            x/norm_bound, times √(1/2) with an intercept.
+        norm_bound: public bound r > 0 on ‖x‖₂; longer rows are shortened to it. With `feature_bounds` it refers to the
+            mapped features.
         epsilon: ε > 0, read exactly.
         delta: δ in (0, 1), spent by approximate choosers only; otherwise the guarantee says δ = 0.
         method: "objective" (noise in the objective) or "output" (noise on the solution).
@@ -163,9 +173,10 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
             features are taken as they are, a missing value as 0.
 
     Attributes:
-        coef_: shape (1, d), in the units of the features as they were given.
+        coef_: shape (1, d), in the units of the features as they were given, for rows within the bounds.
         intercept_: shape (1,); with bounds and without an intercept, it makes the decision 0 in their middle.
-        feature_bounds_: lower and upper bound of each feature; None where none were given.
+        feature_bounds_: `lower` and `upper` of each feature, shape (d,); None where none were given.
+        norm_bound_: the norm bound. Predictions clip rows to both bounds, as training does.
         classes_: the two classes; treated as public, and that both occur, unless they were given.
         lambda_: the regulariser that was trained with.
         guarantee_: what the release of all these attributes promises.
@@ -195,7 +206,7 @@ class PrivateHuberSVC(_PrivateLinearClassifier):
     def __init__(  # noqa: PLR0917 - scikit-learn's convention
         self,
         lambdas: Number | Iterable[Number] = AUTO,
-        norm_bound: Number | None = None,
+        norm_bound: Number = 1.0,
         epsilon: Number = 1,
         delta: Number = 1e-6,
         method: str = "objective",

@@ -34,7 +34,7 @@ def write_model(classifier: Any) -> str:
         "coef": classifier.coef_[0].tolist(),
         "intercept": float(classifier.intercept_[0]),
         "lambda": classifier.lambda_,
-        **_bounds_entry(classifier.feature_bounds_),
+        **_bounds_entries(classifier.feature_bounds_, classifier.norm_bound_),
         **fitted_entries(classifier),
     }
     return json.dumps(document, ensure_ascii=False, indent=2)
@@ -65,15 +65,19 @@ def _attributes(document: dict[str, Any]) -> dict[str, Any]:
         "classes_": np.array(document["classes"]),
         "lambda_": float(positive("lambda", finite(document["lambda"]))),
         "feature_bounds_": _bounds_of(document, len(coefficients)),
+        "norm_bound_": float(positive("norm_bound", document["norm_bound"])) if "norm_bound" in document else None,
         **fitted_attributes(document, len(coefficients)),
     }
 
 
-def _bounds_entry(bounds: FeatureBounds | None) -> dict[str, Any]:
-    """The bounds that features are clipped to before the model decides; no entry where there are none."""
-    if bounds is None:
-        return {}
-    return {"feature_bounds": {"lower": bounds.lower.tolist(), "upper": bounds.upper.tolist()}}
+def _bounds_entries(bounds: FeatureBounds | None, norm_bound: float | None) -> dict[str, Any]:
+    """The bounds that rows are clipped to before the model decides; no entry for those that it does not have."""
+    entries: dict[str, Any] = {}
+    if norm_bound is not None:
+        entries["norm_bound"] = norm_bound
+    if bounds is not None:
+        entries["feature_bounds"] = {"lower": bounds.lower.tolist(), "upper": bounds.upper.tolist()}
+    return entries
 
 
 def _bounds_of(document: dict[str, Any], columns: int) -> FeatureBounds | None:

@@ -72,16 +72,17 @@ class FeatureBounds:
     def _half(self) -> Floats:
         return np.asarray((self.upper - self.lower) / 2.0)
 
-    def clip(self, features: Floats) -> Floats:
-        """Every value moved to the nearest bound, a missing one to the middle."""
-        return np.clip(np.where(np.isnan(features), self._middle, features), self.lower, self.upper)
-
     def rows(self, features: Floats) -> Floats:
-        """In [−1, 1], a missing value at 0."""
-        return (self.clip(features) - self._middle) / self._half
+        """In [−1, 1]: every value moved to the nearest bound, a missing one at 0."""
+        known = np.where(np.isnan(features), self._middle, features)
+        return (np.clip(known, self.lower, self.upper) - self._middle) / self._half
+
+    def back(self, rows: Floats) -> Floats:
+        """Rows in [−1, 1] in the units of the features."""
+        return self._middle + rows * self._half
 
     def split(self, weights: Floats, intercept: float) -> tuple[Floats, float]:
-        """Coefficients and intercept that give `clip(x)` the decision that the weights give `rows(x)`."""
+        """Coefficients and intercept that give `back(x)` the decision that the weights give x."""
         coefficients = weights / self._half
         return coefficients, float(intercept - (coefficients * self._middle).sum())
 
@@ -95,9 +96,15 @@ def _numbers(bound: Any) -> Floats:
     return np.array([float(exact_number("feature_bounds", number)) for number in bound])
 
 
-def within(features: Floats, bounds: FeatureBounds | None) -> Floats:
-    """The features as a model decides on them: inside the bounds it was trained with, if any, and finite."""
-    return finite(features) if bounds is None else bounds.clip(features)
+def within(features: Floats, bounds: FeatureBounds | None, norm_bound: float) -> Floats:
+    """The rows clipped as in training, in their own units: a model decides on these, or it would extrapolate."""
+    if bounds is None:
+        return _shortened(finite(features), norm_bound)
+    return bounds.back(_shortened(bounds.rows(features), norm_bound))
+
+
+def _shortened(rows: Floats, norm_bound: float) -> Floats:
+    return rows * (norm_bound / np.maximum(norm_bound, row_norms(rows)))[:, np.newaxis]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +123,6 @@ class UnitBall:
     norm_bound: float
     intercept: bool
     bounds: FeatureBounds | None = None
-
-    @classmethod
-    def of(cls, norm_bound: float | None, *, intercept: bool, bounds: FeatureBounds | None, columns: int) -> UnitBall:
-        """For that many features; without a norm bound, that of the rows in [−1, 1], or 1 without bounds of features.
-
-        Raises BadParameter where there are bounds of another number of features.
-        """
-        if bounds is None:
-            return cls(1.0 if norm_bound is None else norm_bound, intercept)
-        return cls(math.sqrt(columns) if norm_bound is None else norm_bound, intercept, bounds.for_columns(columns))
 
     @property
     def note(self) -> str:

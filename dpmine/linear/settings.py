@@ -42,8 +42,7 @@ class Settings:
 
     lambdas: tuple[Fraction, ...] | None
     """None: the one that `likely_regulariser` has for n, d and ε."""
-    norm_bound: float | None
-    """None: 1, or with bounds of the features the norm that rows then have at most."""
+    norm_bound: float
     bounds: FeatureBounds | None
     intercept: bool
     epsilon: Fraction
@@ -56,7 +55,7 @@ class Settings:
         cls,
         *,
         lambdas: Number | Iterable[Number],
-        norm_bound: Number | None,
+        norm_bound: Number,
         feature_bounds: Any,
         epsilon: Number,
         delta: Number,
@@ -83,7 +82,7 @@ class Settings:
         listed = None if _is_auto(lambdas) else regularisers(lambdas)
         settings = cls(
             listed,
-            None if norm_bound is None else float(positive("norm_bound", norm_bound)),
+            float(positive("norm_bound", norm_bound)),
             None if feature_bounds is None else FeatureBounds.of(feature_bounds),
             truth("fit_intercept", fit_intercept),
             positive("epsilon", epsilon),
@@ -97,7 +96,8 @@ class Settings:
 
     def ball(self, columns: int) -> UnitBall:
         """How rows of that many features are scaled. Raises BadParameter where there are bounds of another number."""
-        return UnitBall.of(self.norm_bound, intercept=self.intercept, bounds=self.bounds, columns=columns)
+        bounds = None if self.bounds is None else self.bounds.for_columns(columns)
+        return UnitBall(self.norm_bound, self.intercept, bounds)
 
     def train(self, examples: Examples, *, bits: BitSource) -> Fitted:
         """Trained with the one λ there is, or with one chosen privately; the promise notes what it rests on.
@@ -127,7 +127,7 @@ class Settings:
     def _lambdas(self, examples: Examples) -> tuple[Fraction, ...]:
         if self.lambdas is not None:
             return self.lambdas
-        return (likely_regulariser(examples.size, examples.dimension, self.epsilon),)
+        return (likely_regulariser(self.kind, examples.size, examples.dimension, self.epsilon),)
 
     @property
     def _training_epsilon(self) -> Fraction:

@@ -37,7 +37,7 @@ NO_UNITS: list[Any] = [None, "", 7, "a\nb", "x" * 201, [], True]
 FIT: dict[str, Any] = {"classes": NO_CLASSES, "unit": NO_UNITS}
 LINEAR: dict[str, Any] = {
     "lambdas": NO_LAMBDAS,
-    "norm_bound": [value for value in NOT_POSITIVE if value is not None],
+    "norm_bound": NOT_POSITIVE,
     "feature_bounds": [7, "ab", (1,), (0, 1, 2), (1, 0), (0, 0), (0, None), (0, float("nan")), ([0] * 9, [1] * 9)],
     "epsilon": NOT_POSITIVE,
     "method": NO_NAMES,

@@ -61,7 +61,8 @@ def test_they_learn(kind: Any, method: str, intercept: bool) -> None:
     assert classifier.intercept_.shape == (1,)
     assert (classifier.intercept_[0] != 0) == intercept
     assert classifier.lambda_ in {0.01, 0.1}
-    decisions = features @ classifier.coef_[0] + classifier.intercept_[0]
+    inside = features / np.maximum(1, np.linalg.norm(features, axis=1))[:, np.newaxis]
+    decisions = inside @ classifier.coef_[0] + classifier.intercept_[0]
     assert np.allclose(classifier.decision_function(features), decisions)
     assert (classifier.predict(features) == classifier.classes_[(decisions > 0).astype(int)]).all()
 
@@ -139,11 +140,12 @@ BOUNDS: list[Any] = [
 
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("intercept", [True, False])
-def test_bounds_map_features_into_the_unit_ball(bounds: Any, intercept: bool) -> None:
+@pytest.mark.parametrize("norm_bound", [1.0, 0.1, 5.0])
+def test_bounds_map_features_into_the_unit_ball(bounds: Any, intercept: bool, norm_bound: float) -> None:
     """Whatever a row holds; and weights on the way back give it the decision that they give the mapped row."""
-    ball = UnitBall.of(None, intercept=intercept, bounds=FeatureBounds.of(bounds), columns=3)
-    assert ball.bounds is not None
-    odd = [[np.nan] * 3, [np.inf, -np.inf, 0], [1e308, -1e308, 5e-324], ball.bounds.lower, ball.bounds.upper]
+    limits = FeatureBounds.of(bounds).for_columns(3)
+    ball = UnitBall(norm_bound, intercept, limits)
+    odd = [[np.nan] * 3, [np.inf, -np.inf, 0], [1e308, -1e308, 5e-324], limits.lower, limits.upper]
     rows = np.vstack([np.array(odd), np.random.default_rng(0).normal(size=(50, 3)) * 10])
     mapped = ball.rows(rows)
     assert max(sum(Fraction(float(x)) ** 2 for x in row) for row in mapped) <= 1
@@ -151,34 +153,59 @@ def test_bounds_map_features_into_the_unit_ball(bounds: Any, intercept: bool) ->
         assert ball.rows(row[np.newaxis])[0].tolist() == one.tolist()
     weights = np.arange(1.0, 4.0 + intercept)
     coefficients, constant = ball.split(weights)
-    assert np.allclose(mapped @ weights, within(rows, ball.bounds) @ coefficients + constant, atol=1e-8)
+    assert np.allclose(mapped @ weights, within(rows, limits, norm_bound) @ coefficients + constant, atol=1e-8)
 
 
 def test_bounds_mean_the_same_as_scaling_by_hand() -> None:
-    """The middle of the bounds is 0 and the bounds are ±1, so no row is longer than √d, the default norm bound."""
+    """The middle of the bounds is 0 and the bounds are ±1, before the norm is clipped."""
     rows = np.array([[0.0, 10.0], [100.0, 20.0], [50.0, 15.0], [1e9, np.nan], [-1e9, 12.5]])
     by_hand = np.array([[-1, -1], [1, 1], [0, 0], [1, 0], [-1, -0.5]])
-    ball = UnitBall.of(None, intercept=False, bounds=FeatureBounds.of(([0, 10], [100, 20])), columns=2)
-    assert np.allclose(ball.rows(rows), by_hand / np.sqrt(2))
-    shorter = UnitBall.of(1.0, intercept=False, bounds=FeatureBounds.of(([0, 10], [100, 20])), columns=2)
-    assert np.allclose(shorter.rows(rows), by_hand / np.maximum(1, np.linalg.norm(by_hand, axis=1))[:, np.newaxis])
+    limits = FeatureBounds.of(([0, 10], [100, 20]))
+    assert np.allclose(UnitBall(2.0, False, limits).rows(rows), by_hand / 2)
+    shorter = by_hand / np.maximum(1, np.linalg.norm(by_hand, axis=1))[:, np.newaxis]
+    assert np.allclose(UnitBall(1.0, False, limits).rows(rows), shorter)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_predictions_clip_as_training_did_and_so_does_the_file(kind: Any) -> None:
+@pytest.mark.parametrize("bounded", [True, False])
+def test_predictions_clip_as_training_did_and_so_does_the_file(kind: Any, bounded: bool) -> None:
     features, labels = two_clouds(500)
-    raw = features * [1000, 0.001, 1] + [0, 7, -3]
-    bounds = [-1000, 6.999, -4], [1000, 7.001, -2]
+    scale: tuple[Any, Any] = ([1000, 0.001, 1], [0, 7, -3]) if bounded else ([1] * 3, [0] * 3)
+    raw = features * scale[0] + scale[1]
+    bounds = ([-1000, 6.999, -4], [1000, 7.001, -2]) if bounded else None
     model = kind(feature_bounds=bounds, epsilon=100).fit(raw, labels)
     assert model.score(raw, labels) > 0.85
-    inside = np.clip(raw, *bounds)
-    decisions = inside @ model.coef_[0] + model.intercept_[0]
-    assert np.allclose(model.decision_function(raw), decisions)
-    far = np.vstack([raw * 1e6, [[np.nan, np.inf, -np.inf]]])
+    inside = np.linalg.norm(features, axis=1) < 1
+    decisions = raw[inside] @ model.coef_[0] + model.intercept_[0]
+    assert np.allclose(model.decision_function(raw[inside]), decisions)
+    far = np.vstack([features * 1e3 * scale[0] + scale[1], [[np.nan, np.inf, -np.inf]]])
     again = kind.from_json(model.to_json())
     assert again.decision_function(far).tolist() == model.decision_function(far).tolist()
-    assert np.allclose(model.decision_function(far[:-1]), model.decision_function(np.clip(far[:-1], *bounds)))
-    assert np.allclose(model.decision_function(far[-1:]), model.decision_function([[0, 7.001, -4]]))
+    longest = np.abs(model.coef_[0] * scale[0])
+    middle = (np.array(scale[1]) @ model.coef_[0] + model.intercept_)[0]
+    assert np.abs(model.decision_function(far) - middle).max() <= np.linalg.norm(longest) * (1 + 1e-9)
+
+
+def test_rows_longer_than_the_norm_bound_are_predicted_as_they_were_trained() -> None:
+    """Unclipped, a long row outweighs the intercept that clipped rows gave, and predictions go astray."""
+    generator = np.random.default_rng(3)
+    angle, length = generator.uniform(0, 0.5 * np.pi, 4000), generator.uniform(5, 500, 4000)
+    rows, labels = np.column_stack([np.cos(angle), np.sin(angle)]) * length[:, np.newaxis], angle > 1
+    model = PrivateLogisticRegression(epsilon=100, norm_bound=1)
+    model._fit(rows, labels, bits=NumpyBits(1))
+    assert model.score(rows, labels) > 0.9
+    assert (model.predict(rows) == model.predict(rows / length[:, np.newaxis])).all()
+
+
+def test_model_files_without_bounds_predict_as_they_did() -> None:
+    """Files of version 0.1 have no norm bound."""
+    model = PrivateLogisticRegression(epsilon=100).fit(*two_clouds(300))
+    document = json.loads(model.to_json())
+    del document["norm_bound"]
+    again = PrivateLogisticRegression.from_json(json.dumps(document))
+    far = np.array([[100.0, -50.0, 30.0]])
+    assert np.allclose(again.decision_function(far), far @ model.coef_[0] + model.intercept_[0])
+    assert "norm_bound" not in json.loads(again.to_json())
 
 
 def test_bounds_are_checked_before_the_charge(tmp_path: Path) -> None:
@@ -246,6 +273,14 @@ def test_the_rule_for_lambda_is_public_and_costs_nothing(monkeypatch: pytest.Mon
         found = PrivateLogisticRegression(epsilon=0.5).fit(*two_clouds(50, seed))
         assert found.lambda_ == 4 / (10 * 50 * 0.5)
         assert found.guarantee_.epsilon == Fraction(1, 2)
+
+
+def test_the_rule_follows_the_noise_of_the_method() -> None:
+    """Noise on the output needs ten times the regularisation that noise in the objective does."""
+    found = [
+        PrivateLogisticRegression(method=method).fit(*two_clouds(50)).lambda_ for method in ("objective", "output")
+    ]
+    assert found == [4 / (10 * 50), 4 / 50]
 
 
 @pytest.mark.parametrize("share", ["0.1", "0.5"])
@@ -387,6 +422,7 @@ BAD_ENTRIES: dict[str, list[Any]] = {
     "lambda": [-1, 0, True, "1"],
     "classes": [[1, 1], [None, None], [1, "a"], [[1], [2]], [1, 1.5], [10**30, 1], "ab", [0.5, float("inf")]],
     "features": ["abc", ["a", "a", "b"], [None, 1, {}]],
+    "norm_bound": [None, 0, "wide", [1]],
     "feature_bounds": [None, [], {}, {"lower": [0], "upper": [1]}, {"lower": [1] * 3, "upper": [0] * 3}],
     "coef": ["abc", [True, 1, 2], [10**400, 1, 1], {"a": 1}],
     "label": [["x"]],
