@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from dpmine.accuracy_first.model_file import kind_of, read_model, write_model
 from dpmine.accuracy_first.ridge import RidgeBounds, RidgeObjective
 from dpmine.accuracy_first.search import search
 from dpmine.accuracy_first.settings import DEFAULT_SLACK, DEFAULT_STEPS, Settings
+from dpmine.accuracy_first.units import Units
 from dpmine.accuracy_first.variants import Method, Variant
 from dpmine.errors import BadData, BadParameter
 from dpmine.linear.examples import Examples
@@ -29,6 +31,7 @@ from dpmine.supervised import (
     checked_labels,
     checked_targets,
     classes_note,
+    finite,
 )
 
 if TYPE_CHECKING:
@@ -99,6 +102,10 @@ class _AccuracyFirst(PrivateEstimator):
     def _notes(self, bounds: Any) -> tuple[str, ...]:  # noqa: ARG002 - one of the two has something to say
         """What else the promise rests on."""
         return ()
+
+    def _inside(self, features: Floats) -> Floats:
+        bound = Fraction(self.requested_["x_bound"])
+        return Units(bound, y_bound=None, intercept=False).inside(finite(features))
 
     def _require_weights(self) -> None:
         check_is_fitted(self)
@@ -230,9 +237,12 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
         self.coef_, self.intercept_ = coefficients, intercept
 
     def predict(self, X: ArrayLike) -> Floats:
-        """wᵀx + b for every row, shape (n,). Raises BadData as `fit`, and where nothing was reached."""
+        """wᵀx + b for every row, shape (n,), rows longer than x_bound shortened to it as in training.
+
+        Raises BadData as `fit`, and where nothing was reached.
+        """
         self._require_weights()
-        return linear_values(self, X)
+        return linear_values(self, X, self._inside)
 
 
 class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):

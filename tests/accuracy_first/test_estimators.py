@@ -248,7 +248,8 @@ def test_more_columns_than_rows(kind: Any, data: Any) -> None:
 def test_predictions(kind: Any, data: Any) -> None:
     features, answers = data()
     fitted = kind(fit_intercept=True, epsilon_max=50)._fit(features, answers, bits=NumpyBits(2))
-    values = features @ np.ravel(fitted.coef_) + np.ravel(fitted.intercept_)[0]
+    inside = features / np.maximum(1, np.abs(features).sum(axis=1))[:, np.newaxis]
+    values = inside @ np.ravel(fitted.coef_) + np.ravel(fitted.intercept_)[0]
     if kind is ridge:
         assert np.allclose(fitted.predict(features), values)
     else:
@@ -369,6 +370,19 @@ def test_bad_data(kind: Any, features: Any, answers: Any, hint: str) -> None:
     assert CANARY not in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("kind", [ridge, logistic])
+def test_rows_longer_than_the_bound_are_predicted_as_they_were_trained(kind: Any) -> None:
+    """Unshortened they would be extrapolated: no row of the training was that long."""
+    generator = np.random.default_rng(3)
+    rows = generator.normal(size=(2000, 2))
+    model = kind(**EASY, x_bound=1, fit_intercept=True).fit(rows, (rows[:, 0] > 0.2).astype(float))
+    answer = model.predict if kind is ridge else model.decision_function
+    again = type(model).from_json(model.to_json())
+    inside = rows / np.maximum(1, np.abs(rows).sum(axis=1))[:, np.newaxis]
+    assert np.allclose(answer(rows), inside @ np.ravel(model.coef_) + model.intercept_)
+    assert again.predict(rows * 10).tolist() == model.predict(rows * 10).tolist()
 
 
 def test_huge_numbers_are_no_trouble() -> None:
