@@ -2,8 +2,7 @@
 
 Accuracy on a fifth of the rows, mean and standard error of random splits. Part 1: λ. Part 2: multiples of the public
 rule d/(nε). Part 3: the scale of features, and the norm bound. Part 4: as part 2, with noise on the output. The rules
-were set on Adult and Magic; the sets below the line in each table were not looked at for them. Bounds of the features
-are round numbers.
+for λ were set on Adult and Magic, above the line in each table. Bounds of the features are round numbers.
 Usage: python benchmarks/experiment_regulariser.py [--splits 12] [--part N ...] [--data ../shared/data]
 """
 
