@@ -16,7 +16,7 @@ DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceN
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-report docs test test-marked test-all check dist bench bench-selection bench-success bench-mining bench-growth bench-linear
-.PHONY: bench-accuracy-first bench-ledger bench-utility experiments-stability experiments-hypotheses
+.PHONY: bench-accuracy-first bench-ledger bench-utility experiments-stability experiments-regulariser experiments-hypotheses
 .PHONY: experiments-accuracy-first test-spark bench-spark fuzz lock clean
 
 help: ## list the targets
@@ -91,6 +91,9 @@ experiments-stability: $(INSTALLED) ## the figures of stability-based validation
 	@mkdir -p benchmarks/results
 	$(BIN)/python benchmarks/experiment_stability.py $(QUICK) --out benchmarks/results
 	$(BIN)/python benchmarks/experiment_histogram.py $(QUICK) --plot benchmarks/results/histogram.svg
+
+experiments-regulariser: $(INSTALLED) ## the default classifier beside other regularisation and scaling
+	$(BIN)/python benchmarks/experiment_regulariser.py
 
 experiments-hypotheses: $(INSTALLED) ## the figures of private learning (QUICK=--quick: within 3 minutes)
 	@mkdir -p benchmarks/results

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -29,11 +30,18 @@ if TYPE_CHECKING:
 Floats: TypeAlias = "NDArray[np.float64]"
 """Arrays of numbers, whatever their shape."""
 
+_NUMERIC = "biufO"
+"""Kinds of numpy types that may hold real numbers."""
+MISSING_NOTE = "a missing value counts as 0"
+"""What a guarantee says of `checked_features`."""
 _ENCODE = "encode categories as numbers first, one 0/1 column a category (pandas.get_dummies with a public list)"
 
 
 class PrivateEstimator(ChargedEstimator):
     """What private estimators are to scikit-learn.
+
+    The guarantee covers a fit only. A scaler, a selection of features or a search over parameters that reads the same
+    data before it or around it is not covered, and voids it; see docs/how-to/classifiers.md.
 
     Attributes:
         guarantee_: what the release of the fitted attributes promises; the last one that a fit sets.
@@ -82,6 +90,7 @@ class PrivateEstimator(ChargedEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
+        tags.input_tags.allow_nan = True  # an error would disclose that some row has a missing value
         return tags
 
 
@@ -105,9 +114,18 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
 
 def checked_features(estimator: Any, X: Any, *, reset: bool) -> Floats:
+    """`checked_numbers`, all of them finite: a missing value counts as 0, an infinite one as the largest float.
+
+    A row can therefore cause no error: whatever it holds is data.
+    """
+    return finite(checked_numbers(estimator, X, reset=reset))
+
+
+def checked_numbers(estimator: Any, X: Any, *, reset: bool) -> Floats:
     """X as a float64 array with at least one row and one column, its columns as at the fit (`reset` when fitting).
 
-    Raises BadData for what is not two-dimensional, not numeric, not finite, or has other columns.
+    Missing values are NaN. Raises BadData for what is not two-dimensional, not numeric, or has other columns: shape
+    and types are public.
     """
     features = _as_numbers(X)
     if features.ndim != 2:
@@ -120,23 +138,30 @@ def checked_features(estimator: Any, X: Any, *, reset: bool) -> Floats:
     if features.shape[0] == 0:
         raise BadData(f"Found array with 0 sample(s) (shape={features.shape}) while a minimum of 1 is required.")
     _same_columns(estimator, X, reset=reset)
-    _require_finite(estimator, features)
     return features
+
+
+def finite(numbers: Floats) -> Floats:
+    """The numbers, NaN as 0 and infinities as the largest floats."""
+    return numbers if np.isfinite(numbers).all() else np.nan_to_num(numbers)
 
 
 def checked_labels(estimator: Any, y: Any, rows: int, classes: Any = None) -> tuple[NDArray[Any], Floats]:
     """The two classes, and −1 or 1 for every label.
 
-    `classes` are the two in the order that is wanted, public; without them the two that occur are taken, in sorted
-    order, and that both occur is treated as public.
-    Raises BadData unless there is one label a row, and each is one of two classes; BadParameter for unusable classes.
+    `classes` are the two in the order that is wanted, public; every label but the second then counts as the first,
+    missing ones too, so that no row can cause an error. Without them the two that occur are taken, in sorted order, and
+    that exactly these occur is treated as public.
+    Raises BadData unless there is one label a row, of the type of the classes, or without `classes` unless each is one
+    of two; BadParameter for unusable classes.
     """
     _require_given(estimator, y)
-    labels = _as_labels(y)
+    labels = _column(y)
     _require_same_length(labels, rows)
     if classes is not None:
         known = _known_classes(classes)
         return known, _signs_of(labels, known)
+    _require_discrete(labels)
     found, positions = np.unique(labels, return_inverse=True)
     if len(found) == 1:
         raise BadData("y has one class only, and a classifier needs examples of two.")
@@ -148,20 +173,24 @@ def checked_labels(estimator: Any, y: Any, rows: int, classes: Any = None) -> tu
     return found, np.where(positions == 1, 1.0, -1.0)
 
 
+def classes_note(classes: Any) -> str:
+    """What a guarantee says of the two classes, given `classes` of `checked_labels`."""
+    if classes is None:
+        return (
+            "the classes of y, and that exactly two occur, are taken as public: anything else is rejected with an error"
+        )
+    return "the two classes are public; a label that is neither, or missing, counts as the first"
+
+
 def checked_targets(estimator: Any, y: Any, rows: int) -> Floats:
-    """One finite number a row, shape (n,). Raises BadData for anything else."""
+    """One finite number a row, shape (n,), as `finite` has them. Raises BadData for other shapes and types."""
     _require_given(estimator, y)
-    try:
-        targets = np.asarray(column_or_1d(y, warn=True))
-        numbers = targets.astype(np.float64) if targets.dtype.kind in "biufO" else None
-    except (ValueError, TypeError, OverflowError):
-        raise BadData("bad input shape: y should be a 1d array of numbers, one a row.") from None
+    targets = _column(y)
+    numbers = _floats(targets) if targets.dtype.kind in _NUMERIC else None
     if numbers is None:
-        raise BadData("Unknown label type: y must hold numbers, one a row.")
+        raise BadData("Unknown label type: y must hold numbers, one a row, in a 1d array of numbers.")
     _require_same_length(numbers, rows)
-    if not np.isfinite(numbers).all():
-        raise BadData("Input y contains NaN or infinity: drop those rows, independently of who is in them.")
-    return numbers
+    return finite(numbers)
 
 
 def _require_given(estimator: Any, y: Any) -> None:
@@ -188,23 +217,39 @@ def _known_classes(classes: Any) -> NDArray[Any]:
 
 
 def _signs_of(labels: NDArray[Any], classes: NDArray[Any]) -> Floats:
-    first, second = labels == classes[0], labels == classes[1]
-    if not np.all(first | second):
-        raise BadData("y has labels that are not among the classes that were given.")
+    """1 for labels that are the second class, −1 for all others. Raises BadData for types that have no class."""
+    if labels.dtype.kind == "O":
+        second = np.array([_is_same(label, classes[1]) for label in labels])
+    elif (labels.dtype.kind == "U") == (classes.dtype.kind == "U") or classes.dtype.kind == "O":
+        second = labels == classes[1]
+    else:
+        raise BadData("The labels of y and the classes are of different types: give the classes as y holds them.")
     return np.where(second, 1.0, -1.0)
 
 
-def _as_labels(y: Any) -> NDArray[Any]:
+def _is_same(label: object, wanted: object) -> bool:
     try:
-        labels: NDArray[Any] = column_or_1d(y, warn=True)
+        return bool(label == wanted)
+    except (TypeError, ValueError):  # pandas' NA, arrays
+        return False
+
+
+def _column(y: Any) -> NDArray[Any]:
+    try:
+        column: NDArray[Any] = column_or_1d(y, warn=True)
     except (ValueError, TypeError):
-        raise BadData("bad input shape: y should be a 1d array, one label a row.") from None
+        raise BadData("bad input shape: y should be a 1d array, with one label or number for each row.") from None
+    return column
+
+
+def _require_discrete(labels: NDArray[Any]) -> None:
+    """Raises BadData for labels that are missing or no classes; only where the classes that occur are public."""
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise BadData("Input y contains NaN or infinity: drop those rows, independently of who is in them.")
+        raise BadData("Input y contains NaN or infinity: name the two classes, or drop those rows.")
     if labels.dtype.kind in "biu":  # discrete, so there is nothing to check
-        return labels
+        return
     if labels.dtype.kind == "O" and any(is_missing(label) for label in labels):
-        raise BadData("Input y contains NaN or missing labels: drop those rows.")
+        raise BadData("Input y contains NaN or missing labels: name the two classes, or drop those rows.")
     try:
         with warnings.catch_warnings():  # they tell shares of unique labels
             warnings.simplefilter("ignore")
@@ -213,7 +258,6 @@ def _as_labels(y: Any) -> NDArray[Any]:
         raise BadData(
             "Unknown label type: y is continuous or mixed, and a classifier expects two discrete classes."
         ) from None
-    return labels
 
 
 def is_missing(label: object) -> bool:
@@ -222,6 +266,15 @@ def is_missing(label: object) -> bool:
         return label is None or bool(label != label)  # noqa: PLR0124 - NaN
     except (TypeError, ValueError):
         return True
+
+
+def known_features(X: Any) -> list[str] | None:
+    """Names of the columns, as far as X tells them without a look at any value; None where it does not."""
+    shape = getattr(X, "shape", None)
+    if not isinstance(shape, tuple) or len(shape) != 2 or not isinstance(shape[1], int) or not shape[1]:
+        return None
+    names = getattr(X, "columns", ())
+    return list(names) if all(isinstance(name, str) for name in names) and len(names) else unnamed_features(shape[1])
 
 
 def unnamed_features(columns: int) -> list[str]:
@@ -238,15 +291,37 @@ def _as_numbers(X: Any) -> NDArray[Any]:
         raise BadData("X is a sparse matrix, and noise is dense: pass X.toarray().")
     try:
         array = np.asarray(X)
-        kind = array.dtype.kind
-        numbers = array.astype(np.float64, copy=False) if kind in "biufO" else None
     except (TypeError, ValueError, OverflowError):
         raise BadData(f"Features must be numbers, in rows of equal length: {_ENCODE}.") from None
-    if kind == "c":
+    if array.dtype.kind == "c":
         raise BadData("Complex data not supported: features must be real numbers.")
+    numbers = _floats(array) if array.dtype.kind in _NUMERIC else None
     if numbers is None:
-        raise BadData(f"Features must be numbers: {_ENCODE}.")
+        raise BadData(f"Features must be numbers, in rows of equal length: {_ENCODE}.")
     return numbers
+
+
+def _floats(array: NDArray[Any]) -> Floats | None:
+    """As float64; missing entries are NaN, and numbers beyond the largest float infinite. None where some is none."""
+    try:
+        with np.errstate(over="ignore"):
+            return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    try:
+        return np.array([_float(entry) for entry in array.flat]).reshape(array.shape)
+    except (TypeError, ValueError):
+        return None
+
+
+def _float(entry: Any) -> float:
+    """Raises TypeError or ValueError for what is no number and not missing."""
+    if is_missing(entry):
+        return math.nan
+    try:
+        return float(entry)
+    except OverflowError:  # an integer of many digits
+        return math.inf if entry > 0 else -math.inf
 
 
 def _same_columns(estimator: Any, X: Any, *, reset: bool) -> None:
@@ -267,12 +342,3 @@ def row_norms(features: Floats) -> Floats:
             part = features[odd] / np.maximum(largest, np.finfo(np.float64).tiny)[:, np.newaxis]
             norms[odd] = largest * np.sqrt(np.einsum("ij,ij->i", part, part))
     return np.asarray(norms)
-
-
-def _require_finite(estimator: Any, features: Floats) -> None:
-    if np.isfinite(row_norms(features)).all() or np.isfinite(features).all():
-        return
-    bad = np.flatnonzero(~np.isfinite(features).all(axis=0))
-    names = getattr(estimator, "feature_names_in_", None)
-    column = f"column {bad[0]}" if names is None else f"column '{names[bad[0]]}'"
-    raise BadData(f"Input X contains NaN or infinity ({column}): fill in a public value, such as 0, first.")

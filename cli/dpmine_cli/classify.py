@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from dpmine.spelling import listed
+from dpmine.spelling import listed, one_or_each
 from dpmine_cli import options, scoring
 from dpmine_cli.messages import Messages
 from dpmine_cli.output import Destination
@@ -34,12 +34,30 @@ class Method(StrEnum):
 
 NormBound = Annotated[
     Optional[str],
-    typer.Option("--norm-bound", metavar="B", help="Public bound on a row's Euclidean norm; longer rows are clipped."),
+    typer.Option(
+        "--norm-bound",
+        metavar="B",
+        help="Public bound on a row's Euclidean norm; longer rows are clipped. With --lower and --upper: 1.",
+    ),
+]
+Lower = Annotated[
+    Optional[str],
+    typer.Option(
+        "--lower", metavar="A[,A]", help="Public lower bound of the features, one for all or one each; A becomes -1."
+    ),
+]
+Upper = Annotated[
+    Optional[str],
+    typer.Option(
+        "--upper", metavar="B[,B]", help="Public upper bound of the features, one for all or one each; B becomes 1."
+    ),
 ]
 Lambdas = Annotated[
     str,
     typer.Option(
-        "--lambdas", metavar="L,L|auto", help="Regularisers to choose from, privately; one or auto: no choice."
+        "--lambdas",
+        metavar="L,L|auto",
+        help="Regularisation strengths to choose from, privately; one: no choice; auto: set by public numbers.",
     ),
 ]
 LossOption = Annotated[Loss, typer.Option("--loss", help="Logistic regression, or a Huber support vector classifier.")]
@@ -58,7 +76,6 @@ Chooser = Annotated[
 
 
 _AS_GIVEN = (
-    "norm_bound",
     "epsilon",
     "delta",
     "validation_share",
@@ -79,8 +96,10 @@ def classify(
     files: options.TrainingFiles = None,
     label: options.Label = None,
     features: options.Features = None,
+    lower: Lower = None,
+    upper: Upper = None,
     norm_bound: NormBound = None,
-    lambdas: Lambdas = "0.001,0.01,0.1",
+    lambdas: Lambdas = "auto",
     loss: LossOption = Loss.LOGISTIC,
     method: MethodOption = Method.OBJECTIVE,
     huber: Huber = None,
@@ -106,9 +125,9 @@ def classify(
     debug: options.Debug = False,
     version: options.Version = False,
 ) -> None:
-    """Train a linear classifier, privately, its regulariser chosen privately too; or score a file with one.
+    """Train a linear classifier, privately; or score a file with one.
 
-    Example: dpmine classify people.parquet --label income --features age,hours --norm-bound 120 --model income.json
+    Example: dpmine classify people.parquet --label income --features age,hours --lower 0 --upper 120,99 --model m.json
     """
     from dpmine.errors import BadParameter
 
@@ -116,8 +135,9 @@ def classify(
     if predict is not None:
         scoring.score(context, _reader, model, predict, summary, Messages(quiet=quiet))
         return
-    if not files or label is None or features is None or norm_bound is None:
-        raise BadParameter("Training needs FILE, --label, --features and --norm-bound; scoring needs --predict FILE.")
+    if not files or label is None or features is None:
+        raise BadParameter("Training needs FILE, --label and --features; scoring needs --predict FILE.")
+    _require_scale(lower, upper, norm_bound)
     if model is None and summary.format is not options.Format.JSON:
         raise BadParameter("Give --model FILE.json (or -o FILE.json): where the model is written.")
     _require_choice(context, lambdas)
@@ -127,6 +147,8 @@ def classify(
         "method": method.value,
         "fit_intercept": intercept,
         **options.protected(unit, rows_per_unit, one_row_per),
+        "norm_bound": "1" if norm_bound is None else norm_bound,
+        "feature_bounds": None if lower is None else (one_or_each(lower), one_or_each(upper)),
         **{name: context.params[name] for name in _AS_GIVEN},
     }
     if huber is not None:
@@ -135,6 +157,15 @@ def classify(
     with Messages(quiet=quiet) as messages:
         columns = {"label": label, "features": listed(features), "units": unit or []}
         _train(files, columns, loss, parameters, (summary, target), messages)
+
+
+def _require_scale(lower: str | None, upper: str | None, norm_bound: str | None) -> None:
+    from dpmine.errors import BadParameter
+
+    if (lower is None) != (upper is None):
+        raise BadParameter("Give --lower and --upper together: the public bounds of the features.")
+    if lower is None and norm_bound is None:
+        raise BadParameter("Give --lower and --upper, the public bounds of the features (or --norm-bound).")
 
 
 def _require_corner(loss: Loss, huber: str | None) -> None:
@@ -151,7 +182,7 @@ def _require_choice(context: typer.Context, lambdas: str) -> None:
     if len(listed(lambdas)) > 1:
         return
     if idle := [option for name, option in options.given_options(context) if name in _OF_CHOICE]:
-        raise BadParameter(f"{', '.join(idle)} belongs to a choice among several --lambdas: leave it out.")
+        raise BadParameter(f"{', '.join(idle)} belongs to a choice: give several --lambdas, or leave it out.")
 
 
 def _train(

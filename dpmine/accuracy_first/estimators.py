@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from dpmine.accuracy_first.model_file import kind_of, read_model, write_model
 from dpmine.accuracy_first.ridge import RidgeBounds, RidgeObjective
 from dpmine.accuracy_first.search import search
 from dpmine.accuracy_first.settings import DEFAULT_SLACK, DEFAULT_STEPS, Settings, given_levels
+from dpmine.accuracy_first.units import Units
 from dpmine.accuracy_first.variants import Method, Variant
 from dpmine.charged import forget_fit
 from dpmine.contribution import EVERY_ROW, for_group, row_budget
@@ -29,6 +31,8 @@ from dpmine.supervised import (
     checked_features,
     checked_labels,
     checked_targets,
+    classes_note,
+    finite,
 )
 
 if TYPE_CHECKING:
@@ -125,6 +129,10 @@ class _AccuracyFirst(PrivateEstimator):
     def _notes(self, bounds: Any) -> tuple[str, ...]:  # noqa: ARG002 - one of the two has something to say
         """What else the promise rests on."""
         return ()
+
+    def _inside(self, features: Floats) -> Floats:
+        bound = Fraction(self.requested_["x_bound"])
+        return Units(bound, y_bound=None, intercept=False).inside(finite(features))
 
     def _require_weights(self) -> None:
         check_is_fitted(self)
@@ -262,9 +270,12 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
         self.coef_, self.intercept_ = coefficients, intercept
 
     def predict(self, X: ArrayLike) -> Floats:
-        """wᵀx + b for every row, shape (n,). Raises BadData as `fit`, and where nothing was reached."""
+        """wᵀx + b for every row, shape (n,), rows longer than x_bound shortened to it as in training.
+
+        Raises BadData as `fit`, and where nothing was reached.
+        """
         self._require_weights()
-        return linear_values(self, X)
+        return linear_values(self, X, self._inside)
 
 
 class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
@@ -345,7 +356,7 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
         self.coef_, self.intercept_ = coefficients.reshape(1, -1), np.array([intercept])
 
     def _notes(self, bounds: LogisticBounds) -> tuple[str, ...]:
-        return ("the classes of y, and that both occur, are taken as public", bounds.solver_note)
+        return (classes_note(self.classes), bounds.solver_note)
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """wᵀx + b for every row, shape (n,); above 0 is `classes_[1]`. Raises BadData where nothing was reached."""

@@ -17,6 +17,7 @@ from dpmine.errors import BadParameter
 from dpmine.linear.sensitivities import float_above
 from dpmine.parameters import named, positive, probability, truth, whole
 from dpmine.privacy import ExPostGuarantee, Neighbors
+from dpmine.supervised import MISSING_NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -189,7 +190,7 @@ class Settings:
         notes = [
             self._promise(outcome),
             clipped,
-            "that no value is missing or infinite is taken as public: any are refused",
+            MISSING_NOTE,
         ]
         if self.units.risk(self.excess_risk) >= Fraction(bounds.trivial):
             notes.append(

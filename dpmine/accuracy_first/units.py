@@ -63,6 +63,13 @@ class Units:
         rows[:, features.shape[1] :] = share[:, np.newaxis]
         return rows
 
+    def inside(self, features: Floats) -> Floats:
+        """Rows shortened to the bound as `rows` does, in the user's units: a model decides on these."""
+        bound = float(self.x_bound)
+        with np.errstate(over="ignore", under="ignore"):
+            norms = np.abs(features).sum(axis=1)
+            return np.asarray(features * (bound / np.maximum(bound, norms))[:, np.newaxis])
+
     def targets(self, y: Floats) -> Floats:
         """Targets clipped to the bound, in [−1, 1]."""
         bound = float(self.y_unit * _INSIDE)

@@ -15,10 +15,11 @@ from dpmine.linear.examples import Examples
 from dpmine.linear.losses import HuberLoss, LogisticLoss
 from dpmine.linear.model_file import read_model, write_model
 from dpmine.linear.predictions import LinearClassifier, LogisticClassifier
-from dpmine.linear.settings import Settings
+from dpmine.linear.preprocessing import within
+from dpmine.linear.settings import AUTO, Settings
 from dpmine.parameters import Number, positive, probability
 from dpmine.privacy import Neighbors
-from dpmine.supervised import checked_features, checked_labels
+from dpmine.supervised import checked_labels, checked_numbers, classes_note, known_features
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
     from dpmine.contribution import Bounding
     from dpmine.exact.bits import BitSource
     from dpmine.linear.losses import Loss
+    from dpmine.linear.preprocessing import FeatureBounds
     from dpmine.privacy import Guarantee
+    from dpmine.supervised import Floats
 
 _NOT_SETTINGS = {"epsilon", "delta", "huber", "classes", "unit", "rows_per_unit", "ledger", "dataset"}
-DEFAULT_LAMBDAS = (0.001, 0.01, 0.1)
 
 
 class _PrivateLinearClassifier(LinearClassifier):
@@ -39,10 +41,12 @@ class _PrivateLinearClassifier(LinearClassifier):
 
     kind: str
     """The loss by its name; it tells model files apart."""
+    feature_bounds_: FeatureBounds | None
+    norm_bound_: float | None
 
     def __init__(  # noqa: PLR0917 - scikit-learn's convention
         self,
-        lambdas: Number | Iterable[Number] = DEFAULT_LAMBDAS,
+        lambdas: Number | Iterable[Number] = AUTO,
         norm_bound: Number = 1.0,
         epsilon: Number = 1,
         delta: Number = 1e-6,
@@ -59,6 +63,7 @@ class _PrivateLinearClassifier(LinearClassifier):
         rows_per_unit: int = 1,
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
+        feature_bounds: Sequence[Any] | None = None,
     ) -> None:
         self.lambdas = lambdas
         self.norm_bound = norm_bound
@@ -77,6 +82,7 @@ class _PrivateLinearClassifier(LinearClassifier):
         self.rows_per_unit = rows_per_unit
         self.ledger = ledger
         self.dataset = dataset
+        self.feature_bounds = feature_bounds
 
     @abstractmethod
     def _loss(self) -> Loss: ...
@@ -84,21 +90,37 @@ class _PrivateLinearClassifier(LinearClassifier):
     def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
         settings = self._settings(bounding.rows)
         forget_fit(self)
-        features = checked_features(self, X, reset=True)
+        features = checked_numbers(self, X, reset=True)
         self.classes_, signs = checked_labels(self, y, len(features), self.classes)
-        places = bounding.places(len(features), bits=bits)
-        rows = settings.ball.rows(places.of(features), places.of(signs))
+        ball, places = settings.ball(features.shape[1]), bounding.places(len(features), bits=bits)
+        rows = ball.rows(places.of(features), places.of(signs))
         fitted = settings.train(Examples(rows, each=places.each), bits=bits)
-        coefficients, intercept = settings.ball.split(fitted.weights)
+        coefficients, intercept = ball.split(fitted.weights)
+        self.feature_bounds_, self.norm_bound_ = ball.bounds, ball.norm_bound
         self.coef_ = coefficients.reshape(1, -1)
         self.intercept_ = np.array([intercept])
         self.lambda_ = float(fitted.parameter)
-        self.guarantee_ = for_group(fitted.guarantee, self._budget()[1], bounding.rows)
+        promise = for_group(fitted.guarantee, self._budget()[1], bounding.rows)
+        self.guarantee_ = promise.noting(ball.note, classes_note(self.classes))
         return self
 
-    def require_parameters(self) -> None:
-        """Raises BadParameter for unusable parameters, before any data are read."""
-        self._settings()
+    def _inside(self, features: Floats) -> Floats:
+        if self.norm_bound_ is None:  # a model file of version 0.1
+            return super()._inside(features)
+        return within(features, self.feature_bounds_, self.norm_bound_)
+
+    def require_parameters(self, features: Sequence[str] | None = None) -> None:
+        """Raises BadParameter for unusable parameters, before any data are read; `features` where they are known."""
+        settings = self._settings()
+        if features is not None:
+            settings.ball(len(features))
+
+    def _features_of(self, X: Any) -> list[str] | None:
+        return known_features(X)
+
+    def _require_usable(self, features: Sequence[str] | None) -> None:
+        super()._require_usable(features)
+        self.require_parameters(features)
 
     def _promise(self, rows: int) -> Guarantee:
         return for_group(self._settings(rows).promise(), self._budget()[1], rows)
@@ -131,12 +153,16 @@ class _PrivateLinearClassifier(LinearClassifier):
 class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
     """Logistic regression, private for every row under replace_one; λ is chosen privately where several are given.
 
+    Features should weigh alike: give `feature_bounds`. Scaling by the data (StandardScaler) before the fit, or a search
+    over parameters around it (GridSearchCV) is not covered by `guarantee_` and voids it.
+
     Args:
-        lambdas: regularisers λ > 0 to choose from, public. With one only, the whole of ε goes to training; "auto" is
-            one, d/(10nε) for n rows of d weights, near the best in docs/explanation/experiments.md. λ refers to the
-            features as they are trained on: x/norm_bound, times √(1/2) with an intercept.
-        norm_bound: public bound r > 0 on ‖x‖₂; longer rows are shortened to it, and not counted. Scale features by
-            public constants so that they weigh alike.
+        lambdas: "auto", which is d/(10nε) for n rows of d weights (d/(nε) with method="output"), a rule of public
+            numbers; or regularisation strengths λ > 0, public, to choose from privately with `selection_share` of ε.
+            One λ, as with "auto", leaves the whole of ε to training. λ refers to the features as they are trained on:
+            x/norm_bound, times √(1/2) with an intercept.
+        norm_bound: public bound r > 0 on ‖x‖₂; longer rows are shortened to it. With `feature_bounds` it refers to the
+            mapped features.
         epsilon: ε > 0, read exactly.
         delta: δ in (0, 1), spent by approximate choosers only; otherwise the guarantee says δ = 0.
         method: "objective" (noise in the objective) or "output" (noise on the solution).
@@ -147,17 +173,23 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
         sensitivities: "candidate" (every λ its own) or "uniform" (the largest for all, as the paper has it).
         caution: how much small λ, whose scores one row moves more, are held back: 0 not at all, which finds good ones
             more often; 1 has an accuracy bound (see `dpmine.validation.terms.Terms`). All are private.
-        classes: the two labels, public, the one that positive decisions mean last; None: those that occur, sorted.
+        classes: the two labels, public, the one that positive decisions mean last; any other label counts as the first.
+            None: those that occur, sorted.
         neighbors: "replace_one"; n and λ enter the noise, so add_remove is refused.
         unit: what a row stands for, such as "CustomerID", where no customer has two rows: an assertion that nothing
             checks, and the guarantee says so. Where rows have units that can be named, give `fit(..., units=...)`.
         rows_per_unit: rows that each of the `units` of a fit keeps at most; sensitivities are those of so many rows.
         ledger: a `dpmine.Ledger` or its URL, charged before the fit.
         dataset: the data set's name in the ledger.
+        feature_bounds: (lower, upper), each one public number or one for each feature. A feature is clipped to its
+            bounds and mapped to [−1, 1], in training and in predictions; a missing value counts as the middle. None:
+            features are taken as they are, a missing value as 0.
 
     Attributes:
-        coef_: shape (1, d).
-        intercept_: shape (1,).
+        coef_: shape (1, d), in the units of the features as they were given, for rows within the bounds.
+        intercept_: shape (1,); with bounds and without an intercept, it makes the decision 0 in their middle.
+        feature_bounds_: `lower` and `upper` of each feature, shape (d,); None where none were given.
+        norm_bound_: the norm bound. Predictions clip rows to both bounds, as training does.
         classes_: the two classes; treated as public, and that both occur, unless they were given.
         lambda_: the regulariser that was trained with.
         guarantee_: what the release of all these attributes promises.
@@ -186,7 +218,7 @@ class PrivateHuberSVC(_PrivateLinearClassifier):
 
     def __init__(  # noqa: PLR0917 - scikit-learn's convention
         self,
-        lambdas: Number | Iterable[Number] = DEFAULT_LAMBDAS,
+        lambdas: Number | Iterable[Number] = AUTO,
         norm_bound: Number = 1.0,
         epsilon: Number = 1,
         delta: Number = 1e-6,
@@ -204,6 +236,7 @@ class PrivateHuberSVC(_PrivateLinearClassifier):
         rows_per_unit: int = 1,
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
+        feature_bounds: Sequence[Any] | None = None,
     ) -> None:
         super().__init__(
             lambdas=lambdas,
@@ -223,6 +256,7 @@ class PrivateHuberSVC(_PrivateLinearClassifier):
             rows_per_unit=rows_per_unit,
             ledger=ledger,
             dataset=dataset,
+            feature_bounds=feature_bounds,
         )
         self.huber = huber
 

@@ -18,6 +18,7 @@ from dpmine.documents import (
     require_classes,
 )
 from dpmine.errors import BadData
+from dpmine.linear.preprocessing import FeatureBounds
 from dpmine.parameters import positive
 
 FORMAT = "dpmine linear classifier"
@@ -33,6 +34,7 @@ def write_model(classifier: Any) -> str:
         "coef": classifier.coef_[0].tolist(),
         "intercept": float(classifier.intercept_[0]),
         "lambda": classifier.lambda_,
+        **_bounds_entries(classifier.feature_bounds_, classifier.norm_bound_),
         **fitted_entries(classifier),
     }
     return json.dumps(document, ensure_ascii=False, indent=2)
@@ -62,5 +64,26 @@ def _attributes(document: dict[str, Any]) -> dict[str, Any]:
         "intercept_": np.array([finite(document["intercept"])]),
         "classes_": np.array(document["classes"]),
         "lambda_": float(positive("lambda", finite(document["lambda"]))),
+        "feature_bounds_": _bounds_of(document, len(coefficients)),
+        "norm_bound_": float(positive("norm_bound", document["norm_bound"])) if "norm_bound" in document else None,
         **fitted_attributes(document, len(coefficients)),
     }
+
+
+def _bounds_entries(bounds: FeatureBounds | None, norm_bound: float | None) -> dict[str, Any]:
+    """The bounds that rows are clipped to before the model decides; no entry for those that it does not have."""
+    entries: dict[str, Any] = {}
+    if norm_bound is not None:
+        entries["norm_bound"] = norm_bound
+    if bounds is not None:
+        entries["feature_bounds"] = {"lower": bounds.lower.tolist(), "upper": bounds.upper.tolist()}
+    return entries
+
+
+def _bounds_of(document: dict[str, Any], columns: int) -> FeatureBounds | None:
+    if "feature_bounds" not in document:
+        return None
+    lower, upper = (finite_row(document["feature_bounds"][name]) for name in ("lower", "upper"))
+    if not len(lower) == len(upper) == columns:
+        raise ValueError
+    return FeatureBounds.of((lower, upper))

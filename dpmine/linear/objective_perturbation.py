@@ -92,6 +92,8 @@ class ObjectivePerturbation:
     accuracy where λ is fixed. It makes the weights less stable, so a search for λ does without."""
 
     name: ClassVar[str] = "objective"
+    usual: ClassVar[Fraction] = Fraction(1, 10)
+    """λ nε/d of "auto": the best multiple on Adult and Magic (benchmarks/experiment_regulariser.py)."""
 
     def draw(self, _parameter: Fraction, _alpha: Fraction, *, bits: BitSource) -> Draw:
         """R and R'."""

@@ -36,6 +36,8 @@ class OutputPerturbation:
     dimension: int
 
     name: ClassVar[str] = "output"
+    usual: ClassVar[Fraction] = Fraction(1)
+    """λ nε/d of "auto": the best multiple on Adult and Magic (benchmarks/experiment_regulariser.py)."""
 
     def draw(self, _parameter: Fraction, _alpha: Fraction, *, bits: BitSource) -> NoiseVector:
         """R."""

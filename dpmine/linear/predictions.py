@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dpmine.supervised import PrivateClassifier, checked_features
+from dpmine.supervised import PrivateClassifier, checked_numbers, finite
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
     from dpmine.supervised import Floats
@@ -31,7 +33,10 @@ class LinearClassifier(PrivateClassifier):
     def decision_function(self, X: ArrayLike) -> Floats:
         """wᵀx + b for every row, shape (n,); above 0 is `classes_[1]`. Raises BadData as `fit`."""
         check_is_fitted(self)
-        return linear_values(self, X)
+        return linear_values(self, X, self._inside)
+
+    def _inside(self, features: Floats) -> Floats:
+        return finite(features)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of every row, shape (n,). Raises BadData as `fit`."""
@@ -50,7 +55,11 @@ class LogisticClassifier(LinearClassifier):
         return np.column_stack([1.0 - later, later])
 
 
-def linear_values(estimator: Any, X: ArrayLike) -> Floats:
-    """wᵀx + b for every row, shape (n,), of a fitted estimator with `coef_` and `intercept_`."""
-    values: Floats = checked_features(estimator, X, reset=False) @ np.ravel(estimator.coef_) + estimator.intercept_
-    return values
+def linear_values(estimator: Any, X: ArrayLike, inside: Callable[[Floats], Floats] = finite) -> Floats:
+    """wᵀx + b for every row, shape (n,), of a fitted estimator with `coef_` and `intercept_`.
+
+    `inside` clips rows as in training, and makes them finite.
+    """
+    features = inside(checked_numbers(estimator, X, reset=False))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return finite(features @ np.ravel(estimator.coef_) + estimator.intercept_)

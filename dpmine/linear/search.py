@@ -102,9 +102,9 @@ def perturbation_of(method: str) -> PerturbationKind:
     return kind
 
 
-def likely_regulariser(size: int, dimension: int, epsilon: Fraction) -> Fraction:
-    """λ = d/(10nε), a rule of public numbers: the mean length of the noise in the objective, 2d/(nε), is then 20 λ."""
-    return min(_MOST, max(_LEAST, Fraction(dimension, 10 * size) / epsilon))
+def likely_regulariser(kind: PerturbationKind, size: int, dimension: int, epsilon: Fraction) -> Fraction:
+    """λ in proportion to the mean length of the noise, d/(nε): a rule of public numbers."""
+    return min(_MOST, max(_LEAST, kind.usual * Fraction(dimension, size) / epsilon))
 
 
 def regularisers(lambdas: Number | Iterable[Number]) -> tuple[Fraction, ...]:

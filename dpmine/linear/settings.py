@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpmine.linear.objective_perturbation import ObjectivePerturbation
-from dpmine.linear.preprocessing import UnitBall
+from dpmine.linear.preprocessing import FeatureBounds, UnitBall
 from dpmine.linear.search import (
     Fitted,
     Search,
@@ -42,7 +42,9 @@ class Settings:
 
     lambdas: tuple[Fraction, ...] | None
     """None: the one that `likely_regulariser` has for n, d and ε."""
-    ball: UnitBall
+    norm_bound: float
+    bounds: FeatureBounds | None
+    intercept: bool
     epsilon: Fraction
     loss: Loss
     kind: PerturbationKind
@@ -54,6 +56,7 @@ class Settings:
         *,
         lambdas: Number | Iterable[Number],
         norm_bound: Number,
+        feature_bounds: Any,
         epsilon: Number,
         delta: Number,
         loss: Loss,
@@ -76,12 +79,25 @@ class Settings:
             Sensitivities.parse(sensitivities),
             not_negative("caution", caution),
         )
-        ball = UnitBall(float(positive("norm_bound", norm_bound)), truth("fit_intercept", fit_intercept))
         listed = None if _is_auto(lambdas) else regularisers(lambdas)
-        settings = cls(listed, ball, positive("epsilon", epsilon), loss, perturbation_of(method), search)
+        settings = cls(
+            listed,
+            float(positive("norm_bound", norm_bound)),
+            None if feature_bounds is None else FeatureBounds.of(feature_bounds),
+            truth("fit_intercept", fit_intercept),
+            positive("epsilon", epsilon),
+            loss,
+            perturbation_of(method),
+            search,
+        )
         candidates = 1 if listed is None else len(listed)
         chooser_of(mechanism, epsilon=settings.epsilon, delta=search.delta, candidates=candidates)
         return settings
+
+    def ball(self, columns: int) -> UnitBall:
+        """How rows of that many features are scaled. Raises BadParameter where there are bounds of another number."""
+        bounds = None if self.bounds is None else self.bounds.for_columns(columns)
+        return UnitBall(self.norm_bound, self.intercept, bounds)
 
     def train(self, examples: Examples, *, bits: BitSource) -> Fitted:
         """Trained with the one λ there is, or with one chosen privately; the promise notes what it rests on.
@@ -100,9 +116,7 @@ class Settings:
             fitted = train_searched(
                 candidates, last, examples, lambdas, epsilon=self.epsilon, search=self.search, bits=bits
             )
-        return Fitted(
-            fitted.parameter, fitted.weights, fitted.guarantee.noting(*self._notes(last, examples.size, fitted))
-        )
+        return Fitted(fitted.parameter, fitted.weights, fitted.guarantee.noting(self._solved(last, examples, fitted)))
 
     def promise(self) -> Guarantee:
         """What training will promise, before its notes."""
@@ -114,7 +128,7 @@ class Settings:
     def _lambdas(self, examples: Examples) -> tuple[Fraction, ...]:
         if self.lambdas is not None:
             return self.lambdas
-        return (likely_regulariser(examples.size, examples.dimension, self.epsilon),)
+        return (likely_regulariser(self.kind, examples.size, examples.dimension, self.epsilon),)
 
     @property
     def _training_epsilon(self) -> Fraction:
@@ -130,18 +144,13 @@ class Settings:
     def _last(self, dimension: int) -> Perturbation:
         """The training whose weights are released."""
         if self.kind is ObjectivePerturbation:
-            return ObjectivePerturbation(self.loss, dimension, relieved=self.ball.intercept)
+            return ObjectivePerturbation(self.loss, dimension, relieved=self.intercept)
         return self.kind(self.loss, dimension)
 
-    def _notes(self, training: Perturbation, size: int, fitted: Fitted) -> tuple[str, ...]:
+    def _solved(self, training: Perturbation, examples: Examples, fitted: Fitted) -> str:
         """The same whatever the data hold, given n and λ: which of the solver's two methods ran would tell of them."""
-        accuracy = training.release(size, fitted.parameter, self._training_epsilon).accuracy
-        clipped = (
-            f"rows are clipped to the public norm bound {self.ball.norm_bound:g}; "
-            "the classes of y, and that both occur, are taken as public"
-        )
-        complete = "that the columns have no missing values is taken as public: any are refused with an error"
-        return clipped, complete, solver_note(self.loss, accuracy)
+        accuracy = training.release(examples.size, fitted.parameter, self._training_epsilon).accuracy
+        return solver_note(self.loss, accuracy)
 
 
 def _is_auto(lambdas: object) -> bool:

@@ -10,7 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 from dpmine.charged import forget_fit
 from dpmine.errors import BadData
 from dpmine.pac.records import Records
-from dpmine.supervised import PrivateClassifier, checked_features, checked_labels, unnamed_features
+from dpmine.supervised import (
+    MISSING_NOTE,
+    PrivateClassifier,
+    checked_features,
+    checked_labels,
+    classes_note,
+    known_features,
+    unnamed_features,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -42,7 +50,11 @@ class HypothesisClassifier(PrivateClassifier):
         return predictions
 
     def _features_of(self, X: Any) -> list[str] | None:
-        return _known_features(X)
+        return known_features(X)
+
+    def _data_notes(self) -> tuple[str, str]:
+        """What the guarantee says of the labels and of missing values."""
+        return classes_note(self.classes), MISSING_NOTE
 
     def _records(self, X: Any, y: Any, bounding: Bounding, *, bits: BitSource) -> Records:
         """The checked and bounded data; also learns the classes and the features' names. Forgets any earlier fit."""
@@ -55,12 +67,3 @@ class HypothesisClassifier(PrivateClassifier):
             return Records(features, signs > 0)
         kept = bounding.places(len(features), bits=bits).rows()
         return Records(features[kept], signs[kept] > 0)
-
-
-def _known_features(X: Any) -> list[str] | None:
-    """Names of the columns, as far as X tells them without a look at any value; None where it does not."""
-    shape = getattr(X, "shape", None)
-    if not isinstance(shape, tuple) or len(shape) != 2 or not isinstance(shape[1], int) or not shape[1]:
-        return None
-    names = getattr(X, "columns", ())
-    return list(names) if all(isinstance(name, str) for name in names) and len(names) else unnamed_features(shape[1])

@@ -42,11 +42,6 @@ _BEYOND = {
     Setting.AGNOSTIC: "above the least error of all",
     Setting.REALIZABLE: "if some hypothesis never errs, out of all",
 }
-DATA_NOTES = (
-    "the two classes of the labels are public, and that both occur",
-    "that the columns have no missing values is taken as public: any are refused with an error",
-)
-"""What every guarantee about labelled rows takes for granted: the checks before learning refuse anything else."""
 _PUBLIC = (
     "the class, its reference distribution and the accuracy were chosen without the data; the number of records is "
     "public"
@@ -319,5 +314,5 @@ def mechanism_for(target: Target) -> Mechanism:
 def _drawn(planned: Plan, records: Records, target: Target, protected: _Protected, *, bits: BitSource) -> Learned:
     mechanism = mechanism_for(target)
     candidate = choose(mechanism, planned.hypotheses.universe(records), sensitivity=Fraction(1), bits=bits)
-    guarantee = guarantee_of(mechanism).for_unit(protected.unit).noting(protected.note, *DATA_NOTES)
+    guarantee = guarantee_of(mechanism).for_unit(protected.unit).noting(protected.note)
     return Learned(planned.hypotheses.hypothesis(candidate), guarantee, planned.promise)

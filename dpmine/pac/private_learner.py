@@ -137,7 +137,8 @@ class PrivateLearner(HypothesisClassifier):
 
     def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
         found = self._learned(self._checked_learner(), self._records(X, y, bounding, bits=bits), bits=bits)
-        self.hypothesis_, self.promise_, self.guarantee_ = found.hypothesis, found.promise, found.guarantee
+        self.hypothesis_, self.promise_ = found.hypothesis, found.promise
+        self.guarantee_ = found.guarantee.noting(*self._data_notes())
         return self
 
     def _checked_learner(self) -> Learner:

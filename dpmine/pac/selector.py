@@ -14,7 +14,6 @@ from dpmine.documents import reading
 from dpmine.errors import BadParameter
 from dpmine.frames import whole_features
 from dpmine.pac.classifier import HypothesisClassifier
-from dpmine.pac.learners import DATA_NOTES
 from dpmine.pac.listed import Listed
 from dpmine.pac.model_file import read_model, write_model
 from dpmine.pac.scope import Scope, class_of
@@ -128,7 +127,7 @@ class HypothesisSelector(HypothesisClassifier):
         self._settle(hypotheses)
         self.mechanism_ = mechanism.name
         self.advice_ = advice(mechanism, hypotheses.size) if self.candidate_ is None else ""
-        self.guarantee_ = guarantee_of(mechanism).for_unit(ROW).noting(_NOTE, *DATA_NOTES)
+        self.guarantee_ = guarantee_of(mechanism).for_unit(ROW).noting(_NOTE, *self._data_notes())
         return self
 
     def _require_usable(self, features: Sequence[str] | None) -> None:

@@ -100,7 +100,7 @@ class ClassifyJob(ModelJob):
         "neighbors",
     )
     known: ClassVar[frozenset[str]] = frozenset(
-        {*_as_given, *OF_UNIT, "label", "features", "norm_bound", "lambdas", "loss", "intercept"}
+        {*_as_given, *OF_UNIT, "label", "features", "lower", "upper", "norm_bound", "lambdas", "loss", "intercept"}
     )
 
     def estimator(self, **account: Any) -> Any:
@@ -116,7 +116,20 @@ class ClassifyJob(ModelJob):
             given["lambdas"] = one_or_each(self.options["lambdas"])
         if "intercept" in self.options:
             given["fit_intercept"] = self.options["intercept"]
-        return kind(norm_bound=self.required("norm_bound"), **given, **account)
+        return kind(**self._scale(), **given, **account)
+
+    def _scale(self) -> dict[str, Any]:
+        """The bounds of the features, of the rows' norm, or both."""
+        scale, bounds = self.given("norm_bound"), self.given("lower", "upper")
+        if not scale and not bounds:
+            raise BadParameter("lower and upper are missing, the public bounds of the features (or norm_bound).")
+        if bounds:
+            scale["feature_bounds"] = tuple(one_or_each(self.required(name)) for name in ("lower", "upper"))
+        return scale
+
+    def require_parameters(self, estimator: Any, features: list[str]) -> None:
+        """See `ModelJob.require_parameters`."""
+        estimator.require_parameters(features)
 
 
 class AccuracyFirstJob(ModelJob):

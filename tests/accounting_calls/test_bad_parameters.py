@@ -41,6 +41,7 @@ FIT: dict[str, Any] = {"classes": NO_CLASSES, **PROTECTED}
 LINEAR: dict[str, Any] = {
     "lambdas": NO_LAMBDAS,
     "norm_bound": NOT_POSITIVE,
+    "feature_bounds": [7, "ab", (1,), (0, 1, 2), (1, 0), (0, 0), (0, None), (0, float("nan")), ([0] * 9, [1] * 9)],
     "epsilon": NOT_POSITIVE,
     "method": NO_NAMES,
     "fit_intercept": NO_TRUTH,

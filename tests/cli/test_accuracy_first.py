@@ -228,8 +228,6 @@ SMALL = ["--epsilon-max", "10", "--excess-risk", "1e-5"]
         (["accuracy-first", "missing.parquet", *RIDGE[2:]], "missing.parquet"),
         (["accuracy-first", "none.parquet", *RIDGE[2:]], "no rows"),
         (["accuracy-first", "more.parquet", *RIDGE[2:], "--features", "town"], "'town'"),
-        (["accuracy-first", "more.parquet", *RIDGE[2:], "--features", "size"], "column 'size'"),
-        (["accuracy-first", "more.parquet", *RIDGE[2:], "--target", "size"], "y contains NaN"),
         (["accuracy-first", "more.parquet", *LOGISTIC[2:], "--target", "three"], "Only binary"),
         (["accuracy-first", "more.parquet", *LOGISTIC[2:], "--target", "one"], "one class only"),
         (["accuracy-first", "--model", "people.parquet", "--predict", "new.parquet"], "model file"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from support.command_line import CANARY, assert_one_error, outcome_of
@@ -75,6 +76,38 @@ def test_train_and_score(run: outcome_of, loss: str, method: str) -> None:
     assert "protects the rows it was trained on" in scored.err
 
 
+def test_a_missing_value_does_not_stop_training_after_the_charge(run: outcome_of) -> None:
+    outcome = run("classify", "more.parquet", *ONE[2:], "--features", "age,size")
+    assert outcome.status == 0, outcome.err
+    assert "a missing value counts as 0" in outcome.out
+
+
+def test_bounds_scale_features_and_are_kept_for_scoring(run: outcome_of) -> None:
+    """Values beyond the bounds count as the bounds in the file that is scored, too."""
+    table = pq.read_table("people.parquet")
+    wide = table.set_column(0, "age", pc.multiply(table["age"], 1000))
+    wide = wide.set_column(1, "hours", pc.add(table["hours"], 50))
+    pq.write_table(wide, "wide.parquet")
+    train = ["classify", "wide.parquet", "--label", "income", "--features", "age,hours", "--epsilon", "1000"]
+    trained = run(*train, "--lower", "0,50", "--upper", "1000,51", "--model", "model.json")
+    assert trained.status == 0, trained.err
+    assert "mapped to [-1, 1]" in trained.out
+    model = json.loads(Path("model.json").read_text(encoding="utf-8"))
+    assert model["feature_bounds"] == {"lower": [0, 50], "upper": [1000, 51]}
+    ages = [100.0, 950.0, 1000.0, 1e9, -1e9, 0.0]
+    pq.write_table(pa.table({"age": ages, "hours": [50.5] * 6}), "far.parquet")
+    score = ["classify", "--model", "model.json", "--predict", "far.parquet", "--format", "json"]
+    chances = json.loads(run(*score).out)["probability"]
+    assert chances[0] > 0.5 > chances[1]  # of the later class, "no"
+    assert chances[2] == chances[3]
+    assert chances[4] == chances[5]
+
+
+def test_the_default_chooses_nothing_from_the_data(run: outcome_of) -> None:
+    assert run(*TRAIN, "--model", "model.json").status == 0
+    assert json.loads(Path("model.json").read_text(encoding="utf-8"))["lambda"] == pytest.approx(3 / (10 * 3000 * 1e5))
+
+
 def test_json_needs_no_other_model_file(run: outcome_of) -> None:
     assert run(*TRAIN, "-o", "model.json").status == 0
     assert run("classify", "--model", "model.json", "--predict", "new.parquet").out.splitlines() == [NO, YES]
@@ -112,8 +145,13 @@ def test_predictions_in_every_format(run: outcome_of) -> None:
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["classify"], "Training needs FILE, --label, --features and --norm-bound"),
-        (["classify", "--model", "m.json"], "Training needs FILE, --label, --features and --norm-bound"),
+        (["classify"], "Training needs FILE, --label and --features"),
+        (["classify", "--model", "m.json"], "Training needs FILE, --label and --features"),
+        (TRAIN[: TRAIN.index("--norm-bound")], "Give --lower and --upper"),
+        ([*ONE, "--lower", "0"], "Give --lower and --upper together"),
+        ([*ONE, "--lower", "1", "--upper", "1"], "every lower bound below its upper one"),
+        ([*ONE, "--lower", "0", "--upper", "wide"], "feature_bounds must be a finite number"),
+        ([*ONE, "--lower", "0,0,0", "--upper", "1"], "one for each of the 2 features"),
         ([*TRAIN], "Give --model FILE.json"),
         (["classify", "--predict", "new.parquet"], "Give --model FILE.json"),
         ([*ONE, "--caution", "1"], "--caution belongs to a choice"),
@@ -132,7 +170,6 @@ def test_predictions_in_every_format(run: outcome_of) -> None:
         ([*ONE, "--lambdas", "0.1,1", "--selection-share", "1"], "selection_share must lie"),
         ([*ONE, "--model", "nowhere/m.json"], "Cannot write"),
         (["classify", "more.parquet", *ONE[2:], "--features", "town"], "'town'"),
-        (["classify", "more.parquet", *ONE[2:], "--features", "size"], "column 'size'"),
         (["classify", "more.parquet", *ONE[2:], "--label", "three"], "Only binary"),
         (["classify", "missing.parquet", *ONE[2:]], "missing.parquet"),
         (["classify", "--model", "people.parquet", "--predict", "new.parquet"], "model file"),
@@ -224,6 +261,9 @@ def test_sensitivities_and_caution_reach_the_classifier(run: outcome_of, monkeyp
     from dpmine.linear.estimators import PrivateLogisticRegression
 
     seen: list[dict[str, Any]] = []
-    monkeypatch.setattr(PrivateLogisticRegression, "require_parameters", lambda self: seen.append(self.get_params()))
-    assert run(*TRAIN, "--model", "m.json", "--sensitivities", "uniform", "--caution", "1/2").status == 0
+    monkeypatch.setattr(
+        PrivateLogisticRegression, "require_parameters", lambda self, _=None: seen.append(self.get_params())
+    )
+    choice = ["--lambdas", "0.1,1", "--sensitivities", "uniform", "--caution", "1/2"]
+    assert run(*TRAIN, "--model", "m.json", *choice).status == 0
     assert (seen[0]["sensitivities"], seen[0]["caution"]) == ("uniform", "1/2")

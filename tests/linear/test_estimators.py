@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 from support.command_line import CANARY
 from support.numpy_bits import NumpyBits
 
+from dpmine.accounting.ledger import Ledger
 from dpmine.errors import BadData, BadParameter
 from dpmine.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
 from dpmine.linear.objective_perturbation import ObjectivePerturbation
 from dpmine.linear.output_perturbation import OutputPerturbation
-from dpmine.linear.preprocessing import UnitBall
+from dpmine.linear.preprocessing import FeatureBounds, UnitBall, within
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KINDS: list[Any] = [PrivateLogisticRegression, PrivateHuberSVC]
 
@@ -56,7 +61,8 @@ def test_they_learn(kind: Any, method: str, intercept: bool) -> None:
     assert classifier.intercept_.shape == (1,)
     assert (classifier.intercept_[0] != 0) == intercept
     assert classifier.lambda_ in {0.01, 0.1}
-    decisions = features @ classifier.coef_[0] + classifier.intercept_[0]
+    inside = features / np.maximum(1, np.linalg.norm(features, axis=1))[:, np.newaxis]
+    decisions = inside @ classifier.coef_[0] + classifier.intercept_[0]
     assert np.allclose(classifier.decision_function(features), decisions)
     assert (classifier.predict(features) == classifier.classes_[(decisions > 0).astype(int)]).all()
 
@@ -87,9 +93,10 @@ def test_the_guarantee_is_the_whole_budget() -> None:
 
 def test_an_approximate_chooser_spends_delta() -> None:
     features, labels = two_clouds(200)
-    classifier = PrivateLogisticRegression(mechanism="large-margin", epsilon=0.1, delta="1e-9").fit(features, labels)
+    parameters: dict[str, Any] = {"mechanism": "large-margin", "epsilon": 0.1, "delta": "1e-9"}
+    classifier = PrivateLogisticRegression(lambdas=[0.01, 0.1], **parameters).fit(features, labels)
     assert classifier.guarantee_.delta == Fraction(1, 10**9)
-    assert classifier.lambda_ in {0.001, 0.01, 0.1}
+    assert classifier.lambda_ in {0.01, 0.1}
 
 
 def test_probabilities_are_those_of_the_model() -> None:
@@ -122,9 +129,116 @@ def test_weights_go_back_to_the_features() -> None:
         assert np.allclose(ball.rows(inside) @ weights, inside @ coefficients + intercept)
 
 
+BOUNDS: list[Any] = [
+    (-1, 1),
+    (0, "1/2"),
+    ([0, -3, 0.25], 100),
+    ([1000, -1e6, 0], [1001, 1e6, 1e-30]),
+    np.array([[-1, 0, 5], [1, 2, 6]]),
+]
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("norm_bound", [1.0, 0.1, 5.0])
+def test_bounds_map_features_into_the_unit_ball(bounds: Any, intercept: bool, norm_bound: float) -> None:
+    """Whatever a row holds; and weights on the way back give it the decision that they give the mapped row."""
+    limits = FeatureBounds.of(bounds).for_columns(3)
+    ball = UnitBall(norm_bound, intercept, limits)
+    odd = [[np.nan] * 3, [np.inf, -np.inf, 0], [1e308, -1e308, 5e-324], limits.lower, limits.upper]
+    rows = np.vstack([np.array(odd), np.random.default_rng(0).normal(size=(50, 3)) * 10])
+    mapped = ball.rows(rows)
+    assert max(sum(Fraction(float(x)) ** 2 for x in row) for row in mapped) <= 1
+    for one, row in zip(mapped, rows, strict=True):
+        assert ball.rows(row[np.newaxis])[0].tolist() == one.tolist()
+    weights = np.arange(1.0, 4.0 + intercept)
+    coefficients, constant = ball.split(weights)
+    assert np.allclose(mapped @ weights, within(rows, limits, norm_bound) @ coefficients + constant, atol=1e-8)
+
+
+def test_bounds_mean_the_same_as_scaling_by_hand() -> None:
+    """The middle of the bounds is 0 and the bounds are ±1, before the norm is clipped."""
+    rows = np.array([[0.0, 10.0], [100.0, 20.0], [50.0, 15.0], [1e9, np.nan], [-1e9, 12.5]])
+    by_hand = np.array([[-1, -1], [1, 1], [0, 0], [1, 0], [-1, -0.5]])
+    limits = FeatureBounds.of(([0, 10], [100, 20]))
+    assert np.allclose(UnitBall(2.0, False, limits).rows(rows), by_hand / 2)
+    shorter = by_hand / np.maximum(1, np.linalg.norm(by_hand, axis=1))[:, np.newaxis]
+    assert np.allclose(UnitBall(1.0, False, limits).rows(rows), shorter)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bounded", [True, False])
+def test_predictions_clip_as_training_did_and_so_does_the_file(kind: Any, bounded: bool) -> None:
+    features, labels = two_clouds(500)
+    scale: tuple[Any, Any] = ([1000, 0.001, 1], [0, 7, -3]) if bounded else ([1] * 3, [0] * 3)
+    raw = features * scale[0] + scale[1]
+    bounds = ([-1000, 6.999, -4], [1000, 7.001, -2]) if bounded else None
+    model = kind(feature_bounds=bounds, epsilon=100).fit(raw, labels)
+    assert model.score(raw, labels) > 0.85
+    inside = np.linalg.norm(features, axis=1) < 1
+    decisions = raw[inside] @ model.coef_[0] + model.intercept_[0]
+    assert np.allclose(model.decision_function(raw[inside]), decisions)
+    far = np.vstack([features * 1e3 * scale[0] + scale[1], [[np.nan, np.inf, -np.inf]]])
+    again = kind.from_json(model.to_json())
+    assert again.decision_function(far).tolist() == model.decision_function(far).tolist()
+    longest = np.abs(model.coef_[0] * scale[0])
+    middle = (np.array(scale[1]) @ model.coef_[0] + model.intercept_)[0]
+    assert np.abs(model.decision_function(far) - middle).max() <= np.linalg.norm(longest) * (1 + 1e-9)
+
+
+def test_rows_longer_than_the_norm_bound_are_predicted_as_they_were_trained() -> None:
+    """Unclipped, a long row outweighs the intercept that clipped rows gave, and predictions go astray."""
+    generator = np.random.default_rng(3)
+    angle, length = generator.uniform(0, 0.5 * np.pi, 4000), generator.uniform(5, 500, 4000)
+    rows, labels = np.column_stack([np.cos(angle), np.sin(angle)]) * length[:, np.newaxis], angle > 1
+    model = PrivateLogisticRegression(epsilon=100, norm_bound=1)
+    model._fit(rows, labels, bits=NumpyBits(1))
+    assert model.score(rows, labels) > 0.9
+    assert (model.predict(rows) == model.predict(rows / length[:, np.newaxis])).all()
+
+
+def test_model_files_without_bounds_predict_as_they_did() -> None:
+    """Files of version 0.1 have no norm bound."""
+    model = PrivateLogisticRegression(epsilon=100).fit(*two_clouds(300))
+    document = json.loads(model.to_json())
+    del document["norm_bound"]
+    again = PrivateLogisticRegression.from_json(json.dumps(document))
+    far = np.array([[100.0, -50.0, 30.0]])
+    assert np.allclose(again.decision_function(far), far @ model.coef_[0] + model.intercept_[0])
+    assert "norm_bound" not in json.loads(again.to_json())
+
+
+def test_bounds_are_checked_before_the_charge(tmp_path: Path) -> None:
+    ledger = Ledger(f"sqlite:///{tmp_path}/budget.db")
+    ledger.grant("people", epsilon=1)
+    for features in (np.ones((4, 3)), pd.DataFrame(np.ones((4, 3)), columns=["a", "b", "c"])):
+        model = PrivateLogisticRegression(feature_bounds=([0, 0], [1, 1]), ledger=ledger, dataset="people")
+        with pytest.raises(BadParameter, match="one for each of the 3 features"):
+            model.fit(features, [0, 1, 0, 1])
+    assert ledger.budget("people").spent.epsilon == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_default_is_no_lottery(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is chosen from the data by default, so all of ε trains."""
+    monkeypatch.setattr("dpmine.linear.settings.train_searched", lambda *_, **__: pytest.fail("chose"))
+    assert kind().fit(*two_clouds(50)).lambda_ == 4 / (10 * 50)
+
+
 @pytest.mark.parametrize(
     ("parameters", "hint"),
     [
+        ({"feature_bounds": 3}, "a lower and an upper bound"),
+        ({"feature_bounds": "01"}, "a lower and an upper bound"),
+        ({"feature_bounds": (0, 1, 2)}, "a lower and an upper bound"),
+        ({"feature_bounds": (1, 0)}, "every lower bound below"),
+        ({"feature_bounds": ([], [])}, "every lower bound below"),
+        ({"feature_bounds": ([0, 0], [1, 0])}, "every lower bound below"),
+        ({"feature_bounds": ([0, 0], [1, 1, 1])}, "as many lower bounds"),
+        ({"feature_bounds": ([0, 0], [1, 1])}, "one for each of the 3 features"),
+        ({"feature_bounds": (0, float("inf"))}, "finite number"),
+        ({"feature_bounds": (0, 10**101)}, "between 1e-100 and 1e100"),
+        ({"feature_bounds": (10**9, 10**9 + 1)}, "subtract a public number"),
         ({"lambdas": []}, "lambdas is empty"),
         ({"lambdas": [0.1, 0]}, "greater than 0"),
         ({"lambdas": -1}, "greater than 0"),
@@ -156,9 +270,17 @@ def test_bad_parameters(kind: Any, parameters: dict[str, Any], hint: str) -> Non
 def test_the_rule_for_lambda_is_public_and_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpmine.linear.settings.train_searched", lambda *_, **__: pytest.fail("chose"))
     for seed in range(3):
-        found = PrivateLogisticRegression(lambdas="auto", epsilon=0.5).fit(*two_clouds(50, seed))
+        found = PrivateLogisticRegression(epsilon=0.5).fit(*two_clouds(50, seed))
         assert found.lambda_ == 4 / (10 * 50 * 0.5)
         assert found.guarantee_.epsilon == Fraction(1, 2)
+
+
+def test_the_rule_follows_the_noise_of_the_method() -> None:
+    """Noise on the output needs ten times the regularisation that noise in the objective does."""
+    found = [
+        PrivateLogisticRegression(method=method).fit(*two_clouds(50)).lambda_ for method in ("objective", "output")
+    ]
+    assert found == [4 / (10 * 50), 4 / 50]
 
 
 @pytest.mark.parametrize("share", ["0.1", "0.5"])
@@ -219,13 +341,14 @@ def test_the_last_training_sees_every_row(monkeypatch: pytest.MonkeyPatch) -> No
         return honest(self, data, *arguments)
 
     monkeypatch.setattr(ObjectivePerturbation, "fit", noted)
-    PrivateLogisticRegression().fit(*two_clouds(100))
+    PrivateLogisticRegression(lambdas=[0.001, 0.01, 0.1]).fit(*two_clouds(100))
     assert sizes == [90, 90, 90, 100]
 
 
 def test_the_guarantee_tells_what_is_taken_as_public() -> None:
     notes = " ".join(PrivateLogisticRegression(lambdas=1).fit(*two_clouds(50)).guarantee_.notes)
-    assert "no missing values" in notes
+    assert "that exactly two occur, are taken as public" in notes
+    assert "a missing value counts as 0" in notes
     assert "how long it takes is not covered" in notes
 
 
@@ -253,8 +376,9 @@ def test_no_rows_to_hold_out() -> None:
         ([[1.0], [2.0], [3.0]], [1, 2, 3], "Only binary classification"),
         ([[CANARY], ["x"]], [0, 1], "encode categories"),
         (pd.DataFrame({"price": [1.0, 2.0], "town": [CANARY, "b"]}), [0, 1], "encode categories"),
-        (pd.DataFrame({"price": [1.0, 2.0], "age": [np.nan, 3.0]}), [0, 1], "column 'age'"),
-        ([[1.0], [np.inf]], [0, 1], "column 0"),
+        (np.array([[1.0], [2j]]), [0, 1], "Complex data"),
+        (np.array([["2026-01-01"], ["2026-01-02"]], dtype="datetime64[D]"), [0, 1], "must be numbers"),
+        (csr_array([[1.0], [2.0]]), [0, 1], "sparse"),
         ([[1.0], [2.0]], [0.0, np.nan], "y contains NaN"),
         ([[1.0], [2.0]], np.array([0, pd.NA], dtype=object), "missing labels"),
         ([[1.0], [2.0]], np.array([pd.NaT, "a"], dtype=object), "missing labels"),
@@ -298,6 +422,8 @@ BAD_ENTRIES: dict[str, list[Any]] = {
     "lambda": [-1, 0, True, "1"],
     "classes": [[1, 1], [None, None], [1, "a"], [[1], [2]], [1, 1.5], [10**30, 1], "ab", [0.5, float("inf")]],
     "features": ["abc", ["a", "a", "b"], [None, 1, {}]],
+    "norm_bound": [None, 0, "wide", [1]],
+    "feature_bounds": [None, [], {}, {"lower": [0], "upper": [1]}, {"lower": [1] * 3, "upper": [0] * 3}],
     "coef": ["abc", [True, 1, 2], [10**400, 1, 1], {"a": 1}],
     "label": [["x"]],
     "loss": [["logistic"]],

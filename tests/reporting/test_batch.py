@@ -330,6 +330,12 @@ def test_classes_may_be_given(folder: Folder) -> None:
     assert documents(report)["Weights"]["classes"] == [False, True]
 
 
+def test_features_are_scaled_by_bounds(folder: Folder) -> None:
+    bounds = {"lower": 0, "upper": "100, 80"}
+    report = folder.run(job(**{name: value for name, value in WEIGHTS.items() if name != "norm_bound"} | bounds))
+    assert documents(report)["Weights"]["feature_bounds"] == {"lower": [0, 0], "upper": [100, 80]}
+
+
 def test_one_question_is_one_job(folder: Folder) -> None:
     folder.run(job(**WEIGHTS))
     same = {**WEIGHTS, "features": ["age", "hours"], "neighbors": "replace-one"}
