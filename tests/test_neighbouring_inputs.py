@@ -77,7 +77,7 @@ def _shape(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _shape(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_shape(entry) for entry in value]
+        return sorted({str(_shape(entry)) for entry in value})  # a chosen number of bins is a length
     if isinstance(value, np.ndarray):
         return value.dtype.kind, value.ndim
     return re.sub(r"[-+0-9.e/]+", "#", value) if isinstance(value, str) else type(value).__name__

@@ -137,7 +137,6 @@ def classify(
         return
     if not files or label is None or features is None:
         raise BadParameter("Training needs FILE, --label and --features; scoring needs --predict FILE.")
-    _require_scale(lower, upper, norm_bound)
     if model is None and summary.format is not options.Format.JSON:
         raise BadParameter("Give --model FILE.json (or -o FILE.json): where the model is written.")
     _require_choice(context, lambdas)
@@ -147,25 +146,27 @@ def classify(
         "method": method.value,
         "fit_intercept": intercept,
         **options.protected(unit, rows_per_unit, one_row_per),
-        "norm_bound": "1" if norm_bound is None else norm_bound,
-        "feature_bounds": None if lower is None else (one_or_each(lower), one_or_each(upper)),
+        **_scale(lower, upper, norm_bound),
         **{name: context.params[name] for name in _AS_GIVEN},
     }
     if huber is not None:
         parameters["huber"] = huber
     target = None if model is None else Destination.of(options.Format.JSON, model)
+    columns = {"label": label, "features": listed(features), "units": unit or []}
     with Messages(quiet=quiet) as messages:
-        columns = {"label": label, "features": listed(features), "units": unit or []}
         _train(files, columns, loss, parameters, (summary, target), messages)
 
 
-def _require_scale(lower: str | None, upper: str | None, norm_bound: str | None) -> None:
+def _scale(lower: str | None, upper: str | None, norm_bound: str | None) -> dict[str, Any]:
+    """The estimator's parameters for the public bounds. Raises BadParameter where there are none."""
     from dpmine.errors import BadParameter
 
     if (lower is None) != (upper is None):
         raise BadParameter("Give --lower and --upper together: the public bounds of the features.")
     if lower is None and norm_bound is None:
         raise BadParameter("Give --lower and --upper, the public bounds of the features (or --norm-bound).")
+    bounds = None if lower is None else (one_or_each(lower), one_or_each(upper))
+    return {"norm_bound": "1" if norm_bound is None else norm_bound, "feature_bounds": bounds}
 
 
 def _require_corner(loss: Loss, huber: str | None) -> None:

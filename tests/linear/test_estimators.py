@@ -246,7 +246,7 @@ def test_the_default_is_no_lottery(kind: Any, monkeypatch: pytest.MonkeyPatch) -
         ({"lambdas": "many"}, "lambdas must be a finite number"),
         ({"lambdas": None}, "lambdas is None"),
         ({"lambdas": [0.1, "0.1"]}, "twice"),
-        ({"lambdas": np.array([[0.1, 0.2]])}, "lambdas must be a number"),
+        ({"lambdas": np.array([[0.1, 0.2]])}, "lambdas must be an exact number"),
         ({"norm_bound": 0}, "norm_bound must be greater than 0"),
         ({"epsilon": 0}, "epsilon must be greater than 0"),
         ({"epsilon": np.float32(1)}, "epsilon must be an exact number"),
