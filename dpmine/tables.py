@@ -191,7 +191,7 @@ def _unlabelled(name: str) -> BadData:
 def _integers(name: str, column: Any) -> NDArray[np.int64]:
     try:
         chunks = column.cast(pa.int64()).chunks
-    except pa.ArrowException:
+    except pa.ArrowInvalid:
         raise BadData(f"Column {name!r} holds integers beyond 64 bits with sign: number the labels from 0.") from None
     parts = [np.from_dlpack(chunk) for chunk in chunks if len(chunk)]
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)

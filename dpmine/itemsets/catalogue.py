@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dpmine.errors import BadData, BadParameter, UnreadableFile
+from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
 from dpmine.itemsets.arrow_arrays import integers_or, text_array
 from dpmine.itemsets.columns import quoted
 from dpmine.itemsets.kernels_cells import occurring, recoded
-from dpmine.itemsets.paths import locate, reason, shown_name
+from dpmine.itemsets.paths import READ_ERRORS, ROWS_MISSING, locate, reason, shown_name
 from dpmine.itemsets.python_values import item_array
 from dpmine.itemsets.types import can_be_item, is_integer, is_text, plain, type_name
 
@@ -82,7 +82,7 @@ def narrow(labels: pa.Array) -> pa.Array:
     labels = labels.cast(pa.large_string())
     try:
         labels.validate(full=True)
-    except pa.ArrowException:
+    except pa.ArrowInvalid:
         raise BadData("Items hold texts that are not valid UTF-8: clean the item column first.") from None
     return labels.cast(pa.string()) if labels.nbytes < _LONGEST_STRING_ARRAY else labels
 
@@ -133,7 +133,7 @@ def _as_integers(items: pa.Array) -> pa.Array:
         raise BadData(wrong)
     try:
         return pc.utf8_ltrim(items, "+").cast(pa.int64())
-    except pa.ArrowException:
+    except pa.ArrowInvalid:
         raise BadData(wrong) from None
 
 
@@ -165,6 +165,7 @@ def _content(path: str, name: str) -> pa.Buffer:
         with system.open_input_file(inside) as file:
             return file.read_buffer()
     except (pa.ArrowException, OSError) as error:
+        require_memory(error)
         why = reason(error) if isinstance(error, FileNotFoundError | PermissionError) else "give the name of one file."
         raise UnreadableFile(f"The catalogue {name} cannot be read: {why}") from None
 
@@ -182,10 +183,13 @@ def _parquet_items(content: pa.Buffer, name: str) -> Any:
     try:
         table = pq.read_table(pa.BufferReader(content))
         names, columns = table.column_names, table.columns
+        rows = pq.read_metadata(pa.BufferReader(content)).num_rows
         if any(pa.types.is_dictionary(kind) for kind in table.schema.types):
             table.validate(full=True)  # Arrow looks up codes of a damaged page unchecked
-    except (pa.ArrowException, OSError, ValueError) as error:  # damaged names are a ValueError of the codec
+    except READ_ERRORS as error:
         raise UnreadableFile(f"The catalogue {name} cannot be read: {reason(error)}") from None
+    if table.num_rows != rows:
+        raise UnreadableFile(f"The catalogue {name} cannot be read: {ROWS_MISSING}")
     if len(columns) != 1:
         raise BadData(f"The catalogue {name} must have one column, not several: {quoted(names[:20])}.")
     return columns[0]

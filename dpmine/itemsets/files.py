@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dpmine.errors import BadData, UnreadableFile
+from dpmine.errors import BadData, UnreadableFile, require_memory
 from dpmine.itemsets.arrow_arrays import text_array
 from dpmine.itemsets.partitions import KEY_TYPE, key_column, partition_keys
-from dpmine.itemsets.paths import PathName, found_files, reason
+from dpmine.itemsets.paths import READ_ERRORS, ROWS_MISSING, PathName, found_files, reason
 from dpmine.itemsets.source import collected
-from dpmine.itemsets.types import common_type, is_text, type_name
+from dpmine.itemsets.types import common_type, is_list, is_text, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from dpmine.itemsets.paths import FileSet
     from dpmine.itemsets.source import Progress
 
-_READ_ERRORS = (pa.ArrowException, OSError, ValueError)  # damaged names are a ValueError of the codec
 _LARGEST_DICTIONARY = 2**17  # texts: a larger dictionary takes longer to repeat than a batch to read
+_MAGIC = b"PAR1"
+_TAIL = 8  # bytes behind a footer: its length, and the magic word
+_ARROW_SCHEMA = b"ARROW:schema"
 _BATCH_ROWS = 2**18  # few enough for progress and interruption, many enough to keep the threads busy
 
 
@@ -50,26 +52,33 @@ class File:
     keys: Keys
 
     def batches(self, names: Sequence[str], *, dictionaries: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """The named columns inside the file; UnreadableFile where it turns out to be damaged.
+        """The named columns inside the file; UnreadableFile where it is damaged, or where Arrow leaves rows out.
 
         Those in `dictionaries` come as such, as long as their texts repeat: a writer gives a dictionary up when it
         grows too large, and Arrow then makes a larger and larger one, again for every batch.
         """
+        done = 0
         try:
             with self.system.open_input_file(self.path) as stream:
-                reader = pq.ParquetFile(stream, metadata=self.footer, read_dictionary=list(dictionaries))
-                done = 0
-                for batch in reader.iter_batches(batch_size=_BATCH_ROWS, columns=list(names)):
+                for batch in self._read(stream, list(names), list(dictionaries)):
                     _require_known_codes(batch)
                     yield batch
                     done += batch.num_rows
-                    if any(_dictionary_size(batch.column(name)) > _LARGEST_DICTIONARY for name in dictionaries):
-                        break
-                if done < self.footer.num_rows:
-                    plain = pq.ParquetFile(stream, metadata=self.footer)
-                    yield from _behind(done, plain.iter_batches(batch_size=_BATCH_ROWS, columns=list(names)))
-        except _READ_ERRORS as error:
+        except READ_ERRORS as error:
             raise UnreadableFile(f"{self.shown} cannot be read: {reason(error)}") from None
+        if done != self.footer.num_rows:
+            raise UnreadableFile(f"{self.shown} cannot be read: {ROWS_MISSING}")
+
+    def _read(self, stream: Any, names: list[str], dictionaries: list[str]) -> Iterator[pa.RecordBatch]:
+        done = 0
+        reader = pq.ParquetFile(stream, metadata=self.footer, read_dictionary=dictionaries)
+        for batch in reader.iter_batches(batch_size=_BATCH_ROWS, columns=names):
+            yield batch
+            done += batch.num_rows
+            if any(_dictionary_size(batch.column(name)) > _LARGEST_DICTIONARY for name in dictionaries):
+                plain = pq.ParquetFile(stream, metadata=self.footer)
+                yield from _behind(done, plain.iter_batches(batch_size=_BATCH_ROWS, columns=names))
+                return
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +170,6 @@ def _require_known_codes(batch: pa.RecordBatch) -> None:
 def _behind(rows: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The batches without the first rows."""
     for batch in batches:
-        _require_known_codes(batch)
         if rows < batch.num_rows:
             yield batch.slice(rows)
         rows = max(0, rows - batch.num_rows)
@@ -182,12 +190,31 @@ def _opened(found: FileSet, path: str) -> File:
     try:
         with found.system.open_input_file(path) as stream:
             footer = pq.ParquetFile(stream).metadata
+            if any(_is_list_of_dictionaries(kind) for kind in footer.schema.to_arrow_schema().types):
+                footer = _plain_footer(stream)
             schema = footer.schema.to_arrow_schema().remove_metadata()
             inside = schema.names
-    except _READ_ERRORS as error:
+    except READ_ERRORS as error:
         raise UnreadableFile(f"{shown} cannot be read: {reason(error)}") from None
     keys = {key: value for key, value in partition_keys(path, found.base).items() if key not in inside}
     return File(found.system, path, shown, footer, schema, keys)
+
+
+def _is_list_of_dictionaries(kind: pa.DataType) -> bool:
+    return is_list(kind) and pa.types.is_dictionary(kind.value_type)
+
+
+def _plain_footer(stream: Any) -> Any:
+    """The footer without the schema that Arrow adds: lists of dictionaries are then lists of their values.
+
+    As dictionaries, Arrow reads them from one row group at a time only.
+    """
+    stream.seek(stream.size() - _TAIL)
+    length = int.from_bytes(stream.read(4), "little")
+    stream.seek(stream.size() - _TAIL - length)
+    content = stream.read(length + _TAIL)
+    before, key, after = content.rpartition(_ARROW_SCHEMA)
+    return pq.ParquetFile(pa.BufferReader(_MAGIC + before + key.lower() + after)).metadata
 
 
 def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
@@ -195,7 +222,8 @@ def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
         return column
     try:
         return column.cast(field.type)
-    except pa.ArrowException:
+    except pa.ArrowException as error:
+        require_memory(error)
         raise BadData(
             f"Column {field.name!r} has different types in different files, and values that fit only one of them: "
             "convert them to one type."

@@ -13,11 +13,14 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from pyarrow import fs
 
-from dpmine.errors import UnreadableFile
+from dpmine.errors import UnreadableFile, require_memory
 
 PathName: TypeAlias = str | PathLike[str]
 
 SUFFIXES = (".parquet", ".parq", ".pq")
+READ_ERRORS = (pa.ArrowException, OSError, ValueError)
+"""What Arrow raises for a file; damaged names are a ValueError of the codec."""
+ROWS_MISSING = "not all rows that its footer counts can be read; write it again, with larger pages and row groups."
 _DAMAGED = "it is damaged, incomplete or not a Parquet file; write it again."
 
 
@@ -80,7 +83,8 @@ def shown_name(name: str) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Why a file cannot be read, in words that contain nothing of its content."""
+    """Why a file cannot be read, in words that contain nothing of its content; MemoryError where memory is short."""
+    require_memory(error)
     if isinstance(error, FileNotFoundError):
         return "it does not exist; check its name."
     if isinstance(error, PermissionError):

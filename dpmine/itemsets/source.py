@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
-from dpmine.errors import BadData
+from dpmine.errors import BadData, require_memory
 from dpmine.itemsets.arrow_arrays import text_array
 
 Progress: TypeAlias = Callable[[float], None]
@@ -65,9 +65,19 @@ class ArrowSource:
     def read(self, names: Sequence[str], progress: Progress) -> pa.Table:
         """The named columns; BadData where the producer of the batches fails."""
         schema = pa.schema([(name, self.type_of(name)) for name in names])
+        return collected(self.checked(list(names)), schema, self.rows, progress)
+
+    def checked(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """The batches of the named columns; BadData where their producer fails, or leaves rows out."""
+        done = 0
         try:
-            return collected(self.batches(list(names)), schema, self.rows, progress)
-        except FOREIGN_ERRORS:
+            for batch in self.batches(names):
+                yield batch
+                done += batch.num_rows
+            if self.rows not in {None, done}:
+                raise ValueError
+        except FOREIGN_ERRORS as error:
+            require_memory(error)
             raise BadData(
                 "The data's producer failed while its columns were read: read them by themselves first."
             ) from None

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpmine.errors import BadData
 from dpmine.itemsets.arrow_arrays import integer_array, integers_or
 from dpmine.itemsets.catalogue import labelled
 from dpmine.itemsets.cells import list_cells, one_hot_cells
@@ -22,7 +21,7 @@ from dpmine.itemsets.encode import coded, require_int64
 from dpmine.itemsets.files import FileSource
 from dpmine.itemsets.layouts import Layout
 from dpmine.itemsets.memory import LINE
-from dpmine.itemsets.source import FOREIGN_ERRORS, ArrowSource, collected
+from dpmine.itemsets.source import ArrowSource, collected
 from dpmine.itemsets.types import is_boolean, is_list, is_text, plain
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ ITEM_COLUMN = "item"
 _BATCH_ROWS = 2**18
 _TEXT_COPIES = 5  # of different texts: hashed, cast, taken, sorted and looked up (measured)
 _Rows: TypeAlias = "NDArray[np.int64]"
-_FAILED = "The data's producer failed while its columns were read: read them by themselves first."
 
 
 class DoesNotFit(Exception):
@@ -100,7 +98,7 @@ def batches_of(source: Source, names: Sequence[str]) -> Iterator[pa.RecordBatch]
     if isinstance(source, FileSource):
         return source.batches(source.schema(names, dictionaries=False))
     if isinstance(source, ArrowSource):
-        return _guarded(source, list(names))
+        return (part for batch in source.checked(list(names)) for part in _split_rows(batch, _BATCH_ROWS))
     return iter(source.read(names, lambda _share: None).to_batches(max_chunksize=_BATCH_ROWS))
 
 
@@ -157,14 +155,6 @@ def basket_columns(plan: Plan) -> tuple[str, ...]:
     if plan.layout is Layout.LONG:
         return tuple(f"b{place}" for place in range(len(plan.basket)))
     return ("b0",) if plan.unit else ()
-
-
-def _guarded(source: ArrowSource, names: list[str]) -> Iterator[pa.RecordBatch]:
-    try:
-        for batch in source.batches(names):
-            yield from _split_rows(batch, _BATCH_ROWS)
-    except FOREIGN_ERRORS:
-        raise BadData(_FAILED) from None
 
 
 def _split_rows(batch: pa.RecordBatch, rows: int) -> Iterator[pa.RecordBatch]:
