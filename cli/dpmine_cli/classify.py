@@ -10,7 +10,7 @@ import typer
 from dpmine.spelling import listed
 from dpmine_cli import options, scoring
 from dpmine_cli.messages import Messages
-from dpmine_cli.output import Destination
+from dpmine_cli.output import Destination, ledger_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -163,7 +163,8 @@ def _train(
     summary, model = destinations
     from dpmine.tables import require_apart
 
-    require_apart({"--model": model.path if model else None, "--output": summary.path}, files)
+    targets = {"--model": model.path if model else None, "--output": summary.path}
+    require_apart(targets, files, ledger_files(parameters["ledger"]))
     from dpmine.frames import fit_table
     from dpmine.linear.classifiers import CLASSIFIERS
     from dpmine.summaries import LinearModel

@@ -11,7 +11,7 @@ import typer
 
 from dpmine_cli import options
 from dpmine_cli.messages import Messages
-from dpmine_cli.output import Destination
+from dpmine_cli.output import Destination, ledger_files
 
 Column = Annotated[str, typer.Option("--column", metavar="C", help="Column of the numbers, one row a person.")]
 Lower = Annotated[str, typer.Option("--lower", metavar="A", help="Public lower bound; smaller values count as A.")]
@@ -95,7 +95,7 @@ def histogram(
     from dpmine.tables import read_columns, require_apart
 
     picture = picture_target(plot) if plot else None
-    require_apart({"--output": destination.path, "--plot": picture}, files)
+    require_apart({"--output": destination.path, "--plot": picture}, files, ledger_files(ledger))
     search = Search.of(
         bins=whole_numbers("--bins", bins),
         **{name: context.params[name] for name in _AS_GIVEN},

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow import fs
 
 from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
 from dpmine.itemsets.arrow_arrays import integers_or, text_array
 from dpmine.itemsets.columns import quoted
 from dpmine.itemsets.kernels_cells import occurring, recoded
-from dpmine.itemsets.paths import READ_ERRORS, ROWS_MISSING, locate, reason, shown_name
+from dpmine.itemsets.paths import NO_FILE, READ_ERRORS, ROWS_MISSING, locate, reason, shown_name
 from dpmine.itemsets.python_values import item_array
 from dpmine.itemsets.types import can_be_item, is_integer, is_text, plain, type_name
 
@@ -162,12 +163,15 @@ def _file_items(path: str, name: str) -> Any:
 def _content(path: str, name: str) -> pa.Buffer:
     system, inside = locate(path)
     try:
-        with system.open_input_file(inside) as file:
-            return file.read_buffer()
+        is_special = system.get_file_info(inside).type == fs.FileType.Unknown
+        content = None if is_special else system.open_input_file(inside).read_buffer()
     except (pa.ArrowException, OSError) as error:
         require_memory(error)
         why = reason(error) if isinstance(error, FileNotFoundError | PermissionError) else "give the name of one file."
         raise UnreadableFile(f"The catalogue {name} cannot be read: {why}") from None
+    if content is None:
+        raise UnreadableFile(f"The catalogue {name} {NO_FILE}")
+    return content
 
 
 def _text_items(content: bytes, name: str) -> pa.Array:

@@ -21,6 +21,7 @@ SUFFIXES = (".parquet", ".parq", ".pq")
 READ_ERRORS = (pa.ArrowException, OSError, ValueError)
 """What Arrow raises for a file; damaged names are a ValueError of the codec."""
 ROWS_MISSING = "not all rows that its footer counts can be read; write it again, with larger pages and row groups."
+NO_FILE = "is a pipe, a device or a socket: write its content to a file, and give the file's path."
 _DAMAGED = "it is damaged, incomplete or not a Parquet file; write it again."
 
 
@@ -115,6 +116,8 @@ def _files_at(system: Any, path: str, argument: str) -> FileSet:
     kind = _info(system, path, argument).type
     if kind == fs.FileType.NotFound:
         raise UnreadableFile(f"{argument} does not exist; check its name.")
+    if kind == fs.FileType.Unknown:
+        raise UnreadableFile(f"{argument} {NO_FILE}")
     if kind == fs.FileType.Directory:
         return FileSet(system, _folder_files(system, path, argument), path, argument)
     return FileSet(system, (path,), str(PurePosixPath(path).parent), argument)
