@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,9 +19,11 @@ from dpmine.itemsets.layouts import plan_layout
 from dpmine.itemsets.memory import Budget, parse_memory
 from dpmine.itemsets.out_of_core import PartitionedBaskets
 from dpmine.itemsets.pandas_source import PandasSource
+from dpmine.itemsets.source import share_of
 from dpmine.itemsets.sources import is_table, open_source
 from dpmine.itemsets.spark_baskets import SparkBaskets, read_spark
 from dpmine.itemsets.spark_engine import Engine, engine_of
+from dpmine.itemsets.spill import SpillFile
 from dpmine.itemsets.spill_partitions import MOST_WAYS, CompactFile, scattered, settled
 from dpmine.itemsets.streaming import (
     BoundedSource,
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.streaming_items import Coder
 
 _ROW = "row"
+_PROBE = 2**20  # bytes
 _WAYS_WHEN_UNKNOWN = 64
 _SPARE_WAYS = 2  # hashes do not divide evenly, and a list holds more lines than rows
 
@@ -98,6 +102,7 @@ def read_transactions(
     source = open_source(data, columns)
     plan = plan_layout(source, columns)
     if planned is not None and not early:
+        _require_disk(source, plan, budget)
         planned(plan.unit_name)
     elif early and plan.unit_name != _ROW:
         raise BadParameter("A list of paths must be a list or a tuple: other iterables are taken for baskets.")
@@ -190,7 +195,17 @@ class _Stream:
             yield batch
             done += batch.num_rows
             if rows:
-                self.tell(min(1.0, done / rows))
+                self.tell(share_of(done, rows))
+
+
+def _require_disk(source: Source, plan: Plan, budget: Budget) -> None:
+    """UnreadableFile, before anything is charged, where data that may need temporary files would find no room."""
+    rows = row_count(source)
+    needed = rows is not None and rows * line_bytes(plan) > budget.whole
+    if needed or os.environ.get("TMPDIR"):
+        file = SpillFile()
+        file.append(bytes(_PROBE))
+        file.close()
 
 
 def _are_baskets(data: Any) -> bool:

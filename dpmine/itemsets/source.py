@@ -12,7 +12,7 @@ from dpmine.errors import BadData, require_memory
 from dpmine.itemsets.arrow_arrays import text_array
 
 Progress: TypeAlias = Callable[[float], None]
-"""Told the share of the reading that is done, between 0 and 1."""
+"""Called with the share of the reading that is done, between 0 and 1: see `share_of`."""
 
 FOREIGN_ERRORS = (pa.ArrowException, OSError, ValueError, TypeError, RuntimeError, LookupError)
 """What Arrow, pandas and producers of streams raise; their messages quote values and are never forwarded."""
@@ -100,5 +100,10 @@ def collected(batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int | 
         taken.append(batch)
         done += batch.num_rows
         if rows:
-            progress(min(1.0, done / rows))
+            progress(share_of(done, rows))
     return pa.Table.from_batches(taken) if taken else schema.empty_table()
+
+
+def share_of(done: int, rows: int) -> float:
+    """The share of the rows that is done, in whole per cent: an exact share would show how many rows there are."""
+    return min(100, 100 * done // rows) / 100

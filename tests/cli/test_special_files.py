@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from dpmine_cli.options import Format
 from dpmine_cli.output import Destination
@@ -201,3 +202,56 @@ def test_looking_whether_a_file_can_be_written_leaves_nothing(folder: Path) -> N
     before = sorted(folder.iterdir())
     Destination.of(Format.JSON, Path("new.json"))
     assert sorted(folder.iterdir()) == before
+
+
+# -------------------------------------------------------------------------------------------------- the environment
+
+
+@pytest.mark.parametrize("arguments", [["top-itemset", "a\udcff"], [*TOP, "-o", "a\udcff"], [*TOP, "--item", "\udcff"]])
+def test_arguments_that_are_not_utf8(run: outcome_of, arguments: list[str]) -> None:
+    assert "not valid UTF-8" in assert_one_error(run(*arguments))
+
+
+def test_an_unusable_folder_for_temporary_files_is_noticed_before_the_charge(
+    run: outcome_of, ledger: dpmine.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", "/nowhere")
+    assert "TMPDIR" in assert_one_error(run(*CHARGED))
+    assert charges(ledger) == 0
+
+
+def test_a_shortage_of_memory_has_a_message_of_its_own(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
+    def short(*_: Any, **__: Any) -> None:
+        raise pa.ArrowMemoryError
+
+    monkeypatch.setattr("pyarrow.parquet.ParquetFile.iter_batches", short)
+    error = assert_one_error(run(*TOP))
+    assert "not enough memory" in error
+    assert "--memory" in error
+
+
+LATE = """
+import os, signal
+from dpmine_cli import main
+
+class Late:
+    def __del__(self, kill=os.kill, own=os.getpid(), number=signal.{}):
+        kill(own, number)
+
+late = Late()
+main.main()
+"""
+"""The command line, with a signal while the interpreter shuts down."""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_after_the_work_is_done_does_not_end_the_process(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LATE.format(name), "--version"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env=environment(),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"dpmine {dpmine.__version__}\n", "")
