@@ -142,6 +142,18 @@ class FileSource:
                 columns = [self._column(file, batch, field) for field in schema]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
+    def require_room(self, names: Sequence[str], limit: int) -> None:
+        """UnreadableFile where a column takes more than `limit` bytes in one row group, as the footers say.
+
+        A row group may be read at once only, and no value is longer than what its row group takes.
+        """
+        for file in self.files:
+            if _largest_chunk(file.footer, set(names)) > limit:
+                raise UnreadableFile(
+                    f"{file.shown} has a row group that does not fit into the memory limit: raise memory (--memory), "
+                    "or write the file with smaller row groups."
+                )
+
     def _types_in(self, name: str, schema: pa.Schema, keys: frozenset[str]) -> list[pa.DataType]:
         if name in keys:
             return [KEY_TYPE]
@@ -151,6 +163,20 @@ class FileSource:
         if field.name not in file.keys:
             return _cast(batch.column(field.name), field)
         return _cast(key_column(file.keys[field.name], batch.num_rows), field)
+
+
+def _largest_chunk(footer: Any, names: set[str]) -> int:
+    """The most bytes that one of the columns, or a part of a nested one, takes in a row group before compression."""
+    paths = [footer.schema.column(place).path for place in range(footer.num_columns)]
+    places = [place for place, path in enumerate(paths) if names.intersection(_prefixes(path))]
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    return max((group.column(place).total_uncompressed_size for group in groups for place in places), default=0)
+
+
+def _prefixes(path: str) -> Iterator[str]:
+    """The column and all that it may be a part of; a column's own name may contain dots."""
+    parts = path.split(".")
+    return (".".join(parts[:end]) for end in range(1, len(parts) + 1))
 
 
 def _dictionary_size(column: pa.Array) -> int:

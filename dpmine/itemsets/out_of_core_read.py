@@ -15,7 +15,7 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.files import FileSource
 from dpmine.itemsets.gathering import Gathered
 from dpmine.itemsets.ingest import read_plan
-from dpmine.itemsets.layouts import plan_layout
+from dpmine.itemsets.layouts import Layout, plan_layout
 from dpmine.itemsets.memory import Budget, parse_memory
 from dpmine.itemsets.out_of_core import PartitionedBaskets
 from dpmine.itemsets.pandas_source import PandasSource
@@ -35,7 +35,13 @@ from dpmine.itemsets.streaming import (
     row_count,
     unit_columns,
 )
-from dpmine.itemsets.streaming_items import Counter, GrowingItems, KnownItems, same_codes
+from dpmine.itemsets.streaming_items import (
+    Counter,
+    GrowingItems,
+    KnownItems,
+    require_catalogue_room,
+    same_codes,
+)
 from dpmine.itemsets.streaming_sorted import NotSorted, group, recoded, whole_units
 
 if TYPE_CHECKING:
@@ -95,12 +101,14 @@ def read_transactions(
         there = read_spark(data, columns, memory=_heap(memory), catalogue=catalogue, planned=planned)
         return Read(there.transactions, there.description)
     budget = memory if isinstance(memory, Budget) else Budget.of(memory)
+    require_catalogue_room(catalogue, budget.indivisible)
     tell = progress or _ignore
     early = planned is not None and _are_baskets(data)
     if planned is not None and early:
         planned(_ROW)
     source = open_source(data, columns)
     plan = plan_layout(source, columns)
+    _require_room(source, plan, budget)
     if planned is not None and not early:
         _require_disk(source, plan, budget)
         planned(plan.unit_name)
@@ -196,6 +204,14 @@ class _Stream:
             done += batch.num_rows
             if rows:
                 self.tell(share_of(done, rows))
+
+
+def _require_room(source: Source, plan: Plan, budget: Budget) -> None:
+    """UnreadableFile where a column of keys or items, which one value may fill, has a row group beyond the budget."""
+    if isinstance(source, FileSource):
+        source.require_room(
+            plan.keys if plan.layout is Layout.ONE_HOT else (*plan.keys, *plan.items), budget.indivisible
+        )
 
 
 def _require_disk(source: Source, plan: Plan, budget: Budget) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpmine.itemsets.arrow_arrays import integer_array, integers_or
+from dpmine.itemsets.arrow_arrays import integer_array, integers_or, without_long_texts
 from dpmine.itemsets.catalogue import labelled
 from dpmine.itemsets.cells import list_cells, one_hot_cells
 from dpmine.itemsets.encode import coded, require_int64
@@ -211,7 +211,7 @@ def _with_keys(table: pa.Table, plan: Plan) -> tuple[pa.Table, _Rows]:
 
 def _plain_key(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = plain(column.type)
-    return column.cast(pa.large_string() if is_text(kind) else kind)
+    return without_long_texts(column.cast(pa.large_string())) if is_text(kind) else column.cast(kind)
 
 
 def _lines(table: pa.Table, numbers: _Rows, source: Source, plan: Plan, coder: Coder) -> pa.Table:
