@@ -201,9 +201,9 @@ def _guard(temporary: Path) -> AbstractContextManager[None]:
     return interrupts.undoing(lambda: temporary.unlink(missing_ok=True))
 
 
-def ledger_files(url: str | None) -> dict[str, str]:
+def ledger_files(url: object) -> dict[str, str]:
     """What a ledger in a file consists of, by what the user calls it; nothing for a server."""
-    path = (url or "").removeprefix("sqlite:///")
+    path = url.removeprefix("sqlite:///") if isinstance(url, str) else ""
     return {f"the ledger{part}": f"{path}{part}" for part in ("", *_BESIDE)} if path and path != url else {}
 
 

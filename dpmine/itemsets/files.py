@@ -28,7 +28,8 @@ _LARGEST_DICTIONARY = 2**17  # texts: a larger dictionary takes longer to repeat
 _MAGIC = b"PAR1"
 _TAIL = 8  # bytes behind a footer: its length, and the magic word
 _ARROW_SCHEMA = b"ARROW:schema"
-_BATCH_ROWS = 2**18  # few enough for progress and interruption, many enough to keep the threads busy
+_CODED_ROWS = 2**18  # in a batch with dictionaries, which are made again for every batch
+_PLAIN_ROWS = 2**16  # in a batch of values, which take more memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +73,12 @@ class File:
     def _read(self, stream: Any, names: list[str], dictionaries: list[str]) -> Iterator[pa.RecordBatch]:
         done = 0
         reader = pq.ParquetFile(stream, metadata=self.footer, read_dictionary=dictionaries)
-        for batch in reader.iter_batches(batch_size=_BATCH_ROWS, columns=names):
+        for batch in reader.iter_batches(batch_size=_CODED_ROWS if dictionaries else _PLAIN_ROWS, columns=names):
             yield batch
             done += batch.num_rows
             if any(_dictionary_size(batch.column(name)) > _LARGEST_DICTIONARY for name in dictionaries):
                 plain = pq.ParquetFile(stream, metadata=self.footer)
-                yield from _behind(done, plain.iter_batches(batch_size=_BATCH_ROWS, columns=names))
+                yield from _behind(done, plain.iter_batches(batch_size=_PLAIN_ROWS, columns=names))
                 return
 
 

@@ -36,7 +36,7 @@ def without(values: list[str | None]) -> list[str | None]:
 
 
 def found(data: Any, columns: Columns, limit: Any) -> Any:
-    transactions = read_transactions(data, columns, memory=limit).transactions
+    transactions: Any = read_transactions(data, columns, memory=limit).transactions
     parts = transactions.parts() if hasattr(transactions, "parts") else [transactions]
     return sorted(unit for part in parts for unit in contents(part))
 
@@ -60,7 +60,8 @@ def test_long_items_in_lists_count_as_null(tmp_path: Path, limit: str) -> None:
     lists = [["x", LONG], [LONG], None, ["y", None, FITS]] * 5
     pq.write_table(pa.table({"items": lists}), tmp_path / "lists.parquet")
     read = found(tmp_path / "lists.parquet", Columns(items="items"), LIMITS[limit])
-    assert read == sorted([[("x",)], [tuple(sorted(["y", FITS]))]] * 5)
+    expected: list[Any] = [[("x",)], [tuple(sorted(["y", FITS]))]] * 5
+    assert read == sorted(expected)
 
 
 def test_a_catalogue_has_no_item_that_counts_as_null(tmp_path: Path) -> None:

@@ -150,10 +150,9 @@ def test_a_shortage_of_memory_is_no_damaged_file(
 
 @pytest.mark.parametrize("shortage", SHORTAGES, ids=repr)
 def test_a_shortage_of_memory_is_no_fault_of_a_stream(shortage: Exception) -> None:
-    def short() -> Iterator[pa.RecordBatch]:
+    def short(_batch: object) -> pa.RecordBatch:
         raise shortage
-        yield
 
     schema = pa.schema({"u": pa.int64(), "i": pa.string()})
     with pytest.raises(MemoryError):
-        read_baskets(pa.RecordBatchReader.from_batches(schema, short()), Columns(unit=("u",), item="i"))
+        read_baskets(pa.RecordBatchReader.from_batches(schema, map(short, [None])), Columns(unit=("u",), item="i"))
