@@ -162,7 +162,7 @@ class _Stream:
         return PartitionedBaskets(labels, self.plan.unit_name, parts, counter.census(places), self.budget)
 
     def in_any_order(self, batches: Iterable[pa.RecordBatch]) -> PartitionedBaskets:
-        """The transactions, put away on disk."""
+        """The transactions, in temporary files."""
         coder, counter, units = self._coder(), Counter(), unit_columns(self.plan)
         parts = scattered(self._lines(self._told(batches), coder), units, self._ways())
         labels, places = coder.final()
