@@ -47,8 +47,7 @@ app.command("report", short_help="Run a file of jobs, and write one page.")(repo
 app.command("doctor", short_help="Say whether dpmine works here.")(doctor.doctor)
 
 _NO_MEMORY = (
-    "there is not enough memory: close other programs, give a lower --memory (larger data are then streamed), or raise "
-    "--min-support."
+    "there is not enough memory: close other programs, or give a lower --memory (larger data are then streamed)."
 )
 OK, BUG, BAD_REQUEST, NO_BUDGET = 0, 1, 2, 3
 

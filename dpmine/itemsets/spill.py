@@ -62,9 +62,7 @@ class SpillFile:
                 view = view[self._file.write(view) :]
         except OSError:
             self.close()
-            raise UnreadableFile(
-                f"Data cannot be written to a temporary file, the disk may be full: {_ADVICE}"
-            ) from None
+            raise UnreadableFile(f"A temporary file cannot be written, the disk may be full: {_ADVICE}") from None
         self._end += extent.length
         return extent
 
