@@ -111,7 +111,7 @@ class Database:
         if self._on_file and not create and not os.path.exists(str(self._url.database)):  # noqa: PTH110 (never raises)
             raise self._none()
         if self._on_file and not _may_be_database(str(self._url.database)):
-            raise BadLedger(f"The ledger at {self} is no file: give the path of one in a folder that exists.")
+            raise BadLedger(f"The ledger at {self} cannot be opened: it is no file. Give the path of a file.")
         if self._on_file and create:
             _make_private(str(self._url.database))
         if self._engine is None:

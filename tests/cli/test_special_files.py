@@ -19,7 +19,7 @@ from support.command_line import PROGRAM, Outcome, assert_one_error, environment
 
 import dpmine
 
-pytestmark = pytest.mark.usefixtures("folder")  # before all others: it is the working directory
+pytestmark = pytest.mark.usefixtures("folder")
 
 LEDGER = "sqlite:///budget.db"
 TOP = ["top-itemset", "sales.parquet", "--epsilon", "1000", "--format", "json"]
@@ -27,8 +27,8 @@ CHARGED = [*TOP, "--ledger", LEDGER, "--dataset", "shop"]
 
 
 @pytest.fixture
-def ledger() -> dpmine.Ledger:
-    found = dpmine.Ledger(LEDGER)
+def ledger(folder: Path) -> dpmine.Ledger:
+    found = dpmine.Ledger(f"sqlite:///{folder}/budget.db")
     found.grant("shop", epsilon=1000, delta=1e-3)
     return found
 
@@ -109,9 +109,9 @@ def test_a_stdout_that_is_only_read_is_not_charged(ledger: dpmine.Ledger) -> Non
 
 
 @pytest.fixture
-def special() -> None:
+def special(folder: Path) -> None:
     """A pipe and a socket, under all names that files have here, and links to them."""
-    os.mkfifo("pipe")
+    os.mkfifo(folder / "pipe")
     Path("link").symlink_to("pipe")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("socket")
