@@ -10,7 +10,12 @@
     └── BudgetExceeded (ValueError) a charge that the granted budget does not allow
 
 Messages name parameters and their values; of the data they name only columns and rules, never a value.
+A shortage of memory stays a MemoryError, whatever a library turns it into.
 """
+
+import errno
+
+_SHORTAGES = {errno.ENOMEM, errno.EAGAIN}  # of memory, of threads
 
 
 class DpmineError(Exception):
@@ -43,3 +48,9 @@ class NoLedger(BadLedger):
 
 class BudgetExceeded(DpmineError, ValueError):
     """A budget does not allow a charge; nothing was run."""
+
+
+def require_memory(error: BaseException) -> None:
+    """Raise MemoryError, without a library's words, where an error comes from a shortage of memory or threads."""
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _SHORTAGES):
+        raise MemoryError from None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from dpmine.errors import BadParameter, UnreadableFile
-from dpmine.whole_files import write_whole
+from dpmine.whole_files import is_file, require_writable, write_whole
 
 _SUFFIXES = (".svg", ".png")
 
@@ -28,8 +27,12 @@ def picture_target(path: str | Path) -> Path:
     target = Path(path)
     if target.suffix.lower() not in _SUFFIXES:
         raise BadParameter("The plot's file must end in .svg or .png.")
-    if (target.exists() and not target.is_file()) or not os.access(target.parent, os.W_OK):
-        raise _unwritable(target)
+    try:
+        if target.exists() and not is_file(target):
+            raise _unwritable(target)
+        require_writable(target.resolve())
+    except OSError:
+        raise _unwritable(target) from None
     return target
 
 

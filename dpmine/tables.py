@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import os
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow.fs import LocalFileSystem
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.columns import Columns, quoted
 from dpmine.itemsets.encode import coded
 from dpmine.itemsets.layouts import check_key
-from dpmine.itemsets.paths import found_files
 from dpmine.itemsets.sources import open_source
 from dpmine.itemsets.types import is_boolean, is_integer, is_text, plain, type_name
+from dpmine.whole_files import require_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.paths import PathName
     from dpmine.itemsets.source import Source
+
+__all__ = ["read_columns", "require_apart", "require_columns"]
 
 _MOST_NAMED = 20  # columns in a message
 
@@ -92,34 +89,6 @@ def require_columns(data: Any, numbers: Sequence[str], *, labels: Sequence[str] 
         _require_labels(name, source.type_of(name))
     for name in keys:
         check_key(name, source.type_of(name))
-
-
-def require_apart(targets: Mapping[str, Path | None], paths: Sequence[PathName]) -> None:
-    """Check, before anything is read, that files to be written are different ones and none of those to be read.
-
-    Args:
-        targets: what the user calls each file to be written (an option, say), and the file; None for none.
-        paths: the Parquet files to be read: paths, folders, globs, URLs.
-
-    Links are followed. Raises BadParameter that names the targets, and UnreadableFile for paths that lead nowhere.
-    """
-    places = {name: os.path.realpath(path) for name, path in targets.items() if path is not None}
-    for one, other in combinations(places, 2):
-        if places[one] == places[other]:
-            raise BadParameter(f"{one} and {other} name the same file: give each a file of its own.")
-    if not any(map(os.path.exists, places.values())):
-        return  # what does not exist is not read
-    read = _local_files(paths)
-    for name, place in places.items():
-        if place in read:
-            raise BadParameter(f"{name} names one of the input files: give it a file of its own.")
-
-
-def _local_files(paths: Sequence[PathName]) -> set[str]:
-    found = [files for path in paths for files in found_files(path)]
-    return {
-        os.path.realpath(path) for files in found if isinstance(files.system, LocalFileSystem) for path in files.paths
-    }
 
 
 def _distinct(numbers: Sequence[str], labels: Sequence[str], keys: Sequence[str]) -> list[str]:
@@ -216,7 +185,7 @@ def _unlabelled(name: str) -> BadData:
 def _integers(name: str, column: Any) -> NDArray[np.int64]:
     try:
         chunks = column.cast(pa.int64()).chunks
-    except pa.ArrowException:
+    except pa.ArrowInvalid:
         raise BadData(f"Column {name!r} holds integers beyond 64 bits with sign: number the labels from 0.") from None
     parts = [np.from_dlpack(chunk) for chunk in chunks if len(chunk)]
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)

@@ -1,17 +1,57 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, written over nothing that is read; and reading nothing but files."""
 
 from __future__ import annotations
 
+import glob
 import os
 import stat
 import time
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from itertools import combinations
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from dpmine.errors import BadParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from pathlib import Path
+
+Guard: TypeAlias = "Callable[[Path], AbstractContextManager[object]]"
+_PathName: TypeAlias = str | PathLike[str]
+
+
+_PROBE = bytes(2**20)  # as long as most results
+
+
+def _no_guard(_temporary: Path) -> AbstractContextManager[object]:
+    return nullcontext()
+
+
+def is_file(path: str | Path) -> bool:
+    """Whether a path leads to a regular file. Raises OSError where there is nothing.
+
+    A pipe would block, and a device may have no end or act when it is opened.
+    """
+    return stat.S_ISREG(Path(path).stat().st_mode)
+
+
+def read_file(path: Path) -> bytes:
+    """The content of a regular file. Raises OSError for anything else."""
+    if not is_file(path):
+        raise OSError
+    return path.read_bytes()
+
+
+def require_writable(target: Path, *, guard: Guard = _no_guard) -> None:
+    """Raises OSError where `write_whole` would fail by now: no right to write, no room on the disk."""
+    temporary = _beside(target)
+    with guard(temporary):
+        try:
+            _create(temporary, _PROBE)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def write_whole(
@@ -19,7 +59,7 @@ def write_whole(
     content: bytes,
     *,
     private: bool = False,
-    guard: Callable[[Path], AbstractContextManager[object]] = lambda _temporary: nullcontext(),
+    guard: Guard = _no_guard,
     ready: Callable[[], object] = lambda: None,
 ) -> None:
     """Write beside the target, for its owner's eyes alone until it is whole and on the disk, then rename.
@@ -28,19 +68,28 @@ def write_whole(
     `guard` surrounds the time in which the temporary file exists; `ready` is called before it is renamed.
     Raises OSError, and then leaves what was there.
     """
-    temporary = target.parent / f".dpmine-{os.getpid()}-{time.monotonic_ns()}.tmp"
+    temporary = _beside(target)
     with guard(temporary):
         try:
-            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+            _create(temporary, content, sync=True)
             if not private:
                 temporary.chmod(_rights(target))
             ready()
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def _beside(target: Path) -> Path:
+    return target.parent / f".dpmine-{os.getpid()}-{time.monotonic_ns()}.tmp"
+
+
+def _create(path: Path, content: bytes, *, sync: bool = False) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        if sync:
+            os.fsync(file.fileno())
 
 
 def _rights(target: Path) -> int:
@@ -50,3 +99,57 @@ def _rights(target: Path) -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+def require_apart(
+    targets: Mapping[str, _PathName | None],
+    paths: Sequence[_PathName],
+    files: Mapping[str, _PathName | None] | None = None,
+) -> None:
+    """Check, before anything is read, that files to be written are different ones and none of those to be read.
+
+    Args:
+        targets: what the user calls each file to be written (an option, say), and the file; None for none.
+        paths: the data to be read: paths, folders, globs, URLs.
+        files: what the user calls each other file that is read or kept (a catalogue, a ledger), and the file.
+
+    Files are compared, not names: links, hard links and letter case do not matter. Raises BadParameter.
+    """
+    places = {name: _identity(path) for name, path in targets.items() if path is not None}
+    for one, other in combinations(places, 2):
+        if places[one] == places[other]:
+            raise BadParameter(f"{one} and {other} name the same file: give each a file of its own.")
+    kept = {_identity(path): name for name, path in (files or {}).items() if path is not None}
+    for name, place in places.items():
+        if place in kept:
+            raise BadParameter(f"{name} names {kept[place]}: give it a file of its own.")
+    if not any(isinstance(place, tuple) for place in places.values()):
+        return  # what does not exist is not read
+    read = {_identity(file) for path in paths for file in _local_files(os.fspath(path))}
+    for name, place in places.items():
+        if place in read:
+            raise BadParameter(f"{name} names one of the input files: give it a file of its own.")
+
+
+def _identity(path: _PathName) -> tuple[int, int] | str:
+    """Of a file that exists, what all its names share; of another one, its name."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - a text may be no path
+    except (OSError, ValueError):
+        return os.path.realpath(path)
+    return found.st_dev, found.st_ino
+
+
+def _local_files(name: str) -> Iterator[str]:
+    """The files of this machine behind a path, a folder, a glob or a URL, whatever they hold."""
+    if name.startswith("file:"):
+        from urllib.parse import urlsplit
+        from urllib.request import url2pathname
+
+        name = url2pathname(urlsplit(name).path)
+    elif "://" in name:
+        return
+    found = [name] if os.path.lexists(name) else glob.glob(name, recursive=True)  # noqa: PTH207
+    for path in found:
+        yield path
+        yield from (os.path.join(folder, file) for folder, _, files in os.walk(path) for file in files)  # noqa: PTH118

@@ -10,7 +10,7 @@ import typer
 from dpmine.spelling import listed
 from dpmine_cli import options, scoring
 from dpmine_cli.messages import Messages
-from dpmine_cli.output import Destination
+from dpmine_cli.output import Destination, ledger_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -208,7 +208,8 @@ def _train(
     result, model = destinations
     from dpmine.tables import require_apart
 
-    require_apart({"--model": model.path if model else None, "--output": result.path}, files)
+    targets = {"--model": model.path if model else None, "--output": result.path}
+    require_apart(targets, files, ledger_files(parameters["ledger"]))
     from dpmine.accuracy_first.estimators import ESTIMATORS
     from dpmine.frames import fit_table
     from dpmine.summaries import LinearModel

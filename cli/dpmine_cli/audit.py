@@ -44,8 +44,10 @@ def audit(
     destination.require_document()
     from dpmine.auditing.run import audit as run_audit
     from dpmine.pictures import picture_target
+    from dpmine.whole_files import require_apart
 
     picture = picture_target(plot) if plot else None
+    require_apart({"--output": destination.path, "--plot": picture}, ())
     with Messages(quiet=quiet) as messages:
         report: Any = run_audit(
             mechanism, epsilon=epsilon, delta=delta, thorough=thorough, lists=lists, progress=messages.progress

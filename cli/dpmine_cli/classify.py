@@ -10,7 +10,7 @@ import typer
 from dpmine.spelling import listed, one_or_each
 from dpmine_cli import options, scoring
 from dpmine_cli.messages import Messages
-from dpmine_cli.output import Destination
+from dpmine_cli.output import Destination, ledger_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,6 +137,7 @@ def classify(
         return
     if not files or label is None or features is None:
         raise BadParameter("Training needs FILE, --label and --features; scoring needs --predict FILE.")
+    scale = _scale(lower, upper, norm_bound)
     if model is None and summary.format is not options.Format.JSON:
         raise BadParameter("Give --model FILE.json (or -o FILE.json): where the model is written.")
     _require_choice(context, lambdas)
@@ -146,7 +147,7 @@ def classify(
         "method": method.value,
         "fit_intercept": intercept,
         **options.protected(unit, rows_per_unit, one_row_per),
-        **_scale(lower, upper, norm_bound),
+        **scale,
         **{name: context.params[name] for name in _AS_GIVEN},
     }
     if huber is not None:
@@ -197,7 +198,8 @@ def _train(
     summary, model = destinations
     from dpmine.tables import require_apart
 
-    require_apart({"--model": model.path if model else None, "--output": summary.path}, files)
+    targets = {"--model": model.path if model else None, "--output": summary.path}
+    require_apart(targets, files, ledger_files(parameters["ledger"]))
     from dpmine.frames import fit_table
     from dpmine.linear.classifiers import CLASSIFIERS
     from dpmine.summaries import LinearModel

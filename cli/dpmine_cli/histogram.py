@@ -9,7 +9,7 @@ import typer
 
 from dpmine_cli import options
 from dpmine_cli.messages import Messages
-from dpmine_cli.output import Destination
+from dpmine_cli.output import Destination, ledger_files
 
 Column = Annotated[str, typer.Option("--column", metavar="C", help="Column of the numbers.")]
 Lower = Annotated[str, typer.Option("--lower", metavar="A", help="Public lower bound; smaller values count as A.")]
@@ -96,7 +96,7 @@ def histogram(
     from dpmine.tables import require_apart
 
     picture = picture_target(plot) if plot else None
-    require_apart({"--output": destination.path, "--plot": picture}, files)
+    require_apart({"--output": destination.path, "--plot": picture}, files, ledger_files(ledger))
     options.require_one_unit(unit, rows_per_unit, one_row_per)
     units = unit or []
     protected = PrivacyUnit.of(one_row_per or ROW, rows_per_unit, unit_name(units))

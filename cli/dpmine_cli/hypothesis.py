@@ -10,7 +10,7 @@ import typer
 from dpmine.spelling import listed, one_or_each, whole_numbers
 from dpmine_cli import options, scoring
 from dpmine_cli.messages import Messages
-from dpmine_cli.output import Destination
+from dpmine_cli.output import Destination, ledger_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,7 +136,8 @@ def _choose(
     from dpmine.summaries import ChosenHypothesis
     from dpmine.tables import require_apart
 
-    require_apart({"--model": model.path if model else None, "--output": result.path}, files)
+    targets = {"--model": model.path if model else None, "--output": result.path}
+    require_apart(targets, files, ledger_files(selector.ledger))
     selector.require_parameters(columns["features"])
     with messages:
         fit_table(selector, files, **columns, progress=messages.progress)

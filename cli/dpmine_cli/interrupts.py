@@ -6,6 +6,7 @@ or crash when they are left half-way.
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -31,10 +32,21 @@ _said: list[str] = [_NOTHING_WRITTEN]
 
 def listen() -> None:
     """From here on an interrupt ends the process, unless who started it wants it ignored (as nohup does)."""
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # not every system has all of them
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _end)
+    for number in _heard():
+        signal.signal(number, _end)
+    atexit.register(_stop_listening)  # the first one is called last
+
+
+def _stop_listening() -> None:
+    """The work is done: past this point the interpreter would let a signal end the process without our status."""
+    for number in _heard():
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _heard() -> list[int]:
+    """The signals that are not ignored; not every system has all of them."""
+    known = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
+    return [number for number in known if number is not None and signal.getsignal(number) is not signal.SIG_IGN]
 
 
 @contextmanager

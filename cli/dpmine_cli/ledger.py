@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
+from dpmine.whole_files import require_apart
 from dpmine_cli import options
 from dpmine_cli.messages import Messages
-from dpmine_cli.output import Destination
+from dpmine_cli.output import Destination, ledger_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,6 +78,7 @@ def grant(
     Example: dpmine ledger grant --ledger sqlite:///budget.db --dataset shop --epsilon 3 --delta 1e-6
     """
     destination = Destination.of(output_format, output)
+    require_apart({"--output": destination.path}, (), ledger_files(ledger))
     book = _ledger(ledger)
     budget = book.grant(
         _given("--dataset", dataset),

@@ -6,6 +6,7 @@ refutes).
 
 from __future__ import annotations
 
+import os
 import sys
 
 from dpmine_cli import interrupts
@@ -13,10 +14,26 @@ from dpmine_cli import interrupts
 
 def main() -> None:
     """Run the command line of this process and exit with its status."""
+    _open_streams()  # before any file is opened that would take a closed one's number
     interrupts.listen()  # before anything is loaded that takes time
     # What fails inside a callback or a finaliser is printed by default, and its text may quote data.
     sys.unraisablehook = lambda _failure: None
     sys.exit(run(sys.argv[1:]))
+
+
+def _open_streams() -> None:
+    """Connect stdin, stdout and stderr to the null device where they were closed.
+
+    Messages then go nowhere, and not to whatever file is opened under their number. `sys.stdout` stays None, so that
+    commands with a result to print can reject a closed one.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest number that is free
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
 
 
 def run(arguments: list[str]) -> int:

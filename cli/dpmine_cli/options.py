@@ -130,7 +130,7 @@ Memory = Annotated[
     typer.Option(
         "--memory",
         metavar="SIZE",
-        help="Memory to take at most (4GB, 500MB; default: half of the machine); larger data are streamed.",
+        help="Memory for the data (4GB, 500MB; default: half of the machine); larger data are streamed.",
         show_default=False,
     ),
 ]

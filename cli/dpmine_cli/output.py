@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import os
+import re
+import stat
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 
     from dpmine.itemsets.results import TopItemsets
 
-_ROOM = 2**16  # bytes, more than nearly all results take
 _SUFFIXES = {
     "": Format.TEXT,
     ".txt": Format.TEXT,
@@ -29,6 +30,11 @@ _SUFFIXES = {
     ".csv": Format.CSV,
     ".parquet": Format.PARQUET,
 }
+
+
+_DESCRIPTOR = re.compile(r"/dev/(?:(stdout|stderr)|fd/([0-9]{1,9}))")
+_BESIDE = ("-wal", "-shm", "-journal")  # files of a database
+_STANDARD = {"stdout": 1, "stderr": 2}
 
 
 class Document(Protocol):
@@ -57,11 +63,13 @@ class Destination:
     @classmethod
     def of(cls, wanted: Format | None, path: Path | None) -> Destination:
         """Checked before any work is done. Raises BadParameter or UnreadableFile where nothing could be written."""
-        from dpmine.errors import BadParameter
+        from dpmine.errors import BadParameter, UnreadableFile
 
         chosen = wanted or _SUFFIXES.get(path.suffix.lower() if path else "")
         if chosen is None:
             raise BadParameter("-o needs the suffix .txt, .json, .csv or .parquet, or a --format beside it.")
+        if path is None and not _is_open_for_writing(1):
+            raise UnreadableFile("The standard output is closed: open it, or write the result to a file (-o FILE).")
         if chosen is Format.PARQUET and path is None and sys.stdout.isatty():
             raise BadParameter("Parquet is not for a terminal: give -o FILE, or redirect the output.")
         return cls(chosen, path and target(path))
@@ -154,41 +162,90 @@ def _parquet(table: Any) -> bytes:
 
 
 def target(path: Path) -> Path:
+    """What will be written: a stream as it is, or a file. UnreadableFile where it cannot be."""
+    if not _is_stream(path):
+        return file_target(path)
+    number = _descriptor(path)
+    if _is_open_for_writing(number) if number is not None else os.access(path, os.W_OK):
+        return path
+    raise _unwritable(path)
+
+
+def file_target(path: Path) -> Path:
     """The file that will be written, links followed; UnreadableFile where it cannot be."""
     from dpmine.errors import UnreadableFile
+    from dpmine.whole_files import require_writable
 
     try:
         found = path.resolve()
         writable = os.access(found.parent, os.W_OK | os.X_OK) and found.parent.is_dir()
         if writable and (found.is_file() or not found.exists()):  # never a folder, a device or a pipe
             _require_no_database(found)
-            _require_room(path, found.parent)
+            require_writable(found, guard=_guard)
             return found
     except UnreadableFile:
         raise
     except (OSError, RuntimeError):  # too long a name, links in a circle
         pass
-    raise UnreadableFile(f"Cannot write to '{path}': name a file in a folder that exists and is writable.")
+    raise _unwritable(path)
 
 
-def _require_room(path: Path, folder: Path) -> None:
-    """A disk that is full already is found before anything is charged: UnreadableFile."""
-    from tempfile import TemporaryFile
-
+def _unwritable(path: Path) -> Exception:
     from dpmine.errors import UnreadableFile
 
+    return UnreadableFile(f"Cannot write to '{path}': name a file in a folder that exists and is writable.")
+
+
+def _guard(temporary: Path) -> AbstractContextManager[None]:
+    """An interrupt leaves no temporary file."""
+    return interrupts.undoing(lambda: temporary.unlink(missing_ok=True))
+
+
+def ledger_files(url: object) -> dict[str, str]:
+    """What a ledger in a file consists of, by what the user calls it; nothing for a server."""
+    path = url.removeprefix("sqlite:///") if isinstance(url, str) else ""
+    return {f"the ledger{part}": f"{path}{part}" for part in ("", *_BESIDE)} if path and path != url else {}
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path is written as it is: a pipe, a terminal, or a descriptor of this process."""
+    mode = path.stat().st_mode if os.path.exists(path) else 0  # noqa: PTH110 (never raises)
+    return _descriptor(path) is not None or stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
+
+
+def _descriptor(path: Path) -> int | None:
+    """The number that /dev/stdout, /dev/stderr or /dev/fd/N stands for."""
+    found = _DESCRIPTOR.fullmatch(str(path))
+    if found is None:
+        return None
+    return _STANDARD[found[1]] if found[1] else int(found[2])
+
+
+def _write_stream(path: Path, content: bytes) -> None:
+    number = _descriptor(path)
+    with path.open("wb") if number is None else os.fdopen(os.dup(number), "wb") as stream:
+        stream.write(content)
+
+
+def _is_open_for_writing(number: int) -> bool:
+    """Whether a descriptor can be written; that of a stdout which was closed leads to the null device."""
+    if number == 1 and sys.stdout is None:
+        return False
     try:
-        with TemporaryFile(prefix=".dpmine-", dir=folder) as file:
-            file.write(bytes(_ROOM))
+        import fcntl
+
+        return fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+    except ImportError:  # another system
+        return True
     except OSError:
-        raise UnreadableFile(f"Cannot write '{path}': is the disk full? Nothing was run.") from None
+        return False
 
 
 def _require_no_database(target: Path) -> None:
     """A ledger that a result is written over is lost, with all that was spent: UnreadableFile for any database."""
     from dpmine.errors import UnreadableFile
 
-    for beside in ("-wal", "-shm", "-journal"):
+    for beside in _BESIDE:
         if target.name.endswith(beside) and target.with_name(target.name.removesuffix(beside)).exists():
             raise UnreadableFile(f"'{target.name}' belongs to a database: name another file.")
     if target.is_file():
@@ -211,14 +268,18 @@ def _print(content: bytes) -> None:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all; an interrupt leaves no temporary file. Raises UnreadableFile."""
+    """Write a file whole or not at all, and a pipe as it is; an interrupt leaves no temporary file.
+
+    Raises UnreadableFile.
+    """
     from dpmine.errors import UnreadableFile
     from dpmine.whole_files import write_whole
 
-    def guard(temporary: Path) -> AbstractContextManager[None]:
-        return interrupts.undoing(lambda: temporary.unlink(missing_ok=True))
-
     try:
-        write_whole(path, content, guard=guard, ready=interrupts.output_begins)
+        if _is_stream(path):
+            interrupts.output_begins()
+            _write_stream(path, content)
+        else:
+            write_whole(path, content, guard=_guard, ready=interrupts.output_begins)
     except OSError:
         raise UnreadableFile(f"Cannot write '{path}': is the disk full?") from None

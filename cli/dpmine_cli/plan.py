@@ -78,8 +78,10 @@ def plan(
         return
     from dpmine.pictures import picture_target
     from dpmine.planning.planner import plan as make_plan
+    from dpmine.whole_files import require_apart
 
     picture = picture_target(plot) if plot else None
+    require_apart({"--output": destination.path, "--plot": picture}, ())
     with Messages(quiet=quiet) as messages:
         result: Any = make_plan(
             size=size,

@@ -46,6 +46,9 @@ app.add_typer(ledger.app, name="ledger", short_help="Grant, show and check budge
 app.command("report", short_help="Run a file of jobs, and write one page.")(report.report)
 app.command("doctor", short_help="Say whether dpmine works here.")(doctor.doctor)
 
+_NO_MEMORY = (
+    "there is not enough memory: close other programs, or give a lower --memory (larger data are then streamed)."
+)
 OK, BUG, BAD_REQUEST, NO_BUDGET = 0, 1, 2, 3
 
 
@@ -65,6 +68,7 @@ def run(arguments: list[str]) -> int:
     """Run one command line, or answer a shell that completes one; returns the exit status, and never raises."""
     try:
         interrupts.begin()
+        _require_utf8(arguments)
         # Not app(…): it turns an interrupt into a return value, and a closed pipe into an exit.
         command = typer.main.get_command(app)
         if completion.is_asked_for():
@@ -79,6 +83,18 @@ def run(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last line of defence: data must not leak through a traceback
         return _report(error, debug="--debug" in arguments)
     return OK
+
+
+def _require_utf8(arguments: list[str]) -> None:
+    """BadParameter for bytes that are no text: they can neither be shown nor stored in results and ledgers."""
+    from dpmine.errors import BadParameter
+
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            shown = argument.encode(errors="replace").decode()
+            raise BadParameter(f"The argument '{shown}' is not valid UTF-8: rename the file.") from None
 
 
 def _invoke(command: Any, arguments: list[str]) -> None:
@@ -103,7 +119,7 @@ def _report(error: Exception, *, debug: bool) -> int:
     if isinstance(error, DpmineError):
         return _complain(str(error), BAD_REQUEST)
     if isinstance(error, MemoryError):
-        return _complain("not enough memory: raise the thresholds or lower the size.", BAD_REQUEST)
+        return _complain(_NO_MEMORY, BAD_REQUEST)
     return _complain(f"a bug in dpmine ({type(error).__name__}): please report it with the output of --debug.", BUG)
 
 

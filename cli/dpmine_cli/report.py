@@ -9,7 +9,7 @@ import typer
 
 from dpmine_cli import interrupts, options
 from dpmine_cli.messages import Messages
-from dpmine_cli.output import replace, target
+from dpmine_cli.output import file_target, ledger_files, replace
 
 if TYPE_CHECKING:
     from dpmine.reporting.batch import Report
@@ -48,7 +48,7 @@ def report(
 
     Example: dpmine report jobs.toml -o report.html
     """
-    page = target(output)
+    page = file_target(output)
     from dpmine.reporting.checks import checked_plan
     from dpmine.reporting.job_file import read_job_file
     from dpmine.reporting.store import Store
@@ -57,7 +57,7 @@ def report(
     job_file = read_job_file(jobs)
     store = Store(results or output.with_name(f"{jobs.stem}-results"), job_file.terms)
     plan = checked_plan(job_file, store, retry=retry)
-    require_apart({"--output": page, "the job file": jobs}, plan.paths)
+    require_apart({"--output": page}, plan.paths, {"the job file": jobs, **ledger_files(job_file.terms.ledger)})
     store.require_usable(page)
     if check:
         print(f"Results in '{store.folder}' are known.")

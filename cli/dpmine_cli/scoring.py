@@ -58,9 +58,10 @@ def _require_scoring_only(context: typer.Context) -> None:
 
 def _text(path: Path) -> str:
     from dpmine.errors import UnreadableFile
+    from dpmine.whole_files import read_file
 
     try:
-        return path.read_text(encoding="utf-8")
+        return read_file(path).decode()
     except (OSError, UnicodeDecodeError):
         raise UnreadableFile(f"Cannot read the model file '{path}': name one that dpmine wrote.") from None
 

@@ -41,10 +41,12 @@ def supports(
     from dpmine.errors import NotPrivate
     from dpmine.itemsets.columns import Columns
     from dpmine.itemsets.listing import supports_table
+    from dpmine.whole_files import require_apart
 
     if not not_private:
         raise NotPrivate("Exact supports are not private: add --not-private to confirm, or use dpmine top-itemset.")
     destination = Destination.of(output_format, output)
+    require_apart({"--output": destination.path}, files, {"the catalogue": catalogue})
     load_numba()
     with Messages(quiet=quiet) as messages:
         table = supports_table(

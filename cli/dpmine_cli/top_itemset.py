@@ -9,7 +9,7 @@ import typer
 
 from dpmine_cli import options
 from dpmine_cli.messages import Messages
-from dpmine_cli.output import Destination
+from dpmine_cli.output import Destination, ledger_files
 from dpmine_cli.quick_start import load_numba
 
 if TYPE_CHECKING:
@@ -108,8 +108,10 @@ def top_itemset(
     Example: dpmine top-itemset sales.parquet --unit customer --item product --top 10 --release-support 0.5
     """
     import dpmine
+    from dpmine.whole_files import require_apart
 
     answer = _Answer.prepared(output_format, output, rules=rules, min_confidence=min_confidence)
+    require_apart({"--output": answer.destination.path}, files, {"the catalogue": catalogue, **ledger_files(ledger)})
     with Messages(quiet=quiet) as messages:
         result = dpmine.top_itemsets(
             files,

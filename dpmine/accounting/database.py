@@ -15,6 +15,7 @@ from sqlalchemy.pool import NullPool
 
 from dpmine.accounting.tables import bring_up_to_date, is_current, version_of
 from dpmine.errors import BadLedger, NoLedger
+from dpmine.whole_files import is_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,6 +110,8 @@ class Database:
         """The engine of this process. An SQLite file is made by a grant only, not by looking for one."""
         if self._on_file and not create and not os.path.exists(str(self._url.database)):  # noqa: PTH110 (never raises)
             raise self._none()
+        if self._on_file and not _may_be_database(str(self._url.database)):
+            raise BadLedger(f"The ledger at {self} cannot be opened: it is no file. Give the path of a file.")
         if self._on_file and create:
             _make_private(str(self._url.database))
         if self._engine is None:
@@ -173,6 +176,14 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _may_be_database(path: str) -> bool:
+    """Whether there is a file, or nothing yet: SQLite blocks on a pipe, and takes a device for an empty database."""
+    try:
+        return is_file(path)
+    except OSError:
+        return True
 
 
 def _make_private(path: str) -> None:

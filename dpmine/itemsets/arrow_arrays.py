@@ -11,10 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpmine.itemsets.types import is_text
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+
+LONGEST_TEXT = 4096
+"""Bytes of a key or an item; longer ones count as null."""
 
 
 def integers(column: pa.ChunkedArray) -> NDArray[np.int64]:
@@ -55,6 +61,17 @@ def text_array(texts: Sequence[str]) -> pa.Array:
     np.cumsum([len(text) for text in encoded], out=ends[1:])
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
     return pa.Array.from_buffers(pa.large_string(), len(encoded), buffers)
+
+
+def without_long_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column, with null for texts of more than LONGEST_TEXT bytes: a public rule, so that one value cannot show."""
+    if not is_text(column.type) or column.nbytes <= LONGEST_TEXT:
+        return column
+    wide = column.cast(pa.large_string())
+    is_long = pc.greater(pc.binary_length(wide), integer_array(np.array([LONGEST_TEXT]))[0])
+    if not pc.any(is_long).as_py():
+        return column
+    return pc.if_else(is_long, pa.nulls(1, wide.type)[0], wide)
 
 
 def _chunk_integers(chunk: pa.Array) -> NDArray[Any]:

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow import fs
 
-from dpmine.errors import BadData, BadParameter, UnreadableFile
-from dpmine.itemsets.arrow_arrays import integers_or, text_array
+from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
+from dpmine.itemsets.arrow_arrays import LONGEST_TEXT, integers_or, without_long_texts
 from dpmine.itemsets.columns import quoted
 from dpmine.itemsets.kernels_cells import occurring, recoded
-from dpmine.itemsets.paths import locate, reason, shown_name
+from dpmine.itemsets.paths import NO_FILE, READ_ERRORS, ROWS_MISSING, locate, reason, shown_name
 from dpmine.itemsets.python_values import item_array
 from dpmine.itemsets.types import can_be_item, is_integer, is_text, plain, type_name
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.encode import Coded, Codes
 
 _PARQUET_MAGIC = b"PAR1"
+_MARK = b"\xef\xbb\xbf"  # of UTF-8, at the beginning of a file
 _LONGEST_STRING_ARRAY = 2**31 - 1  # bytes of text that pa.string() can address
 _MOST_ITEMS = 2**31 - 1  # codes are int32
 
@@ -82,7 +84,7 @@ def narrow(labels: pa.Array) -> pa.Array:
     labels = labels.cast(pa.large_string())
     try:
         labels.validate(full=True)
-    except pa.ArrowException:
+    except pa.ArrowInvalid:
         raise BadData("Items hold texts that are not valid UTF-8: clean the item column first.") from None
     return labels.cast(pa.string()) if labels.nbytes < _LONGEST_STRING_ARRAY else labels
 
@@ -121,6 +123,8 @@ def _checked(items: pa.Array, owner: str) -> pa.Array:
         raise BadData(f"{owner} holds an entry without a value: remove it.")
     if items.type == pa.uint64() and pc.max(items).as_py() >= 2**63:
         raise BadData(f"{owner} holds integers beyond int64: give all items as texts.")
+    if without_long_texts(pa.chunked_array([items])).null_count:
+        raise BadData(f"{owner} holds a text of more than {LONGEST_TEXT:,} bytes: no item of the data can be so long.")
     items = _sorted(_normal(items))
     if pc.any(pc.equal(items[1:], items[:-1])).as_py():
         raise BadData(f"{owner} repeats an item: list each item once.")
@@ -133,7 +137,7 @@ def _as_integers(items: pa.Array) -> pa.Array:
         raise BadData(wrong)
     try:
         return pc.utf8_ltrim(items, "+").cast(pa.int64())
-    except pa.ArrowException:
+    except pa.ArrowInvalid:
         raise BadData(wrong) from None
 
 
@@ -156,36 +160,47 @@ def _file_items(path: str, name: str) -> Any:
         return _parquet_items(content, name)
     if name.endswith((".parquet", ".parq", ".pq")):
         raise UnreadableFile(f"The catalogue {name} is no Parquet file in spite of its name: write it again.")
-    return _text_items(content.to_pybytes(), name)
+    return _text_items(content, name)
 
 
 def _content(path: str, name: str) -> pa.Buffer:
     system, inside = locate(path)
     try:
-        with system.open_input_file(inside) as file:
-            return file.read_buffer()
+        is_special = system.get_file_info(inside).type == fs.FileType.Unknown
+        content = None if is_special else system.open_input_file(inside).read_buffer()
     except (pa.ArrowException, OSError) as error:
+        require_memory(error)
         why = reason(error) if isinstance(error, FileNotFoundError | PermissionError) else "give the name of one file."
         raise UnreadableFile(f"The catalogue {name} cannot be read: {why}") from None
+    if content is None:
+        raise UnreadableFile(f"The catalogue {name} {NO_FILE}")
+    return content
 
 
-def _text_items(content: bytes, name: str) -> pa.Array:
+def _text_items(content: pa.Buffer, name: str) -> pa.Array:
+    """The lines that are not empty, without a Python object for each."""
+    marked = len(_MARK) if content[: len(_MARK)].to_pybytes() == _MARK else 0
+    ends = pa.py_buffer(np.array([marked, len(content)], np.int64))
+    text = pa.Array.from_buffers(pa.large_string(), 1, [None, ends, content])
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
         raise UnreadableFile(f"The catalogue {name} is not UTF-8 text: convert it, or give a Parquet file.") from None
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
-    return text_array([line for line in lines if line])
+    lines = pc.replace_substring_regex(pc.split_pattern(text, "\n").flatten(), "\r$", "")
+    return lines.filter(pc.binary_length(lines).cast(pa.bool_()))
 
 
 def _parquet_items(content: pa.Buffer, name: str) -> Any:
     try:
         table = pq.read_table(pa.BufferReader(content))
         names, columns = table.column_names, table.columns
+        rows = pq.read_metadata(pa.BufferReader(content)).num_rows
         if any(pa.types.is_dictionary(kind) for kind in table.schema.types):
             table.validate(full=True)  # Arrow looks up codes of a damaged page unchecked
-    except (pa.ArrowException, OSError, ValueError) as error:  # damaged names are a ValueError of the codec
+    except READ_ERRORS as error:
         raise UnreadableFile(f"The catalogue {name} cannot be read: {reason(error)}") from None
+    if table.num_rows != rows:
+        raise UnreadableFile(f"The catalogue {name} cannot be read: {ROWS_MISSING}")
     if len(columns) != 1:
         raise BadData(f"The catalogue {name} must have one column, not several: {quoted(names[:20])}.")
     return columns[0]

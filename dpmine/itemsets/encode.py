@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpmine.errors import BadData
-from dpmine.itemsets.arrow_arrays import integer_array, integers, integers_or, joined
+from dpmine.itemsets.arrow_arrays import integer_array, integers, integers_or, joined, without_long_texts
 from dpmine.itemsets.kernels_cells import extent
 from dpmine.itemsets.types import is_text, plain
 
@@ -55,8 +55,11 @@ class Coded(Key):
 def coded(column: pa.ChunkedArray) -> Coded:
     """Codes of a column of integers, texts, dates, timestamps, dictionaries of those, or nulls.
 
+    Texts of more than LONGEST_TEXT bytes are nulls.
+
     Integers of 64 bits without sign are told apart, but wrap around when decoded: see `require_int64`.
     """
+    column = without_long_texts(column)
     if pa.types.is_dictionary(column.type):
         return _coded_dictionary(column)
     if pa.types.is_null(column.type):

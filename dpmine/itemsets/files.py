@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dpmine.errors import BadData, UnreadableFile
+from dpmine.errors import BadData, UnreadableFile, require_memory
 from dpmine.itemsets.arrow_arrays import text_array
 from dpmine.itemsets.partitions import KEY_TYPE, key_column, partition_keys
-from dpmine.itemsets.paths import PathName, found_files, reason
+from dpmine.itemsets.paths import READ_ERRORS, ROWS_MISSING, PathName, found_files, reason
 from dpmine.itemsets.source import collected
-from dpmine.itemsets.types import common_type, is_text, type_name
+from dpmine.itemsets.types import common_type, is_list, is_text, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,9 +24,12 @@ if TYPE_CHECKING:
     from dpmine.itemsets.paths import FileSet
     from dpmine.itemsets.source import Progress
 
-_READ_ERRORS = (pa.ArrowException, OSError, ValueError)  # damaged names are a ValueError of the codec
 _LARGEST_DICTIONARY = 2**17  # texts: a larger dictionary takes longer to repeat than a batch to read
-_BATCH_ROWS = 2**18  # few enough for progress and interruption, many enough to keep the threads busy
+_MAGIC = b"PAR1"
+_TAIL = 8  # bytes behind a footer: its length, and the magic word
+_ARROW_SCHEMA = b"ARROW:schema"
+_CODED_ROWS = 2**18  # in a batch with dictionaries, which are made again for every batch
+_PLAIN_ROWS = 2**16  # in a batch of values, which take more memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,26 +53,33 @@ class File:
     keys: Keys
 
     def batches(self, names: Sequence[str], *, dictionaries: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """The named columns inside the file; UnreadableFile where it turns out to be damaged.
+        """The named columns inside the file; UnreadableFile where it is damaged, or where Arrow leaves rows out.
 
         Those in `dictionaries` come as such, as long as their texts repeat: a writer gives a dictionary up when it
         grows too large, and Arrow then makes a larger and larger one, again for every batch.
         """
+        done = 0
         try:
             with self.system.open_input_file(self.path) as stream:
-                reader = pq.ParquetFile(stream, metadata=self.footer, read_dictionary=list(dictionaries))
-                done = 0
-                for batch in reader.iter_batches(batch_size=_BATCH_ROWS, columns=list(names)):
+                for batch in self._read(stream, list(names), list(dictionaries)):
                     _require_known_codes(batch)
                     yield batch
                     done += batch.num_rows
-                    if any(_dictionary_size(batch.column(name)) > _LARGEST_DICTIONARY for name in dictionaries):
-                        break
-                if done < self.footer.num_rows:
-                    plain = pq.ParquetFile(stream, metadata=self.footer)
-                    yield from _behind(done, plain.iter_batches(batch_size=_BATCH_ROWS, columns=list(names)))
-        except _READ_ERRORS as error:
+        except READ_ERRORS as error:
             raise UnreadableFile(f"{self.shown} cannot be read: {reason(error)}") from None
+        if done != self.footer.num_rows:
+            raise UnreadableFile(f"{self.shown} cannot be read: {ROWS_MISSING}")
+
+    def _read(self, stream: Any, names: list[str], dictionaries: list[str]) -> Iterator[pa.RecordBatch]:
+        done = 0
+        reader = pq.ParquetFile(stream, metadata=self.footer, read_dictionary=dictionaries)
+        for batch in reader.iter_batches(batch_size=_CODED_ROWS if dictionaries else _PLAIN_ROWS, columns=names):
+            yield batch
+            done += batch.num_rows
+            if any(_dictionary_size(batch.column(name)) > _LARGEST_DICTIONARY for name in dictionaries):
+                plain = pq.ParquetFile(stream, metadata=self.footer)
+                yield from _behind(done, plain.iter_batches(batch_size=_PLAIN_ROWS, columns=names))
+                return
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +143,18 @@ class FileSource:
                 columns = [self._column(file, batch, field) for field in schema]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
+    def require_room(self, names: Sequence[str], limit: int) -> None:
+        """UnreadableFile where a column takes more than `limit` bytes in one row group, as the footers say.
+
+        A row group may be read at once only, and no value is longer than what its row group takes.
+        """
+        for file in self.files:
+            if _largest_chunk(file.footer, set(names)) > limit:
+                raise UnreadableFile(
+                    f"{file.shown} has a row group that does not fit into the memory limit: raise memory (--memory), "
+                    "or write the file with smaller row groups."
+                )
+
     def _types_in(self, name: str, schema: pa.Schema, keys: frozenset[str]) -> list[pa.DataType]:
         if name in keys:
             return [KEY_TYPE]
@@ -142,6 +164,20 @@ class FileSource:
         if field.name not in file.keys:
             return _cast(batch.column(field.name), field)
         return _cast(key_column(file.keys[field.name], batch.num_rows), field)
+
+
+def _largest_chunk(footer: Any, names: set[str]) -> int:
+    """The most bytes that one of the columns, or a part of a nested one, takes in a row group before compression."""
+    paths = [footer.schema.column(place).path for place in range(footer.num_columns)]
+    places = [place for place, path in enumerate(paths) if names.intersection(_prefixes(path))]
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    return max((group.column(place).total_uncompressed_size for group in groups for place in places), default=0)
+
+
+def _prefixes(path: str) -> Iterator[str]:
+    """The column and all that it may be a part of; a column's own name may contain dots."""
+    parts = path.split(".")
+    return (".".join(parts[:end]) for end in range(1, len(parts) + 1))
 
 
 def _dictionary_size(column: pa.Array) -> int:
@@ -161,7 +197,6 @@ def _require_known_codes(batch: pa.RecordBatch) -> None:
 def _behind(rows: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The batches without the first rows."""
     for batch in batches:
-        _require_known_codes(batch)
         if rows < batch.num_rows:
             yield batch.slice(rows)
         rows = max(0, rows - batch.num_rows)
@@ -182,12 +217,31 @@ def _opened(found: FileSet, path: str) -> File:
     try:
         with found.system.open_input_file(path) as stream:
             footer = pq.ParquetFile(stream).metadata
+            if any(_is_list_of_dictionaries(kind) for kind in footer.schema.to_arrow_schema().types):
+                footer = _plain_footer(stream)
             schema = footer.schema.to_arrow_schema().remove_metadata()
             inside = schema.names
-    except _READ_ERRORS as error:
+    except READ_ERRORS as error:
         raise UnreadableFile(f"{shown} cannot be read: {reason(error)}") from None
     keys = {key: value for key, value in partition_keys(path, found.base).items() if key not in inside}
     return File(found.system, path, shown, footer, schema, keys)
+
+
+def _is_list_of_dictionaries(kind: pa.DataType) -> bool:
+    return is_list(kind) and pa.types.is_dictionary(kind.value_type)
+
+
+def _plain_footer(stream: Any) -> Any:
+    """The footer without the schema that Arrow adds: lists of dictionaries are then lists of their values.
+
+    As dictionaries, Arrow reads them from one row group at a time only.
+    """
+    stream.seek(stream.size() - _TAIL)
+    length = int.from_bytes(stream.read(4), "little")
+    stream.seek(stream.size() - _TAIL - length)
+    content = stream.read(length + _TAIL)
+    before, key, after = content.rpartition(_ARROW_SCHEMA)
+    return pq.ParquetFile(pa.BufferReader(_MAGIC + before + key.lower() + after)).metadata
 
 
 def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
@@ -195,7 +249,8 @@ def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
         return column
     try:
         return column.cast(field.type)
-    except pa.ArrowException:
+    except pa.ArrowException as error:
+        require_memory(error)
         raise BadData(
             f"Column {field.name!r} has different types in different files, and values that fit only one of them: "
             "convert them to one type."

@@ -1,4 +1,4 @@
-"""How much memory a run may take, and what each of its stages is allowed out of it.
+"""How much memory a run's data may take, and what each of its stages is allowed out of it.
 
 The model counts bytes a line (one basket and item) or an item of the catalogue. Its constants were measured as growth
 of the peak resident size, integers and texts, sorted and scattered, and rounded up.
@@ -49,6 +49,7 @@ class Budget:
         resident: for the miner of the frequent items, beside conditional databases.
         projection: for the conditional databases mined at a time, and their miner.
         listing: for a list of itemsets.
+        indivisible: for what cannot be read or kept in parts: a column of a row group, the items of a catalogue.
     """
 
     whole: int
@@ -59,6 +60,7 @@ class Budget:
     resident: int
     projection: int
     listing: int
+    indivisible: int = 2**63 - 1
 
     @classmethod
     def of(cls, memory: int | str | None) -> Budget:
@@ -73,6 +75,7 @@ class Budget:
             resident=size * 3 // 8,
             projection=size // 4,
             listing=size // 5,
+            indivisible=size * 3 // 4,
         )
 
 

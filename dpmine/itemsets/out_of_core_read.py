@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,13 +15,15 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.files import FileSource
 from dpmine.itemsets.gathering import Gathered
 from dpmine.itemsets.ingest import read_plan
-from dpmine.itemsets.layouts import plan_layout
+from dpmine.itemsets.layouts import Layout, plan_layout
 from dpmine.itemsets.memory import Budget, parse_memory
 from dpmine.itemsets.out_of_core import PartitionedBaskets
 from dpmine.itemsets.pandas_source import PandasSource
+from dpmine.itemsets.source import share_of
 from dpmine.itemsets.sources import is_table, open_source
 from dpmine.itemsets.spark_baskets import SparkBaskets, read_spark
 from dpmine.itemsets.spark_engine import Engine, engine_of
+from dpmine.itemsets.spill import SpillFile
 from dpmine.itemsets.spill_partitions import MOST_WAYS, CompactFile, scattered, settled
 from dpmine.itemsets.streaming import (
     BoundedSource,
@@ -32,7 +35,13 @@ from dpmine.itemsets.streaming import (
     row_count,
     unit_columns,
 )
-from dpmine.itemsets.streaming_items import Counter, GrowingItems, KnownItems, same_codes
+from dpmine.itemsets.streaming_items import (
+    Counter,
+    GrowingItems,
+    KnownItems,
+    require_catalogue_room,
+    same_codes,
+)
 from dpmine.itemsets.streaming_sorted import NotSorted, group, recoded, whole_units
 
 if TYPE_CHECKING:
@@ -46,6 +55,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.streaming_items import Coder
 
 _ROW = "row"
+_PROBE = 2**20  # bytes
 _WAYS_WHEN_UNKNOWN = 64
 _SPARE_WAYS = 2  # hashes do not divide evenly, and a list holds more lines than rows
 
@@ -91,13 +101,16 @@ def read_transactions(
         there = read_spark(data, columns, memory=_heap(memory), catalogue=catalogue, planned=planned)
         return Read(there.transactions, there.description)
     budget = memory if isinstance(memory, Budget) else Budget.of(memory)
+    require_catalogue_room(catalogue, budget.indivisible)
     tell = progress or _ignore
     early = planned is not None and _are_baskets(data)
     if planned is not None and early:
         planned(_ROW)
     source = open_source(data, columns)
     plan = plan_layout(source, columns)
+    _require_room(source, plan, budget)
     if planned is not None and not early:
+        _require_disk(source, plan, budget)
         planned(plan.unit_name)
     elif early and plan.unit_name != _ROW:
         raise BadParameter("A list of paths must be a list or a tuple: other iterables are taken for baskets.")
@@ -149,7 +162,7 @@ class _Stream:
         return PartitionedBaskets(labels, self.plan.unit_name, parts, counter.census(places), self.budget)
 
     def in_any_order(self, batches: Iterable[pa.RecordBatch]) -> PartitionedBaskets:
-        """The transactions, put away on disk."""
+        """The transactions, in temporary files."""
         coder, counter, units = self._coder(), Counter(), unit_columns(self.plan)
         parts = scattered(self._lines(self._told(batches), coder), units, self._ways())
         labels, places = coder.final()
@@ -190,7 +203,25 @@ class _Stream:
             yield batch
             done += batch.num_rows
             if rows:
-                self.tell(min(1.0, done / rows))
+                self.tell(share_of(done, rows))
+
+
+def _require_room(source: Source, plan: Plan, budget: Budget) -> None:
+    """UnreadableFile where a column of keys or items, which one value may fill, has a row group beyond the budget."""
+    if isinstance(source, FileSource):
+        source.require_room(
+            plan.keys if plan.layout is Layout.ONE_HOT else (*plan.keys, *plan.items), budget.indivisible
+        )
+
+
+def _require_disk(source: Source, plan: Plan, budget: Budget) -> None:
+    """UnreadableFile, before anything is charged, where data that may need temporary files would find no room."""
+    rows = row_count(source)
+    needed = rows is not None and rows * line_bytes(plan) > budget.whole
+    if needed or os.environ.get("TMPDIR"):
+        file = SpillFile()
+        file.append(bytes(_PROBE))
+        file.close()
 
 
 def _are_baskets(data: Any) -> bool:

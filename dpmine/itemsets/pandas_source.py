@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from dpmine.errors import BadData
+from dpmine.errors import BadData, require_memory
 from dpmine.itemsets.python_values import basket_lists, item_array
 from dpmine.itemsets.source import FOREIGN_ERRORS
 
@@ -72,7 +72,8 @@ def _arrow_column(series: Any, name: str) -> pa.ChunkedArray:
         return pa.chunked_array([basket_lists(list(series), f"The baskets of column {name!r}")])
     try:
         column = pa.array(series, from_pandas=True)
-    except FOREIGN_ERRORS:
+    except FOREIGN_ERRORS as error:
+        require_memory(error)
         raise BadData(
             f"Column {name!r} holds values of several types, or of a type that Arrow does not know: "
             "convert it to one type first, for example with astype('Int64') or astype(str)."

@@ -13,11 +13,15 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from pyarrow import fs
 
-from dpmine.errors import UnreadableFile
+from dpmine.errors import UnreadableFile, require_memory
 
 PathName: TypeAlias = str | PathLike[str]
 
 SUFFIXES = (".parquet", ".parq", ".pq")
+READ_ERRORS = (pa.ArrowException, OSError, ValueError)
+"""What Arrow raises for a file; damaged names are a ValueError of the codec."""
+ROWS_MISSING = "not all rows that its footer counts can be read; write it again, with larger pages and row groups."
+NO_FILE = "is a pipe, a device or a socket: write its content to a file, and give the file's path."
 _DAMAGED = "it is damaged, incomplete or not a Parquet file; write it again."
 
 
@@ -62,7 +66,9 @@ def found_files(argument: PathName) -> list[FileSet]:
 def locate(name: str) -> tuple[Any, str]:
     """The Arrow file system of a path or URL, and the path inside it; UnreadableFile for an unknown kind of URL."""
     if "://" not in name:
-        return fs.LocalFileSystem(), str(Path(name).absolute())
+        path = str(Path(name).absolute())
+        require_utf8(path)
+        return fs.LocalFileSystem(), path
     try:
         system, path = fs.FileSystem.from_uri(name)
     except (pa.ArrowException, OSError, ValueError):
@@ -70,6 +76,15 @@ def locate(name: str) -> tuple[Any, str]:
             f"{shown_name(name)} is no URL that pyarrow opens here: use file://, s3:// or gs://, or download the file."
         ) from None
     return system, path
+
+
+def require_utf8(name: str) -> None:
+    """UnreadableFile where a path has bytes that are not UTF-8, which Arrow cannot open."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        shown = name.encode(errors="replace").decode()
+        raise UnreadableFile(f"The name '{shown}' is not valid UTF-8: rename the file or folder.") from None
 
 
 def shown_name(name: str) -> str:
@@ -80,7 +95,8 @@ def shown_name(name: str) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Why a file cannot be read, in words that contain nothing of its content."""
+    """Why a file cannot be read, in words that contain nothing of its content; MemoryError where memory is short."""
+    require_memory(error)
     if isinstance(error, FileNotFoundError):
         return "it does not exist; check its name."
     if isinstance(error, PermissionError):
@@ -97,6 +113,8 @@ def _glob_files(pattern: str) -> list[FileSet]:
     if not matches:
         raise UnreadableFile(f"{pattern} matches no file; check the pattern.")
     base = _fixed_folder(pattern)
+    for match in matches:
+        require_utf8(str(Path(match).absolute()))
     found = [_files_at(fs.LocalFileSystem(), str(Path(match).absolute()), pattern) for match in matches]
     return [replace(files, base=base) for files in found]
 
@@ -111,6 +129,8 @@ def _files_at(system: Any, path: str, argument: str) -> FileSet:
     kind = _info(system, path, argument).type
     if kind == fs.FileType.NotFound:
         raise UnreadableFile(f"{argument} does not exist; check its name.")
+    if kind == fs.FileType.Unknown:
+        raise UnreadableFile(f"{argument} {NO_FILE}")
     if kind == fs.FileType.Directory:
         return FileSet(system, _folder_files(system, path, argument), path, argument)
     return FileSet(system, (path,), str(PurePosixPath(path).parent), argument)
@@ -126,9 +146,11 @@ def _info(system: Any, path: str, argument: str) -> Any:
 def _folder_files(system: Any, folder: str, argument: str) -> tuple[str, ...]:
     try:
         entries = system.get_file_info(fs.FileSelector(folder, recursive=True))
+        paths = tuple(sorted(entry.path for entry in entries if entry.is_file and _is_parquet(entry.path, folder)))
+    except UnicodeDecodeError:
+        raise UnreadableFile(f"{argument} holds a name that is not valid UTF-8: rename that file or folder.") from None
     except (pa.ArrowException, OSError) as error:
         raise UnreadableFile(f"{argument} cannot be listed: {_listing_reason(error)}") from None
-    paths = tuple(sorted(entry.path for entry in entries if entry.is_file and _is_parquet(entry.path, folder)))
     if not paths:
         raise UnreadableFile(f"{argument} holds no Parquet file: give a folder with files that end in .parquet.")
     return paths
@@ -141,4 +163,5 @@ def _is_parquet(path: str, folder: str) -> bool:
 
 
 def _listing_reason(error: BaseException) -> str:
+    require_memory(error)
     return reason(error) if isinstance(error, PermissionError) else "check the address and the connection."

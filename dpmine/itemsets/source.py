@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
-from dpmine.errors import BadData
+from dpmine.errors import BadData, require_memory
 from dpmine.itemsets.arrow_arrays import text_array
 
 Progress: TypeAlias = Callable[[float], None]
-"""Told the share of the reading that is done, between 0 and 1."""
+"""Called with the share of the reading that is done, between 0 and 1: see `share_of`."""
 
 FOREIGN_ERRORS = (pa.ArrowException, OSError, ValueError, TypeError, RuntimeError, LookupError)
 """What Arrow, pandas and producers of streams raise; their messages quote values and are never forwarded."""
@@ -65,9 +65,19 @@ class ArrowSource:
     def read(self, names: Sequence[str], progress: Progress) -> pa.Table:
         """The named columns; BadData where the producer of the batches fails."""
         schema = pa.schema([(name, self.type_of(name)) for name in names])
+        return collected(self.checked(list(names)), schema, self.rows, progress)
+
+    def checked(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """The batches of the named columns; BadData where their producer fails, or leaves rows out."""
+        done = 0
         try:
-            return collected(self.batches(list(names)), schema, self.rows, progress)
-        except FOREIGN_ERRORS:
+            for batch in self.batches(names):
+                yield batch
+                done += batch.num_rows
+            if self.rows not in {None, done}:
+                raise ValueError
+        except FOREIGN_ERRORS as error:
+            require_memory(error)
             raise BadData(
                 "The data's producer failed while its columns were read: read them by themselves first."
             ) from None
@@ -90,5 +100,10 @@ def collected(batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int | 
         taken.append(batch)
         done += batch.num_rows
         if rows:
-            progress(min(1.0, done / rows))
+            progress(share_of(done, rows))
     return pa.Table.from_batches(taken) if taken else schema.empty_table()
+
+
+def share_of(done: int, rows: int) -> float:
+    """The share of the rows that is done, in whole per cent: an exact share would show how many rows there are."""
+    return min(100, 100 * done // rows) / 100

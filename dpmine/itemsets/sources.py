@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from dpmine.errors import BadData, BadParameter
+from dpmine.errors import BadData, BadParameter, require_memory
 from dpmine.itemsets.columns import Columns
 from dpmine.itemsets.files import open_files
 from dpmine.itemsets.pandas_source import PandasSource
 from dpmine.itemsets.python_values import basket_lists
 from dpmine.itemsets.source import FOREIGN_ERRORS, ArrowSource, reader_source, table_source
+from dpmine.itemsets.types import is_list
 
 if TYPE_CHECKING:
     from dpmine.itemsets.source import Source
@@ -56,7 +57,7 @@ def _arrow_source(data: Any) -> Source | None:
         return reader_source(data)
     datasets = sys.modules.get("pyarrow.dataset")  # imports pandas, and a Dataset can only come from it
     if datasets is not None and isinstance(data, datasets.Dataset):
-        return ArrowSource(data.schema, lambda names: data.scanner(columns=names).to_batches())
+        return ArrowSource(data.schema, lambda names: _scanned(data, names))
     return None
 
 
@@ -68,8 +69,19 @@ def _frame_source(data: Any) -> Source | None:
         return None
     try:
         return reader_source(pa.RecordBatchReader.from_stream(data))
-    except FOREIGN_ERRORS:
+    except FOREIGN_ERRORS as error:
+        require_memory(error)
         raise BadData(f"A {type(data).__name__} is not a table of columns: give a data frame.") from None
+
+
+def _scanned(data: Any, names: list[str]) -> Iterator[pa.RecordBatch]:
+    """The named columns of a data set. Raises ValueError where Arrow leaves rows out, as it may where lists are."""
+    done = 0
+    for batch in data.scanner(columns=names).to_batches():
+        yield batch
+        done += batch.num_rows
+    if any(is_list(data.schema.field(name).type) for name in names) and done != data.count_rows():
+        raise ValueError
 
 
 def _sequence_source(data: list[Any], columns: Columns) -> Source:

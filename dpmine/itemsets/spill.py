@@ -1,4 +1,4 @@
-"""Arrays and Arrow tables put away on disk, in a file that nobody else can open and that never outlives the process.
+"""Arrays and Arrow tables in a temporary file that no other user can open and that never outlives the process.
 
 The file has no name where the system allows it (O_TMPFILE, or unlinked at once), so that it vanishes with the process
 whatever ends it, a kill included, and is readable by its owner only. It stands in the folder for temporary files,
@@ -62,7 +62,7 @@ class SpillFile:
                 view = view[self._file.write(view) :]
         except OSError:
             self.close()
-            raise UnreadableFile(f"Data cannot be put away on disk, which may be full: {_ADVICE}") from None
+            raise UnreadableFile(f"A temporary file cannot be written, the disk may be full: {_ADVICE}") from None
         self._end += extent.length
         return extent
 
@@ -91,7 +91,7 @@ class SpillFile:
             while view:
                 view = view[self._filled(view) :]
         except (OSError, EOFError):
-            raise UnreadableFile(f"Data put away on disk cannot be read back: {_ADVICE}") from None
+            raise UnreadableFile(f"A temporary file cannot be read back: {_ADVICE}") from None
 
     def _filled(self, view: memoryview) -> int:
         count = int(self._file.readinto(view))

@@ -1,4 +1,4 @@
-"""Lines in any order, put away in partitions by a hash of their unit, so that no unit is in two of them."""
+"""Lines in any order, in temporary files by a hash of their unit, so that no unit is in two of them."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Partition:
     cost: int = 0
 
     def add(self, lines: pa.Table) -> None:
-        """Put lines away."""
+        """Write lines to the file."""
         self.extents.append(self.file.append_table(lines))
         self.cost += cost_of(lines)
 
     def tables(self) -> Iterator[pa.Table]:
-        """The lines as they were put away."""
+        """The lines as they were added."""
         return map(self.file.read_table, self.extents)
 
 
@@ -75,14 +75,14 @@ def settled(parts: list[Partition], unit: tuple[str, ...], limit: int, depth: in
 
 
 class CompactFile:
-    """Baskets put away on disk, at about 5 bytes an item."""
+    """Baskets in a temporary file, at about 5 bytes an item."""
 
     def __init__(self) -> None:
         self._file = SpillFile()
         self._parts: list[tuple[Extent, Extent, Extent]] = []
 
     def append(self, part: Baskets) -> None:
-        """Put the baskets of some units away."""
+        """Write the baskets of some units to the file."""
         baskets, units = (np.diff(starts).astype(np.int32) for starts in (part.basket_starts, part.unit_starts))
         self._parts.append((self._file.append(part.items), self._file.append(baskets), self._file.append(units)))
 

@@ -14,15 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpmine.errors import BadData
-from dpmine.itemsets.arrow_arrays import integer_array, integers_or
+from dpmine.itemsets.arrow_arrays import integer_array, integers_or, without_long_texts
 from dpmine.itemsets.catalogue import labelled
 from dpmine.itemsets.cells import list_cells, one_hot_cells
 from dpmine.itemsets.encode import coded, require_int64
 from dpmine.itemsets.files import FileSource
 from dpmine.itemsets.layouts import Layout
 from dpmine.itemsets.memory import LINE
-from dpmine.itemsets.source import FOREIGN_ERRORS, ArrowSource, collected
+from dpmine.itemsets.source import ArrowSource, collected
 from dpmine.itemsets.types import is_boolean, is_list, is_text, plain
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ ITEM_COLUMN = "item"
 _BATCH_ROWS = 2**18
 _TEXT_COPIES = 5  # of different texts: hashed, cast, taken, sorted and looked up (measured)
 _Rows: TypeAlias = "NDArray[np.int64]"
-_FAILED = "The data's producer failed while its columns were read: read them by themselves first."
 
 
 class DoesNotFit(Exception):
@@ -100,7 +98,7 @@ def batches_of(source: Source, names: Sequence[str]) -> Iterator[pa.RecordBatch]
     if isinstance(source, FileSource):
         return source.batches(source.schema(names, dictionaries=False))
     if isinstance(source, ArrowSource):
-        return _guarded(source, list(names))
+        return (part for batch in source.checked(list(names)) for part in _split_rows(batch, _BATCH_ROWS))
     return iter(source.read(names, lambda _share: None).to_batches(max_chunksize=_BATCH_ROWS))
 
 
@@ -159,14 +157,6 @@ def basket_columns(plan: Plan) -> tuple[str, ...]:
     return ("b0",) if plan.unit else ()
 
 
-def _guarded(source: ArrowSource, names: list[str]) -> Iterator[pa.RecordBatch]:
-    try:
-        for batch in source.batches(names):
-            yield from _split_rows(batch, _BATCH_ROWS)
-    except FOREIGN_ERRORS:
-        raise BadData(_FAILED) from None
-
-
 def _split_rows(batch: pa.RecordBatch, rows: int) -> Iterator[pa.RecordBatch]:
     for first in range(0, batch.num_rows, rows):
         yield batch.slice(first, rows)
@@ -221,7 +211,7 @@ def _with_keys(table: pa.Table, plan: Plan) -> tuple[pa.Table, _Rows]:
 
 def _plain_key(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = plain(column.type)
-    return column.cast(pa.large_string() if is_text(kind) else kind)
+    return without_long_texts(column.cast(pa.large_string())) if is_text(kind) else column.cast(kind)
 
 
 def _lines(table: pa.Table, numbers: _Rows, source: Source, plan: Plan, coder: Coder) -> pa.Table:

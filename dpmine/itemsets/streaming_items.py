@@ -88,11 +88,23 @@ class GrowingItems:
         return narrow(self._labels.take(order)), places
 
     def _require_room(self, labels: pa.Array) -> None:
-        if 4 * labels.nbytes + ITEM * len(labels) > self._budget.labels or len(labels) > _MOST_ITEMS:
+        if _cost_of(labels) > self._budget.labels or len(labels) > _MOST_ITEMS:
             raise BadParameter(
                 "The different items alone do not fit into the memory limit: raise memory (--memory), or give a "
                 "catalogue of the items that matter."
             )
+
+
+def require_catalogue_room(catalogue: pa.Array | None, limit: int) -> None:
+    """BadParameter where what is counted for each item of a public catalogue takes more than `limit` bytes."""
+    if catalogue is not None and _cost_of(catalogue) > limit:
+        raise BadParameter(
+            "The catalogue does not fit into the memory limit: raise memory (--memory), or give a shorter catalogue."
+        )
+
+
+def _cost_of(labels: pa.Array) -> int:
+    return int(4 * labels.nbytes + ITEM * len(labels))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Lines that are sorted by unit, cut between units: nothing needs to be put away on disk."""
+"""Lines that are sorted by unit, cut between units: no temporary file is needed."""
 
 from __future__ import annotations
 

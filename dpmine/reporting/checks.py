@@ -71,10 +71,10 @@ class Plan:
 
     @property
     def paths(self) -> list[str]:
-        """The inputs of the jobs that are to be run, and public catalogues in files."""
-        pending = [step.job for step in self.steps if step.pending]
-        catalogues = [job.options.get("catalogue") for job in pending]
-        return [path for job in pending for path in job.paths] + [path for path in catalogues if isinstance(path, str)]
+        """The inputs of the jobs, and public catalogues in files."""
+        jobs = [step.job for step in self.steps]
+        catalogues = [job.options.get("catalogue") for job in jobs]
+        return [path for job in jobs for path in job.paths] + [path for path in catalogues if isinstance(path, str)]
 
     @property
     def to_pay(self) -> Amount:

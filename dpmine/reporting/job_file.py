@@ -14,6 +14,7 @@ from dpmine.accounting.names import checked_name, name_and_part
 from dpmine.errors import BadParameter, UnreadableFile
 from dpmine.parameters import below_one, exact_number, positive
 from dpmine.privacy import Neighbors
+from dpmine.whole_files import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -81,7 +82,7 @@ def read_job_file(path: Path) -> JobFile:
 
 def _parsed(path: Path) -> dict[str, Any]:
     try:
-        content = path.read_bytes()
+        content = read_file(path)
     except OSError:
         raise UnreadableFile(f"Cannot read '{path}': name a job file (TOML) that exists and is readable.") from None
     if len(content) > _LONGEST:

@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 from dpmine.documents import document_of, read_guarantee
 from dpmine.errors import BadData, UnreadableFile
 from dpmine.version import __version__
-from dpmine.whole_files import write_whole
+from dpmine.whole_files import read_file, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -161,7 +161,7 @@ class Store:
 
     def _read(self, path: Path, job: Job) -> Stored:
         try:
-            document, guarantee = _checked(path.read_text(encoding="utf-8"), self._content(job))
+            document, guarantee = _checked(read_file(path).decode(), self._content(job))
             return Stored(document, guarantee, tuple(self._files(path.stem)))
         except (OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError):
             raise BadData(

@@ -16,6 +16,7 @@ from support.shared import ROOT
 from dpmine.errors import BadData, UnreadableFile
 from dpmine.itemsets.files import open_files
 from dpmine.itemsets.ingest import Columns, read_baskets
+from dpmine.tables import read_columns
 
 LONG = Columns(unit=("u",), item="i")
 TABLE = pa.table({"other": [0.5] * 4, "u": [1, 1, 2, 2], "i": ["a", "b", "b", "b"]})
@@ -276,7 +277,7 @@ def test_damage_to_any_byte_of_the_footer(tmp_path: Path) -> None:
 @pytest.mark.parametrize("group", [10**6, 70_000])
 def test_texts_that_repeat_stay_dictionaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int) -> None:
     """Dictionaries of texts that are all different would grow from batch to batch."""
-    monkeypatch.setattr("dpmine.itemsets.files._BATCH_ROWS", 50_000)
+    monkeypatch.setattr("dpmine.itemsets.files._CODED_ROWS", 50_000)
     repeated = [f"item {i % 50}" for i in range(400_000)]
     different = [f"customer number {i:09d}" if i % 7 else None for i in range(400_000)]
     path = tmp_path / "data.parquet"
@@ -288,3 +289,39 @@ def test_texts_that_repeat_stay_dictionaries(tmp_path: Path, monkeypatch: pytest
     assert all(pa.types.is_dictionary(read.column(name).type) for name in ("customer", "item"))
     assert max(len(chunk.dictionary) for chunk in read.column("customer").chunks) <= 2**17 + 50_000
     assert not any(map(pa.types.is_dictionary, source.schema(["customer", "item"], dictionaries=False).types))
+
+
+@pytest.mark.parametrize("argument", ["a\udcff.parquet", "*/b.parquet", "folder", "d\udcff/b.parquet"])
+def test_names_that_are_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argument: str) -> None:
+    """Arrow opens none of them; each is an error of one line that can be printed."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "d\udcff").mkdir()
+    for name in ("a\udcff.parquet", "d\udcff/b.parquet", "folder/c\udcff.parquet"):
+        write_anywhere(tmp_path / name)
+    with pytest.raises(UnreadableFile, match="not valid UTF-8: rename") as error:
+        open_files([argument])
+    assert str(error.value).encode()
+
+
+def write_anywhere(path: Path) -> None:
+    """Arrow itself writes no file whose name is not UTF-8."""
+    content = pa.BufferOutputStream()
+    pq.write_table(TABLE, content)
+    path.write_bytes(content.getvalue())
+
+
+def test_a_folder_whose_name_is_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "d\udcff").mkdir()
+    monkeypatch.chdir(tmp_path / "d\udcff")
+    write_anywhere(Path("a.parquet"))
+    with pytest.raises(UnreadableFile, match="not valid UTF-8: rename"):
+        open_files(["a.parquet"])
+
+
+def test_progress_is_told_in_whole_per_cent() -> None:
+    """An exact share would show the number of rows, which is private where units are added or removed."""
+    table = pa.concat_tables([pa.table({"x": [0.5] * size}) for size in (1, 10, 100, 26)])
+    shares: list[float] = []
+    read_columns(table, ["x"], progress=shares.append)
+    assert shares == [0.0, 0.08, 0.81, 1.0]
