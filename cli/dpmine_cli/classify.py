@@ -141,17 +141,15 @@ def classify(
     if model is None and summary.format is not options.Format.JSON:
         raise BadParameter("Give --model FILE.json (or -o FILE.json): where the model is written.")
     _require_choice(context, lambdas)
-    _require_corner(loss, huber)
     parameters: dict[str, Any] = {
         "lambdas": lambdas if lambdas == "auto" else listed(lambdas),
         "method": method.value,
         "fit_intercept": intercept,
         **options.protected(unit, rows_per_unit, one_row_per),
         **scale,
+        **_corner(loss, huber),
         **{name: context.params[name] for name in _AS_GIVEN},
     }
-    if huber is not None:
-        parameters["huber"] = huber
     target = None if model is None else Destination.of(options.Format.JSON, model)
     columns = {"label": label, "features": listed(features), "units": unit or []}
     with Messages(quiet=quiet) as messages:
@@ -170,11 +168,12 @@ def _scale(lower: str | None, upper: str | None, norm_bound: str | None) -> dict
     return {"norm_bound": "1" if norm_bound is None else norm_bound, "feature_bounds": bounds}
 
 
-def _require_corner(loss: Loss, huber: str | None) -> None:
+def _corner(loss: Loss, huber: str | None) -> dict[str, str]:
     from dpmine.errors import BadParameter
 
     if huber is not None and loss is not Loss.HUBER:
         raise BadParameter("--huber needs --loss huber: logistic regression has no rounded corner.")
+    return {} if huber is None else {"huber": huber}
 
 
 def _require_choice(context: typer.Context, lambdas: str) -> None:

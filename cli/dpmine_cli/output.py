@@ -193,7 +193,7 @@ def file_target(path: Path) -> Path:
 def _unwritable(path: Path) -> Exception:
     from dpmine.errors import UnreadableFile
 
-    return UnreadableFile(f"Cannot write to '{path}': name a file in a folder that exists and is writable.")
+    return UnreadableFile(f"Cannot write to '{path}': name a file in a folder that exists, is writable and has room.")
 
 
 def _guard(temporary: Path) -> AbstractContextManager[None]:

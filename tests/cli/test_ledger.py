@@ -133,8 +133,8 @@ def test_a_full_disk_for_the_output_costs_nothing(run: outcome_of, monkeypatch: 
     def full(*_arguments: object, **_options: object) -> None:
         raise OSError(28, "No space left")
 
-    monkeypatch.setattr("tempfile.TemporaryFile", full)
-    assert "is the disk full?" in assert_one_error(run(*RUNS[name], *SHOP, "-o", "result.json"))
+    monkeypatch.setattr("dpmine.whole_files._create", full)
+    assert "is writable and has room" in assert_one_error(run(*RUNS[name], *SHOP, "-o", "result.json"))
     assert shown(run)[0]["spent"]["epsilon"] == 0
 
 
