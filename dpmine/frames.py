@@ -53,7 +53,8 @@ def fit_table(
     def pay() -> None:
         paid.append(estimator.pay(features, units=unit_name(units)))
 
-    columns = read_columns(data, numbers, labels=labels, keys=units, progress=progress, ready=pay)
+    any_label = getattr(estimator, "classes", None) is not None
+    columns = read_columns(data, numbers, labels=labels, keys=units, any_label=any_label, progress=progress, ready=pay)
     if not len(columns[label]):
         raise BadData("The file has no rows, and training needs some.")
     estimator.fit_paid(_frame(columns, features), columns[label], paid[0], units_of(columns, units))

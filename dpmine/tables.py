@@ -44,6 +44,7 @@ def read_columns(
     *,
     labels: Sequence[str] = (),
     keys: Sequence[str] = (),
+    any_label: bool = False,
     progress: Callable[[float], None] | None = None,
     ready: Callable[[], object] | None = None,
 ) -> NamedColumns:
@@ -55,6 +56,8 @@ def read_columns(
         numbers: columns read as float64, nulls as NaN; integers, floats, decimals and booleans are numbers.
         labels: columns read as they are: int64, bool, float64 where all are whole, or an object array of texts; none
             may hold a null.
+        any_label: for callers that know the classes, so that no row can cause an error: labels are then an object array
+            of whatever the column holds, None for null.
         keys: columns of integers, texts, dates or dictionaries of these, read as int64 codes: equal where the values
             are, −1 for null.
         progress: told the share of the reading that is done, 0 to 1.
@@ -71,7 +74,8 @@ def read_columns(
         ready()
     table = source.read(wanted, progress or _untold)
     read = NamedColumns({name: _numbers(name, table.column(name)) for name in numbers})
-    read.update({name: _labels(name, table.column(name)) for name in labels})
+    as_labels = _any_labels if any_label else _labels
+    read.update({name: as_labels(name, table.column(name)) for name in labels})
     read.update({name: coded(table.column(name)).codes for name in keys})
     read.whole = frozenset(name for name in numbers if _is_whole(table.column(name).type))
     return read
@@ -158,6 +162,38 @@ def _labels(name: str, column: Any) -> NDArray[Any]:
     if pa.types.is_floating(kind):
         return _whole_floats(name, values)
     return _texts(name, values)
+
+
+def _any_labels(name: str, column: Any) -> NDArray[Any]:
+    """Total for the types that labels may have: what is no UTF-8 is some text that no class is."""
+    _require_labels(name, column.type)
+    values, found = _decoded(column), np.empty(len(column), dtype=object)
+    if is_text(values.type):
+        raw = values.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
+        found[:] = [None if text is None else text.decode(errors="surrogateescape") for text in raw]
+    else:
+        found[:] = values.to_pylist()
+    return found
+
+
+def typed_labels(data: Any, name: str, texts: Sequence[str]) -> list[Any]:
+    """Labels that were given as texts, as the column of labels holds them. No value is read.
+
+    Raises BadParameter for a text that the column's type cannot hold, and otherwise as `require_columns`.
+    """
+    column_type = _opened(data, [name]).type_of(name)
+    _require_labels(name, column_type)
+    kind = plain(column_type)
+    if is_text(kind):
+        return list(texts)
+    read = _TRUTHS.__getitem__ if is_boolean(kind) else int if is_integer(kind) else float
+    try:
+        return [read(text.strip()) for text in texts]
+    except (KeyError, ValueError):
+        raise BadParameter(f"classes must be labels that column {name!r} can hold: it has {type_name(kind)}.") from None
+
+
+_TRUTHS = {"true": True, "false": False, "True": True, "False": False}
 
 
 def _texts(name: str, column: Any) -> NDArray[Any]:

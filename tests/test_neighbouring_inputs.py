@@ -51,6 +51,7 @@ NEIGHBORS = {
     "extreme": _with((1e308, -1e308, "yes"), (5e-324, 0.0, "no")),
     "many rows": _with(*[(0.9, -0.9, "yes")] * 50),
     "another label": _with((0.5, 0.5, "maybe")),
+    "no label": _with((0.5, 0.5, None)),
     "shuffled": BASE.sample(frac=1, random_state=1, ignore_index=True),
     "another key": BASE.assign(who=[*range(UNITS - 1), 2**62]),
 }
@@ -130,14 +131,14 @@ def test_no_unit_shows_in_a_fit(name: str, rows: int) -> None:
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_no_row_shows_in_a_fit(name: str) -> None:
     base = _seen(lambda: _fitted(ESTIMATORS[name], BASE, units=False, rows=1))
-    for other in ("another", "missing", "infinite", "another label"):
+    for other in ("another", "missing", "infinite", "another label", "no label"):
         assert _seen(lambda other=other: _fitted(ESTIMATORS[name], NEIGHBORS[other], units=False, rows=1)) == base  # type: ignore[misc]
 
 
 OPTIONS = {
     "histogram": ["--column", "x", "--lower", "-1", "--upper", "1", "--bins", "2,4", "--epsilon", "20"],
-    "classify": ["--label", "kind", "--features", "x,z", "--norm-bound", "2"],
-    "hypothesis": ["--label", "kind", "--features", "x,z", "--lower", "-1", "--upper", "1"],
+    "classify": ["--label", "kind", "--classes", "no,yes", "--features", "x,z", "--norm-bound", "2"],
+    "hypothesis": ["--label", "kind", "--classes", "no,yes", "--features", "x,z", "--lower", "-1", "--upper", "1"],
     "accuracy-first": [
         *("--target", "z", "--features", "x", "--excess-risk", "2", "--regularization", "1", "--keep-last"),
         *("--x-bound", "1", "--y-bound", "1", "--epsilon-max", "10000"),
@@ -153,8 +154,6 @@ def test_no_unit_shows_in_a_run(
     monkeypatch.chdir(tmp_path)
     run, seen = outcome_of(capfd), {}
     for name, data in {"base": BASE, **NEIGHBORS}.items():
-        if name == "another label":
-            continue  # that both classes are all there are is public, and files have no list of classes
         pq.write_table(pa.Table.from_pandas(data, preserve_index=False), "people.parquet")
         found = run(command, "people.parquet", "--unit", "who", *OPTIONS[command], "--format", "json")
         document = json.loads(found.out) if found.out else None

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpmine import BadData, BadParameter, UnreadableFile
-from dpmine.tables import read_columns, require_apart
+from dpmine.tables import read_columns, require_apart, typed_labels
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,3 +154,44 @@ def test_labels_that_are_no_text_are_refused() -> None:
     with pytest.raises(BadData, match="not valid UTF-8") as caught:
         read_columns(broken, [], labels=["who"])
     assert "xff" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(["yes", None, "no", "maybe"]),
+        pa.array(["yes", None, "no"]).dictionary_encode(),
+        pa.array([1, None, 2**63, 0], pa.uint64()),
+        pa.array([0.5, None, float("nan"), 1.0]),
+        pa.array([True, None, False]),
+        pa.array([b"yes", b"\xff"]).view(pa.string()),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_no_label_of_one_row_causes_an_error_where_the_classes_are_known(column: pa.Array) -> None:
+    read = read_columns(pa.table({"y": column}), [], labels=["y"], any_label=True)["y"]
+    assert len(read) == len(column)
+    assert (read[1] is None) is (not column[1].is_valid)
+
+
+@pytest.mark.parametrize(
+    ("column", "texts", "expected"),
+    [
+        (pa.array(["a"]), ["no", "yes"], ["no", "yes"]),
+        (pa.array([1]), ["0", "1"], [0, 1]),
+        (pa.array([1.0]), ["0", "1"], [0.0, 1.0]),
+        (pa.array([True]), ["false", "True"], [False, True]),
+    ],
+)
+def test_labels_given_as_texts_have_the_type_of_the_column(
+    column: pa.Array, texts: list[str], expected: list[Any]
+) -> None:
+    found = typed_labels(pa.table({"y": column}), "y", texts)
+    assert found == expected
+    assert list(map(type, found)) == list(map(type, expected))
+
+
+def test_labels_that_the_column_cannot_hold_are_rejected() -> None:
+    for column in (pa.array([1]), pa.array([True]), pa.array([1.0])):
+        with pytest.raises(BadParameter, match="classes must be labels that column 'y' can hold"):
+            typed_labels(pa.table({"y": column}), "y", ["no", "yes"])

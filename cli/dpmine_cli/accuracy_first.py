@@ -107,6 +107,7 @@ def accuracy_first(
     files: options.TrainingFiles = None,
     model_kind: ModelKindOption = ModelKind.RIDGE,
     target: Target = None,
+    classes: options.Classes = None,
     features: options.Features = None,
     excess_risk: ExcessRisk = None,
     regularization: Regularization = None,
@@ -145,37 +146,37 @@ def accuracy_first(
     if predict is not None:
         scoring.score(context, _reader, model, predict, destination, messages)
         return
-    given = {
-        "--target": target,
-        "--features": features,
-        "--excess-risk": excess_risk,
-        "--regularization": regularization,
-        "--x-bound": x_bound,
-        **({"--y-bound": y_bound} if model_kind is ModelKind.RIDGE else {}),
-    }
-    _require_all(files, given)
+    _require_all(context.params)
     _require_delta_of_use(context, method)
-    parameters: dict[str, Any] = {
-        "test": test.value,
-        "radius": radius.value,
-        "fit_intercept": intercept,
-        **options.protected(unit, rows_per_unit, one_row_per),
-        **{name: context.params[name] for name in _AS_GIVEN},
-        **_of_kind(model_kind, y_bound, method),
-    }
+    parameters = _parameters(context.params)
     model_file = None if model is None else Destination.of(options.Format.JSON, model)
     columns = {"label": target or "", "features": listed(features or ""), "units": unit or []}
     _train(model_kind, files or [], columns, parameters, (destination, model_file), messages)
 
 
-def _require_all(files: list[str] | None, given: dict[str, str | None]) -> None:
+def _require_all(given: dict[str, Any]) -> None:
     """BadParameter, with the names of all that are missing."""
     from dpmine.errors import BadParameter
 
-    if not files:
+    if not given["files"]:
         raise BadParameter("Training needs FILE; scoring needs --model and --predict FILE.")
-    if missing := [option for option, value in given.items() if value is None]:
+    needed = ["target", "features", "excess_risk", "regularization", "x_bound"]
+    needed += ["y_bound"] if given["model_kind"] is ModelKind.RIDGE else []
+    if missing := ["--" + name.replace("_", "-") for name in needed if given[name] is None]:
         raise BadParameter(f"Training needs {', '.join(missing)} as well.")
+
+
+def _parameters(given: dict[str, Any]) -> dict[str, Any]:
+    """The estimator's parameters, by what was given on the command line."""
+    return {
+        "test": given["test"].value,
+        "radius": given["radius"].value,
+        "fit_intercept": given["intercept"],
+        **options.protected(given["unit"], given["rows_per_unit"], given["one_row_per"]),
+        **{name: given[name] for name in _AS_GIVEN},
+        **_of_kind(given["model_kind"], given["y_bound"], given["method"], given["classes"]),
+        **options.public_classes(given["files"], given["target"], given["classes"]),
+    }
 
 
 def _require_delta_of_use(context: typer.Context, method: Method | None) -> None:
@@ -185,12 +186,14 @@ def _require_delta_of_use(context: typer.Context, method: Method | None) -> None
         raise BadParameter("--delta is for --method brownian: other methods spend none.")
 
 
-def _of_kind(kind: ModelKind, y_bound: str | None, method: Method | None) -> dict[str, Any]:
+def _of_kind(kind: ModelKind, y_bound: str | None, method: Method | None, classes: str | None) -> dict[str, Any]:
     """The parameters that only one kind has, or that its own default stands for."""
     from dpmine.errors import BadParameter
 
     chosen = {} if method is None else {"method": method.value}
     if kind is ModelKind.RIDGE:
+        if classes is not None:
+            raise BadParameter("--classes is for --model-kind logistic: ridge regression predicts a number.")
         return {"y_bound": y_bound, **chosen}
     if y_bound is not None:
         raise BadParameter("--y-bound is for --model-kind ridge: classes have no bound.")

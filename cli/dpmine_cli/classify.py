@@ -95,6 +95,7 @@ def classify(
     context: typer.Context,
     files: options.TrainingFiles = None,
     label: options.Label = None,
+    classes: options.Classes = None,
     features: options.Features = None,
     lower: Lower = None,
     upper: Upper = None,
@@ -137,35 +138,40 @@ def classify(
         return
     if not files or label is None or features is None:
         raise BadParameter("Training needs FILE, --label and --features; scoring needs --predict FILE.")
-    scale = _scale(lower, upper, norm_bound)
+    _require_scale(lower, upper, norm_bound)
     if model is None and summary.format is not options.Format.JSON:
         raise BadParameter("Give --model FILE.json (or -o FILE.json): where the model is written.")
     _require_choice(context, lambdas)
-    parameters: dict[str, Any] = {
-        "lambdas": lambdas if lambdas == "auto" else listed(lambdas),
-        "method": method.value,
-        "fit_intercept": intercept,
-        **options.protected(unit, rows_per_unit, one_row_per),
-        **scale,
-        **_corner(loss, huber),
-        **{name: context.params[name] for name in _AS_GIVEN},
-    }
+    parameters = _parameters(context.params)
     target = None if model is None else Destination.of(options.Format.JSON, model)
     columns = {"label": label, "features": listed(features), "units": unit or []}
     with Messages(quiet=quiet) as messages:
         _train(files, columns, loss, parameters, (summary, target), messages)
 
 
-def _scale(lower: str | None, upper: str | None, norm_bound: str | None) -> dict[str, Any]:
-    """The estimator's parameters for the public bounds. Raises BadParameter where there are none."""
+def _require_scale(lower: str | None, upper: str | None, norm_bound: str | None) -> None:
     from dpmine.errors import BadParameter
 
     if (lower is None) != (upper is None):
         raise BadParameter("Give --lower and --upper together: the public bounds of the features.")
     if lower is None and norm_bound is None:
         raise BadParameter("Give --lower and --upper, the public bounds of the features (or --norm-bound).")
-    bounds = None if lower is None else (one_or_each(lower), one_or_each(upper))
-    return {"norm_bound": "1" if norm_bound is None else norm_bound, "feature_bounds": bounds}
+
+
+def _parameters(given: dict[str, Any]) -> dict[str, Any]:
+    """The classifier's parameters, by what was given on the command line."""
+    bounds = None if given["lower"] is None else (one_or_each(given["lower"]), one_or_each(given["upper"]))
+    return {
+        "lambdas": given["lambdas"] if given["lambdas"] == "auto" else listed(given["lambdas"]),
+        "method": given["method"].value,
+        "fit_intercept": given["intercept"],
+        "norm_bound": "1" if given["norm_bound"] is None else given["norm_bound"],
+        "feature_bounds": bounds,
+        **options.protected(given["unit"], given["rows_per_unit"], given["one_row_per"]),
+        **options.public_classes(given["files"], given["label"], given["classes"]),
+        **_corner(given["loss"], given["huber"]),
+        **{name: given[name] for name in _AS_GIVEN},
+    }
 
 
 def _corner(loss: Loss, huber: str | None) -> dict[str, str]:

@@ -64,6 +64,7 @@ def hypothesis(
     context: typer.Context,
     files: options.TrainingFiles = None,
     label: options.Label = None,
+    classes: options.Classes = None,
     kind: ClassOption = Kind.STUMPS,
     features: options.Features = None,
     lower: Lower = None,
@@ -116,6 +117,7 @@ def hypothesis(
         resolution=resolution,
         not_private=not_private,
         **options.protected(unit, rows_per_unit, one_row_per),
+        **options.public_classes(files, label, classes),
         ledger=ledger,
         dataset=dataset,
     )

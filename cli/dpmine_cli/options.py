@@ -8,6 +8,8 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from dpmine.spelling import listed
+
 
 class Format(StrEnum):
     """How a result is written."""
@@ -40,6 +42,15 @@ TrainingFiles = Annotated[
 Label = Annotated[Optional[str], typer.Option("--label", metavar="COL", help="Column of the two classes.")]
 Features = Annotated[
     Optional[str], typer.Option("--features", metavar="COL,COL", help="Columns of numbers, separated by commas.")
+]
+Classes = Annotated[
+    Optional[str],
+    typer.Option(
+        "--classes",
+        metavar="A,B",
+        help="The two labels, public: predictions are about B, and any other label counts as A. Default: those found.",
+        show_default=False,
+    ),
 ]
 Model = Annotated[
     Optional[Path], typer.Option("--model", metavar="FILE.json", help="Model file: written, or read with --predict.")
@@ -167,6 +178,13 @@ Output = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No messages on stderr but errors.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Add code positions (never data) to an error.")]
+
+
+def public_classes(files: list[str] | None, label: str | None, classes: str | None) -> dict[str, Any]:
+    """The estimator's parameter for the labels that are named, as the files hold them; none where none are."""
+    from dpmine.tables import typed_labels
+
+    return {} if classes is None else {"classes": typed_labels(files, label or "", listed(classes))}
 
 
 def protected(unit: list[str] | None, rows_per_unit: int, one_row_per: str | None) -> dict[str, Any]:
