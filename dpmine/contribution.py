@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 Promise = TypeVar("Promise", bound=Guarantee)
 MOST_ROWS = 10_000
 """Rows of one unit that a fit may keep: each of them divides the budget."""
+_MOST_NUMBERS = 2**30  # of places times features: 8 GB
+_NO_UNITS = "units must have one dimension and hold integers, texts or dates: one privacy unit per row."
 _PRECISION = 64 + GUARD_BITS
+_LARGEST_EPSILON = 1000  # beyond it δ' is below 1e-100 for any δ and several rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,8 @@ class PrivacyUnit:
         name, rows = checked_name("unit", unit), whole("rows_per_unit", rows_per_unit)
         if rows > MOST_ROWS:
             raise BadParameter(f"rows_per_unit must be at most {MOST_ROWS:,}.")
+        if column == ROW:
+            raise BadParameter("A unit called 'row' would read as a guarantee for each row: rename the column.")
         if column is not None:
             return cls(checked_name("unit", column) if name == ROW else name, rows, enforced=True)
         if rows > 1:
@@ -96,17 +101,15 @@ class Units:
     def of(cls, units: Any, name: str) -> Units:
         """`units` has shape (n,): integers, texts, dates or other hashable values; None and NaN stand for no unit.
 
-        Values that are equal are one unit. Raises BadData for anything else.
+        Two values are one unit where they are equal, whatever else there is: no type is found for all of them together.
+        Raises BadData for anything else.
         """
         import pandas as pd
 
-        values = np.asarray(units)
-        if values.ndim != 1:
-            raise BadData("units must have one dimension: one privacy unit per row.")
         try:
-            codes, _ = pd.factorize(values)
-        except (TypeError, ValueError):
-            raise BadData("units must hold integers, texts or dates: one privacy unit per row.") from None
+            codes, _ = pd.factorize(_entries(units))
+        except Exception:  # noqa: BLE001 - of foreign classes, whose words can quote the entries
+            raise BadData(_NO_UNITS) from None
         return cls(name, codes.astype(np.int64, copy=False))
 
     @classmethod
@@ -116,10 +119,37 @@ class Units:
         codes = whole_key
         for other in others:
             missing = (codes < 0) | (other < 0)
-            pairs = codes * (other.max(initial=0) + 1) + other  # both are below the number of rows
+            pairs = codes * (other.max(initial=0) + 1) + other  # far below 2^63: codes are near the number of rows
             codes = np.unique(pairs, return_inverse=True)[1].astype(np.int64)
             codes[missing] = -1
         return cls(name, codes)
+
+
+def require_units(units: Any, X: Any) -> None:
+    """Check the form of units before a charge: one dimension, one entry per row. No entry is read. Raises BadData."""
+    shape = getattr(units, "shape", None)
+    if isinstance(units, str | bytes) or not hasattr(units, "__len__") or (shape is not None and len(shape) != 1):
+        raise BadData(_NO_UNITS)
+    if hasattr(X, "__len__") and len(units) != len(X):
+        raise BadData("X and units have inconsistent numbers of samples: give one unit per row.")
+
+
+def _entries(units: Any) -> Any:
+    """What pandas numbers without a change of type: arrays and columns as they are, anything else entry by entry."""
+    import pandas as pd
+
+    if isinstance(units, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
+        return units
+    if isinstance(units, np.ndarray) and not isinstance(units, np.ma.MaskedArray):
+        return units
+    if isinstance(units, np.ma.MaskedArray) or not hasattr(units, "to_pylist"):
+        listed = units.tolist() if hasattr(units, "tolist") else units.to_list() if hasattr(units, "to_list") else units
+    else:
+        listed = units.to_pylist()
+    entries = np.empty(len(listed), dtype=object)
+    for place, entry in enumerate(listed):
+        entries[place] = entry
+    return entries
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -127,8 +157,8 @@ class Places:
     """Where each unit's kept rows are: M places per unit, the first ones filled, the units in a uniform order.
 
     Attributes:
-        positions: int64, shape (units, M): positions of rows, −1 for an empty place; None where every row is its own
-            unit, in the order of the rows.
+        positions: int64, shape (units, w), w ≤ M the most places that a unit fills: positions of rows, −1 for an empty
+            place; None where every row is its own unit, in the order of the rows.
         units: their number.
         each: M.
     """
@@ -144,7 +174,7 @@ class Places:
 
     def filled(self) -> NDArray[np.float64]:
         """1.0 for a place with a row, 0.0 for an empty one; shape (size,)."""
-        return np.ones(self.size) if self.positions is None else (self.positions.ravel() >= 0).astype(np.float64)
+        return np.ones(self.size) if self.positions is None else self._placed((self.positions >= 0).astype(np.float64))
 
     def rows(self, units: Codes | slice = slice(None)) -> Codes:
         """Positions of the kept rows of these units; shape (rows,)."""
@@ -154,12 +184,25 @@ class Places:
         return kept[kept >= 0]
 
     def of(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The values of the kept rows, zeros in empty places; shape (size, …)."""
+        """The values of the kept rows, zeros in empty places; shape (size, …).
+
+        Raises BadParameter, by public numbers alone, where so many places do not fit into memory.
+        """
         if self.positions is None:
             return values
-        placed = values[self.positions.ravel()]
-        placed[self.positions.ravel() < 0] = 0
-        return placed
+        if self.size * values[:1].size > _MOST_NUMBERS:
+            raise BadParameter("rows_per_unit is too large for the number of units and features: give a smaller one.")
+        found = values[self.positions]
+        found[self.positions < 0] = 0
+        return self._placed(found)
+
+    def _placed(self, found: NDArray[Any]) -> NDArray[Any]:
+        """Entries by unit and place, with zeros up to M places."""
+        if found.shape[1] == self.each:
+            return found.reshape(self.size, *found.shape[2:])
+        placed = np.zeros((self.units, self.each, *found.shape[2:]), found.dtype)
+        placed[:, : found.shape[1]] = found
+        return placed.reshape(self.size, *found.shape[2:])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -170,7 +213,7 @@ class Bounding:
     units: Units | None = None
 
     def places(self, records: int, *, bits: BitSource) -> Places:
-        """The places of so many rows.
+        """The places of the rows, of which there are `records`.
 
         Law: each unit keeps a uniform subset of min(M, its rows) rows, drawn for each unit by itself. The units are in
         a uniform order, so that neighbours differ in the M places of one unit and in nothing else.
@@ -178,9 +221,20 @@ class Bounding:
         """
         if self.units is None:
             return Places(None, records, 1)
-        if len(self.units.codes) != records:
-            raise BadData(f"X and units have inconsistent numbers of samples: {records} and {len(self.units.codes)}.")
+        require_units(self.units.codes, range(records))
         return _kept(self.units.codes, self.rows, bits=bits)
+
+    @property
+    def known(self) -> NDArray[np.bool_] | None:
+        """Which rows have a unit; None where each row is one."""
+        return None if self.units is None else self.units.codes >= 0
+
+
+def require_any(places: Places) -> Places:
+    """The places, if there are any: for estimators that take the number of units as public. Raises BadData."""
+    if not places.units:
+        raise BadData("No row has a privacy unit: name the column that holds it.")
+    return places
 
 
 EVERY_ROW = Bounding()
@@ -196,46 +250,62 @@ def _kept(codes: Codes, most: int, *, bits: BitSource) -> Places:
     unit = np.cumsum(starts) - 1
     place = np.arange(len(order)) - np.flatnonzero(starts)[unit]
     count = int(starts.sum())
-    positions = np.full((count, most), -1, np.int64)
+    positions = np.full((count, min(most, int(place.max(initial=0)) + 1)), -1, np.int64)
     kept = place < most
     positions[unit[kept], place[kept]] = order[kept]
     return Places(positions[random_order(count, bits=bits)], count, most)
 
 
-def row_budget(epsilon: Fraction, delta: Fraction, rows: int) -> tuple[Fraction, Fraction]:
-    """(ε/M, δ') for one record, so that M records together have (ε, δ): δ' Σ_{j<M} e^{jε/M} ≤ δ.
+@dataclass(frozen=True, slots=True)
+class SharedBudget:
+    """A unit's ε and δ, and the number M of records that share them.
 
-    δ' is at least 1e-100: `for_group` rejects what would need less.
+    One record gets ε/M and the δ' for which δ' Σ_{j<M} e^{jε/M} ≤ δ: group privacy gives ε and δ back for M records.
     """
-    if rows == 1:
-        return epsilon, delta
-    return epsilon / rows, max(LEAST_PROBABILITY, _row_delta(epsilon, delta, rows))
 
+    epsilon: Fraction
+    delta: Fraction
+    rows: int
 
-def for_group(promise: Promise, delta: Fraction, rows: int) -> Promise:
-    """What a guarantee for one record, made with `row_budget`, is for M records: M·ε, and δ where it has any.
+    @property
+    def row_epsilon(self) -> Fraction:
+        """ε/M."""
+        return self.epsilon / self.rows
 
-    Group privacy, also for ex-post guarantees. Raises BadParameter where δ' would lie below 1e-100.
-    """
-    if rows == 1:
-        return promise
-    epsilon = promise.epsilon * rows
-    if promise.delta and _row_delta(epsilon, delta, rows) < LEAST_PROBABILITY:
-        raise BadParameter(
-            "epsilon is too large for several rows per unit with this mechanism: take epsilon below 100."
-        )
-    grouped = replace(promise, epsilon=epsilon, delta=delta if promise.delta else Fraction(0))
-    if isinstance(grouped, ExPostGuarantee):
-        return replace(grouped, ex_post_epsilon=grouped.ex_post_epsilon * rows)
-    return grouped
+    @property
+    def row_delta(self) -> Fraction:
+        """δ', at least 1e-100: `of_unit` rejects what would need less."""
+        return max(LEAST_PROBABILITY, self._row_delta)
 
+    @property
+    def _row_delta(self) -> Fraction:
+        """δ (e^{ε/M} − 1)/(e^ε − 1), rounded down."""
+        if self.rows == 1:
+            return self.delta
+        if self.epsilon > _LARGEST_EPSILON:
+            return Fraction(0)
 
-def _row_delta(epsilon: Fraction, delta: Fraction, rows: int) -> Fraction:
-    """δ (e^{ε/M} − 1)/(e^ε − 1), rounded down."""
-    if epsilon > 1000:
-        return Fraction(0)
+        def formula() -> Any:
+            return exact_ball(self.delta) * exact_ball(self.row_epsilon).expm1() / exact_ball(self.epsilon).expm1()
 
-    def formula() -> Any:
-        return exact_ball(delta) * exact_ball(epsilon / rows).expm1() / exact_ball(epsilon).expm1()
+        return max(Fraction(0), below(formula, _PRECISION))
 
-    return max(Fraction(0), below(formula, _PRECISION))
+    def require_delta(self) -> None:
+        """Raises BadParameter where no δ' is large enough, for mechanisms that spend one."""
+        if self.rows > 1 and self._row_delta < LEAST_PROBABILITY:
+            raise BadParameter("With several rows per unit this needs a smaller epsilon: take one below 100.")
+
+    def of_unit(self, promise: Promise) -> Promise:
+        """What a guarantee for one record, made with ε/M and δ', is for M of them; ex-post guarantees too.
+
+        Raises BadParameter as `require_delta` where the guarantee spends a δ.
+        """
+        if self.rows == 1:
+            return promise
+        if promise.delta:
+            self.require_delta()
+        delta = self.delta if promise.delta else Fraction(0)
+        grouped = replace(promise, epsilon=promise.epsilon * self.rows, delta=delta)
+        if isinstance(grouped, ExPostGuarantee):
+            return replace(grouped, ex_post_epsilon=grouped.ex_post_epsilon * self.rows)
+        return grouped

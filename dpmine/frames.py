@@ -32,7 +32,7 @@ def fit_table(
     *,
     label: str,
     features: Sequence[str],
-    units: Sequence[str] = (),
+    units: str | Sequence[str] = (),
     progress: Callable[[float], None] | None = None,
 ) -> Kind:
     """The estimator, trained on the named columns of a table; it remembers their names.
@@ -47,6 +47,7 @@ def fit_table(
     from sklearn.base import is_regressor
 
     _require_apart(features, label)
+    units = [units] if isinstance(units, str) else units
     numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
     paid: list[Charge] = []
 
@@ -88,7 +89,12 @@ def density_of_column(
 
 
 def unit_name(units: Sequence[str]) -> str | None:
-    """What the guarantee calls the unit that these columns name together; None for none."""
+    """What the guarantee calls the unit that these columns name together; None for none.
+
+    Raises BadParameter for columns that repeat.
+    """
+    if len(set(units)) < len(units):
+        raise BadParameter("A column of the privacy unit is named twice: name each once.")
     return ", ".join(units) or None
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from dpmine.charged import ChargedEstimator, name_of_units
-from dpmine.contribution import EVERY_ROW, Bounding, Units
+from dpmine.contribution import EVERY_ROW, Bounding, Units, require_units
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.bits import SystemBits
 
@@ -49,7 +49,7 @@ class PrivateEstimator(ChargedEstimator):
 
     guarantee_: Guarantee
 
-    def fit(self, X: ArrayLike, y: ArrayLike, units: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, units: Any = None) -> Self:
         """Learn privately from rows X, shape (n, d), with labels or targets y, shape (n,), by the system's randomness.
 
         `units`, shape (n,), names the privacy unit of every row: each keeps at most `rows_per_unit` rows, drawn at
@@ -60,6 +60,8 @@ class PrivateEstimator(ChargedEstimator):
         budget does not allow the fit, BadLedger where the ledger cannot be used.
         """
         name = name_of_units(units)
+        if name is not None:
+            require_units(units, X)
         charge = self.pay(self._features_of(X), units=name)
         return self.fit_paid(X, y, charge, None if name is None else Units.of(units, name))
 
@@ -146,12 +148,14 @@ def finite(numbers: Floats) -> Floats:
     return numbers if np.isfinite(numbers).all() else np.nan_to_num(numbers)
 
 
-def checked_labels(estimator: Any, y: Any, rows: int, classes: Any = None) -> tuple[NDArray[Any], Floats]:
+def checked_labels(
+    estimator: Any, y: Any, rows: int, classes: Any = None, known: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[Any], Floats]:
     """The two classes, and −1 or 1 for every label.
 
     `classes` are the two in the order that is wanted, public; every label but the second then counts as the first,
     missing ones too, so that no row can cause an error. Without them the two that occur are taken, in sorted order, and
-    that exactly these occur is treated as public.
+    that exactly these occur is treated as public; rows that are not `known` to have a privacy unit do not count.
     Raises BadData unless there is one label a row, of the type of the classes, or without `classes` unless each is one
     of two; BadParameter for unusable classes.
     """
@@ -161,8 +165,9 @@ def checked_labels(estimator: Any, y: Any, rows: int, classes: Any = None) -> tu
     if classes is not None:
         known = _known_classes(classes)
         return known, _signs_of(labels, known)
-    _require_discrete(labels)
-    found, positions = np.unique(labels, return_inverse=True)
+    counted = labels if known is None else labels[known]
+    _require_discrete(counted)
+    found = np.unique(counted)
     if len(found) == 1:
         raise BadData("y has one class only, and a classifier needs examples of two.")
     if len(found) != 2:
@@ -170,7 +175,7 @@ def checked_labels(estimator: Any, y: Any, rows: int, classes: Any = None) -> tu
             "Only binary classification is supported, and y has more than two classes. "
             "Train one class against the rest, each with a budget of its own."
         )
-    return found, np.where(positions == 1, 1.0, -1.0)
+    return found, _signs_of(labels, found)
 
 
 def classes_note(classes: Any) -> str:

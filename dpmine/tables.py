@@ -12,6 +12,7 @@ from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.columns import Columns, quoted
 from dpmine.itemsets.encode import coded
 from dpmine.itemsets.layouts import check_key
+from dpmine.itemsets.pandas_source import PandasSource
 from dpmine.itemsets.sources import open_source
 from dpmine.itemsets.types import is_boolean, is_integer, is_text, plain, type_name
 from dpmine.whole_files import require_apart
@@ -77,7 +78,8 @@ def read_columns(
     as_labels = _any_labels if any_label else _labels
     read.update({name: as_labels(name, table.column(name)) for name in labels})
     read.update({name: coded(table.column(name)).codes for name in keys})
-    read.whole = frozenset(name for name in numbers if _is_whole(table.column(name).type))
+    if not isinstance(source, PandasSource):  # whose types are found from the values
+        read.whole = frozenset(name for name in numbers if _is_whole(table.column(name).type))
     return read
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,7 +23,7 @@ from support.numpy_bits import NumpyBits
 import dpmine
 from dpmine import contribution
 from dpmine.auditing import epsilon_lower_bound
-from dpmine.contribution import Bounding, PrivacyUnit, Units, for_group, row_budget
+from dpmine.contribution import Bounding, PrivacyUnit, SharedBudget, Units
 from dpmine.errors import BadData, BadParameter
 from dpmine.frames import fit_table
 from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors
@@ -111,10 +113,43 @@ def test_units_of_every_type(units: Any) -> None:
     assert bool(codes[3] >= 0) is last
 
 
-@pytest.mark.parametrize("units", [[[1, 2], [3, 4]], [["a"], ["b"]], 5])
-def test_what_names_no_unit_is_rejected(units: Any) -> None:
-    with pytest.raises(BadData, match="units must"):
-        Units.of(units, "who")
+KEYS = [2**60 + place for place in range(100)]
+
+
+@pytest.mark.parametrize(
+    "units",
+    [
+        [*KEYS, 1.5],
+        [*KEYS, -1, 2**63 + 1],
+        [*KEYS, None],
+        [*KEYS, "1"],
+        pd.array([*KEYS, None], "Int64"),
+        pd.Series([*KEYS, None], dtype="Int64"),
+        pa.array([*KEYS, None]),
+        pa.chunked_array([KEYS, [None]]),
+        pl.Series([*KEYS, None]),
+    ],
+    ids=lambda units: f"{type(units).__module__}.{type(units).__name__}",
+)
+def test_no_key_changes_what_another_key_is(units: Any) -> None:
+    """A fraction, a null or a text among large integers would round them, if one type were found for all."""
+    assert len(set(Units.of(units, "who").codes[:100])) == 100
+
+
+def test_a_text_that_reads_nan_is_a_unit() -> None:
+    assert (Units.of(["nan", "a", float("nan")], "who").codes >= 0).tolist() == [True, True, False]
+    assert (Units.of(np.ma.array([1, 2], mask=[False, True]), "who").codes >= 0).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("units", [[[1, 2], [3, 4]], [["a"], ["b", "c"]], np.zeros((2, 1)), "ab", 5])
+def test_what_names_no_unit_is_rejected_before_the_charge(units: Any, tmp_path: Any) -> None:
+    url = f"sqlite:///{tmp_path}/b.db"
+    dpmine.Ledger(url).grant("shop", epsilon=5)
+    model = dpmine.PrivateHistogram(bins=[4], lower=0, upper=1, ledger=url, dataset="shop")
+    with pytest.raises(BadData, match="units must have one dimension"):
+        model.fit([0.5, 0.5], units=units)
+    spent = dpmine.Ledger(url).budget("shop").spent.epsilon
+    assert spent == (1 if isinstance(units, list) else 0)  # entries are read after the charge
 
 
 def test_several_columns_name_a_unit_together() -> None:
@@ -124,9 +159,60 @@ def test_several_columns_name_a_unit_together() -> None:
     assert codes[4] == codes[5] == -1
 
 
-def test_lengths_must_agree() -> None:
-    with pytest.raises(BadData, match="inconsistent"):
+def test_lengths_must_agree_and_are_not_shown() -> None:
+    with pytest.raises(BadData, match="inconsistent numbers of samples: give one unit per row") as raised:
         dpmine.PrivateHistogram(bins=[4], lower=0, upper=1).fit([0.5, 0.5], units=[1])
+    assert not any(letter.isdigit() for letter in str(raised.value))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        dpmine.PrivateLogisticRegression(classes=[0, 1]),
+        dpmine.AccuracyFirstRidge(excess_risk=1, regularization=1),
+        dpmine.PrivateLearner("thresholds", lower=0, upper=1, classes=[0, 1]),
+    ],
+)
+def test_no_unit_at_all_is_an_error_of_ours(model: Any) -> None:
+    with pytest.raises(BadData):
+        model.fit([[0.5], [0.6]], [0, 1], units=[None, None])
+
+
+def test_a_rule_for_an_unknown_number_of_units_needs_none() -> None:
+    """Under add_remove an error would show that there is none."""
+    rule = dpmine.HypothesisSelector("thresholds", lower=0, upper=1, classes=[0, 1], neighbors="add_remove")
+    assert rule.fit([[0.5], [0.6]], [0, 1], units=[None, None]).hypothesis_ is not None
+
+
+def test_rows_without_a_unit_have_no_class() -> None:
+    rule = dpmine.HypothesisSelector("thresholds", lower=0, upper=1)
+    rule.fit([[0.5], [0.6], [0.1]], ["a", "b", "c"], units=[1, 2, None])
+    assert rule.classes_.tolist() == ["a", "b"]
+
+
+def test_what_a_rule_would_have_needed_is_in_rows() -> None:
+    """With 100 rows per unit a lead is 100 times as large."""
+    few, many = (
+        dpmine.HypothesisSelector("thresholds", mechanism="stable_maximiser", lower=0, upper=1, rows_per_unit=rows)
+        .fit([[0.5], [0.6]], [0, 1], units=[1, 2])
+        .advice_
+        for rows in (1, 100)
+    )
+    leads = [int(re.search(r"by about (\d+)", advice)[1]) for advice in (few, many)]  # type: ignore[index]
+    assert leads[1] == pytest.approx(100 * leads[0], rel=0.05)
+
+
+def test_a_unit_named_row_is_rejected() -> None:
+    with pytest.raises(BadParameter, match="rename the column"):
+        dpmine.PrivateHistogram(bins=[4], lower=0, upper=1).fit([0.5], units=pd.Series([1], name="row"))
+
+
+def test_places_that_do_not_fit_into_memory_are_rejected_by_public_numbers() -> None:
+    units = np.arange(30_000)
+    with pytest.raises(BadParameter, match="rows_per_unit is too large"):
+        dpmine.PrivateLogisticRegression(rows_per_unit=10_000).fit(np.ones((30_000, 4)), units % 2, units=units)
+    places = _places(units, 10_000)
+    assert _positions(places).shape == (30_000, 1)
 
 
 @pytest.mark.parametrize("rows", [1, 3, 60])
@@ -192,23 +278,22 @@ def test_a_rule_is_chosen_by_the_kept_rows() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1), Fraction(20)])
-@pytest.mark.parametrize("rows", [2, 5, 100])
+@pytest.mark.parametrize("rows", [1, 2, 5, 100])
 def test_the_budget_of_one_row_is_that_of_group_privacy(epsilon: Fraction, rows: int) -> None:
-    delta = Fraction(1, 10**6)
-    own_epsilon, own_delta = row_budget(epsilon, delta, rows)
-    assert own_epsilon * rows == epsilon
-    total = own_delta * sum(Fraction(exp(float(j * own_epsilon))) for j in range(rows))
+    shared = SharedBudget(epsilon, Fraction(1, 10**6), rows)
+    assert shared.row_epsilon * rows == epsilon
+    total = shared.row_delta * sum(Fraction(exp(float(j * shared.row_epsilon))) for j in range(rows))
     assert float(total) == pytest.approx(1e-6, rel=1e-9)
 
 
 def test_group_privacy_of_guarantees() -> None:
-    one = Guarantee(Fraction(1, 5), Fraction(1, 10**9), Neighbors.REPLACE_ONE, "row")
-    assert for_group(one, Fraction(1, 10**6), 5).epsilon == 1
-    assert for_group(one, Fraction(1, 10**6), 5).delta == Fraction(1, 10**6)
-    assert for_group(one, Fraction(1, 10**6), 1) is one
-    paid = ExPostGuarantee(Fraction(2), Fraction(0), Neighbors.REPLACE_ONE, "row", ex_post_epsilon=Fraction(1, 3))
-    assert for_group(paid, Fraction(1, 10**6), 3) == ExPostGuarantee(
-        Fraction(6), Fraction(0), Neighbors.REPLACE_ONE, "row", ex_post_epsilon=Fraction(1)
+    shared = SharedBudget(Fraction(1), Fraction(1, 10**6), 5)
+    one = Guarantee(shared.row_epsilon, shared.row_delta, Neighbors.REPLACE_ONE, "row")
+    assert (shared.of_unit(one).epsilon, shared.of_unit(one).delta) == (Fraction(1), Fraction(1, 10**6))
+    assert SharedBudget(Fraction(1), Fraction(1, 10**6), 1).of_unit(one) is one
+    paid = ExPostGuarantee(Fraction(1, 5), Fraction(0), Neighbors.REPLACE_ONE, "row", ex_post_epsilon=Fraction(1, 30))
+    assert shared.of_unit(paid) == ExPostGuarantee(
+        Fraction(1), Fraction(0), Neighbors.REPLACE_ONE, "row", ex_post_epsilon=Fraction(1, 6)
     )
 
 
@@ -217,7 +302,7 @@ def test_a_delta_that_no_row_could_have_is_rejected() -> None:
     pure = dpmine.PrivateHistogram(bins=[4], lower=0, upper=1, epsilon=2000, rows_per_unit=2)
     assert pure.fit([0.5, 0.6], units=[1, 2]).guarantee_.epsilon == 2000
     searched = dpmine.PrivateHistogram(bins=[4, 8], lower=0, upper=1, epsilon=2000, rows_per_unit=2)
-    with pytest.raises(BadParameter, match="epsilon is too large for several rows per unit"):
+    with pytest.raises(BadParameter, match="With several rows per unit this needs a smaller epsilon"):
         searched.fit([0.5, 0.6], units=[1, 2])
 
 
@@ -240,6 +325,14 @@ def test_label_privacy_takes_no_units() -> None:
     learner = dpmine.PrivateLearner("thresholds", learner="label_private", lower=0, upper=1)
     with pytest.raises(BadParameter, match="leave them out with label_private"):
         learner.fit([[0.5]], [1], units=[1])
+
+
+def test_one_column_of_a_table_may_be_given_as_a_text(tmp_path: Any) -> None:
+    pq.write_table(pa.table({"who": [1, 2], "x": [0.1, 0.9], "y": [0, 1]}), tmp_path / "x.parquet")
+    model = dpmine.HypothesisSelector("thresholds", lower=0, upper=1)
+    assert fit_table(model, tmp_path / "x.parquet", label="y", features=["x"], units="who").guarantee_.unit == "who"
+    with pytest.raises(BadParameter, match="named twice"):
+        fit_table(model, tmp_path / "x.parquet", label="y", features=["x"], units=["who", "who"])
 
 
 def test_columns_of_a_table_name_units(tmp_path: Any) -> None:
@@ -325,6 +418,5 @@ def test_a_twin_without_the_bound_is_refuted(run: Any) -> None:
 @pytest.mark.parametrize("run", [_histogram, _classifier])
 def test_a_twin_that_does_not_share_the_budget_is_refuted(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fifty rows are kept, and each is trained with the whole ε."""
-    for module in ("dpmine.histogram.search", "dpmine.linear.estimators"):
-        monkeypatch.setattr(f"{module}.row_budget", lambda epsilon, delta, _rows: (epsilon, delta))
+    monkeypatch.setattr(SharedBudget, "row_epsilon", property(lambda shared: shared.epsilon))
     assert _measured(run, units=True, rows=50) > 1.5

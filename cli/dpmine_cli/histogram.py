@@ -99,7 +99,7 @@ def histogram(
     require_apart({"--output": destination.path, "--plot": picture}, files, ledger_files(ledger))
     options.require_one_unit(unit, rows_per_unit, one_row_per)
     units = unit or []
-    protected = PrivacyUnit.of(one_row_per or ROW, rows_per_unit, unit_name(units))
+    protected = PrivacyUnit.of(ROW if one_row_per is None else one_row_per, rows_per_unit, unit_name(units))
     search = Search.of(
         bins=whole_numbers("--bins", bins),
         rows=protected.rows,

@@ -19,7 +19,7 @@ from dpmine.accuracy_first.settings import DEFAULT_SLACK, DEFAULT_STEPS, Setting
 from dpmine.accuracy_first.units import Units
 from dpmine.accuracy_first.variants import Method, Variant
 from dpmine.charged import forget_fit
-from dpmine.contribution import EVERY_ROW, for_group, row_budget
+from dpmine.contribution import EVERY_ROW, SharedBudget, require_any
 from dpmine.errors import BadData, BadParameter
 from dpmine.linear.examples import Examples
 from dpmine.linear.predictions import LogisticClassifier, linear_values
@@ -74,7 +74,7 @@ class _AccuracyFirst(PrivateEstimator):
 
     @abstractmethod
     def _settings(self, rows: int = 1) -> Settings:
-        """For one record, where so many of them share the budget."""
+        """For one record, where `rows` of them share the budget."""
 
     @abstractmethod
     def _keep(self, coefficients: Floats, intercept: float) -> None:
@@ -87,18 +87,21 @@ class _AccuracyFirst(PrivateEstimator):
 
     def _promise(self, rows: int) -> Guarantee:
         self.require_parameters()
-        return for_group(self._settings(rows).promise(), probability("delta", self.delta), rows)
+        return self._shared(rows).of_unit(self._settings(rows).promise())
+
+    def _shared(self, rows: int) -> SharedBudget:
+        return SharedBudget(positive("epsilon_max", self.epsilon_max), probability("delta", self.delta), rows)
 
     def _of_one_record(self, rows: int) -> dict[str, Any]:
-        """The parameters of `Settings.of` for one record, where so many of them share the budget."""
-        most, delta = row_budget(positive("epsilon_max", self.epsilon_max), probability("delta", self.delta), rows)
+        """The parameters of `Settings.of` for one record, where `rows` of them share the budget."""
+        shared = self._shared(rows)
         levels = (
             self.epsilons
             if rows == 1 or self.epsilons is None
             else [level / rows for level in given_levels(self.epsilons)]
         )
         given = {name: value for name, value in self.get_params().items() if name not in _NOT_SETTINGS}
-        return {**given, "epsilon_max": most, "epsilons": levels, "delta": delta, "rows": rows}
+        return {**given, "epsilon_max": shared.row_epsilon, "epsilons": levels, "delta": shared.row_delta, "rows": rows}
 
     @abstractmethod
     def _objective(
@@ -112,7 +115,7 @@ class _AccuracyFirst(PrivateEstimator):
         forget_fit(self)
         objective, terms = self._objective(X, y, settings, bounding, bits=bits)
         self._search(objective, settings, terms, bits=bits)
-        self.guarantee_ = for_group(self.guarantee_, probability("delta", self.delta), bounding.rows)
+        self.guarantee_ = self._shared(bounding.rows).of_unit(self.guarantee_)
         if bounding.rows > 1:
             self.guarantee_ = self.guarantee_.noting(_EMPTY_PLACES.format(bounding.rows))
         self.requested_ = self._settings().requested()
@@ -260,7 +263,8 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
     ) -> tuple[Objective, Terms]:
         features = checked_features(self, X, reset=True)
         targets = checked_targets(self, y, len(features))
-        places, columns = bounding.places(len(features), bits=bits), features.shape[1] + settings.units.intercept
+        places = require_any(bounding.places(len(features), bits=bits))
+        columns = features.shape[1] + settings.units.intercept
         bounds = RidgeBounds(places.size, columns, settings.ridge, settings.radius)
         terms = settings.terms(bounds)
         rows = settings.units.rows(places.of(features), places.filled())
@@ -345,8 +349,9 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
         self, X: Any, y: Any, settings: Settings, bounding: Bounding, *, bits: BitSource
     ) -> tuple[Objective, Terms]:
         features = checked_features(self, X, reset=True)
-        self.classes_, signs = checked_labels(self, y, len(features), self.classes)
-        places, columns = bounding.places(len(features), bits=bits), features.shape[1] + settings.units.intercept
+        self.classes_, signs = checked_labels(self, y, len(features), self.classes, bounding.known)
+        places = require_any(bounding.places(len(features), bits=bits))
+        columns = features.shape[1] + settings.units.intercept
         bounds = LogisticBounds(places.size, columns, settings.ridge, settings.radius)
         bounds.require_short()
         terms = settings.terms(bounds)

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from dpmine.accounting.accounts import ROW
 from dpmine.charged import ChargedEstimator, name_of_units
-from dpmine.contribution import Bounding, Units
+from dpmine.contribution import Bounding, Units, require_units
 from dpmine.exact.bits import SystemBits
 from dpmine.histogram.search import Search
 
@@ -139,6 +139,8 @@ class PrivateHistogram(ChargedEstimator):
         are too few records for the stability of all candidates: the message says how many it takes.
         """
         name = name_of_units(units)
+        if name is not None:
+            require_units(units, x)
         charge = self.pay(units=name)
         return self.fit_paid(x, charge, None if name is None else Units.of(units, name), bits=bits)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine.contribution import EVERY_ROW, for_group, row_budget
+from dpmine.contribution import EVERY_ROW, SharedBudget, require_any
 from dpmine.errors import BadData, BadParameter
 from dpmine.histogram.bins import CLIPPING, Bounds, Floats, Grid, Values, as_values, bin_counts
 from dpmine.histogram.density import Density
@@ -36,8 +36,7 @@ _REFITS = ("all", "train")
 class Search:
     """The parameters of a `PrivateHistogram`, read and checked; made by `Search.of`.
 
-    A privacy unit has up to `rows` records, which share its budget: `epsilon` and `delta` are those of one record, and
-    `unit_delta` is the unit's.
+    A privacy unit may have several records, which share its budget: `epsilon` and `delta` are those of one record.
     """
 
     bins: tuple[int, ...]
@@ -51,8 +50,7 @@ class Search:
     form: Form
     selection_share: Fraction
     refit: str
-    rows: int
-    unit_delta: Fraction
+    shared: SharedBudget
 
     @classmethod
     def of(
@@ -81,13 +79,14 @@ class Search:
         counts = bin_counts(bins)
         for count in counts:
             bounds.edges(count)
-        unit_delta = probability("delta", delta)
-        row_epsilon, row_delta = row_budget(positive("epsilon", epsilon), unit_delta, rows)
+        shared = SharedBudget(positive("epsilon", epsilon), probability("delta", delta), rows)
+        if len(counts) > 1:
+            shared.require_delta()
         search = cls(
             counts,
             bounds,
-            row_epsilon,
-            row_delta,
+            shared.row_epsilon,
+            shared.row_delta,
             exact_share("train_share", train_share),
             str(mechanism),
             Sensitivities.parse(sensitivities),
@@ -95,8 +94,7 @@ class Search:
             Form.parse(stability),
             exact_share("selection_share", selection_share),
             refit,
-            rows,
-            unit_delta,
+            shared,
         )
         search._mechanism()
         return search
@@ -104,19 +102,17 @@ class Search:
     def promise(self) -> Guarantee:
         """The most that `density` will promise, before its notes."""
         delta = Fraction(0) if len(self.bins) == 1 else self.delta
-        return self._of_unit(Guarantee(self.epsilon, delta, Neighbors.REPLACE_ONE, "row"))
-
-    def _of_unit(self, promise: Guarantee) -> Guarantee:
-        """A guarantee for one record as one for all records of a unit."""
-        return for_group(promise, self.unit_delta, self.rows)
+        return self.shared.of_unit(Guarantee(self.epsilon, delta, Neighbors.REPLACE_ONE, "row"))
 
     def density(self, x: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Density:
-        """The density of the numbers x, shape (n,) or (n, 1), with a `bounding` of `rows` records per unit.
+        """The density of the numbers x, shape (n,) or (n, 1), with a `bounding` for the records that share the budget.
 
         Raises BadData as `PrivateHistogram.fit`.
         """
         clipped = self.bounds.clipped(as_values(x))
         places = bounding.places(clipped.size, bits=bits)
+        if bounding.units is not None:
+            require_any(places)
         return (self._only if len(self.bins) == 1 else self._run)(clipped, places, bits=bits)
 
     def _only(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
@@ -126,7 +122,7 @@ class Search:
         grids, every = self._grids(), Values.of(clipped[places.rows()])
         model = train_candidates(HistogramTraining(), grids, every, self.epsilon, bits=bits)[0]
         promise = Guarantee(self.epsilon, Fraction(0), Neighbors.REPLACE_ONE, "row")
-        return Density(model, self.bins, None, self._of_unit(promise).noting(CLIPPING))
+        return Density(model, self.bins, None, self.shared.of_unit(promise).noting(CLIPPING))
 
     def _run(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
         """Algorithm 2, on units: each trains or validates with all its records.
@@ -153,7 +149,7 @@ class Search:
         )
         if found.model is None:  # cannot be: the terms name a fallback
             raise BadParameter("The chooser said nothing, and there is no number of bins to fall back on.")
-        return Density(found.model, self.bins, self._mechanism(), self._of_unit(found.guarantee).noting(CLIPPING))
+        return Density(found.model, self.bins, self._mechanism(), self.shared.of_unit(found.guarantee).noting(CLIPPING))
 
     def _grids(self) -> list[Grid]:
         return [Grid(self.bounds, count) for count in self.bins]

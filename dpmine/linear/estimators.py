@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpmine.accounting.accounts import ROW
 from dpmine.charged import forget_fit
-from dpmine.contribution import EVERY_ROW, for_group, row_budget
+from dpmine.contribution import EVERY_ROW, SharedBudget, require_any
 from dpmine.linear.examples import Examples
 from dpmine.linear.losses import HuberLoss, LogisticLoss
 from dpmine.linear.model_file import read_model, write_model
@@ -23,7 +23,6 @@ from dpmine.supervised import checked_labels, checked_numbers, classes_note, kno
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from fractions import Fraction
 
     from dpmine.accounting.ledger import Ledger
     from dpmine.contribution import Bounding
@@ -91,8 +90,8 @@ class _PrivateLinearClassifier(LinearClassifier):
         settings = self._settings(bounding.rows)
         forget_fit(self)
         features = checked_numbers(self, X, reset=True)
-        self.classes_, signs = checked_labels(self, y, len(features), self.classes)
-        ball, places = settings.ball(features.shape[1]), bounding.places(len(features), bits=bits)
+        self.classes_, signs = checked_labels(self, y, len(features), self.classes, bounding.known)
+        ball, places = settings.ball(features.shape[1]), require_any(bounding.places(len(features), bits=bits))
         rows = ball.rows(places.of(features), places.of(signs))
         fitted = settings.train(Examples(rows, each=places.each), bits=bits)
         coefficients, intercept = ball.split(fitted.weights)
@@ -100,7 +99,7 @@ class _PrivateLinearClassifier(LinearClassifier):
         self.coef_ = coefficients.reshape(1, -1)
         self.intercept_ = np.array([intercept])
         self.lambda_ = float(fitted.parameter)
-        promise = for_group(fitted.guarantee, self._budget()[1], bounding.rows)
+        promise = self._shared(bounding.rows).of_unit(fitted.guarantee)
         self.guarantee_ = promise.noting(ball.note, classes_note(self.classes))
         return self
 
@@ -123,16 +122,16 @@ class _PrivateLinearClassifier(LinearClassifier):
         self.require_parameters(features)
 
     def _promise(self, rows: int) -> Guarantee:
-        return for_group(self._settings(rows).promise(), self._budget()[1], rows)
+        return self._shared(rows).of_unit(self._settings(rows).promise())
 
-    def _budget(self) -> tuple[Fraction, Fraction]:
-        return positive("epsilon", self.epsilon), probability("delta", self.delta)
+    def _shared(self, rows: int) -> SharedBudget:
+        return SharedBudget(positive("epsilon", self.epsilon), probability("delta", self.delta), rows)
 
     def _settings(self, rows: int = 1) -> Settings:
-        """For one record, where so many of them share the budget."""
-        epsilon, delta = row_budget(*self._budget(), rows)
+        """For one record, where `rows` of them share the budget."""
+        shared = self._shared(rows)
         parameters = {name: value for name, value in self.get_params().items() if name not in _NOT_SETTINGS}
-        return Settings.of(loss=self._loss(), epsilon=epsilon, delta=delta, **parameters)
+        return Settings.of(loss=self._loss(), epsilon=shared.row_epsilon, delta=shared.row_delta, **parameters)
 
     def to_json(self) -> str:
         """The fitted model as one JSON object: everything in it is covered by `guarantee_`."""

@@ -60,7 +60,7 @@ class HypothesisClassifier(PrivateClassifier):
         """The checked and bounded data; also learns the classes and the features' names. Forgets any earlier fit."""
         forget_fit(self)
         features = checked_features(self, X, reset=True)
-        self.classes_, signs = checked_labels(self, y, len(features), self.classes)
+        self.classes_, signs = checked_labels(self, y, len(features), self.classes, bounding.known)
         names = getattr(self, "feature_names_in_", None)
         self.names_ = unnamed_features(features.shape[1]) if names is None else [str(name) for name in names]
         if bounding.units is None:

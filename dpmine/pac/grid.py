@@ -75,6 +75,8 @@ class Grid:
         """
         if self.points == 1:
             return np.zeros(len(values), np.uint64)
+        if self.whole:  # so that other numbers follow the rule as it is written
+            values = np.floor(values)
         if not self._may_estimate():
             return self._exact_places(values)
         parts = [self._places(values[start : start + _AT_ONCE]) for start in range(0, len(values), _AT_ONCE)]

@@ -41,7 +41,7 @@ class HypothesisSelector(HypothesisClassifier):
     """The hypothesis of a class that classifies the most records correctly, chosen with differential privacy.
 
     The score is the number of records classified correctly, so classes of 2^64 hypotheses are chosen from with exactly
-    the published law. One row is one privacy unit.
+    the published law. Each row is one privacy unit, unless `fit` is given units.
 
     Args:
         hypotheses: "thresholds" (x >= t), "intervals" (a <= x < b), "stumps" (a threshold on one of several features,
@@ -121,12 +121,11 @@ class HypothesisSelector(HypothesisClassifier):
         hypotheses = self.class_for(self.names_)
         mechanism = self._mechanism(hypotheses.size)
         _require_columns(hypotheses, self.names_)
-        self.candidate_ = choose(
-            mechanism, hypotheses.universe(records), sensitivity=Fraction(bounding.rows), bits=bits
-        )
+        step = Fraction(bounding.rows)
+        self.candidate_ = choose(mechanism, hypotheses.universe(records), sensitivity=step, bits=bits)
         self._settle(hypotheses)
         self.mechanism_ = mechanism.name
-        self.advice_ = advice(mechanism, hypotheses.size) if self.candidate_ is None else ""
+        self.advice_ = advice(mechanism, hypotheses.size, step) if self.candidate_ is None else ""
         self.guarantee_ = guarantee_of(mechanism).for_unit(ROW).noting(_NOTE, *self._data_notes())
         return self
 

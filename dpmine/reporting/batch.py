@@ -129,11 +129,12 @@ def _outcome(step: Step, store: Store, payer: Payer, progress: Callable[[float],
         return Outcome(step.job, step.guarantee, None, error=BadData(_BEGUN_BEFORE))
     progress(0.0)
     before = _budget(payer)
+    marked = store.was_begun(step.job) or store.is_unstored(step.job)
     try:
         store.begin(step.job)
         released = step.job.run(payer, progress=progress)
     except Exception as error:  # noqa: BLE001 - the others' results must not be lost with this one
-        return _failed(step, store, error, charged=before is None or before != _budget(payer))
+        return _failed(step, store, error, marked=marked, charged=before is None or before != _budget(payer))
     try:
         return Outcome(step.job, released.guarantee, store.write(step.job, released))
     except Exception as error:  # noqa: BLE001 - paid for, so it is shown all the same
@@ -141,9 +142,9 @@ def _outcome(step: Step, store: Store, payer: Payer, progress: Callable[[float],
         return Outcome(step.job, released.guarantee, kept, error=error)
 
 
-def _failed(step: Step, store: Store, error: Exception, *, charged: bool) -> Outcome:
-    """Remembered, so that the next run does not pay for it again; unless nothing can have been charged."""
-    if not charged:
+def _failed(step: Step, store: Store, error: Exception, *, marked: bool, charged: bool) -> Outcome:
+    """Remembered, so that the next run does not pay again; unless nothing can have been charged, now or before."""
+    if not (charged or marked):
         with suppress(OSError):  # the error that is reported matters more
             store.forget(step.job)
     return Outcome(step.job, step.guarantee, None, error=error, charged=charged)

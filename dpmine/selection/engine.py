@@ -196,7 +196,7 @@ def select(
     universe, labels = labelled_universe(scores, padding)
     choice = choose(chooser, universe, sensitivity=step, bits=SystemBits())
     index, label = released(scores, labels, choice, hidden=hidden)
-    hint = "" if choice is not None else advice(chooser, public_size(universe))
+    hint = "" if choice is not None else advice(chooser, public_size(universe), step)
     return Selection(index, label, choice is not None, chooser.name, promise, hint)
 
 
@@ -313,16 +313,21 @@ def _own_options(kind: type[Mechanism], options: Mapping[str, Any]) -> dict[str,
     return {_FIELDS[name]: value for name, value in given.items()}
 
 
-def advice(mechanism: Mechanism, candidates: int | None) -> str:
+def advice(mechanism: Mechanism, candidates: int | None, sensitivity: Fraction = Fraction(1)) -> str:
     """What the mechanism would have needed, and what needs less: facts of the parameters, never of the data.
 
-    `candidates` is the number of public candidates, None where nobody knows it.
+    `candidates` is the number of public candidates, None for an unknown list; leads are in the units of the scores, of
+    which one privacy unit moves each by `sensitivity`.
     """
-    needed = mechanism.lead(candidates or 1)
+
+    def lead(of: Mechanism) -> float:
+        return of.lead(candidates or 1) * float(sensitivity)
+
+    needed = lead(mechanism)
     text = f"{mechanism.name} needs the best candidate to lead {mechanism.lead_over()} by about {needed:.0f}"
     others = usable(mechanism.epsilon, mechanism.delta, mechanism.neighbors, candidates=candidates)
-    less = sorted((other.lead(candidates or 1), other.name, other.lead_over()) for other in others)
-    hints = [f"{name} {lead:.0f} over {whom}" for lead, name, whom in less if lead < needed and name != mechanism.name]
+    less = sorted((lead(other), other.name, other.lead_over()) for other in others)
+    hints = [f"{name} {need:.0f} over {whom}" for need, name, whom in less if need < needed and name != mechanism.name]
     if not hints:
         return f"{text}; no other mechanism needs less at these parameters."
     return f"{text}; others need less: {', '.join(hints)}."

@@ -6,8 +6,10 @@ but the one label that was chosen, in a form that depends on that label alone.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from decimal import Context, Decimal
+import datetime as dt
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -52,7 +54,11 @@ def require_form(scores: Scores, *, hidden: bool) -> None:
     """
     if isinstance(scores, Universe):
         return
-    if isinstance(scores, str | bytes) or not hasattr(scores, "__len__") or getattr(scores, "ndim", 1) != 1:
+    if (
+        isinstance(scores, str | bytes | AbstractSet)
+        or not hasattr(scores, "__len__")
+        or getattr(scores, "ndim", 1) != 1
+    ):
         raise BadParameter(_NO_SCORES)
     if hidden:
         return
@@ -103,23 +109,39 @@ def released(scores: Scores, labels: list[Any] | None, choice: Any, *, hidden: b
 def one_form(label: Any) -> Any:
     """The same object for equal labels: which of 1, 1.0 and True comes first in the data would show.
 
-    Numbers become int where they are whole, else float where a float is exact, else Fraction or Decimal; what is inside
-    tuples and frozensets too. Other labels stay as they are.
+    Numbers become int where they are whole, else float where a float is exact, else Fraction; scalars of numpy and
+    pandas become Python's; what is inside tuples and frozensets too. Other labels stay: their type is public.
     """
-    if isinstance(label, str):
-        return str.__str__(label)  # a plain one, also of np.str_ and of enums of texts
     if isinstance(label, tuple):
         return tuple(map(one_form, label))
     if isinstance(label, frozenset):
         return frozenset(map(one_form, label))
-    if isinstance(label, complex) and not label.imag:
-        label = label.real
-    if isinstance(label, Integral | np.bool_):
-        return int(label)
-    return _one_real(label) if isinstance(label, float | np.floating | Rational | Decimal) else label
+    if isinstance(label, np.generic):
+        plain = label.item()
+        label = label if isinstance(label, np.datetime64 | np.timedelta64) and isinstance(plain, int) else plain
+    return next((form(label) for kinds, form in _FORMS if isinstance(label, kinds)), label)
 
 
-def _one_real(label: float | np.floating[Any] | Rational | Decimal) -> int | float | Fraction | Decimal:
+def _one_complex(label: complex) -> Any:
+    return label if label.imag else _one_real(label.real)
+
+
+def _one_time(label: dt.datetime) -> dt.datetime:
+    """In UTC where there is a time zone, for equal times may name different ones."""
+    if not _is_micro(label):
+        return label
+    zone = label.tzinfo
+    moment = label if zone is None else label.astimezone(dt.UTC)
+    clock = (moment.hour, moment.minute, moment.second, moment.microsecond)
+    return dt.datetime(moment.year, moment.month, moment.day, *clock, tzinfo=None if zone is None else dt.UTC)
+
+
+def _is_micro(label: Any) -> bool:
+    """Whether Python's own types hold it: those of pandas may have nanoseconds."""
+    return not getattr(label, "nanosecond", 0) and not getattr(label, "nanoseconds", 0)
+
+
+def _one_real(label: float | np.floating[Any] | Rational | Decimal) -> int | float | Fraction:
     try:
         exact = Fraction(label) if isinstance(label, Rational) else Fraction(*label.as_integer_ratio())
     except (ValueError, OverflowError):  # infinite or not a number
@@ -128,7 +150,22 @@ def _one_real(label: float | np.floating[Any] | Rational | Decimal) -> int | flo
         return int(exact)
     if abs(exact) < _WHOLE and Fraction(float(exact)) == exact:
         return float(exact)
-    return label.normalize(Context(prec=len(label.as_tuple().digits))) if isinstance(label, Decimal) else exact
+    return exact
+
+
+def _one_span(label: dt.timedelta) -> dt.timedelta:
+    return dt.timedelta(label.days, label.seconds, label.microseconds) if _is_micro(label) else label
+
+
+_FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    (str, str.__str__),  # a plain one, also of enums of texts
+    (bytes, bytes.__bytes__),
+    (Integral, int),
+    ((float, np.floating, Rational, Decimal), _one_real),
+    (complex, _one_complex),
+    (dt.datetime, _one_time),
+    (dt.timedelta, _one_span),
+)
 
 
 def _plain(scores: Any) -> NDArray[Any] | list[Any]:

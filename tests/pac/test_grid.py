@@ -111,7 +111,7 @@ def test_places_of_many_numbers(bounds: tuple[Any, Any], points: int) -> None:
 def test_cuts_of_whole_numbers_say_the_same_as_the_points(
     lower: Fraction, width: Fraction, points: int, data: st.DataObject
 ) -> None:
-    """For every whole number between the bounds; for all numbers, what is predicted stays."""
+    """For every whole number between the bounds; other numbers are placed as the rule reads."""
     grid, real = (Grid.of(lower, lower + width, points, only_whole=whole) for whole in (True, False))
     place = data.draw(st.integers(0, points - 1))
     assert grid.cut(place).denominator == 1
@@ -119,7 +119,10 @@ def test_cuts_of_whole_numbers_say_the_same_as_the_points(
     for number in range(ceil(lower), floor(lower + width) + 1):
         assert (number >= grid.cut(place)) == (number >= real.cut(place))
     values = np.arange(-40.0, 80.0, 0.25)
-    assert (grid.places(values) == real.places(values)).all()
+    assert (grid.places(values) == real.places(np.floor(values))).all()
+    inside = values[(values >= float(lower)) & (values <= float(lower + width))]
+    if place:
+        assert ((grid.places(inside) >= place) == (inside >= float(grid.cut(place)))).all()
 
 
 def test_numbers_that_are_not_finite() -> None:

@@ -35,7 +35,7 @@ def test_jobs_have_the_options_of_their_command(kind: Any) -> None:
     command = get_command(app).commands[kind.kind]  # type: ignore[attr-defined]
     spelled = {option.opts[0].lstrip("-").replace("-", "_") for option in command.params if option.opts[0][:2] == "--"}
     spelled = {name for name in spelled if name not in OF_RUNS | NOT_IN_REPORTS and name != "format"}
-    assert {RENAMED.get(name, name) for name in kind.known} - {"classes"} == spelled  # which TOML gives a type
+    assert {RENAMED.get(name, name) for name in kind.known} == spelled
 
 
 def test_what_is_read(folder: Folder) -> None:

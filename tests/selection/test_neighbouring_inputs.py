@@ -6,6 +6,7 @@ be equal, whatever the order of first appearance, the types of keys, and what th
 
 from __future__ import annotations
 
+import datetime as dt
 import pickle
 from collections import Counter
 from dataclasses import fields, replace
@@ -150,7 +151,7 @@ def test_public_labels_come_back_as_they_were_given(one: dict[str, int]) -> None
 
 def test_errors_of_form_are_those_of_public_facts_alone() -> None:
     """One entry per label, a shape, a length: checked where the list is public, before any score is read."""
-    unusable: list[Any] = [{}, pd.Series([1, 2], index=["a", "a"]), np.zeros((2, 2)), "ab"]
+    unusable: list[Any] = [{}, {900, 3}, pd.Series([1, 2], index=["a", "a"]), np.zeros((2, 2)), "ab"]
     for public in unusable:
         with pytest.raises(BadParameter):
             select(public, mechanism="exponential")
@@ -167,14 +168,20 @@ def test_errors_of_form_are_those_of_public_facts_alone() -> None:
         (np.float32(0.1), float(np.float32(0.1))),
         (np.longdouble(3), 3),
         (Decimal(10**40), 10**40),
-        (Decimal("0.10"), Decimal("0.1")),
+        (Decimal("0.10"), Fraction(1, 10)),
         (Decimal(10**400), 10**400),
         (Fraction(10**400, 3), Fraction(10**400, 3)),
         (Fraction(1, 3), Fraction(1, 3)),
         (float("inf"), float("inf")),
         (Decimal("-Infinity"), float("-inf")),
         (b"x", b"x"),
-        (pd.Timestamp(2026, 1, 1), pd.Timestamp(2026, 1, 1)),
+        (np.bytes_(b"x"), b"x"),
+        (np.complex128(1j), 1j),
+        (pd.Timestamp(2026, 1, 1), dt.datetime.fromisoformat("2026-01-01")),
+        (pd.Timestamp(2026, 1, 1, nanosecond=7), pd.Timestamp(2026, 1, 1, nanosecond=7)),
+        (np.datetime64("2026-01-01T00:00", "s"), dt.datetime.fromisoformat("2026-01-01")),
+        (dt.datetime(2026, 1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1))), dt.datetime(2026, 1, 1, tzinfo=dt.UTC)),
+        (pd.Timedelta(days=1), dt.timedelta(days=1)),
     ],
     ids=repr,
 )
