@@ -50,11 +50,15 @@ def float_array(numbers: NDArray[np.float64]) -> pa.Array:
 
 def text_array(texts: Sequence[str]) -> pa.Array:
     """Texts as large_string; UnicodeEncodeError for surrogates."""
-    encoded = [text.encode() for text in texts]
-    ends = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum([len(text) for text in encoded], out=ends[1:])
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
-    return pa.Array.from_buffers(pa.large_string(), len(encoded), buffers)
+    return binary_array([text.encode() for text in texts], pa.large_string())
+
+
+def binary_array(values: Sequence[bytes], kind: pa.DataType | None = None) -> pa.Array:
+    """Bytes as large_binary, or as `kind` of the same form."""
+    ends = np.zeros(len(values) + 1, np.int64)
+    np.cumsum([len(value) for value in values], out=ends[1:])
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(values))]
+    return pa.Array.from_buffers(kind or pa.large_binary(), len(values), buffers)
 
 
 def _chunk_integers(chunk: pa.Array) -> NDArray[Any]:

@@ -114,7 +114,7 @@ def _take(rows: Rows, met: int, scratch: Scratch, sink: Sink) -> None:
 
 @compiled
 def _count_crowd(prefix: NDArray[np.int32], labels: NDArray[np.int32], more: int, sink: Sink) -> None:
-    """Count a crowd; where it is the one wanted, write it down and end the search. `labels`: the prefix's last, rest."""
+    """Count a crowd; where it is the one wanted, write it down and end the search."""
     rest, known = len(labels) - 1, len(prefix) - more - 1
     sink.alone[more, rest] += 1
     sink.wanted[2] -= sink.wanted[0] == more and sink.wanted[1] == rest
@@ -142,7 +142,7 @@ def _passed_over(rows: Rows, item: int, more: int, prefix: NDArray[np.int32], si
     """Whether the itemsets that go on with `item`, and `more` others, need no search: too few rows hold it, or one."""
     first, end = rows.item_starts[item], rows.item_starts[item + 1]
     if end - first != 1 or sink.lowest > 1:
-        return end - first < max(1, sink.lowest)
+        return bool(end - first < max(1, sink.lowest))
     row = rows.items[rows.place_of[first] : rows.starts[rows.row_of[first] + 1]]
     if len(sink.alone) == 0 or len(row) <= more:
         return _all_alone(len(row) - 1, more, sink)
@@ -336,7 +336,7 @@ def _dense(rests: Rests) -> bool:
         return False
     lengths = np.diff(rests.starts)
     walked = 9 * len(rests.items) + 3 * (lengths * (lengths - 1) // 2).sum()
-    return items * (items - 1) // 2 * (2 + 0.15 * ((rows + 63) // 64)) < walked
+    return bool(items * (items - 1) // 2 * (2 + 0.15 * ((rows + 63) // 64)) < walked)
 
 
 @compiled

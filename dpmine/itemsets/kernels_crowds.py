@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class Crowd(NamedTuple):
-    """The itemsets that take `more` of the `rest` items behind a prefix, for each of `count` prefixes."""
+    """The itemsets that take `more` of the `rest` items behind a prefix, for each of so many prefixes."""
 
     more: int
     rest: int
-    count: int
+    prefixes: int
 
     @property
     def ways(self) -> int:
@@ -35,7 +35,7 @@ class Crowd(NamedTuple):
     @property
     def size(self) -> int:
         """Itemsets of all prefixes."""
-        return self.count * self.ways
+        return self.prefixes * self.ways
 
 
 def crowds_of(sink: Sink) -> list[Crowd]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.columns import Columns
 from dpmine.itemsets.files import open_files
+from dpmine.itemsets.layouts import Layout, Origin, Plan
 from dpmine.itemsets.pandas_source import PandasSource
 from dpmine.itemsets.python_values import basket_lists
 from dpmine.itemsets.source import FOREIGN_ERRORS, ArrowSource, reader_source, table_source
@@ -19,8 +20,8 @@ from dpmine.itemsets.source import FOREIGN_ERRORS, ArrowSource, reader_source, t
 if TYPE_CHECKING:
     from dpmine.itemsets.source import Source
 
-SEQUENCE_COLUMN = "items"
-"""What the one column of a sequence of baskets is called."""
+BASKETS = Plan(Layout.LIST, ("items",), (), (), Origin.BASKETS)
+"""How a sequence of baskets is read: as one column of lists."""
 
 
 def open_source(data: object, columns: Columns) -> Source:
@@ -77,4 +78,4 @@ def _sequence_source(data: list[Any], columns: Columns) -> Source:
         return open_files(data)
     if columns != Columns():
         raise BadParameter("A sequence of baskets has no columns: leave out unit, basket, item, items and one_hot.")
-    return table_source(pa.table({SEQUENCE_COLUMN: basket_lists(data, "The baskets")}))
+    return table_source(pa.table({BASKETS.items[0]: basket_lists(data)}))
