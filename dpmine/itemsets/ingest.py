@@ -57,12 +57,23 @@ def read_baskets(
     """
     source = open_source(data, columns)
     plan = plan_layout(source, columns)
-    return read_plan(source, plan, catalogue=declared(catalogue, source, plan), progress=progress)
+    known = declared(catalogue, source, plan)
+    return read_plan(source, restricted(plan, source, known), catalogue=known, progress=progress)
 
 
 def declared(catalogue: pa.Array | None, source: Source, plan: Plan) -> pa.Array | None:
     """The catalogue as items of the type that the columns have, before any are read; raises what `matched` raises."""
     return None if catalogue is None else matched(catalogue, item_type(source, plan))
+
+
+def restricted(plan: Plan, source: Source, catalogue: pa.Array | None) -> Plan:
+    """The plan with the one-hot columns that a catalogue, as `declared`, leaves; one stays, so that there are rows."""
+    if plan.layout is not Layout.ONE_HOT or catalogue is None:
+        return plan
+    labels = source.labels(plan.items)
+    wanted = pc.is_in(labels, value_set=catalogue.cast(labels.type)).to_pylist()
+    items = tuple(name for name, keep in zip(plan.items, wanted, strict=True) if keep)
+    return replace(plan, items=items or plan.items[:1])
 
 
 def declared_type(catalogue: pa.Array | None, kind: pa.DataType) -> pa.DataType | None:
@@ -85,24 +96,14 @@ def read_plan(
 
 
 def _read_cells(source: Source, plan: Plan, catalogue: pa.Array | None, tell: Progress) -> Cells:
-    if plan.layout is Layout.ONE_HOT:
-        return _read_one_hot(source, plan, catalogue, tell)
     table = source.read((*plan.keys, *plan.items), tell)
     item = plan.items[0]
+    if plan.layout is Layout.ONE_HOT:
+        labels = source.labels(plan.items)
+        return one_hot_cells(table, unit=plan.unit, items=plan.items, labels=labels, catalogue=catalogue)
     if plan.layout is Layout.LIST:
         return list_cells(table, unit=plan.unit, item=item, catalogue=catalogue)
     return long_cells(table, unit=plan.unit, basket=plan.basket, item=item, catalogue=catalogue)
-
-
-def _read_one_hot(source: Source, plan: Plan, catalogue: pa.Array | None, tell: Progress) -> Cells:
-    """Cells of the item columns that a catalogue leaves; one column is always read, so that there are rows."""
-    items, labels = plan.items, source.labels(plan.items)
-    if catalogue is not None:
-        wanted = pc.is_in(labels, value_set=catalogue.cast(labels.type)).to_pylist()
-        items = tuple(name for name, keep in zip(items, wanted, strict=True) if keep) or items[:1]
-        labels = source.labels(items)
-    table = source.read((*plan.keys, *items), tell)
-    return one_hot_cells(table, unit=plan.unit, items=items, labels=labels, catalogue=catalogue)
 
 
 def _ignore(_share: float) -> None:

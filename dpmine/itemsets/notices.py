@@ -37,4 +37,4 @@ def warn(text: str, kind: type[Warning]) -> None:
     frame, level = sys._getframe(1), 2  # noqa: SLF001 - `warnings` itself counts frames in this way
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dpmine."):
         frame, level = frame.f_back, level + 1
-    warnings.warn(text, kind, stacklevel=level - 1)
+    warnings.warn(text, kind, stacklevel=level)

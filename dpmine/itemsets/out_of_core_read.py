@@ -13,7 +13,7 @@ import pyarrow as pa
 from dpmine.errors import BadParameter
 from dpmine.itemsets.files import FileSource
 from dpmine.itemsets.gathering import Gathered
-from dpmine.itemsets.ingest import declared, declared_type, read_plan
+from dpmine.itemsets.ingest import declared, declared_type, read_plan, restricted
 from dpmine.itemsets.layouts import item_type, plan_layout
 from dpmine.itemsets.memory import Budget, parse_memory
 from dpmine.itemsets.out_of_core import PartitionedBaskets
@@ -103,6 +103,7 @@ def read_transactions(
         planned(plan)
     elif early and (plan.layout, plan.items) != (BASKETS.layout, BASKETS.items):
         raise BadParameter("A list of paths must be a list or a tuple: other iterables are taken for baskets.")
+    plan = restricted(plan, source, known)
     try:
         found = read_plan(BoundedSource(source, plan, budget.whole), plan, catalogue=known, progress=tell)
     except DoesNotFit as large:

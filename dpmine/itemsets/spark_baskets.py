@@ -66,7 +66,8 @@ class SparkBaskets:
     def total_units(self) -> int:
         """Number of privacy units, those whose baskets are all empty included. Private. A pass over the data."""
         with replacing(_UNREADABLE):
-            return int(self.rows.owners.distinct().count())
+            rows = self.rows.frame if self.rows.owners is None else self.rows.owners
+            return int(rows.select(*self.rows.units).distinct().count())
 
     def among(self, codes: Sequence[int]) -> SparkBaskets:
         """The baskets with only these items, `codes` increasing; item i of the new catalogue is codes[i]."""
@@ -123,7 +124,8 @@ def read_spark(
     rows, kept = source.rows(plan, known), Kept(session)
     try:
         if not _are_files(data):  # it may differ each time it is computed, and all counts must be of the same rows
-            rows = replace(rows, frame=kept.keep(rows.frame))
+            owners = None if rows.owners is None else kept.keep(rows.owners)
+            rows = replace(rows, frame=kept.keep(rows.frame), owners=owners)
         labels, supports = _items(rows, known, session)
     except BaseException:
         kept.release_all()

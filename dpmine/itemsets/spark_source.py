@@ -58,7 +58,8 @@ class SparkRows:
         baskets: its columns that tell the baskets of a unit apart; none where a unit has one basket.
         rows_are_units: whether each row of the data is its own unit, whose items do not repeat in `frame`.
         kind: Arrow type of the items in the data.
-        owners: the columns `units` of all baskets, those without items included; repetitions and nothing null.
+        owners: the columns `units` of all baskets, those without items included, with repetitions and nothing null;
+            None where no basket is without.
     """
 
     frame: Any
@@ -137,7 +138,7 @@ class SparkSource:
         keys = [self._column(name).alias(key) for name, key in zip(plan.keys, (*units, *baskets), strict=True)]
         item = _item(self._column(plan.items[0]), kind).alias(ITEM)
         rows = self.frame.select(*keys, item).dropna()
-        return SparkRows(rows, units, baskets, rows_are_units=False, kind=kind, owners=rows.select(*units))
+        return SparkRows(rows, units, baskets, rows_are_units=False, kind=kind, owners=None)
 
     def _rows_of_lists(self, plan: Plan) -> SparkRows:
         """Each row is a basket, and its own unit where none is named."""

@@ -258,18 +258,16 @@ def _items(table: pa.Table, source: Source, plan: Plan, catalogue: pa.Array | No
     else:
         baskets, items = one_hot_rows(table, plan.items, source.labels(plan.items))
     labels, positions = labelled(items, catalogue)
-    rows, positions = _one_each(baskets.codes, positions.astype(np.int64))
-    return rows, positions, labels
+    return *_one_each(baskets.codes, positions.astype(np.int64)), labels
 
 
 def _one_each(rows: _Rows, positions: Codes) -> tuple[_Rows, Codes]:
     """The lines that have an item, and one for each row that has none in any of its lines; in the order of the rows."""
     keep = positions >= 0
-    if not keep.all():
-        empty = np.setdiff1d(rows, rows[keep])
-        rows = np.concatenate([rows[keep], empty])
-        positions = np.concatenate([positions[keep], np.full(len(empty), -1)], dtype=np.int64)
-    if is_ascending(rows):
+    if keep.all() and is_ascending(rows):
         return rows, positions
-    order = np.argsort(rows, kind="stable")
-    return rows[order], positions[order]
+    empty = np.setdiff1d(rows, rows[keep])
+    lines = np.concatenate([rows[keep], empty]).astype(np.int64)
+    found = np.concatenate([positions[keep], np.full(len(empty), -1)]).astype(np.int64)
+    order = np.argsort(lines, kind="stable")
+    return lines[order], found[order]
