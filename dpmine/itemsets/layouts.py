@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from dpmine.itemsets.source import Source
 
-_PEOPLE = {"customer", "user", "patient", "member"}
+_PEOPLE = {"unit", "customer", "user", "patient", "member"}
 _UNIT_WORDS = _PEOPLE | {"basket", "order", "invoice", "transaction", "receipt", "visit", "session"}
 _ITEM_WORDS = {"item", "product", "sku", "article", "drug", "page"}
 _GENERAL = {"id": "unit", "code": "item"}

@@ -191,16 +191,7 @@ def top_itemsets(
         not_private=not_private,
     )
     _require_cut_possible(engine_of(engine, data), max_items_per_unit)
-    account = Account.of(ledger, dataset)
-
-    def planned(plan: Plan) -> None:
-        tell_layout(plan, notice)
-        if request.reason and notice is not None:
-            notice(request.reason)
-        tell(request.doubt(), notice, AccuracyWarning)
-        if account.ledger is not None:
-            account.charge(request.promise.for_unit(plan.unit_name), job=f"top-itemset {request.top_k.name}")
-
+    planned = _planned(request, Account.of(ledger, dataset), notice)
     from dpmine.itemsets.out_of_core_read import read_transactions
 
     known = request.catalogue.items
@@ -209,6 +200,25 @@ def top_itemsets(
     )
     with closing(read):
         return _answer(request, read)
+
+
+def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[Plan], None]:
+    """What is done once the layout is known, before any data are read: tell it, and charge the account.
+
+    Warnings come before the charge, because Python may make errors of them; notices of a run that is refused do not.
+    """
+
+    def planned(plan: Plan) -> None:
+        tell(request.doubt(), notice, AccuracyWarning)
+        if notice is None:
+            tell_layout(plan, None)
+        if account.ledger is not None:
+            account.charge(request.promise.for_unit(plan.unit_name), job=f"top-itemset {request.top_k.name}")
+        if notice is not None:
+            tell_layout(plan, notice)
+            tell(request.reason, notice, AccuracyWarning)
+
+    return planned
 
 
 def _require_cut_possible(engine: Engine, max_items_per_unit: int | None) -> None:
