@@ -57,7 +57,7 @@ def long_cells(
 
 def list_cells(table: pa.Table, *, unit: Sequence[str], item: str, catalogue: pa.Array | None) -> Cells:
     """Cells of a list layout: each row is a basket, unless its unit or list is null; null items are left out."""
-    return _row_cells(table, *list_rows(table, item), unit, catalogue)
+    return _row_cells(table, list_entries(table, item), unit, catalogue)
 
 
 def one_hot_cells(
@@ -67,44 +67,57 @@ def one_hot_cells(
 
     So are numbers but 0. `labels` are the items that the columns `items` stand for.
     """
-    return _row_cells(table, *one_hot_rows(table, items, labels), unit, catalogue)
+    return _row_cells(table, one_hot_entries(table, items, labels), unit, catalogue)
 
 
-def list_rows(table: pa.Table, item: str) -> tuple[Key, Coded]:
-    """The row and the item of each entry of the lists; an empty list has one without an item."""
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The entries of rows that are baskets.
+
+    Attributes:
+        rows: the row of each entry.
+        items: the item of each.
+        empty: the rows that have no entry, and are baskets all the same.
+    """
+
+    rows: Key
+    items: Coded
+    empty: Codes
+
+
+def list_entries(table: pa.Table, item: str) -> Entries:
+    """The entries of lists."""
     lists = table.column(item)
     entries = pa.chunked_array([chunk.flatten() for chunk in lists.chunks], lists.type.value_type)
     lengths = integers_or(-1, pc.list_value_length(lists))
     rows = np.repeat(np.arange(table.num_rows), np.maximum(lengths, 0))
-    return _with_empty(Key(rows, table.num_rows), coded(entries), lengths == 0)
+    return Entries(Key(rows, table.num_rows), coded(entries), np.flatnonzero(lengths == 0))
 
 
-def one_hot_rows(table: pa.Table, items: Sequence[str], labels: pa.Array) -> tuple[Key, Coded]:
-    """The row and the item of each entry that is true or a number but 0; a row without any has one without an item."""
+def one_hot_entries(table: pa.Table, items: Sequence[str], labels: pa.Array) -> Entries:
+    """The entries of one-hot columns that are true, or numbers but 0."""
     bought = [integers(pa.chunked_array([pc.indices_nonzero(table.column(name))])) for name in items]
     columns = np.repeat(np.arange(len(items)), [len(rows) for rows in bought])
     rows, empty = joined(bought), np.ones(table.num_rows, np.bool_)
     empty[rows] = False
     values = Coded(columns, len(items), lambda codes: labels.take(integer_array(codes)), complete=True)
-    return _with_empty(Key(rows, table.num_rows), values, empty)
+    return Entries(Key(rows, table.num_rows), values, np.flatnonzero(empty))
 
 
-def _with_empty(rows: Key, items: Coded, empty: NDArray[np.bool_]) -> tuple[Key, Coded]:
-    """An entry without an item for each row that is empty, behind the others."""
-    more = np.flatnonzero(empty)
-    if not len(more):
-        return rows, items
-    codes = np.append(items.codes, np.full(len(more), -1))
-    return Key(np.append(rows.codes, more), rows.count), replace(items, codes=codes, complete=False)
-
-
-def _row_cells(table: pa.Table, rows: Key, items: Coded, unit: Sequence[str], catalogue: pa.Array | None) -> Cells:
+def _row_cells(table: pa.Table, entries: Entries, unit: Sequence[str], catalogue: pa.Array | None) -> Cells:
     """Cells of baskets that are rows, owned by the units of their rows."""
+    rows, items, empty = entries.rows, entries.items, entries.empty
     if not unit:
-        return _cells(rows, items, None, catalogue)
+        cells = _cells(rows, items, None, catalogue)
+        return replace(cells, empty_units=cells.empty_units + len(empty))
     owner = _nullable([coded(table.column(name)) for name in unit])
     keep = owner[rows.codes] >= 0
-    return _cells(Key(_kept(rows.codes, keep), rows.count), _kept_items(items, keep), owner, catalogue)
+    rows, items = Key(_kept(rows.codes, keep), rows.count), _kept_items(items, keep)
+    cells = _cells(rows, items, owner, catalogue)
+    if not len(empty):
+        return cells
+    everybody = np.concatenate([owner[rows.codes], owner[empty][owner[empty] >= 0]])
+    return replace(cells, empty_units=dense(everybody).count - _units(cells.baskets.codes, owner))
 
 
 def _cells(baskets: Key, items: Coded, owner: Codes | None, catalogue: pa.Array | None) -> Cells:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from dpmine.errors import BadData
 from dpmine.itemsets.arrow_arrays import integer_array, integers_or
 from dpmine.itemsets.catalogue import labelled
-from dpmine.itemsets.cells import list_rows, one_hot_rows
+from dpmine.itemsets.cells import Entries, list_entries, one_hot_entries
 from dpmine.itemsets.encode import coded, is_ascending
 from dpmine.itemsets.files import FileSource
 from dpmine.itemsets.layouts import Layout
@@ -254,19 +254,19 @@ def _items(table: pa.Table, source: Source, plan: Plan, catalogue: pa.Array | No
         rows = np.flatnonzero(items.codes >= 0)
         return rows, positions[rows].astype(np.int64), labels
     if plan.layout is Layout.LIST:
-        baskets, items = list_rows(table, plan.items[0])
+        entries = list_entries(table, plan.items[0])
     else:
-        baskets, items = one_hot_rows(table, plan.items, source.labels(plan.items))
-    labels, positions = labelled(items, catalogue)
-    return *_one_each(baskets.codes, positions.astype(np.int64)), labels
+        entries = one_hot_entries(table, plan.items, source.labels(plan.items))
+    labels, positions = labelled(entries.items, catalogue)
+    return *_one_each(entries, positions.astype(np.int64)), labels
 
 
-def _one_each(rows: _Rows, positions: Codes) -> tuple[_Rows, Codes]:
+def _one_each(entries: Entries, positions: Codes) -> tuple[_Rows, Codes]:
     """The lines that have an item, and one for each row that has none in any of its lines; in the order of the rows."""
-    keep = positions >= 0
-    if keep.all() and is_ascending(rows):
+    rows, keep = entries.rows.codes, positions >= 0
+    if keep.all() and not len(entries.empty) and is_ascending(rows):
         return rows, positions
-    empty = np.setdiff1d(rows, rows[keep])
+    empty = np.union1d(entries.empty, np.setdiff1d(rows, rows[keep]))
     lines = np.concatenate([rows[keep], empty]).astype(np.int64)
     found = np.concatenate([positions[keep], np.full(len(empty), -1)]).astype(np.int64)
     order = np.argsort(lines, kind="stable")
