@@ -1,4 +1,4 @@
-"""What a run tells its user before it reads any data: to whom asked for notices, else as Python warnings."""
+"""Messages before any data are read: to `notice` where the call gave it, else as Python warnings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def tell_layout(plan: Plan, notice: Callable[[str], None] | None) -> None:
 
 
 def tell(text: str, notice: Callable[[str], None] | None, kind: type[Warning]) -> None:
-    """A sentence that nobody should miss; nothing where it is empty."""
+    """A notice, or a warning of this kind; nothing where the text is empty."""
     if text and notice is not None:
         notice(text)
     elif text:

@@ -82,7 +82,7 @@ def read_transactions(
 
     Frames of Spark, and with the engine "spark" paths too, stay on the cluster: close what was read in the end.
 
-    `planned` is told the layout once it is known from the columns, before any data are read (columns of Python objects
+    `planned` gets the layout once it is known from the columns, before any data are read (columns of Python objects
     in pandas frames are looked at for their kind).
     Raises what `read_baskets` raises; BadParameter also where `memory` is no size, or where the items, or the data of
     one unit, do not fit by themselves; UnreadableFile also where the disk for temporary files is full.

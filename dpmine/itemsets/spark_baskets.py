@@ -105,7 +105,7 @@ def read_spark(
 ) -> SparkRead:
     """The baskets in a Spark frame or in what Spark reads at some paths; one pass counts the items.
 
-    `planned` is told the layout once it is known from the columns, before any row is read. Raises
+    `planned` gets the layout once it is known from the columns, before any row is read. Raises
     BadParameter (no Spark, a stream), BadData or UnreadableFile, none of which quotes Spark.
     """
     if is_spark_frame(data):

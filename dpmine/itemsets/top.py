@@ -98,7 +98,7 @@ def top_itemset(
         engine: "local", or "spark": paths are then read, and supports counted, by Spark; needs the extra `spark`. A
             Spark DataFrame is counted by Spark whatever is said here. The answer has the same law.
         progress: told the share of the work done, 0 to 1; Spark tells none.
-        notice: told before data are read: which layout was taken, in column names, why "auto" takes its mechanism, and
+        notice: called before data are read, with the layout that was taken (column names), why "auto" takes its mechanism, and
             whether the result will mostly be noise. None: a `LayoutWarning` where the layout was found and not named,
             and an `AccuracyWarning`.
 
@@ -205,7 +205,7 @@ def top_itemsets(
 def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[Plan], None]:
     """What is done once the layout is known, before any data are read: tell it, and charge the account.
 
-    Warnings come before the charge, because Python may make errors of them; notices of a run that is refused do not.
+    Warnings come before the charge, because Python may make errors of them; notices of a rejected run do not appear.
     """
 
     def planned(plan: Plan) -> None:
