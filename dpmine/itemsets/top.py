@@ -98,7 +98,7 @@ def top_itemset(
         engine: "local", or "spark": paths are then read, and supports counted, by Spark; needs the extra `spark`. A
             Spark DataFrame is counted by Spark whatever is said here. The answer has the same law.
         progress: told the share of the work done, 0 to 1; Spark tells none.
-        notice: called before data are read, with the layout that was taken (column names), why "auto" takes its mechanism, and
+        notice: called before data are read, with the layout in column names, why "auto" takes its mechanism, and
             whether the result will mostly be noise. None: a `LayoutWarning` where the layout was found and not named,
             and an `AccuracyWarning`.
 
