@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from dpmine.auditing.report import AuditReport
     from dpmine.auditing.run import audit
     from dpmine.errors import (
+        AccuracyWarning,
         BadData,
         BadLedger,
         BadParameter,
         BudgetExceeded,
         DpmineError,
+        LayoutWarning,
         NotPrivate,
         UnreadableFile,
     )
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AccuracyFirstLogistic",
     "AccuracyFirstRidge",
+    "AccuracyWarning",
     "AuditReport",
     "BadData",
     "BadLedger",
@@ -51,6 +54,7 @@ __all__ = [
     "Guarantee",
     "HypothesisSelector",
     "Law",
+    "LayoutWarning",
     "Ledger",
     "Levels",
     "Neighbors",
@@ -78,11 +82,13 @@ _HOMES = {
     "dpmine.auditing.report": ("AuditReport",),
     "dpmine.auditing.run": ("audit",),
     "dpmine.errors": (
+        "AccuracyWarning",
         "BadData",
         "BadLedger",
         "BadParameter",
         "BudgetExceeded",
         "DpmineError",
+        "LayoutWarning",
         "NotPrivate",
         "UnreadableFile",
     ),

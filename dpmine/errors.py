@@ -9,6 +9,11 @@
     │   └── NoLedger                there is none yet
     └── BudgetExceeded (ValueError) a charge that the granted budget does not allow
 
+and what it warns of:
+
+    LayoutWarning (UserWarning)     the layout of the data was found, not named
+    AccuracyWarning (UserWarning)   a result will mostly be noise
+
 Messages name parameters and their values; of the data they name only columns and rules, never a value.
 A shortage of memory stays a MemoryError, whatever a library turns it into.
 """
@@ -48,6 +53,14 @@ class NoLedger(BadLedger):
 
 class BudgetExceeded(DpmineError, ValueError):
     """A budget does not allow a charge; nothing was run."""
+
+
+class LayoutWarning(UserWarning):
+    """A `LayoutWarning` says which columns were taken for what, where the call left that open."""
+
+
+class AccuracyWarning(UserWarning):
+    """An `AccuracyWarning` says, from public parameters alone, that a result will mostly be noise."""
 
 
 def require_memory(error: BaseException) -> None:

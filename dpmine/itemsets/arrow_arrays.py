@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpmine.itemsets.types import is_text
+from dpmine.itemsets.types import is_mixed, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,19 +56,25 @@ def float_array(numbers: NDArray[np.float64]) -> pa.Array:
 
 def text_array(texts: Sequence[str]) -> pa.Array:
     """Texts as large_string; UnicodeEncodeError for surrogates."""
-    encoded = [text.encode() for text in texts]
-    ends = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum([len(text) for text in encoded], out=ends[1:])
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
-    return pa.Array.from_buffers(pa.large_string(), len(encoded), buffers)
+    return binary_array([text.encode() for text in texts], pa.large_string())
+
+
+def binary_array(values: Sequence[bytes], kind: pa.DataType | None = None) -> pa.Array:
+    """Bytes as large_binary, or as `kind` of the same form."""
+    ends = np.zeros(len(values) + 1, np.int64)
+    np.cumsum([len(value) for value in values], out=ends[1:])
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(values))]
+    return pa.Array.from_buffers(kind or pa.large_binary(), len(values), buffers)
 
 
 def without_long_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The column, with null for texts of more than LONGEST_TEXT bytes: a public rule, so that one value cannot show."""
-    if not is_text(column.type) or column.nbytes <= LONGEST_TEXT:
+    mixed = is_mixed(column.type)
+    if not (is_text(column.type) or mixed) or column.nbytes <= LONGEST_TEXT:
         return column
-    wide = column.cast(pa.large_string())
-    is_long = pc.greater(pc.binary_length(wide), integer_array(np.array([LONGEST_TEXT]))[0])
+    wide = column if mixed else column.cast(pa.large_string())
+    longest = LONGEST_TEXT + mixed  # a label of a Python value has a byte before its text
+    is_long = pc.greater(pc.binary_length(wide), integer_array(np.array([longest]))[0])
     if not pc.any(is_long).as_py():
         return column
     return pc.if_else(is_long, pa.nulls(1, wide.type)[0], wide)

@@ -22,6 +22,7 @@ class Baskets:
         basket_starts: int64[baskets + 1]; basket b holds items[basket_starts[b] : basket_starts[b + 1]], never empty.
         unit_starts: int64[units + 1]; unit u owns the baskets unit_starts[u] … unit_starts[u + 1] − 1, at least one.
         unit: what the privacy unit is called in the guarantee ("customer"; "row" when no unit was named).
+        empty_units: how many more units there are, whose baskets hold nothing. Private.
     """
 
     labels: Any
@@ -29,6 +30,7 @@ class Baskets:
     basket_starts: NDArray[np.int64]
     unit_starts: NDArray[np.int64]
     unit: str
+    empty_units: int = 0
 
     @property
     def catalogue_size(self) -> int:
@@ -46,6 +48,11 @@ class Baskets:
         return len(self.unit_starts) - 1
 
     @property
+    def total_units(self) -> int:
+        """Number of privacy units, those whose baskets are all empty included: what shares are shares of. Private."""
+        return self.unit_count + self.empty_units
+
+    @property
     def one_basket_each(self) -> bool:
         """Whether every unit owns exactly one basket, so that supports are plain basket counts."""
         return self.basket_count == self.unit_count
@@ -56,8 +63,10 @@ class Baskets:
         sizes = np.bincount(basket_of[kept], minlength=self.basket_count)
         alive = sizes > 0
         baskets_left = np.bincount(self.unit_of_basket[alive], minlength=self.unit_count)
-        starts = starts_of(sizes[alive]), starts_of(baskets_left[baskets_left > 0])
-        return Baskets(self.labels, self.items[kept], *starts, self.unit)
+        owned = baskets_left[baskets_left > 0]
+        lost = self.unit_count - len(owned)
+        starts = starts_of(sizes[alive]), starts_of(owned)
+        return Baskets(self.labels, self.items[kept], *starts, self.unit, self.empty_units + lost)
 
     @property
     def unit_of_basket(self) -> NDArray[np.int64]:

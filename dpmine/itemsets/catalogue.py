@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
-from dpmine.itemsets.arrow_arrays import LONGEST_TEXT, integers_or, without_long_texts
+from dpmine.itemsets.arrow_arrays import LONGEST_TEXT, integers_or, text_array, without_long_texts
 from dpmine.itemsets.columns import quoted
 from dpmine.itemsets.kernels_cells import occurring, recoded
 from dpmine.itemsets.paths import NO_FILE, READ_ERRORS, ROWS_MISSING, locate, reason, shown_name
-from dpmine.itemsets.python_values import item_array
-from dpmine.itemsets.types import can_be_item, is_integer, is_text, plain, type_name
+from dpmine.itemsets.python_values import as_texts, item_array
+from dpmine.itemsets.types import can_be_item, is_integer, is_mixed, is_text, plain, type_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,13 +48,14 @@ def read_catalogue(source: object) -> pa.Array:
 
 
 def labelled(items: Coded, catalogue: pa.Array | None) -> tuple[pa.Array, NDArray[np.int32]]:
-    """The catalogue's labels, sorted, and each row's position among them: −1 where the item is null or not one of them.
+    """The labels, and each row's position among them: −1 where the item is null or not one of them.
 
-    Without a catalogue the labels are the items that occur.
+    They are those of a catalogue that was `matched`; without one, the items that occur, sorted. Bytes of a text that
+    are not UTF-8 count as U+FFFD, so that no single text makes the others unreadable.
     """
     present = np.flatnonzero(occurring(items.codes, items.count))
-    values = _normal(items.decode(present))
-    labels = _sorted(values) if catalogue is None else matched(catalogue, values.type)
+    values = _valid(_normal(items.decode(present)))
+    labels = _sorted(values.unique()) if catalogue is None else catalogue
     if len(labels) > _MOST_ITEMS:
         raise BadData(
             "The data hold more different items than 32 bits can number: give a catalogue of those that matter."
@@ -65,41 +66,56 @@ def labelled(items: Coded, catalogue: pa.Array | None) -> tuple[pa.Array, NDArra
 
 
 def matched(catalogue: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The catalogue, sorted, as int64 or large_string: whichever the data's items are; their own where there are none.
+    """The catalogue, sorted, as items of the declared type `kind`; its own where Python values have none.
 
     Raises BadData where integers meet texts; texts that are all integers are read as such.
     """
     catalogue = _checked(catalogue, "The catalogue")
-    if pa.types.is_null(kind) or is_integer(kind) == is_integer(catalogue.type):
-        return _normal(catalogue)
+    if pa.types.is_null(kind) or is_mixed(kind) or is_integer(kind) == is_integer(catalogue.type):
+        return catalogue
     if is_text(kind):
         raise BadData("The catalogue holds integers, but the data's items are texts: give the catalogue as texts.")
-    return _normal(_checked(_as_integers(catalogue), "The catalogue, read as integers,"))
+    return _checked(_as_integers(catalogue), "The catalogue, read as integers,")
 
 
 def narrow(labels: pa.Array) -> pa.Array:
-    """Labels as int64 or string; large_string only where they need it. Raises BadData for text that is not UTF-8."""
-    if is_integer(labels.type):
+    """Texts as string, or as large_string where they need it; other labels as they are."""
+    if is_integer(labels.type) or is_mixed(labels.type):
         return labels
     labels = labels.cast(pa.large_string())
-    try:
-        labels.validate(full=True)
-    except pa.ArrowInvalid:
-        raise BadData("Items hold texts that are not valid UTF-8: clean the item column first.") from None
     return labels.cast(pa.string()) if labels.nbytes < _LONGEST_STRING_ARRAY else labels
 
 
+def valid_texts(texts: pa.Array) -> pa.Array:
+    """Texts as large_string, bytes that are not UTF-8 replaced by U+FFFD; different ones may become equal."""
+    texts = texts.cast(pa.large_string())
+    try:
+        texts.validate(full=True)
+    except pa.ArrowException:
+        return text_array([text.decode(errors="replace") for text in texts.cast(pa.large_binary()).to_pylist()])
+    return texts
+
+
 def _positions(values: pa.Array, labels: pa.Array) -> Codes:
+    """The place of each value among labels, −1 for none; labels of another type are compared as texts."""
     if pa.types.is_null(values.type):
         return np.zeros(0, np.int64)
+    if is_text(labels.type):
+        labels = labels.cast(pa.large_string())
+    if values.type != labels.type:
+        values, labels = as_texts(values), as_texts(labels)
     return integers_or(-1, pc.index_in(values, value_set=labels))
 
 
 def _normal(items: pa.Array) -> pa.Array:
-    """Items as int64, large_string or null."""
+    """Items as int64, uint64, large_string, labels of Python values or null."""
     if is_integer(items.type):
-        return items.cast(pa.int64(), safe=False)  # the range was checked before
+        return items if items.type == pa.uint64() else items.cast(pa.int64())
     return items.cast(pa.large_string()) if is_text(items.type) else items
+
+
+def _valid(items: pa.Array) -> pa.Array:
+    return valid_texts(items) if is_text(items.type) else items
 
 
 def _sorted(items: pa.Array) -> pa.Array:
@@ -125,10 +141,18 @@ def _checked(items: pa.Array, owner: str) -> pa.Array:
         raise BadData(f"{owner} holds integers beyond int64: give all items as texts.")
     if without_long_texts(pa.chunked_array([items])).null_count:
         raise BadData(f"{owner} holds a text of more than {LONGEST_TEXT:,} bytes: no item of the data can be so long.")
-    items = _sorted(_normal(items))
+    items = _sorted(items.cast(pa.int64()) if is_integer(items.type) else _normal(items))
+    _require_unicode(items, owner)
     if pc.any(pc.equal(items[1:], items[:-1])).as_py():
         raise BadData(f"{owner} repeats an item: list each item once.")
     return narrow(items)
+
+
+def _require_unicode(items: pa.Array, owner: str) -> None:
+    try:
+        items.validate(full=True)
+    except pa.ArrowException:
+        raise BadData(f"{owner} holds texts that are not valid UTF-8: clean it first.") from None
 
 
 def _as_integers(items: pa.Array) -> pa.Array:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpmine.errors import BadData
 from dpmine.itemsets.arrow_arrays import integer_array, integers, integers_or, joined, without_long_texts
 from dpmine.itemsets.kernels_cells import extent
-from dpmine.itemsets.types import is_text, plain
+from dpmine.itemsets.types import is_mixed, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 _LARGEST = 2**62  # products of code counts stay below it, far from int64's end
 _SPARE = 2**16  # integers are their own codes while their span exceeds the rows by no more than this
-_INT64_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,30 +54,18 @@ def coded(column: pa.ChunkedArray) -> Coded:
     """Codes of a column of integers, texts, dates, timestamps, dictionaries of those, or nulls.
 
     Texts of more than LONGEST_TEXT bytes are nulls.
-
-    Integers of 64 bits without sign are told apart, but wrap around when decoded: see `require_int64`.
     """
     column = without_long_texts(column)
     if pa.types.is_dictionary(column.type):
         return _coded_dictionary(column)
     if pa.types.is_null(column.type):
         return Coded(np.full(len(column), -1, np.int64), 0, lambda codes: pa.nulls(len(codes)))
-    if is_text(column.type) or column.null_count:
+    if is_text(column.type) or is_mixed(column.type) or column.null_count:
         return _coded_by_hash(column)
+    if column.type == pa.uint64():
+        wrapped = _coded_numbers(column)
+        return replace(wrapped, decode=lambda codes: wrapped.decode(codes).view(pa.uint64()))
     return _coded_numbers(column)
-
-
-def require_int64(column: pa.ChunkedArray, name: str) -> None:
-    """Raises BadData where integers of a column, or of its dictionary, do not fit int64."""
-    if plain(column.type) != pa.uint64():
-        return
-    arrays = [chunk.dictionary for chunk in column.chunks] if pa.types.is_dictionary(column.type) else column.chunks
-    for array in arrays:
-        largest = pc.max(array).as_py()
-        if largest is not None and largest > _INT64_MAX:
-            raise BadData(
-                f"Column {name!r} holds integers beyond int64: items must fit 64 bits with sign; make them texts."
-            )
 
 
 def dense(codes: Codes) -> Key:

@@ -30,9 +30,11 @@ class Gathered:
         self._limit = limit
         self._parts: list[_Part] = []
         self._cost = 0
+        self._empty_units = 0
 
     def add(self, part: Baskets) -> None:
         """Keep the baskets of some units, or give all of them up."""
+        self._empty_units += part.empty_units
         self._cost += RESIDENT_LINE * len(part.items) + RESIDENT_BASKET * part.basket_count
         if self._cost > self._limit:
             self._parts.clear()
@@ -54,4 +56,4 @@ class Gathered:
             items[filled : filled + len(part.items)] = places[part.items]
             filled += len(part.items)
         sort_rows(items, starts)
-        return Baskets(labels, items, starts, owned, unit)
+        return Baskets(labels, items, starts, owned, unit, self._empty_units)

@@ -26,12 +26,12 @@ def grouped(cells: Cells, unit: str) -> Baskets:
     """
     names, starts, items = _arranged(cells)
     if cells.owner is None:
-        return Baskets(cells.labels, items, starts, np.arange(len(starts), dtype=np.int64), unit)
+        return Baskets(cells.labels, items, starts, np.arange(len(starts), dtype=np.int64), unit, cells.empty_units)
     owners = cells.owner[names]
     if not is_ascending(owners):
         order = np.argsort(owners, kind="stable")
         owners, (items, starts) = owners[order], _reordered(items, starts, order)
-    return Baskets(cells.labels, items, starts, _starts(owners), unit)
+    return Baskets(cells.labels, items, starts, _starts(owners), unit, cells.empty_units)
 
 
 def _arranged(cells: Cells) -> tuple[Codes, Codes, NDArray[np.int32]]:

@@ -2,8 +2,8 @@
 
 Itemsets are grown item by item, each one in exactly one way: the items of a row stand in one fixed order, rare items
 first, and a prefix is extended by items that come later in the rows that contain it (occurrence delivery). Rare first
-keeps the projections short, and makes thresholds free: all items after a frequent item are frequent. Where rows are
-dense in their items, as the rests behind rare items are, they are turned into bitmaps and intersected.
+keeps the projections short, and makes thresholds free: all items after a frequent item are frequent. Rows that are
+dense in their items are turned into bitmaps and intersected.
 """
 
 from __future__ import annotations
@@ -113,12 +113,22 @@ def _take(rows: Rows, met: int, scratch: Scratch, sink: Sink) -> None:
 
 
 @compiled
+def _count_crowd(prefix: NDArray[np.int32], labels: NDArray[np.int32], more: int, sink: Sink) -> None:
+    """Count a crowd; where it is the one wanted, write it down and end the search."""
+    rest, known = len(labels) - 1, len(prefix) - more - 1
+    sink.alone[more, rest] += 1
+    sink.wanted[2] -= sink.wanted[0] == more and sink.wanted[1] == rest
+    if sink.wanted[2] == -1:
+        sink.crowd[: known + rest + 1] = np.append(prefix[:known], labels)
+        sink.found[0], sink.wanted[2] = sink.stop, -2
+
+
+@compiled
 def _all_alone(rest: int, more: int, sink: Sink) -> bool:
     """Account for the C(rest, more) itemsets of one row, of support 1; False if some of them are to be written down."""
-    total = _binomial(rest, more)
-    if sink.highest < 1 or total == 0:
+    total, found = _binomial(rest, more) if sink.highest >= 1 else 0, sink.found[0]
+    if total == 0:
         return True
-    found = sink.found[0]
     if found + total > sink.skip and found < sink.skip + len(sink.supports):
         return False
     sink.found[0] = min(COUNT_LIMIT, found + total)
@@ -128,19 +138,16 @@ def _all_alone(rest: int, more: int, sink: Sink) -> bool:
 
 
 @compiled
-def _passed_over(rows: Rows, item: int, more: int, sink: Sink) -> bool:
-    """Whether the itemsets that begin with `item`, with `more` items to come, are dealt with without a search.
-
-    Too few occurrences: none counts. A single one: all C(rest, more) have support 1, and if none is to be written
-    down, their number is all that matters. Long baskets and rare items make this the common case at threshold 1.
-    """
+def _passed_over(rows: Rows, item: int, more: int, prefix: NDArray[np.int32], sink: Sink) -> bool:
+    """Whether the itemsets that go on with `item`, and `more` others, need no search: too few rows hold it, or one."""
     first, end = rows.item_starts[item], rows.item_starts[item + 1]
-    if end - first < sink.lowest or end == first:
-        return True
-    if end - first > 1:
-        return False
-    rest = rows.starts[rows.row_of[first] + 1] - rows.place_of[first] - 1
-    return _all_alone(rest, more, sink)
+    if end - first != 1 or sink.lowest > 1:
+        return bool(end - first < max(1, sink.lowest))
+    row = rows.items[rows.place_of[first] : rows.starts[rows.row_of[first] + 1]]
+    if len(sink.alone) == 0 or len(row) <= more:
+        return _all_alone(len(row) - 1, more, sink)
+    _count_crowd(prefix, rows.labels[row], more, sink)
+    return True
 
 
 @compiled
@@ -192,10 +199,7 @@ def _indexed(rests: Rests) -> Rows:
     """Rests with the places of their items."""
     labels, items, starts, units = rests
     item_starts = np.zeros(len(labels) + 1, np.int64)
-    for item in items:
-        item_starts[item + 1] += 1
-    for item in range(len(labels)):
-        item_starts[item + 1] += item_starts[item]
+    item_starts[1:] = np.cumsum(np.bincount(items, minlength=len(labels)))
     free = item_starts.copy()
     row_of = np.empty(len(items), np.int32)
     place_of = np.empty(len(items), np.int64)
@@ -295,10 +299,7 @@ def _search_map_pairs(maps: Bitmaps, first: int, end: int, prefix: NDArray[np.in
 
 @compiled
 def search_maps(maps: Bitmaps, part: tuple[int, int], known: int, prefix: NDArray[np.int32], sink: Sink) -> None:
-    """Hand to `sink` every itemset that begins with `known` items of `prefix`, then one of part[0] … part[1] − 1.
-
-    `prefix`: int32[size], written over. Order: lexicographic in the item numbers.
-    """
+    """Hand to `sink`, in lexicographic order, what begins with `known` items of `prefix`, then one of a range."""
     stack = [maps]
     following = np.full(len(prefix), part[0], np.int64)
     while len(stack) > 0:
@@ -316,7 +317,12 @@ def search_maps(maps: Bitmaps, part: tuple[int, int], known: int, prefix: NDArra
         behind = _behind(maps, item, sink.lowest)
         others = len(behind.labels)
         mine = maps.words[item * maps.width : (item + 1) * maps.width]
-        if others >= more - 1 and not (_common(mine, mine) == 1 and _all_alone(others, more - 1, sink)):
+        single = _common(mine, mine) == 1
+        if others < more - 1:
+            continue
+        if single and len(sink.alone) > 0:
+            _count_crowd(prefix, np.append(maps.labels[item : item + 1], behind.labels), more - 1, sink)
+        elif not (single and _all_alone(others, more - 1, sink)):
             prefix[depth] = maps.labels[item]
             stack.append(behind)
             following[depth + 1] = 0
@@ -324,18 +330,13 @@ def search_maps(maps: Bitmaps, part: tuple[int, int], known: int, prefix: NDArra
 
 @compiled
 def _dense(rests: Rests) -> bool:
-    """Whether pairs are counted faster by intersecting bitmaps than by walking through the rows.
-
-    Measured: 2 ns a pair of items and 0.15 ns a word; 3 ns a pair of places and 9 ns a place for the index.
-    """
-    rows, items, places = len(rests.units), len(rests.labels), len(rests.items)
+    """Whether pairs are counted faster by intersecting bitmaps than by walking through the rows (measured, in ns)."""
+    rows, items = len(rests.units), len(rests.labels)
     if rests.units[-1] + 1 < rows:
         return False
-    walked = 9 * places
-    for row in range(rows):
-        length = rests.starts[row + 1] - rests.starts[row]
-        walked += 3 * (length * (length - 1) // 2)
-    return items * (items - 1) // 2 * (2 + 0.15 * ((rows + 63) // 64)) < walked
+    lengths = np.diff(rests.starts)
+    walked = 9 * len(rests.items) + 3 * (lengths * (lengths - 1) // 2).sum()
+    return bool(items * (items - 1) // 2 * (2 + 0.15 * ((rows + 63) // 64)) < walked)
 
 
 @compiled
@@ -344,7 +345,7 @@ def _search_pairs(rows: Rows, first: int, end: int, scratch: Scratch, sink: Sink
     for item in range(first, end):
         if sink.found[0] >= sink.stop:
             return
-        if _passed_over(rows, item, 1, sink):
+        if _passed_over(rows, item, 1, scratch.prefix, sink):
             continue
         scratch.prefix[len(scratch.prefix) - 2] = rows.labels[item]
         _take(rows, _count_later(rows, item, scratch), scratch, sink)
@@ -365,9 +366,8 @@ def _rest(rows: Rows, item: int, more: int, scratch: Scratch, lowest: int) -> Re
 
 @compiled
 def search(rows: Rows, first: int, end: int, sink: Sink) -> None:
-    """Hand to `sink` every itemset whose first item in the order of the rows is one of `first` … `end` − 1.
+    """Hand to `sink` every itemset of its size ≥ 2 whose first item in the order of the rows is in [`first`, `end`).
 
-    Requires: itemsets of at least 2 items, their number being the width of `sink.itemsets`.
     Order: by first item; below, by first meeting; it depends on the rows and on `sink.lowest` alone.
     """
     size = sink.itemsets.shape[1]
@@ -386,7 +386,7 @@ def search(rows: Rows, first: int, end: int, sink: Sink) -> None:
             stack.pop()
             continue
         following[depth] += 1
-        if _passed_over(rows, item, more - 1, sink):
+        if _passed_over(rows, item, more - 1, scratch.prefix, sink):
             continue
         scratch.prefix[depth] = rows.labels[item]
         rest = _rest(rows, item, more - 1, scratch, sink.lowest)

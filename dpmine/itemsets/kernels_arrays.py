@@ -78,6 +78,16 @@ class Sink(NamedTuple):
     """int64[capacity]: their supports."""
     found: NDArray[np.int64]
     """int64[1]: how many were found so far, written down or not."""
+    alone: NDArray[np.int64]
+    """int64[size, longest row + 1], or of shape (0, 0): at [m, n] the number of crowds of C(n, m) itemsets.
+
+    A crowd is what goes on from one prefix in a single row: m of the n items behind it, in any way, all of support 1.
+    There may be more of these than 64 bits can count. Where this array is given, crowds count here and nowhere else.
+    """
+    wanted: NDArray[np.int64]
+    """int64[3]: [m, n, c] for the search of crowd number c = 0, 1, … of those counted at [m, n]; −2 is none."""
+    crowd: NDArray[np.int32]
+    """int32[size + longest row]: the crowd that was wanted: the codes of the prefix, then those of the n items."""
 
 
 class Scratch(NamedTuple):

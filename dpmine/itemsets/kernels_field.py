@@ -117,8 +117,9 @@ def new_sink(
     stop: int = COUNT_LIMIT,
     levels: int = 0,
     capacity: int = 0,
+    longest: int = 0,
 ) -> Sink:
-    """An empty sink; what the parameters mean is said at `Sink`."""
+    """An empty sink; what the parameters mean is said at `Sink`. With `longest` > 0, crowds are counted apart."""
     return Sink(
         min(lowest, COUNT_LIMIT),
         min(highest, COUNT_LIMIT),
@@ -128,4 +129,7 @@ def new_sink(
         itemsets=np.empty((capacity, min(size, _LARGEST_WIDTH)), np.int32),
         supports=np.empty(capacity, np.int64),
         found=np.zeros(1, np.int64),
+        alone=np.zeros((size, longest + 1) if longest else (0, 0), np.int64),
+        wanted=np.full(3, -2, np.int64),
+        crowd=np.empty(size + longest if longest else 0, np.int32),
     )

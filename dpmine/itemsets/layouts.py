@@ -1,14 +1,20 @@
-"""Finding the layout: from the options where they say it, from the schema where it leaves no doubt."""
+"""Finding the layout: from the options where they say it, from the schema where it leaves no doubt.
+
+The privacy unit is never guessed from the order of columns. Where no option names it, the names of the columns decide,
+by the words below; where they do not, it is an error that prints the commands to choose from.
+"""
 
 from __future__ import annotations
 
+import re
+import shlex
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData
 from dpmine.itemsets.columns import Columns, quoted
-from dpmine.itemsets.types import can_be_item, can_be_key, is_boolean, is_integer, is_list, type_name
+from dpmine.itemsets.types import can_be_item, can_be_key, is_boolean, is_integer, is_list, plain, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,6 +23,11 @@ if TYPE_CHECKING:
 
     from dpmine.itemsets.source import Source
 
+_PEOPLE = {"unit", "customer", "user", "patient", "member"}
+_UNIT_WORDS = _PEOPLE | {"basket", "order", "invoice", "transaction", "receipt", "visit", "session"}
+_ITEM_WORDS = {"item", "product", "sku", "article", "drug", "page"}
+_GENERAL = {"id": "unit", "code": "item"}
+"""These count where none of the other words does: item_id holds items, and customer_code names a unit."""
 _LISTED = 20  # column names in a message at most
 _NONE_NAMED = Columns()
 
@@ -36,7 +47,9 @@ class Origin(Enum):
     """Where the layout was learned from."""
 
     OPTIONS = "from the options"
+    NAMES = "by the names of the columns"
     SCHEMA = "found in the schema"
+    BASKETS = "each basket is one row"
 
 
 @dataclass(frozen=True)
@@ -91,6 +104,14 @@ def plan_layout(source: Source, columns: Columns) -> Plan:
     return plan
 
 
+def item_type(source: Source, plan: Plan) -> pa.DataType:
+    """The declared type of the items: of their column, of its lists' entries, or of the names of one-hot columns."""
+    if plan.layout is Layout.ONE_HOT:
+        return source.labels(plan.items).type
+    kind = source.type_of(plan.items[0])
+    return plain(kind.value_type if plan.layout is Layout.LIST else kind)
+
+
 def _named_plan(source: Source, columns: Columns) -> Plan:
     """The layout where the options tell the items' columns."""
     if columns.named_item is None:
@@ -103,9 +124,9 @@ def _named_plan(source: Source, columns: Columns) -> Plan:
             f"Column {name!r} has the type {type_name(source.type_of(name))}, but the option items names a column "
             "of lists: for one item a row use the option item."
         )
-    return replace(
-        _plan(Layout.LONG, [name], columns, Origin.OPTIONS), unit=columns.unit or _only_other(source, columns)
-    )
+    if columns.unit:
+        return _plan(Layout.LONG, [name], columns, Origin.OPTIONS)
+    return replace(_plan(Layout.LONG, [name], columns, Origin.SCHEMA), unit=_only_other(source, columns))
 
 
 def _found_plan(source: Source, columns: Columns) -> Plan:
@@ -115,9 +136,8 @@ def _found_plan(source: Source, columns: Columns) -> Plan:
     if others and all(map(is_boolean, kinds.values())):
         return _plan(Layout.ONE_HOT, others, columns, Origin.SCHEMA)
     lists = [name for name in others if is_list(kinds[name])]
-    if columns == _NONE_NAMED and len(source.names) == 2 and (not lists or can_be_key(kinds[others[0]])):
-        pair = replace(columns, unit=(others[0],))
-        return _plan(_layout_of(kinds[others[1]]), others[1:], pair, Origin.SCHEMA)
+    if columns == _NONE_NAMED and len(others) == 2 and len(lists) < 2:
+        return _plan_of_two(source, lists)
     if len(lists) == 1:
         return _plan(Layout.LIST, lists, columns, Origin.SCHEMA)
     if len(others) == 1 and columns.unit:
@@ -131,12 +151,50 @@ _ADVICE = (
 )
 
 
+def _plan_of_two(source: Source, lists: Sequence[str]) -> Plan:
+    """The layout of two columns, of which `lists` hold lists: in whichever order, their names decide.
+
+    Beside a column of lists, one that can be no key is left out.
+    """
+    if lists:
+        (other,) = (name for name in source.names if name not in lists)
+        if not can_be_key(source.type_of(other)):
+            return Plan(Layout.LIST, tuple(lists), (), (), Origin.SCHEMA)
+        if _role(other) != "unit":
+            raise BadData(_unclear(source, ({"unit": other, "item": lists[0]}, {"item": lists[0]})))
+        return Plan(Layout.LIST, tuple(lists), (other,), (), Origin.NAMES)
+    units = [name for name in source.names if _role(name) == "unit"]
+    if len(units) != 1:
+        first, second = source.names
+        raise BadData(_unclear(source, ({"unit": first, "item": second}, {"unit": second, "item": first})))
+    items = tuple(name for name in source.names if name not in units)
+    return Plan(Layout.LONG, items, tuple(units), (), Origin.NAMES)
+
+
+def _role(name: str) -> str | None:
+    """What the words of a column's name say that it holds: "unit", "item", or None where they say nothing, or both."""
+    words = {word.casefold() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+", name)}
+    words |= {word.removesuffix("s") for word in words}
+    roles = {role for role, known in (("unit", _UNIT_WORDS), ("item", _ITEM_WORDS)) if words & known}
+    roles = roles or {role for word, role in _GENERAL.items() if word in words}
+    return roles.pop() if len(roles) == 1 else None
+
+
+def _unclear(source: Source, choices: Sequence[dict[str, str]]) -> str:
+    """That the unit must be named, with a command and Python's arguments for each choice."""
+    commands = [
+        " ".join(["dpmine top-itemset FILE", *(f"--{option} {shlex.quote(name)}" for option, name in choice.items())])
+        for choice in choices
+    ]
+    keywords = [", ".join(f"{option}={name!r}" for option, name in choice.items()) for choice in choices]
+    return " ".join(
+        f"The privacy unit is not clear {_among(source)}: name it, with {' or '.join(commands)} "
+        f"(in Python {' or '.join(keywords)}).".split()
+    )
+
+
 def _plan(layout: Layout, items: Iterable[str], columns: Columns, origin: Origin) -> Plan:
     return Plan(layout, tuple(items), columns.unit, columns.basket, origin)
-
-
-def _layout_of(kind: pa.DataType) -> Layout:
-    return Layout.LIST if is_list(kind) else Layout.LONG
 
 
 def _others(source: Source, columns: Columns) -> tuple[str, ...]:
@@ -152,10 +210,12 @@ def _item_columns(source: Source, columns: Columns) -> tuple[str, ...]:
 
 
 def _only_other(source: Source, columns: Columns) -> tuple[str, ...]:
-    """The unit of a long layout that names no unit: the other one of two columns."""
-    others = _others(source, columns)
+    """The unit of a long layout that names no unit: the other one of two columns, unless its name says otherwise."""
+    others, item = _others(source, columns), columns.named_item or ""
     if len(others) != 1:
         raise BadData(f"The privacy unit is not clear {_among(source)}: name its column with the option unit.")
+    if _role(others[0]) == "item":
+        raise BadData(_unclear(source, ({"unit": others[0], "item": item}, {"unit": item, "item": others[0]})))
     return others
 
 
@@ -203,10 +263,15 @@ def _check_item(name: str, kind: pa.DataType) -> None:
 
 def _check_one_hot(name: str, kind: pa.DataType, columns: Columns) -> None:
     if is_boolean(kind) or (columns.one_hot and is_integer(kind)):
+        if not is_boolean(kind) and not columns.unit and _role(name) == "unit":
+            raise BadData(
+                f"Column {name!r} is named like a privacy unit: name it as unit (--unit {shlex.quote(name)}), or make "
+                "it boolean where it is an item."
+            )
         return
     raise BadData(
         f"Column {name!r} has the type {type_name(kind)}: in a one-hot layout every column but the unit's holds "
-        "booleans, or the integers 0 and 1. Cast the column, leave it out, or name it as unit."
+        "booleans, or with one_hot (--one-hot) integers, 0 for none. Cast the column, leave it out, or name it as unit."
     )
 
 

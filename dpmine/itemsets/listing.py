@@ -14,6 +14,7 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.itemsets.arrow_arrays import float_array, integer_array
 from dpmine.itemsets.columns import ColumnNames, Columns
+from dpmine.itemsets.notices import tell_layout
 from dpmine.itemsets.sizes import Sizes, parse_sizes
 from dpmine.itemsets.spark_engine import Engine
 from dpmine.parameters import Number, exact_number
@@ -118,8 +119,10 @@ class _Listed:
 
     def frozensets(self) -> list[frozenset[Any]]:
         """The itemsets as Python objects."""
+        from dpmine.itemsets.python_values import items_of
+
         names = np.empty(len(self.labels), object)
-        names[:] = self.labels.to_pylist()
+        names[:] = items_of(self.labels)
         with _collector_at_rest():
             columns = [[names[codes].tolist() for codes in part.items.T] for part in self.parts]
             sets = [itemset for part in columns for itemset in map(frozenset, zip(*part, strict=True))]
@@ -159,27 +162,34 @@ def _listed(
     limit = _parse_min_support(min_support)
     budget = Budget.of(memory)
     known = None if catalogue is None else read_catalogue(catalogue)
-    read = read_transactions(data, columns, catalogue=known, progress=progress, memory=budget, engine=engine)
+    read = read_transactions(
+        data,
+        columns,
+        catalogue=known,
+        progress=progress,
+        memory=budget,
+        planned=lambda plan: tell_layout(plan, notice),
+        engine=engine,
+    )
     with closing(read):
-        if notice is not None:
-            notice(read.description)
         baskets = read.transactions
-        threshold = limit if isinstance(limit, int) else max(1, ceil(limit * baskets.unit_count))
+        threshold = limit if isinstance(limit, int) else max(1, ceil(limit * baskets.total_units))
         largest = max(low, min(high, baskets.catalogue_size))  # one size at least, so that there are columns
         miner = miner_of(baskets)
         sizes = range(low, largest + 1)
         parts = [miner.itemsets(number, threshold, memory_limit=budget.listing) for number in sizes]
         supports = np.concatenate([part.supports for part in parts])
         order = np.argsort(-supports, kind="stable")
-        shown = supports[order] / baskets.unit_count if as_fraction else supports[order]
+        shown = supports[order] / baskets.total_units if as_fraction else supports[order]
         return _Listed(parts, order, shown, baskets.labels)
 
 
 def _wide(labels: Any) -> Any:
-    """Labels that may be repeated without limit: texts with offsets of 64 bits."""
-    import pyarrow as pa
+    """Labels that may be repeated without limit: integers, or texts with offsets of 64 bits."""
+    from dpmine.itemsets.python_values import as_texts
+    from dpmine.itemsets.types import is_integer
 
-    return labels.cast(pa.large_string()) if pa.types.is_string(labels.type) else labels
+    return labels if is_integer(labels.type) else as_texts(labels)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from dpmine.exact.rounding import above, below
 from dpmine.parameters import exact_share, named, positive, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dpmine.exact.balls import Ball
     from dpmine.exact.bits import BitSource
@@ -44,7 +44,7 @@ class Consistency(StrEnum):
     """What is done to noisy supports before they are released; it costs no privacy."""
 
     AS_DRAWN = "as_drawn"
-    """Nothing: they may be negative, and that of a superset may be above that of its subset."""
+    """Nothing but that none is negative: that of a superset may be above that of its subset."""
     MONOTONE = "monotone"
     """Never negative, and never above that of a subset: what association rules need."""
 
@@ -55,8 +55,8 @@ class SupportRelease:
 
     Attributes:
         itemsets: as they were given.
-        values: their noisy supports, in units.
-        intervals: for each the least and the largest true support that is plausible, both included.
+        values: their noisy supports, in units, 0 where noise made one negative: no true support is below.
+        intervals: for each the least and the largest true support that is plausible, both included; holds the value.
         epsilon: the privacy loss of all values together.
         consistency: whether the values were made to agree with each other.
         level: as drawn, each interval holds its true support with at least this probability; monotone, all of them
@@ -97,7 +97,8 @@ def release(
         values, width = consistent(given, values), simultaneous_half_width(len(given), loss)
     else:
         width = half_width(len(given), loss)
-    return SupportRelease(given, values, tuple(_interval(value, width) for value in values), loss, kind)
+    intervals = tuple(_interval(value, width) for value in values)
+    return SupportRelease(given, tuple(max(0, value) for value in values), intervals, loss, kind)
 
 
 def noisy(supports: Sequence[int], *, epsilon: Fraction, bits: BitSource) -> tuple[int, ...]:
@@ -147,12 +148,26 @@ def consistent(itemsets: Sequence[Itemset], values: Sequence[int]) -> tuple[int,
 def with_subsets(itemsets: Sequence[Itemset]) -> tuple[Itemset, ...]:
     """All non-empty subsets of the itemsets, themselves included, each once: by size, then by their sorted items.
 
-    Requires: items that can be sorted, of one type. Raises BadParameter for an itemset of more than `MOST_ITEMS` items.
+    Requires: items that are integers or texts. Raises BadParameter for an itemset of more than `MOST_ITEMS` items.
     """
     if any(len(itemset) > MOST_ITEMS for itemset in itemsets):
         raise BadParameter(f"size must be at most {MOST_ITEMS} where the supports of all subsets are released.")
     found = {frozenset(part) for itemset in itemsets for part in _parts(itemset, len(itemset))}
-    return tuple(sorted(found, key=lambda subset: (len(subset), sorted(subset))))
+    return tuple(sorted(found, key=lambda subset: (len(subset), sort_key(subset))))
+
+
+def in_order(items: Iterable[Any]) -> list[Any]:
+    """Items sorted, integers before texts."""
+    return sorted(items, key=_place)
+
+
+def sort_key(itemset: Itemset) -> list[tuple[bool, Any]]:
+    """What itemsets are sorted by: their items in order."""
+    return sorted(map(_place, itemset))
+
+
+def _place(item: Any) -> tuple[bool, Any]:
+    return isinstance(item, str), item
 
 
 def _cut(value: int) -> int:

@@ -51,8 +51,8 @@ class PartitionedBaskets:
         return len(self.labels)
 
     @property
-    def unit_count(self) -> int:
-        """Number of privacy units with at least one basket. Private."""
+    def total_units(self) -> int:
+        """Number of privacy units. Private."""
         return self.census.units
 
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from dpmine.itemsets.out_of_core_projection import Projected
     from dpmine.itemsets.supports import SupportSource
 
-_COUNT_LIMIT = 1 << 61
 _DEEPER = 3  # binary digits by which a threshold is lowered for each search that came before
 _LISTED_COPIES = 3  # the parts, the whole, and its order
 _TOO_MANY_TO_LIST = (
@@ -92,13 +91,10 @@ class PartitionedMiner:
         return _ordered(found)
 
     def histogram(self, size: int, threshold: int) -> SupportHistogram:
-        """How many itemsets of `size` items have each support ≥ `threshold` ≥ 1.
-
-        Raises BadParameter when there are 2^61 or more of them.
-        """
+        """How many itemsets of `size` items have each support ≥ `threshold` ≥ 1."""
         size, threshold = whole("size", size), whole("threshold", threshold)
         if size == 1:
-            return _histogram(_tally(self.item_supports[self.item_supports >= threshold]))
+            return SupportHistogram.of(_tally(self.item_supports[self.item_supports >= threshold]))
         known = self._known.get(size)
         if known is None or known.threshold > threshold:
             known = self._known[size] = self._mined(size, threshold, known)
@@ -145,16 +141,13 @@ class PartitionedMiner:
         deep = max(1, threshold >> (_DEEPER * times))
         if threshold >= self.resident_threshold:
             deep = max(deep, self.resident_threshold)
-        try:
-            return _Known(deep, self._levels(size, deep), times)
-        except BadParameter:  # what was not asked for may be too much
-            return _Known(threshold, self._levels(size, threshold), times)
+        return _Known(deep, self._levels(size, deep), times)
 
     def _levels(self, size: int, threshold: int) -> SupportHistogram:
         counts = _counts(self._resident.histogram(size, threshold))
         for group in self._groups(threshold):
             counts.update(_counts(_levels(group, size, threshold)))
-        return _histogram(counts)
+        return SupportHistogram.of(counts)
 
     @cached_property
     def _projector(self) -> Projector:
@@ -218,7 +211,7 @@ def _levels(group: Projected, size: int, threshold: int) -> SupportHistogram:
     """The histogram of a group's itemsets, which have one item more than those of its databases."""
     if size == 2:  # a miner would rank the baskets for nothing
         supports = item_supports(group.baskets)
-        return _histogram(_tally(supports[supports >= threshold]))
+        return SupportHistogram.of(_tally(supports[supports >= threshold]))
     return Miner(group.baskets).histogram(size - 1, threshold)
 
 
@@ -258,11 +251,3 @@ def _tally(supports: NDArray[np.int64]) -> Counter[int]:
 
 def _counts(levels: SupportHistogram) -> Counter[int]:
     return Counter(dict(zip(levels.supports.tolist(), levels.counts.tolist(), strict=True)))
-
-
-def _histogram(counts: Counter[int]) -> SupportHistogram:
-    """Levels by decreasing support."""
-    if counts.total() >= _COUNT_LIMIT:
-        raise BadParameter("There are too many itemsets to be counted: raise the threshold or lower the size.")
-    supports = sorted(counts, reverse=True)
-    return SupportHistogram(np.array(supports, np.int64), np.array([counts[s] for s in supports], np.int64))

@@ -14,13 +14,13 @@ import pyarrow as pa
 from dpmine.errors import BadParameter
 from dpmine.itemsets.files import FileSource
 from dpmine.itemsets.gathering import Gathered
-from dpmine.itemsets.ingest import read_plan
-from dpmine.itemsets.layouts import Layout, plan_layout
+from dpmine.itemsets.ingest import declared, declared_type, read_plan, restricted
+from dpmine.itemsets.layouts import Layout, item_type, plan_layout
 from dpmine.itemsets.memory import Budget, parse_memory
 from dpmine.itemsets.out_of_core import PartitionedBaskets
 from dpmine.itemsets.pandas_source import PandasSource
 from dpmine.itemsets.source import share_of
-from dpmine.itemsets.sources import is_table, open_source
+from dpmine.itemsets.sources import BASKETS, is_table, open_source
 from dpmine.itemsets.spark_baskets import SparkBaskets, read_spark
 from dpmine.itemsets.spark_engine import Engine, engine_of
 from dpmine.itemsets.spill import SpillFile
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from dpmine.itemsets.source import Progress, Source
     from dpmine.itemsets.streaming_items import Coder
 
-_ROW = "row"
 _PROBE = 2**20  # bytes
 _WAYS_WHEN_UNKNOWN = 64
 _SPARE_WAYS = 2  # hashes do not divide evenly, and a list holds more lines than rows
@@ -66,11 +65,12 @@ class Read:
 
     Attributes:
         transactions: in memory or in partitions.
-        description: one line for the user on the layout and its columns, without data.
+        item_type: Arrow type of the items as the catalogue or the columns declare it; None where Python values have
+            none.
     """
 
     transactions: Transactions
-    description: str
+    item_type: pa.DataType | None
 
     def close(self) -> None:
         """A cluster need not keep anything for these transactions any more."""
@@ -85,49 +85,52 @@ def read_transactions(
     catalogue: pa.Array | None = None,
     progress: Progress | None = None,
     memory: int | str | Budget | None = None,
-    planned: Callable[[str], None] | None = None,
+    planned: Callable[[Plan], None] | None = None,
     engine: str | Engine = Engine.LOCAL,
 ) -> Read:
     """As `read_baskets`, within a limit of memory: what the process takes on top of what it held before.
 
     Frames of Spark, and with the engine "spark" paths too, stay on the cluster: close what was read in the end.
 
-    `planned` is told the privacy unit's name once it is known from the columns, before any data are read (columns of
-    Python objects in pandas frames are looked at for their type).
+    `planned` gets the layout once it is known from the columns, before any data are read (columns of Python objects
+    in pandas frames are looked at for their kind).
     Raises what `read_baskets` raises; BadParameter also where `memory` is no size, or where the items, or the data of
     one unit, do not fit by themselves; UnreadableFile also where the disk for temporary files is full.
     """
     if engine_of(engine, data) is Engine.SPARK:
         there = read_spark(data, columns, memory=_heap(memory), catalogue=catalogue, planned=planned)
-        return Read(there.transactions, there.description)
+        return Read(there.transactions, there.item_type)
     budget = memory if isinstance(memory, Budget) else Budget.of(memory)
     require_catalogue_room(catalogue, budget.indivisible)
     tell = progress or _ignore
     early = planned is not None and _are_baskets(data)
     if planned is not None and early:
-        planned(_ROW)
+        planned(BASKETS)
     source = open_source(data, columns)
     plan = plan_layout(source, columns)
     _require_room(source, plan, budget)
+    known = declared(catalogue, source, plan)
+    kind = declared_type(known, item_type(source, plan))
     if planned is not None and not early:
         _require_disk(source, plan, budget)
-        planned(plan.unit_name)
-    elif early and plan.unit_name != _ROW:
+        planned(plan)
+    elif early and (plan.layout, plan.items) != (BASKETS.layout, BASKETS.items):
         raise BadParameter("A list of paths must be a list or a tuple: other iterables are taken for baskets.")
+    plan = restricted(plan, source, known)
     try:
-        found = read_plan(BoundedSource(source, plan, budget.whole), plan, catalogue=catalogue, progress=tell)
+        found = read_plan(BoundedSource(source, plan, budget.whole), plan, catalogue=known, progress=tell)
     except DoesNotFit as large:
         batches = large.batches
     else:
-        return Read(found.baskets, found.description)
-    stream = _Stream(source, plan, catalogue, budget, tell)
+        return Read(found.baskets, kind)
+    stream = _Stream(source, plan, known, budget, tell)
     if not _can_be_read_again(data, source):
-        return Read(stream.in_any_order(batches), plan.description)
+        return Read(stream.in_any_order(batches), kind)
     del batches  # and with them what was read already
     try:
-        return Read(stream.in_order(), plan.description)
+        return Read(stream.in_order(), kind)
     except NotSorted:
-        return Read(stream.in_any_order(stream.batches()), plan.description)
+        return Read(stream.in_any_order(stream.batches()), kind)
 
 
 @dataclass(frozen=True, eq=False)

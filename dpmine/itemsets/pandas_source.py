@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadData, require_memory
-from dpmine.itemsets.python_values import basket_lists, item_array
+from dpmine.itemsets.python_values import are_baskets, basket_lists, item_array, value_array
 from dpmine.itemsets.source import FOREIGN_ERRORS
 
 if TYPE_CHECKING:
@@ -65,21 +66,24 @@ class PandasSource:
 
 
 def _arrow_column(series: Any, name: str) -> pa.ChunkedArray:
-    """The series in Arrow; sets count as lists, and BadData stands for what Arrow cannot hold."""
+    """The series in Arrow; what is declared to be objects becomes lists, booleans or single values of Python."""
     if hasattr(series.dtype, "fill_value"):
         series = series.sparse.to_dense()
-    if series.dtype == object and _first(series, (set, frozenset)):
-        return pa.chunked_array([basket_lists(list(series), f"The baskets of column {name!r}")])
+    if series.dtype == object and not _are_flags(series):
+        values = list(series)
+        return pa.chunked_array([basket_lists(values) if are_baskets(values) else value_array(values)])
     try:
         column = pa.array(series, from_pandas=True)
     except FOREIGN_ERRORS as error:
         require_memory(error)
         raise BadData(
-            f"Column {name!r} holds values of several types, or of a type that Arrow does not know: "
-            "convert it to one type first, for example with astype('Int64') or astype(str)."
+            f"Column {name!r} has a type that Arrow does not know: convert it first, for example with "
+            "astype('Int64') or astype(str)."
         ) from None
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
 
 
-def _first(series: Any, kinds: tuple[type, ...]) -> bool:
-    return any(isinstance(value, kinds) for value in series.dropna().iloc[:1])
+def _are_flags(series: Any) -> bool:
+    """Whether all objects are True, False or missing, as in a one-hot frame with gaps."""
+    present = series.dropna()
+    return len(present) > 0 and all(isinstance(value, bool | np.bool_) for value in present)

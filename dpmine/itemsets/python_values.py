@@ -1,8 +1,13 @@
-"""Python's own items and baskets as Arrow arrays."""
+"""Python's own items and baskets as Arrow arrays.
+
+Arrow gives a column one type; among Python's values one person can change it, for all others. So every Python value
+becomes an item for itself: an integer stays one, a text stays one, anything else is the text that `str` makes of it.
+Such items have the type `MIXED` until they are released.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from numbers import Integral
 from typing import Any
@@ -11,11 +16,17 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadData
-from dpmine.itemsets.arrow_arrays import integer_array, text_array
+from dpmine.itemsets.arrow_arrays import binary_array, integer_array, text_array
+from dpmine.itemsets.types import is_mixed
+
+_INTEGER, _TEXT = b"\x00", b"\x01"
+_SHIFT = 2**63  # makes every integer of 64 bits positive, so that digits are in the order of the integers
+_SHIFTED_DIGITS = 20
+_MISSING = {"NAType", "NaTType"}  # of pandas, which need not be installed
 
 
 def item_array(items: Sequence[Any], owner: str) -> pa.Array:
-    """Items as int64 or large_string; null type where there is no item.
+    """Public items (a catalogue, column labels) as int64 or large_string; null type where there is no item.
 
     Raises BadData, speaking of `owner` (plural), where items are not all integers of 64 bits or all texts.
     """
@@ -32,15 +43,108 @@ def item_array(items: Sequence[Any], owner: str) -> pa.Array:
     return _texts(items, owner) if texts else pa.nulls(0)
 
 
-def basket_lists(baskets: Sequence[Any], owner: str) -> pa.Array:
-    """Python baskets as an Arrow list array; None among the items is left out, and for a basket an empty one.
+def value_array(values: Iterable[Any]) -> pa.Array:
+    """Python values as `MIXED`; missing ones (None, NaN, and those of pandas) are null."""
+    entries = list(values)
+    present = _present(entries)
+    plain = _kinds(present) <= {int} or _kinds(present) <= {str}  # then equal values are equal items
+    keys = present if plain else [_label(entry) for entry in present]
+    codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
+    labels = [_label(key) for key in codes] if plain else list(codes)
+    indices = integer_array(np.fromiter(map(codes.__getitem__, keys), np.int64, len(keys)))
+    return _spread(pa.DictionaryArray.from_arrays(indices, binary_array(labels)), entries)
 
-    Raises BadData where a basket is no collection, or for its items as `item_array` does.
+
+def basket_lists(baskets: Iterable[Any]) -> pa.Array:
+    """Python baskets as lists of `MIXED`, missing ones null; missing items are left out.
+
+    A basket is a list, tuple, set or other iterable of items; a text, or what is no collection, is a basket of one.
     """
-    lists = [_basket(basket) for basket in baskets]
+    rows = list(baskets)
+    lists = [_present(_basket(basket)) for basket in _present(rows)]
     starts = np.zeros(len(lists) + 1, np.int64)
     np.cumsum([len(entries) for entries in lists], out=starts[1:])
-    return pa.LargeListArray.from_arrays(integer_array(starts), item_array(list(chain.from_iterable(lists)), owner))
+    items = value_array(chain.from_iterable(lists))
+    return _spread(pa.LargeListArray.from_arrays(integer_array(starts), items), rows)
+
+
+def are_baskets(values: Iterable[Any]) -> bool:
+    """Whether every value that is not missing is a collection; not so where there is none."""
+    present = _present(list(values))
+    return bool(present) and all(isinstance(value, list | tuple | set | frozenset | np.ndarray) for value in present)
+
+
+def as_texts(labels: pa.Array) -> pa.Array:
+    """Labels of any type as large_string: integers as digits."""
+    return text_array(list(map(str, items_of(labels)))) if is_mixed(labels.type) else labels.cast(pa.large_string())
+
+
+def plain_labels(labels: pa.Array) -> pa.Array:
+    """Labels of Python values as int64 or string, in the same order, where they are all the one or the other."""
+    if not is_mixed(labels.type):
+        return labels
+    items = items_of(labels)
+    if items and all(isinstance(item, int) for item in items):
+        return integer_array(np.array(items, np.int64))
+    return text_array(items) if all(isinstance(item, str) for item in items) else labels
+
+
+def items_of(labels: pa.Array) -> list[Any]:
+    """The items that labels stand for, as Python's integers and texts."""
+    values: list[Any] = labels.to_pylist()
+    return [_item(value) for value in values] if is_mixed(labels.type) else values
+
+
+def _kinds(values: Iterable[Any]) -> set[type]:
+    return set(map(type, values))
+
+
+def _present(values: list[Any]) -> list[Any]:
+    """The values that are not missing."""
+    if _kinds(values) <= {int, str, list, tuple, set, frozenset}:
+        return values
+    return [value for value in values if not _is_missing(value)]
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    return value is None or type(value).__name__ in _MISSING
+
+
+def _spread(present: pa.Array, entries: list[Any]) -> pa.Array:
+    """The present ones among all entries, with null for each that is missing."""
+    if len(present) == len(entries):
+        return present
+    missing = np.fromiter(map(_is_missing, entries), np.bool_, len(entries))
+    return present.take(pa.array(np.cumsum(~missing) - 1, mask=missing))
+
+
+def _basket(basket: Any) -> list[Any]:
+    is_one = isinstance(basket, str | bytes) or not isinstance(basket, Iterable) or getattr(basket, "ndim", 1) == 0
+    return [basket] if is_one else list(basket)
+
+
+def _label(value: Any) -> bytes:
+    """Different for different items; sorted as integers, then as texts by code points."""
+    if not isinstance(value, bool) and isinstance(value, Integral) and -_SHIFT <= int(value) < _SHIFT:
+        return _INTEGER + f"{int(value) + _SHIFT:0{_SHIFTED_DIGITS}d}".encode()
+    text = value if isinstance(value, str) else _text(value)
+    return _TEXT + text.encode(errors="surrogatepass").decode(errors="replace").encode()
+
+
+def _text(value: Any) -> str:
+    """What `str` makes of a value; its type's name where that fails, as it does for integers of thousands of digits."""
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - whatever an object of the user's raises, it concerns this item alone
+        return type(value).__name__
+
+
+def _item(label: bytes) -> Any:
+    if label[:1] == _INTEGER:
+        return int(label[1:]) - _SHIFT
+    return label[1:].decode(errors="replace")
 
 
 def _integers(items: Sequence[Any], owner: str) -> pa.Array:
@@ -55,11 +159,3 @@ def _texts(items: Sequence[Any], owner: str) -> pa.Array:
         return text_array(items)
     except UnicodeError:
         raise BadData(f"{owner} hold texts that are not valid Unicode: clean them first.") from None
-
-
-def _basket(basket: Any) -> list[Any]:
-    if basket is None:
-        return []
-    if isinstance(basket, str | bytes | Mapping) or not isinstance(basket, Iterable):
-        raise BadData(f"Each basket must be a list, tuple or set of items, not a {type(basket).__name__}.")
-    return [item for item in basket if item is not None]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.accounting.amounts import Amount
 from dpmine.errors import BadParameter
+from dpmine.itemsets.expected import BEST_SHARE, USUAL_UNITS, support_needed
 from dpmine.itemsets.items_first import ITEMS_FIRST, ItemsFirst
 from dpmine.itemsets.noisy_supports import MOST_ITEMS
 from dpmine.itemsets.public_catalogue import PublicCatalogue, itemset_count
@@ -17,6 +18,7 @@ from dpmine.itemsets.sizes import Sizes, parse_sizes
 from dpmine.parameters import below_one, positive, probability, public_count, whole
 from dpmine.privacy import Neighbors
 from dpmine.selection.engine import AUTO, advice, plain_name
+from dpmine.selection.pure import NoisyMaxMechanism
 from dpmine.selection.top_k.build import Built, build_top_k
 
 if TYPE_CHECKING:
@@ -170,6 +172,21 @@ class Request:
         lead = ceil(self.top_k.lead(candidates or 1))
         return (
             f"{self.top_k.name} needs the best {self.top_k.count} to lead {self.top_k.lead_over()} by about {lead:,}."
+        )
+
+    def doubt(self) -> str:
+        """Why most of the list is expected to be noise, and what helps, from public parameters alone; else ""."""
+        way = self.top_k.itemsets if isinstance(self.top_k, ItemsFirst) else self.top_k
+        if not isinstance(way.mechanism, NoisyMaxMechanism):  # where nothing stands out, the others list nothing
+            return ""
+        items = self.top_k.items.count if isinstance(self.top_k, ItemsFirst) else len(self.catalogue.items or ())
+        candidates = itemset_count(items, self.sizes)
+        needed = support_needed(way.count, float(way.mechanism.scale), candidates) if candidates else 0
+        if needed * BEST_SHARE <= (USUAL_UNITS if self.units is None else self.units):
+            return ""
+        return (
+            f"fewer than half of the {way.count} listed are expected to be right unless the best has a support of "
+            f"about {needed:,} or more: give a larger --epsilon, or a smaller --top."
         )
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.noisy_supports import Consistency
+from dpmine.itemsets.noisy_supports import Consistency, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     import pandas as pd
+    import pyarrow as pa
 
     from dpmine.itemsets.noisy_supports import SupportRelease
     from dpmine.itemsets.request import Budget, Request
@@ -36,6 +37,8 @@ class TopItemsets:
             none were released.
         units: the public number of units, where it was given.
         budget: how the budget was split, where there was something to split.
+        item_type: "int64", "uint64" or "string", as the catalogue or the item column declare it; "" for baskets of
+            Python values, whose items are integers and texts as they were given.
     """
 
     itemsets: tuple[frozenset[Any], ...]
@@ -47,10 +50,16 @@ class TopItemsets:
     supports: SupportRelease | None = None
     units: int | None = None
     budget: Budget | None = None
+    item_type: str = ""
 
     @classmethod
     def of(
-        cls, request: Request, promise: Guarantee, itemsets: tuple[frozenset[Any], ...], supports: SupportRelease | None
+        cls,
+        request: Request,
+        promise: Guarantee,
+        itemsets: tuple[frozenset[Any], ...],
+        supports: SupportRelease | None,
+        kind: pa.DataType | None = None,
     ) -> TopItemsets:
         """The answer to a request."""
         split = request.top_k.count > 1 or request.budget.supports is not None
@@ -64,6 +73,7 @@ class TopItemsets:
             supports,
             request.units,
             request.budget if split else None,
+            _type_name(kind),
         )
 
     def __len__(self) -> int:
@@ -130,18 +140,25 @@ class TopItemsets:
         """
         import pyarrow as pa
 
-        rows = self._rows(self.itemsets)
-        items = pa.array([row["items"] for row in rows])
-        if not rows:
-            items = items.cast(pa.list_(pa.string()))
+        rows, kind = self._rows(self.itemsets), self._item_type()
+        lists = [row["items"] if pa.types.is_integer(kind) else list(map(str, row["items"])) for row in rows]
         columns = {
-            "items": items,
+            "items": pa.array(lists, pa.list_(kind)),
             "noisy_support": pa.array([row["noisy_support"] for row in rows], pa.int64()),
             "interval": pa.array([row["interval"] for row in rows], pa.list_(pa.int64())),
         }
         if self.units is not None:
             columns["support"] = pa.array([row["support"] for row in rows], pa.float64())
         return pa.table(columns).replace_schema_metadata({"dpmine": self.to_json()})
+
+    def _item_type(self) -> pa.DataType:
+        """As declared; else texts, unless all items released are integers."""
+        import pyarrow as pa
+
+        if self.item_type:
+            return pa.type_for_alias(self.item_type)
+        items = [item for itemset in self.itemsets for item in itemset]
+        return pa.int64() if items and all(isinstance(item, int) for item in items) else pa.string()
 
     def to_pandas(self) -> pd.DataFrame:
         """A frame with the columns noisy_support (Int64), support (a share) and itemsets (frozensets).
@@ -169,7 +186,7 @@ class TopItemsets:
             return "\n".join(["Nothing stands out.", self.advice, promise, *split])
         lines = [_line(row) for row in self._rows(self.itemsets)]
         missing = [f"(nothing else stands out: {self.advice})"] if self.advice else []
-        return "\n".join([*lines, *missing, promise, *split])
+        return "\n".join([*lines, *self._excess(), *missing, promise, *split])
 
     def _known(self, itemsets: Iterable[frozenset[Any]]) -> list[tuple[Any, Any]]:
         """Value and interval of each; two Nones where no supports were released."""
@@ -188,14 +205,24 @@ class TopItemsets:
     def _rows(self, itemsets: Sequence[frozenset[Any]]) -> list[dict[str, Any]]:
         known = zip(itemsets, self._known(itemsets), strict=True)
         rows = [
-            {"items": sorted(itemset), "noisy_support": value, "interval": None if ends is None else list(ends)}
+            {"items": in_order(itemset), "noisy_support": value, "interval": None if ends is None else list(ends)}
             for itemset, (value, ends) in known
         ]
         return rows if self.units is None else [{**row, "support": self._share(row["noisy_support"])} for row in rows]
 
     def _share(self, support: int | None) -> float | None:
         """A support in shares of the units, where both are known."""
-        return None if support is None or self.units is None else support / self.units
+        return None if support is None or self.units is None else min(1.0, support / self.units)
+
+    def _excess(self) -> list[str]:
+        """That a released support is above the number of units, where one is: at most one line."""
+        if (
+            self.supports is None
+            or self.units is None
+            or all(value <= self.units for value in self.noisy_supports or ())
+        ):
+            return []
+        return [f"(a noisy support is above units = {self.units:,}: shares end at 100 %; check that number)"]
 
     def _details(self) -> dict[str, Any]:
         """What is only there where it was asked for."""
@@ -203,6 +230,14 @@ class TopItemsets:
         if self.supports is not None and self.supports.consistency is Consistency.MONOTONE:
             details["subsets"] = self._rows(self._subsets())
         return details
+
+
+def _type_name(kind: pa.DataType | None) -> str:
+    """The name of a declared type of items, which is one for all texts."""
+    if kind is None:
+        return ""
+    name = str(kind)
+    return ("uint64" if name == "uint64" else "int64") if "int" in name else "string"
 
 
 def _line(row: dict[str, Any]) -> str:

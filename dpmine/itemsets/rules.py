@@ -12,7 +12,7 @@ from math import inf, isfinite, nan, nextafter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, Consistency
+from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, Consistency, in_order, sort_key
 from dpmine.parameters import exact_number, whole
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def plain_rules(rules: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, frozenset):
-        return sorted(value)
+        return in_order(value)
     if isinstance(value, float):
         return value if isfinite(value) else None
     return int(value)
@@ -108,7 +108,11 @@ class _Rule:
     def rank(self) -> tuple[Any, ...]:
         """Rules are listed by this."""
         confidence = Fraction(self.both.value, self.antecedent.value)
-        return -confidence, -self.both.value, *(sorted(itemset) for itemset in self.names)
+        return (
+            -confidence,
+            -self.both.value,
+            *map(sort_key, self.names),
+        )
 
 
 def number_of_units(units: int) -> int:

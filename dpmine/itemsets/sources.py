@@ -12,6 +12,7 @@ import pyarrow as pa
 from dpmine.errors import BadData, BadParameter, require_memory
 from dpmine.itemsets.columns import Columns
 from dpmine.itemsets.files import open_files
+from dpmine.itemsets.layouts import Layout, Origin, Plan
 from dpmine.itemsets.pandas_source import PandasSource
 from dpmine.itemsets.python_values import basket_lists
 from dpmine.itemsets.source import FOREIGN_ERRORS, ArrowSource, reader_source, table_source
@@ -20,8 +21,8 @@ from dpmine.itemsets.types import is_list
 if TYPE_CHECKING:
     from dpmine.itemsets.source import Source
 
-SEQUENCE_COLUMN = "items"
-"""What the one column of a sequence of baskets is called."""
+BASKETS = Plan(Layout.LIST, ("items",), (), (), Origin.BASKETS)
+"""How a sequence of baskets is read: as one column of lists."""
 
 
 def open_source(data: object, columns: Columns) -> Source:
@@ -89,4 +90,4 @@ def _sequence_source(data: list[Any], columns: Columns) -> Source:
         return open_files(data)
     if columns != Columns():
         raise BadParameter("A sequence of baskets has no columns: leave out unit, basket, item, items and one_hot.")
-    return table_source(pa.table({SEQUENCE_COLUMN: basket_lists(data, "The baskets")}))
+    return table_source(pa.table({BASKETS.items[0]: basket_lists(data)}))

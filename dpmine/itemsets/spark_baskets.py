@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.arrow_arrays import integer_array, integers, integers_or
-from dpmine.itemsets.catalogue import matched, narrow
+from dpmine.itemsets.catalogue import narrow
+from dpmine.itemsets.ingest import declared, declared_type
 from dpmine.itemsets.spark_engine import is_spark_frame, paths_of
 from dpmine.itemsets.spark_kept import Kept
 from dpmine.itemsets.spark_session import replacing, spark_session
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.itemsets.columns import Columns
+    from dpmine.itemsets.layouts import Plan
     from dpmine.itemsets.spark_source import SparkRows
 
 BROADCAST_ITEMS = 1_000_000
@@ -61,11 +63,10 @@ class SparkBaskets:
         return len(self.labels)
 
     @cached_property
-    def unit_count(self) -> int:
-        """Number of privacy units with at least one basket. Private. A pass over the data."""
-        items = _small(self.items_frame(range(self.catalogue_size)), self.catalogue_size)
-        rows = self.rows.frame.join(items, ITEM, "left_semi")
+    def total_units(self) -> int:
+        """Number of privacy units, those whose baskets are all empty included. Private. A pass over the data."""
         with replacing(_UNREADABLE):
+            rows = self.rows.frame if self.rows.owners is None else self.rows.owners
             return int(rows.select(*self.rows.units).distinct().count())
 
     def among(self, codes: Sequence[int]) -> SparkBaskets:
@@ -91,7 +92,7 @@ class SparkRead:
     """What was read: as `out_of_core_read.Read`."""
 
     transactions: SparkBaskets
-    description: str
+    item_type: pa.DataType | None
 
 
 def read_spark(
@@ -100,11 +101,11 @@ def read_spark(
     *,
     memory: int,
     catalogue: pa.Array | None = None,
-    planned: Callable[[str], None] | None = None,
+    planned: Callable[[Plan], None] | None = None,
 ) -> SparkRead:
     """The baskets in a Spark frame or in what Spark reads at some paths; one pass counts the items.
 
-    `planned` is told the privacy unit's name once it is known from the columns, before any row is read. Raises
+    `planned` gets the layout once it is known from the columns, before any row is read. Raises
     BadParameter (no Spark, a stream), BadData or UnreadableFile, none of which quotes Spark.
     """
     if is_spark_frame(data):
@@ -117,18 +118,21 @@ def read_spark(
         session = spark_session(memory)
         source = SparkSource.of_paths(session, paths_of(data))
     plan = source.plan(columns)
+    known = declared(catalogue, source.source, plan)
     if planned is not None:
-        planned(plan.unit_name)
-    rows, kept = source.rows(plan, catalogue), Kept(session)
-    known = None if catalogue is None else matched(catalogue, rows.kind)
+        planned(plan)
+    rows, kept = source.rows(plan, known), Kept(session)
     try:
         if not _are_files(data):  # it may differ each time it is computed, and all counts must be of the same rows
-            rows = replace(rows, frame=kept.keep(rows.frame))
+            owners = None if rows.owners is None else kept.keep(rows.owners)
+            rows = replace(rows, frame=kept.keep(rows.frame), owners=owners)
         labels, supports = _items(rows, known, session)
     except BaseException:
         kept.release_all()
         raise
-    return SparkRead(SparkBaskets(labels, supports, plan.unit_name, rows, session, kept), plan.description)
+    return SparkRead(
+        SparkBaskets(labels, supports, plan.unit_name, rows, session, kept), declared_type(known, rows.kind)
+    )
 
 
 def _are_files(data: Any) -> bool:
@@ -155,7 +159,7 @@ def _items(rows: SparkRows, known: pa.Array | None, session: Any) -> tuple[pa.Ar
         order = pc.sort_indices(items)
         return narrow(items.take(order)), counts[integers(pa.chunked_array([order.cast(pa.int64())]))]
     supports = np.zeros(len(known), np.int64)
-    supports[integers_or(-1, pc.index_in(items, value_set=known))] = counts
+    supports[integers_or(-1, pc.index_in(items, value_set=known.cast(items.type)))] = counts
     return narrow(known), supports
 
 

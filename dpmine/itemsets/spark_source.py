@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from dpmine.errors import BadData, UnreadableFile
+from dpmine.errors import UnreadableFile
 from dpmine.itemsets.layouts import Layout, plan_layout
 from dpmine.itemsets.paths import shown_name
 from dpmine.itemsets.source import ArrowSource
 from dpmine.itemsets.spark_files import opened
 from dpmine.itemsets.spark_session import condition_of, replacing
-from dpmine.itemsets.types import is_boolean, is_integer, is_text
+from dpmine.itemsets.types import is_integer, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,6 @@ TABLE = "table:"
 """In front of the name of a table that Spark knows."""
 ITEM = "item"
 _BY_BYTES = "UTF8_BINARY"
-_AT_ONCE = 500  # columns in a job
 _KINDS = {
     "byte": pa.int8(),
     "short": pa.int16(),
@@ -59,6 +58,8 @@ class SparkRows:
         baskets: its columns that tell the baskets of a unit apart; none where a unit has one basket.
         rows_are_units: whether each row of the data is its own unit, whose items do not repeat in `frame`.
         kind: Arrow type of the items in the data.
+        owners: the columns `units` of all baskets, those without items included, with repetitions and nothing null;
+            None where no basket is without.
     """
 
     frame: Any
@@ -66,6 +67,7 @@ class SparkRows:
     baskets: tuple[str, ...]
     rows_are_units: bool
     kind: pa.DataType
+    owners: Any
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -121,10 +123,7 @@ class SparkSource:
         return plan_layout(self.source, columns)
 
     def rows(self, plan: Plan, catalogue: pa.Array | None = None) -> SparkRows:
-        """The rows of a plan; of one-hot columns only those in the catalogue are looked at, where there is one.
-
-        Raises BadData where a one-hot column holds other numbers than 0 and 1: reads it.
-        """
+        """The rows of a plan; of one-hot columns only those in the catalogue are looked at, where there is one."""
         if plan.layout is Layout.LONG:
             return self._long(plan)
         if plan.layout is Layout.ONE_HOT and catalogue is not None:
@@ -138,7 +137,8 @@ class SparkSource:
         units, baskets = _key_names(plan)
         keys = [self._column(name).alias(key) for name, key in zip(plan.keys, (*units, *baskets), strict=True)]
         item = _item(self._column(plan.items[0]), kind).alias(ITEM)
-        return SparkRows(self.frame.select(*keys, item).dropna(), units, baskets, rows_are_units=False, kind=kind)
+        rows = self.frame.select(*keys, item).dropna()
+        return SparkRows(rows, units, baskets, rows_are_units=False, kind=kind, owners=None)
 
     def _rows_of_lists(self, plan: Plan) -> SparkRows:
         """Each row is a basket, and its own unit where none is named."""
@@ -149,35 +149,21 @@ class SparkSource:
         keys = [self._column(name).alias(key) for name, key in zip(plan.unit, units, strict=True)]
         row = functions.monotonically_increasing_id().alias("r")
         baskets = self.frame.select(*keys, row, functions.array_distinct(items).alias("items"))
-        found = baskets.select(*units, "r", functions.explode("items").alias(ITEM))
-        found = found.select(*units, "r", _item(functions.col(ITEM), kind).alias(ITEM)).dropna()
+        owners = baskets.where(functions.col("items").isNotNull()).select(*(units or ("r",))).dropna()
+        found = baskets.select(*units, "r", functions.explode("items").alias(ITEM)).dropna()
         if units:
-            return SparkRows(found, units, ("r",), rows_are_units=False, kind=kind)
-        return SparkRows(found, ("r",), (), rows_are_units=True, kind=kind)
+            return SparkRows(found, units, ("r",), rows_are_units=False, kind=kind, owners=owners)
+        return SparkRows(found, ("r",), (), rows_are_units=True, kind=kind, owners=owners)
 
     def _lists(self, plan: Plan) -> tuple[pa.DataType, Any]:
         """The type of the items, and the column of lists of them."""
         from pyspark.sql import functions
 
         if plan.layout is Layout.LIST:
-            return self.source.type_of(plan.items[0]).value_type, self._column(plan.items[0])
-        numbers = [name for name in plan.items if not is_boolean(self.source.type_of(name))]
-        for start in range(0, len(numbers), _AT_ONCE):
-            self._require_bits(numbers[start : start + _AT_ONCE])
+            kind, lists = self.source.type_of(plan.items[0]).value_type, self._column(plan.items[0])
+            return kind, functions.transform(lists, lambda item: _item(item, kind))
         bought = [functions.when(self._column(name).cast("boolean"), functions.lit(name)) for name in plan.items]
         return pa.string(), functions.array(*bought)
-
-    def _require_bits(self, names: Sequence[str]) -> None:
-        from pyspark.sql import functions
-
-        wrong = [functions.max((~self._column(name).isin(0, 1)).cast("int")) for name in names]
-        with replacing():
-            (found,) = self.frame.agg(*wrong).collect()
-        for name, is_wrong in zip(names, found, strict=True):
-            if is_wrong:
-                raise BadData(
-                    f"Column {name!r} holds integers other than 0 and 1: a one-hot column holds nothing else."
-                )
 
     def _column(self, name: str) -> Any:
         from pyspark.sql import functions
@@ -202,7 +188,11 @@ def _item(column: Any, kind: pa.DataType) -> Any:
     """Integers of one width, or texts."""
     if is_integer(kind):
         return column.cast("bigint")
-    return column.cast("string") if is_text(kind) or pa.types.is_null(kind) else column
+    if not is_text(kind):
+        return column.cast("string") if pa.types.is_null(kind) else column
+    from pyspark.sql import functions
+
+    return functions.make_valid_utf8(column.cast("string"))  # as `valid_texts` does here
 
 
 def _arrow_type(kind: Any) -> pa.DataType:

@@ -285,5 +285,4 @@ def _rows(frame: Any) -> list[Any]:
 
 def _histogram(levels: Counter[int], threshold: int) -> SupportHistogram:
     """The levels that reach the threshold, highest first."""
-    supports = sorted((support for support in levels if support >= threshold), reverse=True)
-    return SupportHistogram(np.array(supports, np.int64), np.array([levels[s] for s in supports], np.int64))
+    return SupportHistogram.of({support: count for support, count in levels.items() if support >= threshold})

@@ -79,18 +79,19 @@ class CompactFile:
 
     def __init__(self) -> None:
         self._file = SpillFile()
-        self._parts: list[tuple[Extent, Extent, Extent]] = []
+        self._parts: list[tuple[tuple[Extent, Extent, Extent], int]] = []
 
     def append(self, part: Baskets) -> None:
         """Write the baskets of some units to the file."""
         baskets, units = (np.diff(starts).astype(np.int32) for starts in (part.basket_starts, part.unit_starts))
-        self._parts.append((self._file.append(part.items), self._file.append(baskets), self._file.append(units)))
+        extents = self._file.append(part.items), self._file.append(baskets), self._file.append(units)
+        self._parts.append((extents, part.empty_units))
 
     def parts(self, labels: pa.Array, unit: str) -> Iterator[Baskets]:
         """The baskets part by part."""
-        for part in self._parts:
-            items, baskets, units = (self._file.read_array(extent, np.int32) for extent in part)
-            yield Baskets(labels, items, starts_of(baskets), starts_of(units), unit)
+        for extents, empty_units in self._parts:
+            items, baskets, units = (self._file.read_array(extent, np.int32) for extent in extents)
+            yield Baskets(labels, items, starts_of(baskets), starts_of(units), unit, empty_units)
 
 
 def _hashes(lines: pa.Table, unit: tuple[str, ...], depth: int) -> NDArray[np.uint64]:

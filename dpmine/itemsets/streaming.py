@@ -1,7 +1,8 @@
 """Columns as a stream of lines: tables of keys and item codes, one line a basket and item, no nulls.
 
 However the data hold baskets, their lines look the same: key columns u0, u1, … of the unit, b0, … of the basket inside
-the unit, and `item` (int32), a code that is the same for equal items in all tables of the stream.
+the unit, and `item` (int32), a code that is the same for equal items in all tables of the stream, or −1 for none: units
+whose baskets are empty have lines, too.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import pyarrow.compute as pc
 
 from dpmine.itemsets.arrow_arrays import integer_array, integers_or, without_long_texts
 from dpmine.itemsets.catalogue import labelled
-from dpmine.itemsets.cells import list_cells, one_hot_cells
-from dpmine.itemsets.encode import coded, require_int64
+from dpmine.itemsets.cells import Entries, list_entries, one_hot_entries
+from dpmine.itemsets.encode import coded, is_ascending
 from dpmine.itemsets.files import FileSource
 from dpmine.itemsets.layouts import Layout
 from dpmine.itemsets.memory import LINE
 from dpmine.itemsets.source import ArrowSource, collected
-from dpmine.itemsets.types import is_boolean, is_list, is_text, plain
+from dpmine.itemsets.types import is_boolean, is_list, is_mixed, is_text, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -182,9 +183,8 @@ def _text_bytes(items: pa.Array) -> int:
 def _lines_in(batch: pa.RecordBatch) -> int:
     for column in batch.columns:
         if is_list(column.type):
-            return int(pc.sum(pc.list_value_length(column)).as_py() or 0)
-    flags = [column.true_count for column in batch.columns if is_boolean(column.type)]
-    return sum(flags) if flags else int(batch.num_rows)
+            return int(batch.num_rows) + int(pc.sum(pc.list_value_length(column)).as_py() or 0)
+    return int(batch.num_rows) + sum(int(column.true_count) for column in batch.columns if is_boolean(column.type))
 
 
 def _split(batch: pa.RecordBatch, plan: Plan, limit: int) -> Iterator[pa.RecordBatch]:
@@ -211,7 +211,8 @@ def _with_keys(table: pa.Table, plan: Plan) -> tuple[pa.Table, _Rows]:
 
 def _plain_key(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = plain(column.type)
-    return without_long_texts(column.cast(pa.large_string())) if is_text(kind) else column.cast(kind)
+    column = column.cast(kind)
+    return without_long_texts(column.cast(pa.large_string())) if is_text(kind) or is_mixed(kind) else column
 
 
 def _lines(table: pa.Table, numbers: _Rows, source: Source, plan: Plan, coder: Coder) -> pa.Table:
@@ -219,8 +220,9 @@ def _lines(table: pa.Table, numbers: _Rows, source: Source, plan: Plan, coder: C
     keys = _keys(table, numbers, plan)
     if len(rows) < table.num_rows or plan.layout is not Layout.LONG:
         keys = keys.take(integer_array(rows))
-    codes = integer_array(coder.recoded(items, labels)).cast(pa.int32())
-    return keys.append_column(ITEM_COLUMN, pa.chunked_array([codes]))
+    codes = np.full(len(items), -1)
+    codes[items >= 0] = coder.recoded(items[items >= 0], labels)
+    return keys.append_column(ITEM_COLUMN, pa.chunked_array([integer_array(codes).cast(pa.int32())]))
 
 
 def _keys(table: pa.Table, numbers: _Rows, plan: Plan) -> pa.Table:
@@ -234,16 +236,28 @@ def _keys(table: pa.Table, numbers: _Rows, plan: Plan) -> pa.Table:
 
 
 def _items(table: pa.Table, source: Source, plan: Plan, catalogue: pa.Array | None) -> tuple[_Rows, Codes, pa.Array]:
-    """The row of each line, its item's position among labels, and the labels."""
+    """The row of each line, its item's position among labels, and the labels; −1 where a basket holds none of them."""
     if plan.layout is Layout.LONG:
         column = table.column(plan.items[0])
-        require_int64(column, plan.items[0])
-        labels, positions = labelled(coded(column), catalogue)
-        rows = np.flatnonzero(positions >= 0)
+        items = coded(column)
+        labels, positions = labelled(items, catalogue)
+        rows = np.flatnonzero(items.codes >= 0)
         return rows, positions[rows].astype(np.int64), labels
     if plan.layout is Layout.LIST:
-        cells = list_cells(table, unit=(), item=plan.items[0], catalogue=catalogue)
+        entries = list_entries(table, plan.items[0])
     else:
-        names = source.labels(plan.items)
-        cells = one_hot_cells(table, unit=(), items=plan.items, labels=names, catalogue=catalogue)
-    return cells.baskets.codes, cells.items.astype(np.int64), cells.labels
+        entries = one_hot_entries(table, plan.items, source.labels(plan.items))
+    labels, positions = labelled(entries.items, catalogue)
+    return *_one_each(entries, positions.astype(np.int64)), labels
+
+
+def _one_each(entries: Entries, positions: Codes) -> tuple[_Rows, Codes]:
+    """The lines that have an item, and one for each row that has none in any of its lines; in the order of the rows."""
+    rows, keep = entries.rows.codes, positions >= 0
+    if keep.all() and not len(entries.empty) and is_ascending(rows):
+        return rows, positions
+    empty = np.union1d(entries.empty, np.setdiff1d(rows, rows[keep]))
+    lines = np.concatenate([rows[keep], empty]).astype(np.int64)
+    found = np.concatenate([positions[keep], np.full(len(empty), -1)]).astype(np.int64)
+    order = np.argsort(lines, kind="stable")
+    return lines[order], found[order]

@@ -13,8 +13,9 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.arrow_arrays import integer_array, integers, integers_or
 from dpmine.itemsets.catalogue import narrow
 from dpmine.itemsets.memory import ITEM
+from dpmine.itemsets.python_values import plain_labels
 from dpmine.itemsets.supports import item_supports
-from dpmine.itemsets.types import is_integer
+from dpmine.itemsets.types import is_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,9 +45,8 @@ class KnownItems:
         self.catalogue: pa.Array | None = catalogue
         self.labels = catalogue
 
-    def recoded(self, items: Codes, labels: pa.Array) -> Codes:
+    def recoded(self, items: Codes, labels: pa.Array) -> Codes:  # noqa: ARG002 - labels are those of the catalogue
         """The positions, which are those in the catalogue already."""
-        self.labels = labels  # of the data's own type: a catalogue's texts may stand for integers
         return items
 
     def final(self) -> tuple[pa.Array, NDArray[np.int32]]:
@@ -65,11 +65,11 @@ class GrowingItems:
 
     def recoded(self, items: Codes, labels: pa.Array) -> Codes:
         """The codes, new ones for labels that were not met before. BadParameter where there are too many."""
-        if not len(labels):
-            return items
-        wide = labels if is_integer(labels.type) else labels.cast(pa.large_string())
+        wide = labels.cast(pa.large_string()) if is_text(labels.type) else labels
         if self._labels is None:
             self._labels = wide[:0]
+        if not len(labels):
+            return items
         codes = integers_or(-1, pc.index_in(wide, value_set=self._labels)).copy()
         new = np.flatnonzero(codes < 0)
         codes[new] = np.arange(len(self._labels), len(self._labels) + len(new))
@@ -85,7 +85,7 @@ class GrowingItems:
         order = pc.sort_indices(self._labels)
         places = np.empty(len(order), np.int32)
         places[integers(pa.chunked_array([order]))] = np.arange(len(order), dtype=np.int32)
-        return narrow(self._labels.take(order)), places
+        return narrow(plain_labels(self._labels.take(order))), places
 
     def _require_room(self, labels: pa.Array) -> None:
         if _cost_of(labels) > self._budget.labels or len(labels) > _MOST_ITEMS:
@@ -114,7 +114,7 @@ class Census:
     Attributes:
         supports: int64[N], the units that hold each item.
         occurrences: int64[N], the baskets that hold each item.
-        units: number of units.
+        units: number of units, those whose baskets are all empty included.
         baskets: number of baskets.
     """
 
@@ -137,7 +137,7 @@ class Counter:
         """Count the units of a partition, which has none of the others'."""
         self._supports = _sum(self._supports, item_supports(part))
         self._occurrences = _sum(self._occurrences, np.bincount(part.items, minlength=part.catalogue_size))
-        self._units += part.unit_count
+        self._units += part.total_units
         self._baskets += part.basket_count
 
     def census(self, places: NDArray[np.int32]) -> Census:

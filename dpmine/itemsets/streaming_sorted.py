@@ -42,7 +42,7 @@ def group(lines: pa.Table, plan: Plan, labels: pa.Array | None = None) -> Basket
 
 def recoded(lines: pa.Table, places: NDArray[np.int32]) -> pa.Table:
     """The lines with item code places[c] for code c."""
-    codes = places[integers(lines.column(ITEM_COLUMN))]
+    codes = np.append(places, np.int32(-1))[integers(lines.column(ITEM_COLUMN))]  # −1, no item, is the last place
     column = pa.chunked_array([integer_array(codes.astype(np.int64)).cast(pa.int32())])
     return lines.set_column(lines.schema.get_field_index(ITEM_COLUMN), ITEM_COLUMN, column)
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from math import comb
 from operator import index
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets import kernels_baskets
 from dpmine.itemsets.kernels_arrays import COUNT_LIMIT, Sink
+from dpmine.itemsets.kernels_crowds import crowds_of, in_a_crowd, searched
 from dpmine.itemsets.kernels_field import Field, dense, few_partners_field, field_of, new_sink
 from dpmine.itemsets.kernels_order import ordered
 from dpmine.itemsets.kernels_pairs import levels_of_pairs, listed_pairs, pair_supports, worthwhile
@@ -27,7 +28,7 @@ from dpmine.itemsets.memory import physical_memory
 from dpmine.parameters import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -61,11 +62,19 @@ class SupportHistogram:
 
     Attributes:
         supports: int64[m], strictly decreasing.
-        counts: int64[m], at least 1 each.
+        counts: at least 1 each; int64[m], or Python's integers where one does not fit.
     """
 
     supports: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    counts: NDArray[Any]
+
+    @classmethod
+    def of(cls, counts: Mapping[int, int]) -> SupportHistogram:
+        """Of counts[s] > 0 itemsets with support s."""
+        supports = sorted(counts, reverse=True)
+        numbers = [counts[support] for support in supports]
+        kind = np.int64 if max(numbers, default=0) < COUNT_LIMIT else object
+        return cls(np.array(supports, np.int64), np.array(numbers, kind))
 
 
 class SupportSource(Protocol):
@@ -139,7 +148,7 @@ class Miner:
     def histogram(self, size: int, threshold: int) -> SupportHistogram:
         """How many itemsets of `size` items have each support ≥ `threshold` ≥ 1; none of them is listed.
 
-        Memory: one int64 for each possible support. Raises BadParameter when there are 2^61 itemsets or more.
+        The counts are exact, however large. Memory: one int64 for each possible support.
         """
         size, threshold = whole("size", size), min(whole("threshold", threshold), COUNT_LIMIT)
         if size == 1:
@@ -147,13 +156,7 @@ class Miner:
         if size == 2 and self._few_items(threshold):
             pairs = pair_supports(frequent_rests(self._baskets, self.item_supports, threshold))
             return _histogram(levels_of_pairs(pairs, threshold, self._highest(size) + 1))
-        found = self._levels(self._field(size, threshold), size, threshold)
-        if found.sum(dtype=float) >= COUNT_LIMIT:
-            raise BadParameter(
-                f"The itemsets of size {size} with support at least {threshold} are too many to be counted: "
-                "raise the threshold (minimum support) or lower the size."
-            )
-        return _histogram(found)
+        return self._counted(self._field(size, threshold), size, threshold)
 
     def top(self, size: int, count: int) -> int:
         """The largest threshold that at least `count` ≥ 1 itemsets of `size` items reach; 0 when fewer were bought.
@@ -248,14 +251,18 @@ class Miner:
 
     def _itemset_at(self, size: int, support: int, n: int) -> NDArray[np.int32]:
         """int32[0 or 1, size]: itemset number n with that support."""
-        n, ranking = min(n, COUNT_LIMIT - 1), self._ranked(support)
+        ranking = self._ranked(support)
         if size > ranking.longest:
             return np.empty((0, 0), np.int32)
-        sink = new_sink(size, support, highest=support, skip=n, capacity=1, stop=n + 1)
         field = field_of(ranking, size, _first(ranking, support), len(ranking.supports))
-        for part in field.parts():  # one after the other: the numbering goes through all of them
-            field.search(part, sink)
-        return sink.itemsets[: min(max(int(sink.found[0]) - n, 0), 1)]
+        longest = self._crowded(size) if support == 1 else 0
+        single = searched(field, new_sink(size, support, highest=support, longest=longest)) if longest else None
+        if single is not None and n >= int(single.found[0]):
+            return in_a_crowd(field, single, n - int(single.found[0]))
+        n = min(n, COUNT_LIMIT - 1)
+        sink = new_sink(size, support, highest=support, skip=n, capacity=1, stop=n + 1, longest=longest)
+        found = int(searched(field, sink).found[0])
+        return sink.itemsets[: min(max(found - n, 0), 1)]
 
     def _listed(self, size: int, threshold: int, affordable: int) -> list[Sink]:
         """The itemsets above a threshold, part by part; BadParameter when there are more than `affordable`."""
@@ -284,11 +291,34 @@ class Miner:
         At most COUNT_LIMIT; of `size` ≥ 2 items.
         """
         total = np.zeros(self._highest(size) + 1, np.int64)
+        for sink in self._sinks(field, size, threshold, len(total)):
+            total = np.minimum(total + sink.histogram, COUNT_LIMIT)
+        return total
+
+    def _counted(self, field: Field | None, size: int, threshold: int) -> SupportHistogram:
+        """The histogram of the itemsets in the field with support ≥ `threshold`; of `size` ≥ 2 items."""
+        longest = self._crowded(size) if threshold == 1 else 0
+        total, crowds = np.zeros(self._highest(size) + 1, np.int64), 0
+        for sink in self._sinks(field, size, threshold, len(total), longest):
+            total += sink.histogram
+            crowds += sum(crowd.size for crowd in crowds_of(sink))
+        return _histogram(total, crowds)
+
+    def _crowded(self, size: int) -> int:
+        """Items of the longest basket where so many itemsets may have support 1 that 64 bits cannot count them; or 0.
+
+        Only these can be that many: itemsets of larger support are found one by one.
+        """
+        longest = int(np.diff(self._baskets.basket_starts).max(initial=0))
+        return longest if comb(longest, size) * self._baskets.basket_count >= COUNT_LIMIT else 0
+
+    def _sinks(self, field: Field | None, size: int, threshold: int, levels: int, longest: int = 0) -> list[Sink]:
+        """What the threads of a search find."""
         if field is None:
-            return total
+            return []
         threads = thread_count()
         parts = field.parts()
-        idle = [new_sink(size, threshold, levels=len(total)) for _ in range(min(threads, len(parts)))]
+        idle = [new_sink(size, threshold, levels=levels, longest=longest) for _ in range(min(threads, len(parts)))]
         sinks = list(idle)
 
         def count(part: tuple[int, int]) -> None:
@@ -300,9 +330,7 @@ class Miner:
 
         for _ in in_parallel(count, parts, threads):
             pass
-        for sink in sinks:
-            total = np.minimum(total + sink.histogram, COUNT_LIMIT)
-        return total
+        return sinks
 
     def _ranked(self, threshold: int) -> Ranking:
         """A ranking of the items that reach the threshold, and perhaps of others."""
@@ -332,10 +360,10 @@ def _too_many(size: int, threshold: int) -> BadParameter:
     )
 
 
-def _histogram(counts: NDArray[np.int64]) -> SupportHistogram:
-    """The histogram of counts[s] itemsets with support s."""
-    present = np.flatnonzero(counts)[::-1].astype(np.int64)
-    return SupportHistogram(present, counts[present].astype(np.int64))
+def _histogram(counts: NDArray[np.int64], alone: int = 0) -> SupportHistogram:
+    """The histogram of counts[s] itemsets with support s, and of `alone` more with support 1."""
+    levels = {int(support): int(counts[support]) for support in np.flatnonzero(counts)}
+    return SupportHistogram.of(levels | ({1: levels.get(1, 0) + alone} if alone else {}))
 
 
 def _reached(counts: NDArray[np.int64], count: int) -> int:

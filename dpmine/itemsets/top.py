@@ -5,12 +5,15 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dpmine.accounting.accounts import Account
-from dpmine.errors import BadParameter
+from dpmine.errors import AccuracyWarning, BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.columns import ColumnNames, Columns
 from dpmine.itemsets.memory import parse_memory
 from dpmine.itemsets.noisy_supports import Consistency, release, with_subsets
+from dpmine.itemsets.notices import tell, tell_layout
 from dpmine.itemsets.request import Request
 from dpmine.itemsets.results import TopItemsets
 from dpmine.itemsets.spark_engine import Engine, engine_of
@@ -19,11 +22,13 @@ from dpmine.privacy import Neighbors
 from dpmine.selection.engine import AUTO
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from dpmine.accounting.ledger import Ledger
+    from dpmine.itemsets.layouts import Plan
     from dpmine.itemsets.noisy_supports import SupportRelease
     from dpmine.itemsets.out_of_core import Transactions
+    from dpmine.itemsets.out_of_core_read import Read
     from dpmine.itemsets.sizes import Sizes
     from dpmine.itemsets.supports import SupportSource
     from dpmine.itemsets.universe import Itemset
@@ -93,7 +98,9 @@ def top_itemset(
         engine: "local", or "spark": paths are then read, and supports counted, by Spark; needs the extra `spark`. A
             Spark DataFrame is counted by Spark whatever is said here. The answer has the same law.
         progress: told the share of the work done, 0 to 1; Spark tells none.
-        notice: told which layout was taken, in column names, and why "auto" takes its mechanism.
+        notice: called before data are read, with the layout in column names, why "auto" takes its mechanism, and
+            whether the result will mostly be noise. None: a `LayoutWarning` where the layout was found and not named,
+            and an `AccuracyWarning`.
 
     Raises BadParameter, BadData, UnreadableFile, NotPrivate or BudgetExceeded. All parameters are checked before any
     data are read.
@@ -184,17 +191,34 @@ def top_itemsets(
         not_private=not_private,
     )
     _require_cut_possible(engine_of(engine, data), max_items_per_unit)
-    payment = _payment(Account.of(ledger, dataset), request)
+    planned = _planned(request, Account.of(ledger, dataset), notice)
     from dpmine.itemsets.out_of_core_read import read_transactions
 
     known = request.catalogue.items
     read = read_transactions(
-        data, columns, catalogue=known, progress=progress, memory=limit, planned=payment, engine=engine
+        data, columns, catalogue=known, progress=progress, memory=limit, planned=planned, engine=engine
     )
     with closing(read):
-        for text in filter(None, (read.description, request.reason)):
-            (notice or _untold)(text)
-        return _answer(request, read.transactions)
+        return _answer(request, read)
+
+
+def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[Plan], None]:
+    """What is done once the layout is known, before any data are read: tell it, and charge the account.
+
+    Warnings come before the charge, because Python may make errors of them; notices of a rejected run do not appear.
+    """
+
+    def planned(plan: Plan) -> None:
+        tell(request.doubt(), notice, AccuracyWarning)
+        if notice is None:
+            tell_layout(plan, None)
+        if account.ledger is not None:
+            account.charge(request.promise.for_unit(plan.unit_name), job=f"top-itemset {request.top_k.name}")
+        if notice is not None:
+            tell_layout(plan, notice)
+            tell(request.reason, notice, AccuracyWarning)
+
+    return planned
 
 
 def _require_cut_possible(engine: Engine, max_items_per_unit: int | None) -> None:
@@ -204,33 +228,18 @@ def _require_cut_possible(engine: Engine, max_items_per_unit: int | None) -> Non
         raise BadParameter(NOT_CUT_BY_SPARK)
 
 
-def _untold(_text: str) -> None:
-    """A notice that nobody reads."""
-
-
-def _payment(account: Account, request: Request) -> Callable[[str], None] | None:
-    """What charges the account once the privacy unit has a name; None where nobody pays."""
-    if account.ledger is None:
-        return None
-
-    def pay(unit: str) -> None:
-        account.charge(request.promise.for_unit(unit), job=f"top-itemset {request.top_k.name}")
-
-    return pay
-
-
-def _answer(request: Request, transactions: Transactions) -> TopItemsets:
+def _answer(request: Request, read: Read) -> TopItemsets:
     from dpmine.itemsets.out_of_core import shortened
     from dpmine.itemsets.out_of_core_miner import miner_of
 
     cut = request.max_items_per_unit
-    baskets = transactions if cut is None else shortened(transactions, cut)
+    baskets = read.transactions if cut is None else shortened(read.transactions, cut)
     miner = miner_of(baskets)
     chosen = _chosen(request, miner, baskets)
     notes = [] if cut is None else [f"every unit was cut to {cut} items before counting"]
     promise = request.promise.for_unit(baskets.unit).noting(*notes)
-    named = {frozenset(baskets.labels[code].as_py() for code in codes): codes for codes in chosen}
-    return TopItemsets.of(request, promise, tuple(named), _released(request, named, baskets, miner))
+    named = {frozenset(_items(baskets, codes)): codes for codes in chosen}
+    return TopItemsets.of(request, promise, tuple(named), _released(request, named, baskets, miner), read.item_type)
 
 
 def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tuple[Itemset, ...]:
@@ -251,6 +260,14 @@ def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tu
     return request.top_k.choose(universe, bits=SystemBits())
 
 
+def _items(baskets: Transactions, codes: Sequence[int]) -> list[Any]:
+    """The items of these codes, as they are released."""
+    from dpmine.itemsets.arrow_arrays import integer_array
+    from dpmine.itemsets.python_values import items_of
+
+    return items_of(baskets.labels.take(integer_array(np.array(codes, np.int64))))
+
+
 def _released(
     request: Request, chosen: dict[frozenset[Any], Itemset], baskets: Transactions, miner: SupportSource
 ) -> SupportRelease | None:
@@ -258,7 +275,8 @@ def _released(
     budget = request.budget.supports
     if budget is None:
         return None
-    codes = {label: code for itemset in chosen.values() for code in itemset for label in [baskets.labels[code].as_py()]}
+    all_codes = sorted({code for itemset in chosen.values() for code in itemset})
+    codes = dict(zip(_items(baskets, all_codes), all_codes, strict=True))
     itemsets = with_subsets(tuple(chosen)) if request.subsets else tuple(chosen)
     supports = [miner.support(sorted(codes[label] for label in itemset)) for itemset in itemsets]
     consistency = Consistency.MONOTONE if request.subsets else Consistency.AS_DRAWN

@@ -9,6 +9,8 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+MIXED = pa.dictionary(pa.int64(), pa.large_binary())
+"""Items or keys that were Python values: see `python_values`. Files' own columns of bytes are never accepted."""
 _LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 _LIST_VIEWS = (pa.types.is_list_view, pa.types.is_large_list_view)
 
@@ -33,6 +35,11 @@ def is_integer(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind))
 
 
+def is_mixed(kind: pa.DataType) -> bool:
+    """Whether values are labels of Python values."""
+    return bool(pa.types.is_large_binary(plain(kind)))
+
+
 def plain(kind: pa.DataType) -> pa.DataType:
     """The type of the values behind a dictionary, or the type itself."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -41,13 +48,13 @@ def plain(kind: pa.DataType) -> pa.DataType:
 def can_be_item(kind: pa.DataType) -> bool:
     """Whether items may have this type: integer, text, a dictionary of those, or no value at all."""
     values = plain(kind)
-    return bool(is_integer(values) or is_text(values) or pa.types.is_null(values))
+    return bool(is_integer(values) or is_text(values) or pa.types.is_null(values) or kind == MIXED)
 
 
 def can_be_key(kind: pa.DataType) -> bool:
     """Whether units and baskets may have this type: what items may have, dates and timestamps."""
     values = plain(kind)
-    return bool(can_be_item(values) or pa.types.is_date(values) or pa.types.is_timestamp(values))
+    return bool(can_be_item(kind) or pa.types.is_date(values) or pa.types.is_timestamp(values))
 
 
 def type_name(kind: pa.DataType) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MANY = 100_000
 _PLENTY = 1_000_000  # so many itemsets are counted in about 10 ms; beyond, none is mined before it is asked for
-_LISTED = 20_000  # itemsets that are listed at most, to look up those that are chosen
+_LISTED = 40_000  # items of the itemsets that are listed at most, to look up those that are chosen
 _DESCENT = 4  # by which the threshold falls until something is found: searches that find nothing are quick
 
 Itemset = tuple[int, ...]
@@ -151,7 +151,8 @@ class ItemsetUniverse:
         if self._members_given == 1:
             return False
         ends = accumulate(level.count for level in self._levels)
-        known = [int(level.score) for level, end in zip(self._levels, ends, strict=True) if end <= _LISTED]
+        most = _LISTED // self._sizes[-1]
+        known = [int(level.score) for level, end in zip(self._levels, ends, strict=True) if end <= most]
         if not known or known[-1] > support:
             return False
         self._lists = [self._miner.itemsets(size, known[-1]) for size in self._sizes]

@@ -37,6 +37,10 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 
+def _untold(_text: str) -> None:
+    """A notice that is not shown: the page names the unit that was found."""
+
+
 class TopItemsetJob(Job):
     """The top itemsets of transactions, with supports and rules where they are asked for."""
 
@@ -65,6 +69,7 @@ class TopItemsetJob(Job):
             ledger=payer.ledger,
             dataset=payer.dataset,
             progress=progress,
+            notice=_untold,
         )
         document, tables = json.loads(result.to_json()), {"": result.to_arrow()}
         if result.advice:

@@ -47,15 +47,15 @@ class Ranking(Generic[C]):
     def end_of_run(self, rank: int) -> int:
         """The last rank that certainly has the score of the (known) rank `rank`."""
         run = bisect_left(self._ends, rank)
-        return self._ends[run] if run < len(self._ends) else self.length
+        return min(self._ends[run], self.length) if run < len(self._ends) else self.length
 
     def head(self, floor: Score) -> Sequence[Level]:
         """All levels with score ≥ `floor`, best first; dummies are a level of score 0 of their own, the last one."""
         if floor < self._floor:
             self._look(floor)
         levels = [level for level in self._levels if level.score >= floor]
-        listed = self._ends[-1] if self._ends else 0
-        return [*levels, Level(0, self.length - listed)] if self._padding and floor <= 0 else levels
+        unlisted = self.length - (self._ends[-1] if self._ends else 0)
+        return [*levels, Level(0, unlisted)] if self._padding and floor <= 0 and unlisted > 0 else levels
 
     def below(self, floor: Score) -> Score:
         """A score that no rank behind `head(floor)` exceeds: the closest that is known."""

@@ -30,7 +30,7 @@ class SealedBatches(Iterator[pa.RecordBatch]):
 def sealed_stream() -> pa.RecordBatchReader:
     """Columns have names, from which the unit is known, and values that may not be looked at."""
 
-    return pa.RecordBatchReader.from_batches(pa.schema({"who": pa.int64(), "item": pa.string()}), SealedBatches())
+    return pa.RecordBatchReader.from_batches(pa.schema({"customer": pa.int64(), "item": pa.string()}), SealedBatches())
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -68,7 +68,7 @@ def test_the_charge_comes_before_the_values(url: str, kind: str) -> None:
         dpmine.top_itemsets(SEALED[kind](), 3, epsilon=2, release_support=3, ledger=url, dataset="shop")
     assert not isinstance(failure.value, BudgetExceeded | BadParameter)
     assert spent(url) == (5, Fraction(1, 10**6))
-    assert dpmine.Ledger(url).budget("shop").unit == ("who" if kind == "stream" else "row")
+    assert dpmine.Ledger(url).budget("shop").unit == ("customer" if kind == "stream" else "row")
 
 
 @pytest.mark.parametrize("kind", SEALED)

@@ -72,7 +72,9 @@ def test_no_progress_without_a_terminal() -> None:
     code = SLOW_READER.format(pause=0.06, options=[], patience=1.0)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
     assert "%" not in done.stderr
-    assert done.stderr.splitlines() == ["dpmine: long layout: item = item, unit = customer (found in the schema)"]
+    assert done.stderr.splitlines() == [
+        "dpmine: long layout: item = item, unit = customer (by the names of the columns)"
+    ]
 
 
 def test_bar_ends_before_a_notice(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ TOP = ["top-itemset", "sales.parquet", "--mechanism", "exponential", "--catalogu
 NOTHING = ["top-itemset", "sales.parquet", "--mechanism", "large-margin", "--epsilon", "0.001"]
 NUMBERS = ["top-itemset", "numbers.parquet", "--mechanism", "large-margin", "--epsilon", "1000"]
 COUNT = ["supports", "sales.parquet", "--not-private", "--min-support", "3", "--size", "1-2"]
-LAYOUT = "dpmine: long layout: item = item, unit = customer (found in the schema)"
+LAYOUT = "dpmine: long layout: item = item, unit = customer (by the names of the columns)"
 PROMISE = "exponential; ε = 1000, δ = 0 per customer, neighbours replace-one"
 
 

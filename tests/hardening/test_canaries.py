@@ -211,7 +211,6 @@ REFUSALS: dict[str, list[str]] = {
     "numbers as items": [TOP, "floats.parquet", *UNIT_ITEM],
     "structs as items": [TOP, "structs.parquet", *UNIT_ITEM],
     "bytes as items": [TOP, "bytes.parquet", *UNIT_ITEM],
-    "counts in one-hot": [TOP, "counts.parquet", "--unit", "unit", "--one-hot"],
     "texts in one-hot": [TOP, "long.parquet", "--unit", "unit", "--one-hot"],
     "one-hot without its unit": [TOP, "hot.parquet", "--unit", "nobody", "--one-hot"],
     "repeated catalogue": [TOP, "lists.parquet", *UNIT_ITEM, "--catalogue", "repeated.txt"],
@@ -324,9 +323,6 @@ CALLS: dict[str, Callable[[], Any]] = {
     "select infinite": lambda: dpmine.select({TEXT: float("inf"), "b": 1.0}, mechanism="exponential"),
     "select negative": lambda: dpmine.select({TEXT: -NUMBER, "b": 1}, mechanism="limited_domain"),
     "levels": lambda: dpmine.Levels([(-NUMBER, 1)], padding=1),
-    "baskets hostile": lambda: dpmine.top_itemset([["a"], [_Hostile()]]),
-    "baskets mixture": lambda: dpmine.top_itemset([[TEXT, 1]]),
-    "supports": lambda: dpmine.itemset_supports([[TEXT, 1]], min_support=1),
     "catalogue": lambda: dpmine.top_itemset([["a", "b"]], catalogue=[TEXT, TEXT]),
 }
 

@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with data whose every value holds a canary."""
     monkeypatch.chdir(tmp_path)
     items = [f"{CANARY} a", f"{CANARY} b"] * 100
-    pq.write_table(pa.table({"u": [f"{CANARY}{row // 2}" for row in range(200)], "i": items}), "data.parquet")
+    pq.write_table(pa.table({"user": [f"{CANARY}{row // 2}" for row in range(200)], "i": items}), "data.parquet")
     return tmp_path
 
 

@@ -148,14 +148,15 @@ def test_parquet_files_with_several_columns(tmp_path: Path) -> None:
 
 def test_a_text_file_of_integers_matches_integer_items(tmp_path: Path) -> None:
     catalogue = read_catalogue(text_file(tmp_path, "10\n9\n8\n"))
-    numbers = read_baskets([[9, 10], [1]], Columns(), catalogue=catalogue).baskets
+    table = pa.table({"u": [1, 1, 2], "i": [9, 10, 1]})
+    numbers = read_baskets(table, Columns(unit=("u",), item="i"), catalogue=catalogue).baskets
     assert numbers.labels == pa.array([8, 9, 10])
-    assert numbers.unit_count == 1
+    assert (numbers.unit_count, numbers.total_units) == (1, 2)
     texts = read_baskets([["9", "x"]], Columns(), catalogue=catalogue).baskets
     assert texts.labels == pa.array(["10", "8", "9"])
 
 
-@pytest.mark.parametrize("data", [[], [[]], pa.table({"u": pa.nulls(2), "i": pa.nulls(2)})])
+@pytest.mark.parametrize("data", [[], [[]], pa.table({"user": pa.nulls(2), "i": pa.nulls(2)})])
 def test_no_items_at_all(data: object) -> None:
     baskets = read_baskets(data, Columns(), catalogue=pa.array(["a"])).baskets
     assert (baskets.labels, baskets.unit_count) == (pa.array(["a"]), 0)

@@ -13,6 +13,7 @@ from support.ingest_oracle import CANARY, refused
 from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.ingest import Columns, read_baskets
 
+LONG = Columns(unit=("u",), item="i")
 TABLE = pa.table({"u": [1], "b": [2], "i": [CANARY], "l": [[CANARY]]})
 HOT = pa.table({"u": [1], CANARY: [True], f"{CANARY}2": [False]})
 
@@ -128,16 +129,25 @@ def test_a_one_hot_layout_has_no_basket_column() -> None:
 
 @pytest.mark.parametrize(
     "column",
-    [pa.array([0, 2]), pa.array([-1, 1], pa.int8()), pa.array([2**64 - 1, 0], pa.uint64()), pa.array([None, 7])],
+    [pa.array([0, 2]), pa.array([0, -1], pa.int8()), pa.array([0, 2**64 - 1], pa.uint64()), pa.array([None, 7])],
 )
-def test_one_hot_columns_hold_zeros_and_ones(column: pa.Array) -> None:
-    with refused(BadData, "'y'", "0 and 1"):
-        read_baskets(pa.table({"x": [0, 1], "y": column}), Columns(one_hot=True))
+def test_one_hot_numbers_but_zero_are_items(column: pa.Array) -> None:
+    """A number that is neither 0 nor 1 in one row is no reason to fail: that row holds the item."""
+    read = read_baskets(pa.table({"x": [0, 1], "y": column}), Columns(one_hot=True))
+    assert (read.baskets.basket_count, read.baskets.items.tolist()) == (1, [0, 1])
+    assert read.baskets.total_units == 2
+
+
+def test_one_hot_columns_named_like_units_are_no_items() -> None:
+    data = pa.table({"customer_id": [17, 18], "x": [0, 1]})
+    with refused(BadData, "'customer_id'", "--unit customer_id"):
+        read_baskets(data, Columns(one_hot=True))
+    assert read_baskets(data, Columns(unit=("customer_id",), one_hot=True)).baskets.unit == "customer_id"
 
 
 @pytest.mark.parametrize("column", [[0.0, 1.0], [CANARY, "1"], [[1], [0]]])
 def test_one_hot_columns_have_a_type(column: list[Any]) -> None:
-    with refused(BadData, "'y'", "0 and 1"):
+    with refused(BadData, "'y'", "booleans"):
         read_baskets(pa.table({"x": [0, 1], "y": column}), Columns(one_hot=True))
 
 
@@ -154,16 +164,16 @@ def test_columns_of_the_same_name() -> None:
 def test_catalogues_of_another_type() -> None:
     texts = pa.table({"u": [1], "i": [CANARY]})
     with refused(BadData, "catalogue holds integers", "texts"):
-        read_baskets(texts, Columns(), catalogue=pa.array([1, 2]))
+        read_baskets(texts, LONG, catalogue=pa.array([1, 2]))
     numbers = pa.table({"u": [1, 1, 1], "i": [1, 10, 3]})
     for wrong in (["1", CANARY], ["1", "1.0"], ["1", ""], ["1", "99999999999999999999"], ["1", " 2"], ["1", "٣"]):
         with refused(BadData, "catalogue", "no integer"):
-            read_baskets(numbers, Columns(), catalogue=pa.array(wrong))
+            read_baskets(numbers, LONG, catalogue=pa.array(wrong))
     with refused(BadData, "catalogue", "repeats"):
-        read_baskets(numbers, Columns(), catalogue=pa.array(["1", "01"]))
+        read_baskets(numbers, LONG, catalogue=pa.array(["1", "01"]))
     with refused(BadData, "catalogue holds integers"):
         read_baskets(HOT, Columns(unit=("u",)), catalogue=pa.array([1]))
-    read = read_baskets(numbers, Columns(), catalogue=pa.array(["10", "+3", "-4"]))
+    read = read_baskets(numbers, LONG, catalogue=pa.array(["10", "+3", "-4"]))
     assert read.baskets.labels.to_pylist() == [-4, 3, 10]
     assert np.array_equal(read.baskets.items, [1, 2])
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.ingest_oracle import bought, contents, expected
 
+from dpmine.errors import BadData
 from dpmine.itemsets.ingest import Columns, Layout, read_baskets, read_catalogue
 
 INTEGERS = st.one_of(st.none(), st.integers(0, 4), st.sampled_from([-(2**62), 2**62]))
@@ -40,7 +41,7 @@ def table(rows: list[tuple[Any, ...]], names: str, chunks: int = 1) -> pa.Table:
 
 @given(tables(2), st.integers(1, 3))
 def test_long(rows: list[tuple[Any, ...]], chunks: int) -> None:
-    read = read_baskets(table(rows, "ui", chunks), Columns())
+    read = read_baskets(table(rows, "ui", chunks), Columns(item="i"))
     units = expected((unit, 0, item) for unit, item in rows)
     assert read.layout is Layout.LONG
     assert contents(read.baskets) == units
@@ -149,7 +150,7 @@ def test_a_basket_key_under_two_units_is_two_baskets() -> None:
 
 def test_items_of_dropped_rows_are_no_labels() -> None:
     data = pa.table({"u": [1, None], "i": ["x", "y"]})
-    assert read_baskets(data, Columns()).baskets.labels.to_pylist() == ["x"]
+    assert read_baskets(data, Columns(item="i")).baskets.labels.to_pylist() == ["x"]
 
 
 def test_one_hot_columns_outside_the_catalogue_are_not_read() -> None:
@@ -185,9 +186,6 @@ def test_the_description_names_columns_only(columns: Columns, line: str) -> None
 @pytest.mark.parametrize(
     ("names", "kinds", "layout", "unit"),
     [
-        ("ui", [pa.int64(), pa.string()], Layout.LONG, "u"),
-        ("ui", [pa.string(), pa.list_(pa.string())], Layout.LIST, "u"),
-        ("iu", [pa.list_(pa.string()), pa.string()], Layout.LIST, "row"),
         ("fi", [pa.float64(), pa.list_(pa.string())], Layout.LIST, "row"),
         ("i", [pa.list_(pa.int32())], Layout.LIST, "row"),
         ("x", [pa.bool_()], Layout.ONE_HOT, "row"),
@@ -198,6 +196,45 @@ def test_the_description_names_columns_only(columns: Columns, line: str) -> None
 def test_layouts_found_in_the_schema(names: str, kinds: list[pa.DataType], layout: Layout, unit: str) -> None:
     read = read_baskets(pa.schema(zip(names, kinds, strict=True)).empty_table(), Columns())
     assert (read.layout, read.baskets.unit, read.baskets.unit_count) == (layout, unit, 0)
+
+
+UNITS = ["patient_id", "CustomerID", "InvoiceNo", "transaction-id", "customer code", "id", "userID", "Visits"]
+ITEMS = ["drug", "StockCode", "item_id", "product_code_id", "Items", "code", "SKU", "pages"]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("item", ITEMS)
+@pytest.mark.parametrize("kind", [pa.string(), pa.list_(pa.string())])
+def test_names_decide_on_the_unit_in_any_order(unit: str, item: str, kind: pa.DataType) -> None:
+    data = pa.schema([(unit, pa.int64()), (item, kind)]).empty_table()
+    for names in ([unit, item], [item, unit]):
+        read = read_baskets(data.select(names), Columns())
+        assert read.baskets.unit == unit
+        assert f"item = {item}" in read.description
+
+
+@pytest.mark.parametrize("names", [("u", "i"), ("order_id", "customer"), ("drug", "page"), ("date", "product")])
+def test_a_unit_that_no_name_tells_is_an_error_with_both_commands(names: tuple[str, str]) -> None:
+    for order in (names, names[::-1]):
+        with pytest.raises(BadData, match="not clear") as error:
+            read_baskets(pa.schema([(name, pa.int64()) for name in order]).empty_table(), Columns())
+        for unit, item in (names, names[::-1]):
+            assert f"dpmine top-itemset FILE --unit {unit} --item {item}" in str(error.value)
+            assert f"unit='{unit}', item='{item}'" in str(error.value)
+
+
+@pytest.mark.parametrize("order", [["drug", "l"], ["l", "drug"], ["k", "l"], ["l", "k"]])
+def test_a_key_beside_lists_is_no_unit_unless_its_name_says_so(order: list[str]) -> None:
+    table = pa.schema([(name, pa.list_(pa.string()) if name == "l" else pa.int64()) for name in order]).empty_table()
+    with pytest.raises(BadData, match=r"--unit \w+ --item l or dpmine top-itemset FILE --item l"):
+        read_baskets(table, Columns())
+
+
+def test_the_other_one_of_two_columns_is_no_unit_where_it_is_named_like_an_item() -> None:
+    table = pa.schema([("drug", pa.string()), ("patient_id", pa.int64())]).empty_table()
+    assert read_baskets(table, Columns(item="drug")).baskets.unit == "patient_id"
+    with pytest.raises(BadData, match="--unit patient_id --item drug"):
+        read_baskets(table, Columns(item="patient_id"))
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,9 @@ def sink_of(size: int, *, lowest: int = 1, skip: int = 0, capacity: int = 0, sto
         np.empty((capacity, size), np.int32),
         np.empty(capacity, np.int64),
         np.zeros(1, np.int64),
+        np.zeros((0, 0), np.int64),
+        np.full(3, -2, np.int64),
+        np.empty(0, np.int32),
     )
 
 

@@ -104,7 +104,7 @@ def test_catalogue_limits_the_items() -> None:
     assert listed(size=2, catalogue=["a", "c", "unsold"]) == {("a", "c"): 5}
 
 
-@pytest.mark.parametrize("data", [[], pa.table({"u": pa.array([], pa.int64()), "i": pa.array([], pa.string())})])
+@pytest.mark.parametrize("data", [[], pa.table({"user": pa.array([], pa.int64()), "i": pa.array([], pa.string())})])
 @pytest.mark.parametrize("size", [1, 2, "2-5"])
 @pytest.mark.parametrize("as_fraction", [False, True])
 def test_no_rows_give_no_itemsets(data: Any, size: Any, as_fraction: bool) -> None:

@@ -75,7 +75,7 @@ def test_a_catalogue_has_no_item_that_counts_as_null(tmp_path: Path) -> None:
 def uncharged(data: Any, columns: Columns, **options: Any) -> None:
     """Read, with a charge that fails the test."""
 
-    def charge(_unit: str) -> None:
+    def charge(_plan: Any) -> None:
         raise AssertionError
 
     read_transactions(data, columns, planned=charge, **options)
@@ -107,3 +107,10 @@ def test_a_catalogue_beyond_the_limit_is_rejected_before_the_charge() -> None:
     with pytest.raises(BadParameter, match="catalogue does not fit into the memory limit"):
         uncharged(table, Columns(unit=("u",), item="i"), memory="64MB", catalogue=catalogue)
     read_transactions(table, Columns(unit=("u",), item="i"), memory="200MB", catalogue=catalogue)
+
+
+def test_long_items_of_python_count_as_null() -> None:
+    """Also where integers stand beside them."""
+    for more in ([], [7]):
+        baskets = [["x", LONG, *more], ["x", FITS, *more]]
+        assert found(baskets, Columns(), None) == found([["x", *more], ["x", FITS, *more]], Columns(), None)

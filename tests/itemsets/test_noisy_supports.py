@@ -378,7 +378,7 @@ def test_release_as_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     found = release(CHAIN, [2, 5, 50], epsilon="0.5", bits=TapeBits(0, 0))
     width = half_width(3, "0.5")
     assert width == 18
-    assert found.values == (-28, 9, 59)
+    assert found.values == (0, 9, 59)  # −28, 9, 59 were drawn, and no support is negative
     assert found.intervals == ((0, 0), (0, 9 + width), (59 - width, 59 + width))
     assert (found.itemsets, found.epsilon, found.level) == (tuple(CHAIN), Fraction(1, 2), Fraction(19, 20))
     assert found.consistency is Consistency.AS_DRAWN

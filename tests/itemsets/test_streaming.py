@@ -88,7 +88,7 @@ def same_answers(transactions: Transactions, baskets: Baskets) -> None:
     miner, truth = miner_of(transactions), Miner(baskets)
     assert transactions.labels.to_pylist() == baskets.labels.to_pylist()
     assert transactions.labels.type == baskets.labels.type
-    assert transactions.unit_count == baskets.unit_count
+    assert transactions.total_units == baskets.total_units
     assert miner.item_supports.tolist() == truth.item_supports.tolist()
     for size in (1, 2, 3):
         for threshold in (1, 2, 4):

@@ -317,12 +317,28 @@ def test_more_itemsets_than_the_first_room() -> None:
     assert np.all(np.diff(found.items, axis=1) > 0)
 
 
-def test_too_many_to_be_counted() -> None:
+def test_levels_beyond_64_bits_are_counted_exactly() -> None:
     miner = Miner(baskets_of([[set(range(200))]]))
-    with pytest.raises(BadParameter, match="too many"):
-        miner.histogram(100, 1)
+    assert levels_of(miner.histogram(100, 1)) == [(1, comb(200, 100))]
     with pytest.raises(BadParameter, match="raise the threshold"):
         miner.itemsets(100, 1)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_levels_beyond_64_bits_are_numbered_without_gaps_or_repetitions(
+    dense: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same numbering with a lower limit, where every number can be asked for."""
+    monkeypatch.setattr("dpmine.itemsets.supports.COUNT_LIMIT", 20)
+    rows = [{0, 1, 2, 3, 4, 5}, {1, 2, 3, 6, 7}, {0, 2, 4, 8, 9, 10}, {2, 4, 5}]
+    units = [[row] for row in (rows * 20 if dense else rows)] + [[{0, 2, 3, 11, 12, 13, 14}]]
+    truth, miner = all_supports(units, 4), Miner(baskets_of(units))
+    assert levels_of(miner.histogram(4, 1)) == levels(truth, 1)
+    alone = {itemset for itemset, support in truth.items() if support == 1}
+    assert len(alone) > 20
+    assert {miner.nth(4, 1, n) for n in range(len(alone))} == alone
+    with pytest.raises(BadParameter, match="smaller"):
+        miner.nth(4, 1, len(alone))
 
 
 def test_an_astronomic_level_is_drawn_from() -> None:

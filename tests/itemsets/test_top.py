@@ -233,7 +233,7 @@ def test_items_that_nobody_bought_belong_to_the_universe() -> None:
     assert result.itemset is not None
     assert result.itemset <= set(catalogue)
     assert result.itemset != frozenset("ab")  # false-alarm rate 1/1770
-    found = dpmine.top_itemset(pa.table({"u": [1], "i": ["zzz"]}), mechanism="exponential", catalogue=["a", "b"])
+    found = dpmine.top_itemset(pa.table({"user": [1], "i": ["zzz"]}), mechanism="exponential", catalogue=["a", "b"])
     assert found.itemset == frozenset("ab")
 
 

@@ -14,6 +14,7 @@ import dpmine
 PINNED = [
     "AccuracyFirstLogistic",
     "AccuracyFirstRidge",
+    "AccuracyWarning",
     "AuditReport",
     "BadData",
     "BadLedger",
@@ -24,6 +25,7 @@ PINNED = [
     "Guarantee",
     "HypothesisSelector",
     "Law",
+    "LayoutWarning",
     "Ledger",
     "Levels",
     "Neighbors",

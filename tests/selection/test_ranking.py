@@ -129,3 +129,10 @@ def test_only_dummies() -> None:
 def test_negative_scores() -> None:
     ranking = Ranking(Dense([-3, -1, -3]))
     assert [ranking.score(rank) for rank in (1, 2, 3)] == [-1, -3, -3]
+
+
+def test_more_candidates_than_dummies_leave_no_ranks_behind_the_last() -> None:
+    ranking = Ranking(Levels([(3, 1), (1, 2**130)], padding=2**128))
+    assert ranking.head(0) == [Level(3, 1), Level(1, 2**130)]
+    assert ranking.end_of_run(2) == 2**128
+    assert ranking.score(2**128) == 1

@@ -125,10 +125,21 @@ def test_texts_that_are_compared_by_other_rules(spark: Any) -> None:
         dpmine.top_itemset(frame, unit="u", item="i")
 
 
-def test_bits_that_are_none(spark: Any) -> None:
+def test_one_hot_numbers_but_zero_are_items(spark: Any) -> None:
     frame = spark.createDataFrame(pa.table({"a": [0, 1], "b": [1, 91827]}))
-    with refused(BadData, "'b'", "0 and 1"):
-        dpmine.top_itemset(frame, one_hot=True)
+    supports = dpmine.itemset_supports(frame, size=1, one_hot=True)
+    assert dict(zip(supports["itemsets"], supports["support"], strict=True)) == {frozenset("b"): 2, frozenset("a"): 1}
+
+
+@pytest.mark.parametrize("unit", [None, "u"])
+def test_empty_baskets_count_in_shares(spark: Any, unit: str | None) -> None:
+    table = pa.table({"u": [1, 2, 3, 4, 5], "l": pa.array([["a"], [], None, [None], ["b", "a"]])})
+    frame = spark.createDataFrame(table if unit else table.select(["l"]))
+    supports = dpmine.itemset_supports(frame, size=1, as_fraction=True, unit=unit, items="l")
+    assert dict(zip(supports["itemsets"], supports["support"], strict=True)) == {
+        frozenset("a"): 0.5,
+        frozenset("b"): 0.25,
+    }
 
 
 def test_rows_that_fail_after_the_ledger_was_charged(spark: Any, tmp_path: Path, capfd: Any) -> None:

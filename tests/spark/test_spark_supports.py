@@ -169,7 +169,7 @@ def test_all_counts_are_of_the_same_rows(spark: Any, tmp_path: Path, kind: str) 
     labels, found = read.transactions.labels.to_pylist(), miner.itemsets(2, 1)
     named = [tuple(labels[code] for code in codes) for codes in found.items.tolist()]
     assert dict(zip(named, found.supports.tolist(), strict=True)) == brute_force(rows, 2)
-    assert read.transactions.unit_count == len({row[0] for row in rows if None not in row})
+    assert read.transactions.total_units == len({row[0] for row in rows if None not in row})
     read.close()
 
 
@@ -217,7 +217,7 @@ def test_nobody_bought_anything(spark: Any) -> None:
         assert miner.itemsets(size, 1).items.shape == (0, size)
         assert len(miner.histogram(size, 1).counts) == 0
     assert miner.support([0, 2]) == 0
-    assert read.transactions.unit_count == 0
+    assert read.transactions.total_units == 0
 
 
 def test_sizes_beyond_every_basket_hold_nothing(spark: Any) -> None:

@@ -52,7 +52,7 @@ def contents(baskets: Baskets) -> Units:
 def check_structure(baskets: Baskets) -> None:
     """Widths, orders and ends as documented in Baskets."""
     labels = baskets.labels.to_pylist()
-    assert str(baskets.labels.type) in {"int64", "string"}
+    assert str(baskets.labels.type) in {"int64", "uint64", "string"}
     assert labels == sorted(set(labels))
     assert baskets.items.dtype == np.int32
     assert baskets.basket_starts.dtype == baskets.unit_starts.dtype == np.int64

@@ -1,0 +1,60 @@
+"""How much of a list can be expected to be right, from public parameters alone.
+
+A mechanism with a public catalogue always fills its k places, with noise where the best itemsets do not stand out. Here
+the supports are taken to fall off by a power law, as those of real baskets do (`dpmine.selection.stylised`); *expected*
+is the mean share of the list that is among the k best then. Nothing here is read from data.
+"""
+
+from __future__ import annotations
+
+from math import exp, expm1
+from typing import TYPE_CHECKING
+
+from dpmine.selection.recommend import least
+from dpmine.selection.stylised import Shape, stylised
+
+if TYPE_CHECKING:
+    from dpmine.selection.laws import Profile
+
+HALF = 0.5
+"""The share below which a list is mostly noise."""
+BEST_SHARE = 20
+"""The best itemset is taken to be held by one unit in so many; in the benchmarks' data it is 1 in 3 to 31."""
+USUAL_UNITS = 5_000
+"""What is taken for the number of units where it was not given."""
+_HALVINGS = 60
+_FARTHEST = 700.0  # beyond it, an exponential leaves float64
+
+
+def support_needed(k: int, scale: float, candidates: int) -> int:
+    """The least support of the best itemset with which half of the list can be expected to be right.
+
+    `scale` is that of the noise of one place, in units; `candidates` ≥ k are to choose from.
+    """
+    return least(lambda support: share_right(k, scale, candidates, support) >= HALF, start=1)
+
+
+def share_right(k: int, scale: float, candidates: int, best: float) -> float:
+    """The expected share of the k largest noisy supports that is among the k largest supports, `best` being first.
+
+    For Gumbel noise, up to the fluctuation of the k-th largest noisy support, which is taken at its mean.
+    """
+    profile = stylised(Shape.POWER_LAW, best / Shape.POWER_LAW.top, candidates)
+    low, high = -_FARTHEST * scale, best + _FARTHEST * scale
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _above(profile, scale, middle, candidates) > k else (low, middle)
+    return _above(profile, scale, low, k) / k
+
+
+def _above(profile: Profile, scale: float, bound: float, ranks: int) -> float:
+    """How many of the first `ranks` candidates are expected to have a noisy support above the bound."""
+    expected = 0.0
+    for score, count in zip(profile.scores, profile.counts, strict=True):
+        distance = (score - bound) / scale
+        certain = distance > _FARTHEST
+        expected += min(count, ranks) * (1.0 if certain else -expm1(-exp(distance)))
+        ranks -= min(count, ranks)
+        if not ranks:
+            break
+    return expected

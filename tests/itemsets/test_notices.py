@@ -1,0 +1,91 @@
+"""What the user is told before any data are read, and before anything is charged."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dpmine
+from dpmine.itemsets.expected import HALF, share_right, support_needed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SALES = pa.table({"Item": ["a", "b", "a", "b"], "customer_id": [1, 1, 2, 2]})
+NAMED = {"unit": "customer_id", "item": "Item"}
+MANY = [f"item {number}" for number in range(500)]
+
+
+def warned(*arguments: Any, **options: Any) -> list[warnings.WarningMessage]:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        dpmine.top_itemsets(*arguments, **options)
+    return found
+
+
+@pytest.mark.parametrize("call", [dpmine.top_itemset, dpmine.top_itemsets, dpmine.itemset_supports])
+def test_a_layout_that_was_found_is_told_at_the_users_own_line(call: Any) -> None:
+    with pytest.warns(dpmine.LayoutWarning, match="unit = customer_id .by the names") as found:
+        call(SALES)
+    assert [warning.filename for warning in found] == [__file__]
+
+
+def test_a_layout_that_was_named_or_given_as_baskets_is_no_warning() -> None:
+    assert not warned(SALES, **NAMED)
+    assert not warned([["a", "b"]])
+    assert not warned(pd.DataFrame({"drug": [["a", "b"]]}), items="drug")
+
+
+def test_notices_take_the_place_of_warnings() -> None:
+    told: list[str] = []
+    assert not warned(SALES, catalogue=MANY, notice=told.append)
+    assert [text for text in told if "layout" in text] == [
+        "long layout: item = Item, unit = customer_id (by the names of the columns)"
+    ]
+    assert sum("fewer than half" in text for text in told) == 1
+
+
+def test_a_list_that_will_mostly_be_noise_is_told_before_it_is_charged(tmp_path: Path) -> None:
+    ledger = dpmine.Ledger(f"sqlite:///{tmp_path}/l.db")
+    ledger.grant("shop", epsilon=5, delta=1e-5)
+    options: dict[str, Any] = {"k": 20, "catalogue": MANY, **NAMED, "ledger": ledger, "dataset": "shop"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", dpmine.AccuracyWarning)
+        with pytest.raises(dpmine.AccuracyWarning, match="fewer than half of the 20"):
+            dpmine.top_itemsets(SALES, **options)
+        assert ledger.budget("shop").spent.epsilon == 0
+        dpmine.top_itemsets(SALES, **options, units=10**6)
+    assert ledger.budget("shop").spent.epsilon > 0
+
+
+@pytest.mark.parametrize(
+    "options", [{"mechanism": "limited_domain"}, {"epsilon": 1000}, {"catalogue": "from-data", "k": 1}]
+)
+def test_no_doubt_where_only_what_stands_out_is_listed_or_noise_is_small(options: dict[str, Any]) -> None:
+    assert not warned(SALES, **{"catalogue": MANY, **NAMED, **options})
+
+
+def test_the_support_needed_is_the_least_with_half_of_the_list_right() -> None:
+    for k, scale, candidates in [(1, 2.0, 10**6), (20, 20.3, 8_280_415), (50, 5.0, 6_000), (3, 1.0, 3)]:
+        needed = support_needed(k, scale, candidates)
+        assert share_right(k, scale, candidates, needed) >= HALF
+        assert needed == 1 or share_right(k, scale, candidates, needed - 1) < HALF
+
+
+def test_the_command_line_tells_each_notice_once(tmp_path: Path) -> None:
+    pq.write_table(SALES, tmp_path / "x.parquet")
+    (tmp_path / "items.txt").write_text("\n".join(MANY))
+    command = [sys.executable, "-m", "dpmine_cli.main", "top-itemset", str(tmp_path / "x.parquet"), "--top", "20"]
+    run = subprocess.run(
+        [*command, "--catalogue", str(tmp_path / "items.txt")], capture_output=True, text=True, check=True
+    )
+    assert run.stderr.count("layout") == 1
+    assert run.stderr.count("fewer than half of the 20") == 1
+    assert "Warning" not in run.stderr
