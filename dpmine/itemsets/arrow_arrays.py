@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpmine.itemsets.types import is_mixed, is_text
+from dpmine.itemsets.types import is_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,11 +69,11 @@ def binary_array(values: Sequence[bytes], kind: pa.DataType | None = None) -> pa
 
 def without_long_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The column, with null for texts of more than LONGEST_TEXT bytes: a public rule, so that one value cannot show."""
-    mixed = is_mixed(column.type)
+    mixed = bool(pa.types.is_large_binary(column.type))  # labels of Python values, with a byte before the text
     if not (is_text(column.type) or mixed) or column.nbytes <= LONGEST_TEXT:
         return column
     wide = column if mixed else column.cast(pa.large_string())
-    longest = LONGEST_TEXT + mixed  # a label of a Python value has a byte before its text
+    longest = LONGEST_TEXT + mixed
     is_long = pc.greater(pc.binary_length(wide), integer_array(np.array([longest]))[0])
     if not pc.any(is_long).as_py():
         return column
