@@ -161,3 +161,83 @@ def test_no_unit_shows_in_a_run(
         seen[name] = (found.status, _shape(found.err), shown)
     assert seen["base"][0] == 0
     assert {name: found for name, found in seen.items() if found != seen["base"]} == {}
+
+
+JOBS = """
+[budget]
+ledger = "sqlite:///budget.db"
+dataset = "people"
+epsilon = 20000
+delta = 1e-3
+[[job]]
+kind = "top-itemset"
+input = "people.parquet"
+unit = "who"
+item = "kind"
+size = 1
+release_support = 1
+delta = 1e-6
+[[job]]
+kind = "histogram"
+input = "people.parquet"
+unit = "who"
+column = "x"
+lower = -1
+upper = 1
+bins = [4]
+[[job]]
+kind = "classify"
+input = "people.parquet"
+unit = "who"
+label = "kind"
+classes = ["no", "yes"]
+features = ["x", "z"]
+lower = -1
+upper = 1
+[[job]]
+kind = "hypothesis"
+input = "people.parquet"
+unit = "who"
+label = "kind"
+classes = ["no", "yes"]
+class = "stumps"
+features = ["x", "z"]
+lower = -1
+upper = 1
+[[job]]
+kind = "accuracy-first"
+input = "people.parquet"
+unit = "who"
+target = "z"
+features = ["x"]
+excess_risk = 2
+regularization = 1
+x_bound = 1
+y_bound = 1
+epsilon_max = 10000
+keep_last = true
+"""
+
+
+@pytest.mark.slow
+def test_no_unit_shows_in_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Exit status, messages, the files of its results and their schemas, and the ledger."""
+    run, seen = outcome_of(capfd), {}
+    for name, data in {"base": BASE, **NEIGHBORS}.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        pq.write_table(pa.Table.from_pandas(data, preserve_index=False), "people.parquet")
+        (folder / "jobs.toml").write_text(JOBS, encoding="utf-8")
+        found = run("report", "jobs.toml", "-o", "page.html")
+        kept = sorted(path.name for path in (folder / "jobs-results").iterdir())
+        schemas = [pq.read_schema(path) for path in sorted((folder / "jobs-results").glob("*.parquet"))]
+        history = [
+            (entry.kind, entry.job, entry.unit) for entry in dpmine.Ledger("sqlite:///budget.db").history("people")
+        ]
+        columns = [[(field.name, field.type) for field in schema] for schema in schemas]
+        seen[name] = (found.status, _shape(found.err), kept, columns, history)
+    assert seen["base"][0] == 0, seen["base"]
+    assert {name: found for name, found in seen.items() if found != seen["base"]} == {}
