@@ -74,6 +74,9 @@ def common_type(kinds: Iterable[pa.DataType]) -> pa.DataType | None:
     distinct = list(dict.fromkeys(kinds))
     if len(distinct) == 1:
         return distinct[0]
+    whole = {plain(kind) for kind in distinct if is_integer(plain(kind))}
+    if pa.uint64() in whole and any(pa.types.is_signed_integer(kind) for kind in whole):
+        return None  # neither holds the other's values
     schemas = [pa.schema([("column", _widened(kind))]) for kind in distinct]
     try:
         return pa.unify_schemas(schemas, promote_options="permissive").field(0).type

@@ -110,9 +110,10 @@ def test_files_whose_types_do_not_fit(tmp_path: Path) -> None:
     pq.write_table(pa.table({"u": [1], "i": [CANARY]}), tmp_path / "b.parquet")
     with refused(BadData, "'i'", "int64, string", "different files"):
         read_baskets(tmp_path, LONG)
-    pq.write_table(pa.table({"u": [1], "i": pa.array([2**64 - 1], pa.uint64())}), tmp_path / "b.parquet")
-    with refused(BadData, "'i'", "different files"):
-        read_baskets(tmp_path, LONG)
+    for value in (1, 2**64 - 1):  # whatever the values: one of them must not decide
+        pq.write_table(pa.table({"u": [1], "i": pa.array([value], pa.uint64())}), tmp_path / "b.parquet")
+        with refused(BadData, "'i'", "int64, uint64", "different files"):
+            read_baskets(tmp_path, LONG)
     pq.write_table(pa.table({"u": [1]}), tmp_path / "b.parquet")
     with refused(BadData, "'i'", "missing in some of the files"):
         read_baskets(tmp_path, LONG)
