@@ -36,7 +36,10 @@ Promise = TypeVar("Promise", bound=Guarantee)
 MOST_ROWS = 10_000
 """Rows of one unit that a fit may keep: each of them divides the budget."""
 _MOST_NUMBERS = 2**30  # of places times features: 8 GB
-_NO_UNITS = "units must have one dimension and hold integers, texts or dates: one privacy unit per row."
+_NO_UNITS = (
+    "units must have one dimension and hold integers, texts or dates, one privacy unit per row: give the column "
+    "itself, such as units=visits['patient']."
+)
 _PRECISION = 64 + GUARD_BITS
 _LARGEST_EPSILON = 1000  # beyond it δ' is below 1e-100 for any δ and several rows
 

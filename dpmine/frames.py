@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dpmine.accounting.accounts import ROW
 from dpmine.contribution import Bounding, Units
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.bits import SystemBits
@@ -55,7 +56,17 @@ def fit_table(
         paid.append(estimator.pay(features, units=unit_name(units)))
 
     any_label = getattr(estimator, "classes", None) is not None
-    columns = read_columns(data, numbers, labels=labels, keys=units, any_label=any_label, progress=progress, ready=pay)
+    asserted = None if units or estimator.unit == ROW else estimator.unit
+    columns = read_columns(
+        data,
+        numbers,
+        labels=labels,
+        keys=units,
+        asserted=asserted,
+        any_label=any_label,
+        progress=progress,
+        ready=pay,
+    )
     if not len(columns[label]):
         raise BadData("The file has no rows, and training needs some.")
     estimator.fit_paid(_frame(columns, features), columns[label], paid[0], units_of(columns, units))
@@ -82,7 +93,8 @@ def density_of_column(
     def pay() -> None:
         account.charge(unit.protecting(search.promise()), job="histogram")
 
-    read = read_columns(data, [column], keys=units, progress=progress, ready=pay)
+    asserted = None if unit.enforced or unit.name == ROW else unit.name
+    read = read_columns(data, [column], keys=units, asserted=asserted, progress=progress, ready=pay)
     bounding = Bounding(unit.rows, units_of(read, units))
     found = search.density(read[column], bounding=bounding, bits=SystemBits())
     return replace(found, guarantee=unit.protecting(found.guarantee))

@@ -209,7 +209,7 @@ def _require_same_length(y: NDArray[Any], rows: int) -> None:
 
 
 def _known_classes(classes: Any) -> NDArray[Any]:
-    hint = "classes must be the two labels, such as ['no', 'yes']: rules describe the second."
+    hint = "classes must be the two labels, such as ['no', 'yes'] (--classes no,yes): the model is about the second."
     try:
         known = np.asarray(classes)
         usable = known.shape == (2,) and known.dtype.kind in "biufUO" and bool(known[0] != known[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +46,7 @@ def read_columns(
     *,
     labels: Sequence[str] = (),
     keys: Sequence[str] = (),
+    asserted: str | None = None,
     any_label: bool = False,
     progress: Callable[[float], None] | None = None,
     ready: Callable[[], object] | None = None,
@@ -61,6 +63,7 @@ def read_columns(
             of whatever the column holds, None for null.
         keys: columns of integers, texts, dates or dictionaries of these, read as int64 codes: equal where the values
             are, −1 for null.
+        asserted: a privacy unit that the caller asserts to have one row each; BadParameter where it is a column.
         progress: told the share of the reading that is done, 0 to 1.
         ready: called once the columns are known to be there, before any value is read.
 
@@ -68,7 +71,7 @@ def read_columns(
     is no table.
     """
     wanted = _distinct(numbers, labels, keys)
-    source = _opened(data, wanted)
+    source = _opened(data, wanted, asserted)
     for name in keys:
         check_key(name, source.type_of(name))
     if ready is not None:
@@ -83,12 +86,19 @@ def read_columns(
     return read
 
 
-def require_columns(data: Any, numbers: Sequence[str], *, labels: Sequence[str] = (), keys: Sequence[str] = ()) -> None:
+def require_columns(
+    data: Any,
+    numbers: Sequence[str],
+    *,
+    labels: Sequence[str] = (),
+    keys: Sequence[str] = (),
+    asserted: str | None = None,
+) -> None:
     """Check that `read_columns` would find these columns, by their names and types. Raises as it.
 
     No value is read, but for columns of Python objects in pandas frames, whose type only the values tell.
     """
-    source = _opened(data, _distinct(numbers, labels, keys))
+    source = _opened(data, _distinct(numbers, labels, keys), asserted)
     for name in numbers:
         _require_numbers(name, source.type_of(name))
     for name in labels:
@@ -104,15 +114,21 @@ def _distinct(numbers: Sequence[str], labels: Sequence[str], keys: Sequence[str]
     return list(dict.fromkeys([*numbers, *labels, *keys]))
 
 
-def _opened(data: Any, wanted: Sequence[str]) -> Source:
-    """The data, which have these columns, once each."""
+def _opened(data: Any, wanted: Sequence[str], asserted: str | None = None) -> Source:
+    """The data, which have these columns, once each, and none called as the unit that is asserted."""
     source = open_source(data, Columns(item=wanted[0] if wanted else None))
     missing = [name for name in wanted if name not in source.names]
     if missing:
         known = quoted(source.names[:_MOST_NAMED]) + (", …" if len(source.names) > _MOST_NAMED else "")
-        raise BadData(f"There is no column {quoted(missing)}. The columns are: {known}.")
+        there_is = "There is no column" if len(missing) == 1 else "There are no columns"
+        raise BadData(f"{there_is} {quoted(missing)}. The columns are: {known}.")
     if repeated := [name for name in wanted if source.names.count(name) > 1]:
         raise BadData(f"The data hold several columns called {quoted(repeated)}: rename them.")
+    if asserted in source.names:  # its rows can be bounded, so nothing has to be asserted
+        raise BadParameter(
+            f"The data have a column {asserted!r}: name it as the privacy unit (--unit {shlex.quote(asserted)}). "
+            "one_row_per (--one-row-per) is for data without that column."
+        )
     return source
 
 

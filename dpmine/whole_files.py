@@ -22,6 +22,8 @@ Guard: TypeAlias = "Callable[[Path], AbstractContextManager[object]]"
 _PathName: TypeAlias = str | PathLike[str]
 
 
+SUFFIXES = (".parquet", ".parq", ".pq")
+"""Of the files that are read behind a folder."""
 _PROBE = bytes(2**20)  # as long as most results
 
 
@@ -113,7 +115,8 @@ def require_apart(
         paths: the data to be read: paths, folders, globs, URLs.
         files: what the user calls each other file that is read or kept (a catalogue, a ledger), and the file.
 
-    Files are compared, not names: links, hard links and letter case do not matter. Raises BadParameter.
+    Files are compared, not names: links, hard links and letter case do not matter. Nor may a new file be one that the
+    next run reads as data, behind a folder or a glob. Raises BadParameter.
     """
     places = {name: _identity(path) for name, path in targets.items() if path is not None}
     for one, other in combinations(places, 2):
@@ -123,12 +126,24 @@ def require_apart(
     for name, place in places.items():
         if place in kept:
             raise BadParameter(f"{name} names {kept[place]}: give it a file of its own.")
+    for name, place in places.items():
+        if isinstance(place, str) and any(_would_hold(os.fspath(path), place) for path in paths):
+            raise BadParameter(f"{name} is a new file among the inputs, which the next run reads: name another folder.")
     if not any(isinstance(place, tuple) for place in places.values()):
         return  # what does not exist is not read
     read = {_identity(file) for path in paths for file in _local_files(os.fspath(path))}
     for name, place in places.items():
         if place in read:
             raise BadParameter(f"{name} names one of the input files: give it a file of its own.")
+
+
+def _would_hold(name: str, new: str) -> bool:
+    """Whether a path, a folder or a glob stands for a new file, too, once it is there."""
+    if "://" in name:
+        return False
+    if os.path.isdir(name):  # noqa: PTH112 - a text may be no path
+        return new.lower().endswith(SUFFIXES) and Path(new).is_relative_to(os.path.realpath(name))
+    return glob.has_magic(name) and not os.path.lexists(name) and Path(new).match(os.path.realpath(name))
 
 
 def _identity(path: _PathName) -> tuple[int, int] | str:

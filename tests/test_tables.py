@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpmine import BadData, BadParameter, UnreadableFile
-from dpmine.tables import read_columns, require_apart, typed_labels
+from dpmine.tables import read_columns, require_apart, require_columns, typed_labels
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,13 +138,42 @@ def test_files_to_write_are_apart_from_one_another_and_from_what_is_read(tmp_pat
     pq.write_table(TABLE, other)
     link.symlink_to(data)
     require_apart({"--one": other, "--two": tmp_path / "new", "--three": None}, [data])
-    require_apart({"--one": tmp_path / "new.parquet"}, [tmp_path])  # not there yet, so not read
     with pytest.raises(BadParameter, match="--one and --two name the same file"):
         require_apart({"--one": tmp_path / "new", "--two": tmp_path / "x" / ".." / "new"}, [data])
     for read in (data, link, tmp_path, tmp_path / "da*", f"file://{data}"):
         for target in (data, link):
             with pytest.raises(BadParameter, match="--one names one of the input files"):
                 require_apart({"--one": target}, [other, read])
+
+
+@pytest.mark.parametrize(
+    ("new", "read"),
+    [("new.parquet", ""), ("sub/../new.PQ", "sub/.."), ("sub/new.parquet", ""), ("new.parquet", "*"), ("a.x", "?.x")],
+)
+def test_a_new_file_is_none_that_the_next_run_reads(tmp_path: Path, new: str, read: str) -> None:
+    (tmp_path / "sub").mkdir()
+    pq.write_table(TABLE, tmp_path / "data.parquet")
+    with pytest.raises(BadParameter, match="--one is a new file among the inputs"):
+        require_apart({"--one": tmp_path / new}, [tmp_path / read])
+
+
+def test_new_files_that_no_run_reads(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    pq.write_table(TABLE, tmp_path / "data" / "a.parquet")
+    for new, read in [("data/new.json", "data"), ("new.parquet", "data"), ("new.parquet", "data/*"), ("b", "data/a*")]:
+        require_apart({"--one": tmp_path / new}, [tmp_path / read, "s3://bucket/*"])
+
+
+def test_a_unit_with_a_column_is_not_asserted() -> None:
+    for check in (read_columns, require_columns):
+        with pytest.raises(BadParameter, match=r"column 'text': name it as the privacy unit \(--unit text\)"):
+            check(TABLE, ["real"], asserted="text")
+        check(TABLE, ["real"], asserted="patient")
+
+
+def test_columns_that_are_missing_are_named_together() -> None:
+    with pytest.raises(BadData, match="There are no columns 'height', 'size'"):
+        require_columns(TABLE, ["height", "real", "size"])
 
 
 def test_labels_that_are_no_text_are_refused() -> None:

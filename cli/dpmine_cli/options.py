@@ -48,12 +48,14 @@ Classes = Annotated[
     typer.Option(
         "--classes",
         metavar="A,B",
-        help="The two labels, public: predictions are about B, and any other label counts as A. Default: those found.",
+        help="The two labels, public, spelled as in the data: predictions are about B, and any other label counts as "
+        "A. Default: those found.",
         show_default=False,
     ),
 ]
 Model = Annotated[
-    Optional[Path], typer.Option("--model", metavar="FILE.json", help="Model file: written, or read with --predict.")
+    Optional[Path],
+    typer.Option("--model", metavar="FILE.json", help="Model file: training writes it, --predict reads it."),
 ]
 Predict = Annotated[
     Optional[str], typer.Option("--predict", metavar="FILE", help="Score this Parquet file with the model.")
@@ -84,7 +86,7 @@ OneRowPer = Annotated[
     typer.Option(
         "--one-row-per",
         metavar="NAME",
-        help="Without --unit: assert that each NAME has one row at most. Nothing checks this.",
+        help="For data without a column of the unit: assert that each NAME has one row at most. Nothing checks this.",
     ),
 ]
 Basket = Annotated[

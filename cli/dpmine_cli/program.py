@@ -135,8 +135,8 @@ def _usage(error: TyperException) -> str:
     """What is wrong with the command line, and where to look."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "dpmine"
-    text = getattr(error, "format_message", error.__str__)().rstrip(".")
-    return f"{text}. Try: {command} --help."
+    text = getattr(error, "format_message", error.__str__)().replace("Value error, ", "", 1).rstrip(".")
+    return f"{text}{'' if text.endswith('?') else '.'} Try: {command} --help."
 
 
 def _complain(text: str, status: int) -> int:

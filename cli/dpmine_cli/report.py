@@ -57,10 +57,11 @@ def report(
     job_file = read_job_file(jobs)
     store = Store(results or output.with_name(f"{jobs.stem}-results"), job_file.terms)
     plan = checked_plan(job_file, store, retry=retry)
-    require_apart({"--output": page}, plan.paths, {"the job file": jobs, **ledger_files(job_file.terms.ledger)})
+    written = {"--output": page, "--results": store.folder / "result.parquet"}
+    require_apart(written, plan.paths, {"the job file": jobs, **ledger_files(job_file.terms.ledger)})
     store.require_usable(page)
     if check:
-        print(f"Results in '{store.folder}' are known.")
+        print(f"Results are kept in '{store.folder}'.")
         _tell_cost(plan, job_file.terms.dataset)
         return
     from dpmine.reporting.batch import run_batch
@@ -71,6 +72,7 @@ def report(
         done = run_batch(job_file, store, watch=messages.watch, retry=retry)
         replace(page, render(done).encode())
         _tell_outcomes(done, messages)
+        messages.notice(f"the page is '{output}', the results are in '{store.folder}'")
     _end(done)
 
 

@@ -41,7 +41,8 @@ Units = Annotated[
     typer.Option(
         "--units",
         metavar="N",
-        help="A public number of units, only to turn supports into shares; rules get lift with it.",
+        help="A public number of units: turns supports into shares, gives rules lift, and warns where a list will "
+        "mostly be noise (default: 5,000 assumed).",
         show_default=False,
     ),
 ]

@@ -122,4 +122,4 @@ class Budget:
                 f"The grant has δ = 0: grant with --delta {short(amount.delta)} or more (dpmine ledger grant), or run "
                 "a mechanism with δ = 0 (for itemsets: give --catalogue)."
             )
-        return "Ask for less, or have more granted (dpmine ledger grant)."
+        return "Ask for less, or have a larger total granted (dpmine ledger grant)."

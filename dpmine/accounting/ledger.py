@@ -219,8 +219,8 @@ def _of_unit(budget: Budget, guarantee: Guarantee) -> Budget:
     """The budget, its unit fixed by this charge if by none before. BadParameter for another relation or unit."""
     if guarantee.neighbors is not budget.neighbors:
         raise BadParameter(
-            f"{budget.dataset!r} was granted for neighbors {budget.neighbors}, and this run promises "
-            f"{guarantee.neighbors}: promises of two relations do not add up."
+            f"{budget.dataset!r} was granted for neighbors {budget.neighbors}, and this run is for "
+            f"{guarantee.neighbors}: name the same relation (--neighbors), or grant another data set."
         )
     return _with_unit(budget, checked_name("unit", guarantee.unit))
 
@@ -229,7 +229,7 @@ def _with_unit(budget: Budget, unit: str) -> Budget:
     if budget.unit not in {"", unit}:
         raise BadParameter(
             f"{budget.dataset!r} is a budget for each {budget.unit!r}, not for each {unit!r}: "
-            "name the same unit, or grant another data set."
+            "name the same unit (--unit COL; none where rows are the units), or grant another data set."
         )
     return replace(budget, unit=unit)
 

@@ -146,8 +146,9 @@ def _found_plan(source: Source, columns: Columns) -> Plan:
 
 
 _ADVICE = (
-    "Name the item column with the option item and the privacy unit's column with unit (one row per item), "
-    "or the list column with items (one row per basket), or say one_hot (one item a column, 0 and 1)."
+    "Name the columns of the privacy unit and of the items, --unit COL --item COL (one row per item), or the column of "
+    "lists, --item COL (one row per basket), or give --one-hot (one column per item, 0 and 1). In Python: unit=, "
+    "item=, one_hot=True."
 )
 
 
@@ -213,7 +214,9 @@ def _only_other(source: Source, columns: Columns) -> tuple[str, ...]:
     """The unit of a long layout that names no unit: the other one of two columns, unless its name says otherwise."""
     others, item = _others(source, columns), columns.named_item or ""
     if len(others) != 1:
-        raise BadData(f"The privacy unit is not clear {_among(source)}: name its column with the option unit.")
+        raise BadData(
+            f"The privacy unit is not clear {_among(source)}: name its column with --unit COL (in Python unit=)."
+        )
     if _role(others[0]) == "item":
         raise BadData(_unclear(source, ({"unit": others[0], "item": item}, {"unit": item, "item": others[0]})))
     return others

@@ -14,15 +14,18 @@ import pyarrow as pa
 from pyarrow import fs
 
 from dpmine.errors import UnreadableFile, require_memory
+from dpmine.whole_files import SUFFIXES
 
 PathName: TypeAlias = str | PathLike[str]
 
-SUFFIXES = (".parquet", ".parq", ".pq")
 READ_ERRORS = (pa.ArrowException, OSError, ValueError)
 """What Arrow raises for a file; damaged names are a ValueError of the codec."""
 ROWS_MISSING = "not all rows that its footer counts can be read; write it again, with larger pages and row groups."
 NO_FILE = "is a pipe, a device or a socket: write its content to a file, and give the file's path."
-_DAMAGED = "it is damaged, incomplete or not a Parquet file; write it again."
+_DAMAGED = (
+    "it is damaged, incomplete or not a Parquet file; write it again (a CSV file by pandas: "
+    "read_csv(OLD).to_parquet(NEW))."
+)
 
 
 @dataclass(frozen=True)

@@ -182,11 +182,14 @@ class Request:
         items = self.top_k.items.count if isinstance(self.top_k, ItemsFirst) else len(self.catalogue.items or ())
         candidates = itemset_count(items, self.sizes)
         needed = support_needed(way.count, float(way.mechanism.scale), candidates) if candidates else 0
-        if needed * BEST_SHARE <= (USUAL_UNITS if self.units is None else self.units):
+        units = USUAL_UNITS if self.units is None else self.units
+        if needed * BEST_SHARE <= units:
             return ""
+        assumed = " are assumed; --units N says how many there are" if self.units is None else ""
         return (
             f"fewer than half of the {way.count} listed are expected to be right unless the best has a support of "
-            f"about {needed:,} or more: give a larger --epsilon, or a smaller --top."
+            f"about {needed:,} or more ({units:,} units{assumed}). Noise fills the list otherwise: give a larger "
+            "--epsilon, or a smaller --top."
         )
 
 

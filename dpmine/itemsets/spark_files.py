@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from dpmine.errors import UnreadableFile
 from dpmine.itemsets.partitions import partition_keys
-from dpmine.itemsets.paths import SUFFIXES
+from dpmine.whole_files import SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

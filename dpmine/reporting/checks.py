@@ -144,7 +144,7 @@ def _require_relation(steps: Sequence[Step], terms: Terms, budget: Budget | None
         if step.guarantee.neighbors is not terms.neighbors:
             raise BadParameter(
                 f"job {step.job.name!r} is for neighbors {step.guarantee.neighbors}, and [budget] for "
-                f"{terms.neighbors}: promises of two relations do not add up."
+                f"{terms.neighbors}: give both the same."
             )
     if budget is not None and budget.neighbors is not terms.neighbors:
         raise BadParameter(f"{terms.dataset!r} was granted for neighbors {budget.neighbors}: say so in [budget].")
@@ -192,6 +192,6 @@ def _require_total(plan: Plan, terms: Terms) -> None:
     if plan.to_pay != Amount() and not plan.budget.granted.fits(terms.total):
         raise BudgetExceeded(
             f"[budget] asks for {terms.total}, and the ledger grants {plan.budget.granted} to {name!r}: ask for less, "
-            "or have more granted (dpmine ledger grant)."
+            "or have a larger total granted (dpmine ledger grant)."
         )
     plan.budget.charging(part, plan.to_pay)

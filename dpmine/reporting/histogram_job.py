@@ -41,7 +41,7 @@ class HistogramJob(Job):
     def promise(self) -> Guarantee:
         """See `Job.promise`."""
         promise = self._estimator().promise(unit_name(self.units()))
-        require_columns(list(self.paths), [self.text("column")], keys=self.units())
+        require_columns(list(self.paths), [self.text("column")], keys=self.units(), asserted=self.asserted)
         return promise
 
     def run(self, payer: Payer, *, progress: Callable[[float], None]) -> Released:

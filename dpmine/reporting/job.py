@@ -110,8 +110,13 @@ class Job(ABC):
         """The estimator's parameters for the privacy unit of a table. Raises BadParameter."""
         if "unit" in self.options and "one_row_per" in self.options:
             raise BadParameter("one_row_per is for tables without a column of the unit: leave it out, or unit.")
-        named = {"unit": self.options["one_row_per"]} if "one_row_per" in self.options else {}
+        named = {} if self.asserted is None else {"unit": self.asserted}
         return {**self.given("rows_per_unit"), **named}
+
+    @property
+    def asserted(self) -> str | None:
+        """The privacy unit of which the job file asserts that it has one row each; None for none."""
+        return self.options.get("one_row_per")
 
     def units(self) -> list[str]:
         """The columns that name the privacy unit of a row; none where each row is one. Raises BadParameter."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from dataclasses import dataclass
 from decimal import Decimal
@@ -126,7 +127,15 @@ def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], term
         _require_plain(f"{option} of {where}", entry)
     if "neighbors" in job.known:
         options = {"neighbors": terms.neighbors.value, **options}
-    return job(name, source, inputs.get(source, (source,)), options)
+    return job(name, source, _input_paths(source, inputs, where), options)
+
+
+def _input_paths(source: str, inputs: Mapping[str, tuple[str, ...]], where: str) -> tuple[str, ...]:
+    """The files of a name of [inputs], or the path itself. BadParameter for what is nearly such a name, and no path."""
+    near = get_close_matches(source, inputs, 1)
+    if source not in inputs and near and not os.path.lexists(source):
+        raise BadParameter(f"There is no input {source!r} for {where}: did you mean {near[0]!r}?")
+    return inputs.get(source, (source,))
 
 
 def _table(name: str, value: object) -> dict[str, Any]:

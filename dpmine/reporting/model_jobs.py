@@ -38,7 +38,7 @@ class ModelJob(Job):
         estimator, features, label = self.estimator(), self._features(), self.text(self.label)
         self.require_parameters(estimator, features)
         numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
-        require_columns(list(self.paths), numbers, labels=labels, keys=self.units())
+        require_columns(list(self.paths), numbers, labels=labels, keys=self.units(), asserted=self.asserted)
         promise: Guarantee = estimator.promise(unit_name(self.units()))
         return promise
 

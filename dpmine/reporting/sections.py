@@ -142,7 +142,7 @@ def _histogram(document: dict[str, Any], anchor: str) -> Body:
     return Body(
         answer,
         (steps(anchor, caption, edges, heights, column),),
-        (Table("The bins in numbers", ("From – to", "Density", "Rows, about"), tuple(rows), folded=True),),
+        (Table("The bins in numbers", ("From – to", "Density", "Counted rows, about"), tuple(rows), folded=True),),
         (f"{len(heights)} bins of width {float(document['bin_width']):g}{chosen}.",),
     )
 

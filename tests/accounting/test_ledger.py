@@ -104,7 +104,7 @@ def test_a_delta_that_is_not_given_stays(ledger: Ledger) -> None:
 
 def test_two_relations_do_not_mix(ledger: Ledger) -> None:
     ledger.grant("shop", epsilon=1)
-    with pytest.raises(BadParameter, match="two relations do not add up"):
+    with pytest.raises(BadParameter, match="name the same relation"):
         ledger.charge("shop", promise("0.1", neighbors=ADD), job="")
     with pytest.raises(BadParameter, match="Grant another data set"):
         ledger.grant("shop", epsilon=1, neighbors="add-remove")

@@ -93,9 +93,18 @@ def test_bad_requests_are_one_line(name: str, run: outcome_of, folder: Path) -> 
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
+def test_an_unknown_word_is_named_without_the_words_of_a_library(run: outcome_of) -> None:
+    assert "'--format': 'xml' is not one of 'text'" in assert_one_error(run(*SALES, "--format", "xml"))
+    assert "Did you mean 'grant'? Try: dpmine ledger --help." in assert_one_error(run("ledger", "grnat"))
+
+
+def test_a_file_of_another_format_says_how_to_convert_it(run: outcome_of) -> None:
+    assert "read_csv" in assert_one_error(run(TOP, "words.parquet"))
+
+
 def test_ambiguous_layout_says_what_to_do(run: outcome_of) -> None:
     line = assert_one_error(run(TOP, "unclear.parquet"))
-    assert all(word in line for word in ("item", "unit", "items", "one_hot"))
+    assert all(word in line for word in ("--item COL", "--unit COL", "--one-hot", "one_hot=True"))
 
 
 def test_missing_catalogue_says_why_and_both_ways_out(run: outcome_of) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from reporting.jobs import AGES, HOSTILE, PAIRS, RULE, Folder, job
-from support.command_line import outcome_of
+from support.command_line import assert_one_error, outcome_of
 
 import dpmine
 from dpmine.reporting.histogram_job import HistogramJob
@@ -36,6 +36,7 @@ def test_a_page_and_its_results(batch: Folder, run: outcome_of) -> None:
         "dpmine: job 'Ages': done",
         "dpmine: job 'Rule': done",
         "dpmine: ε = 96000.0, δ = 0.008 left for each customer",
+        "dpmine: the page is 'shop.html', the results are in 'jobs-results'",
     ]
     page = (batch.path / "shop.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
@@ -57,11 +58,20 @@ def test_results_may_be_kept_elsewhere(batch: Folder, run: outcome_of) -> None:
     assert sorted(path.name for path in batch.path.iterdir() if path.is_dir()) == ["kept"]
 
 
+def test_results_are_not_kept_among_the_inputs(batch: Folder, run: outcome_of) -> None:
+    (batch.path / "data").mkdir()
+    (batch.path / "people.parquet").rename(batch.path / "data" / "people.parquet")
+    batch.write(job(**AGES | {"input": "data"}))
+    line = assert_one_error(run("report", "jobs.toml", "--results", "data/results"))
+    assert "--results is a new file among the inputs" in line
+    assert not (batch.path / "budget.db").exists()
+
+
 def test_check(batch: Folder, run: outcome_of) -> None:
     outcome = run("report", "jobs.toml", "--check")
     assert (outcome.status, outcome.err) == (0, "")
     assert outcome.out.splitlines() == [
-        "Results in 'jobs-results' are known.",
+        "Results are kept in 'jobs-results'.",
         "Pairs: costs up to ε = 2000.0, δ = 0.001",
         "Ages: costs up to ε = 1000.0, δ = 0.001",
         "Rule: costs up to ε = 1000.0, δ = 0.0",

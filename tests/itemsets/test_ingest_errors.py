@@ -92,12 +92,12 @@ def test_column_names_cannot_break_the_line() -> None:
 )
 def test_layouts_that_are_not_clear(data: pa.Table, columns: Columns) -> None:
     shown = [repr(name) for name in data.column_names if CANARY not in name]
-    with refused(BadData, "not clear", "option item", "unit", "items", "one_hot", *shown):
+    with refused(BadData, "not clear", "--item COL", "--unit COL", "--one-hot", "one_hot=True", *shown):
         read_baskets(data, columns)
 
 
 def test_a_long_layout_needs_a_unit() -> None:
-    with refused(BadData, "privacy unit is not clear", "option unit", "'u', 'b', 'i'"):
+    with refused(BadData, "privacy unit is not clear", "--unit COL", "'u', 'b', 'i'"):
         read_baskets(TABLE, Columns(item="i"))
     with refused(BadData, "privacy unit is not clear"):
         read_baskets(TABLE.select(["i"]), Columns(item="i"))

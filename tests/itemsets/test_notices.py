@@ -52,6 +52,17 @@ def test_notices_take_the_place_of_warnings() -> None:
     assert sum("fewer than half" in text for text in told) == 1
 
 
+def test_the_warning_of_noise_says_how_many_units_it_is_for() -> None:
+    assert any("5,000 units are assumed; --units N" in text for text in notices(catalogue=MANY))
+    assert any("(40 units)" in text for text in notices(catalogue=MANY, units=40))
+
+
+def notices(**options: Any) -> list[str]:
+    told: list[str] = []
+    dpmine.top_itemsets(SALES, **{"k": 20, **NAMED, **options}, notice=told.append)
+    return told
+
+
 def test_a_list_that_will_mostly_be_noise_is_told_before_it_is_charged(tmp_path: Path) -> None:
     ledger = dpmine.Ledger(f"sqlite:///{tmp_path}/l.db")
     ledger.grant("shop", epsilon=5, delta=1e-5)

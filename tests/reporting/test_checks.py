@@ -129,8 +129,15 @@ def test_one_unit(folder: Folder) -> None:
         folder.run(job(**AGES), unit=None)
 
 
+def test_a_unit_with_a_column_is_not_asserted(folder: Folder) -> None:
+    for asked in (AGES, RULE):
+        rows = {name: value for name, value in asked.items() if name != "unit"}
+        with pytest.raises(BadParameter, match="have a column 'customer': name it as the privacy unit"):
+            folder.run(job(**rows, one_row_per="customer"))
+
+
 def test_one_relation(folder: Folder) -> None:
-    with pytest.raises(BadParameter, match="promises of two relations do not add up"):
+    with pytest.raises(BadParameter, match="give both the same"):
         folder.run(job(**PAIRS | {"neighbors": "add-remove"}))
     folder.run(job(**PAIRS), neighbors='"add-remove"')
     with pytest.raises(BadParameter, match="was granted for neighbors add_remove"):

@@ -79,6 +79,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("unknown option", {"epsilom": 1}, r"no key 'epsilom' in job 'Ages': did you mean 'epsilon'\?"),
     ("unknown kind", {"kind": "histogramm"}, r"kind of job 1 must be 'top-itemset' or"),
     ("no kind", {"kind": None}, r"kind of job .* must be"),
+    ("misspelled input", {"input": "peopel"}, r"no input 'peopel' for job 'Ages': did you mean 'people'\?"),
     ("no input", {"input": None}, r"input of job 'Ages' must be a path"),
     ("option of another kind", {"top": 3}, r"no key 'top' in job 'Ages'"),
     ("table", {"bins": {"a": 1}}, r"bins of job 'Ages' must be a text, a number"),
