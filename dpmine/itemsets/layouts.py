@@ -147,7 +147,7 @@ def _found_plan(source: Source, columns: Columns) -> Plan:
 
 _ADVICE = (
     "Name the item column with the option item and the privacy unit's column with unit (one row per item), "
-    "or the list column with items (one row per basket), or say one_hot (one item a column, 0 and 1)."
+    "or the list column with items (one row per basket), or say one_hot (one item per column, 0 for none)."
 )
 
 
