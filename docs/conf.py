@@ -42,3 +42,4 @@ python_use_unqualified_type_names = True
 
 # Types in signatures: Python's, numpy's and internal aliases have no page here; inventories would need a network.
 nitpick_ignore_regex = [("py:class", r"(?!dpmine\.).*")]
+nitpick_ignore = [("py:class", "dpmine.selection.scores.Labelled")]  # a protocol: pandas' Series, without an import
