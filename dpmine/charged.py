@@ -53,7 +53,7 @@ class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
         return unit.protecting(self._promise(unit.rows))
 
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
-        """Whom a fit protects; `units` as in `pay`. Raises BadParameter."""
+        """The privacy unit of a fit; `units` as in `pay`. Raises BadParameter."""
         return PrivacyUnit.of(self.unit, self.rows_per_unit, units)
 
     def _require_usable(self, features: Sequence[str] | None) -> None:
@@ -75,7 +75,7 @@ def forget_fit(estimator: Any) -> None:
 
 
 def name_of_units(units: Any) -> str | None:
-    """What units are called: a Series by its name, anything else "unit"; None for none."""
+    """The name of the units: that of a Series, "unit" for anything else; None for none."""
     if units is None:
         return None
     name = getattr(units, "name", None)

@@ -1,4 +1,4 @@
-"""Contribution bounding: whom an estimator protects, and how many rows of one privacy unit reach it.
+"""Contribution bounding: the privacy unit of an estimator, and how many rows of one unit it uses.
 
 Estimators are proved private for one record under replace_one. Here records become privacy units: every unit keeps at
 most M of its rows, and a guarantee for one record at ε/M is one at ε for the M places of a unit. Estimators call this
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Promise = TypeVar("Promise", bound=Guarantee)
 MOST_ROWS = 10_000
-"""Rows of one unit that a fit may keep: each of them divides the budget."""
+"""The most rows of one unit that a fit may keep: they share the unit's budget."""
 _MOST_NUMBERS = 2**30  # of places times features: 8 GB
 _NO_UNITS = (
     "units must have one dimension and hold integers, texts or dates, one privacy unit per row: give the column "
@@ -46,7 +46,7 @@ _LARGEST_EPSILON = 1000  # beyond it δ' is below 1e-100 for any δ and several 
 
 @dataclass(frozen=True, slots=True)
 class PrivacyUnit:
-    """Whom a fit protects; made by `PrivacyUnit.of`.
+    """The privacy unit of a fit; made by `PrivacyUnit.of`.
 
     Attributes:
         name: what the guarantee calls the unit.
@@ -78,7 +78,7 @@ class PrivacyUnit:
         return cls(name, 1, enforced=False)
 
     def protecting(self, promise: Promise) -> Promise:
-        """The guarantee, with the unit that it holds for and what makes it hold."""
+        """The guarantee for this unit, with a note on what makes it true."""
         if self.enforced:
             kept = "one row" if self.rows == 1 else f"at most {self.rows:,} rows"
             note = (
@@ -90,7 +90,7 @@ class PrivacyUnit:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Units:
-    """Which rows belong together.
+    """The privacy unit of each row.
 
     Attributes:
         name: what the privacy unit is called.
@@ -138,7 +138,7 @@ def require_units(units: Any, X: Any) -> None:
 
 
 def _entries(units: Any) -> Any:
-    """What pandas numbers without a change of type: arrays and columns as they are, anything else entry by entry."""
+    """Units in a form whose types pandas keeps: arrays and columns unchanged, anything else entry by entry."""
     import pandas as pd
 
     if isinstance(units, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
@@ -210,7 +210,7 @@ class Places:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Bounding:
-    """What a fit does with the rows of one unit: `rows` = M places for each of the `units`; None for rows alone."""
+    """How a fit bounds units: `rows` = M places for each of the `units`; None where each row is its own unit."""
 
     rows: int = 1
     units: Units | None = None
@@ -241,7 +241,7 @@ def require_any(places: Places) -> Places:
 
 
 EVERY_ROW = Bounding()
-"""Each row by itself."""
+"""Each row is its own unit."""
 
 
 def _kept(codes: Codes, most: int, *, bits: BitSource) -> Places:

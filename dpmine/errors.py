@@ -56,11 +56,11 @@ class BudgetExceeded(DpmineError, ValueError):
 
 
 class LayoutWarning(UserWarning):
-    """A `LayoutWarning` says which columns were taken for what, where the call left that open."""
+    """A `LayoutWarning` says how the columns were read, where the call did not name them."""
 
 
 class AccuracyWarning(UserWarning):
-    """An `AccuracyWarning` says, from public parameters alone, that a result will mostly be noise."""
+    """An `AccuracyWarning` says, from public parameters alone, that most of a result is expected to be noise."""
 
 
 def require_memory(error: BaseException) -> None:

@@ -137,9 +137,9 @@ def predict_table(estimator: Any, data: Any, *, progress: Callable[[float], None
 
 
 def whole_features(X: Any) -> tuple[str, ...]:
-    """The columns of a frame made here whose type in the table was one of whole numbers; of others none is known.
+    """The columns of a frame made here whose type in the table was an integer type; none for other frames.
 
-    Types of frames that users make are not asked: pandas finds them from the values, so that one row could change them.
+    The types of a user's frame are not used: pandas infers them from the values, so one row could change them.
     """
     return tuple(getattr(X, "attrs", {}).get(_WHOLE, ()))
 

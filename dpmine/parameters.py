@@ -19,7 +19,7 @@ Name = TypeVar("Name", bound=StrEnum)
 
 _LARGEST = Fraction(10**100)  # beyond it a parameter is a mistake, and floats for reading overflow
 LEAST_PROBABILITY = 1 / _LARGEST
-"""Of a δ, or of a failure."""
+"""The least δ or failure probability that is accepted."""
 _MAX_DIGITS = 400  # of a parameter's text; a longer one is a mistake or an attack on memory
 
 

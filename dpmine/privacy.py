@@ -30,8 +30,7 @@ class Guarantee:
     """(ε, δ)-differential privacy for one privacy unit under a neighbour relation.
 
     `private` is False when no promise is made; `notes` then say why, and `epsilon` and `delta` are what was asked for.
-    `assertion` is what the caller says of the unit, such as "one row each", and nothing checks; "" where the data say
-    which rows are a unit's, and these are bounded.
+    `assertion` is what the caller asserts about the unit, such as "one row each", and nothing checks; "" for nothing.
     """
 
     epsilon: Fraction
@@ -47,7 +46,7 @@ class Guarantee:
         return replace(self, unit=unit, assertion="")
 
     def asserting(self, unit: str, assertion: str) -> Self:
-        """The same promise, made to the named privacy unit as far as the assertion about it is true."""
+        """The same promise, made to the named privacy unit, valid if the assertion about it is true."""
         noted = self.noting(f"asserted, not checked: {assertion} ({unit})")
         return replace(noted, unit=unit, assertion=assertion)
 

@@ -33,15 +33,15 @@ Floats: TypeAlias = "NDArray[np.float64]"
 _NUMERIC = "biufO"
 """Kinds of numpy types that may hold real numbers."""
 MISSING_NOTE = "a missing value counts as 0"
-"""What a guarantee says of `checked_features`."""
+"""The guarantee's note on `checked_features`."""
 _ENCODE = "encode categories as numbers first, one 0/1 column a category (pandas.get_dummies with a public list)"
 
 
 class PrivateEstimator(ChargedEstimator):
     """What private estimators are to scikit-learn.
 
-    The guarantee covers a fit only. A scaler, a selection of features or a search over parameters that reads the same
-    data before it or around it is not covered, and voids it; see docs/how-to/classifiers.md.
+    The guarantee covers a fit only. A scaler, a feature selection or a hyperparameter search that reads the same
+    data before the fit or around it is not covered, and voids it; see docs/how-to/classifiers.md.
 
     Attributes:
         guarantee_: what the release of the fitted attributes promises; the last one that a fit sets.
@@ -54,7 +54,7 @@ class PrivateEstimator(ChargedEstimator):
 
         `units`, shape (n,), names the privacy unit of every row: each keeps at most `rows_per_unit` rows, drawn at
         random from its own, and the guarantee is for each unit; rows whose unit is None or NaN are dropped. Without
-        `units` each row is protected by itself.
+        `units` each row is its own unit.
         Where a ledger is given, what the fit may cost is charged first, and stays charged if the fit fails.
         Raises BadParameter for unusable parameters, BadData for data that do not fit them; BudgetExceeded where the
         budget does not allow the fit, BadLedger where the ledger cannot be used.
@@ -179,7 +179,7 @@ def checked_labels(
 
 
 def classes_note(classes: Any) -> str:
-    """What a guarantee says of the two classes, given `classes` of `checked_labels`."""
+    """The guarantee's note on the two classes, given `classes` of `checked_labels`."""
     if classes is None:
         return (
             "the classes of y, and that exactly two occur, are taken as public: anything else is rejected with an error"

@@ -1,4 +1,7 @@
-"""Files that appear whole or not at all, written over nothing that is read; and reading nothing but files."""
+"""Atomic writes that replace no input, and reads of regular files only.
+
+For the files that commands, reports and pictures write.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ def read_file(path: Path) -> bytes:
 
 
 def require_writable(target: Path, *, guard: Guard = _no_guard) -> None:
-    """Raises OSError where `write_whole` would fail by now: no right to write, no room on the disk."""
+    """Raises OSError where `write_whole` would fail now: no permission to write, no room on the disk."""
     temporary = _beside(target)
     with guard(temporary):
         try:
@@ -64,9 +67,10 @@ def write_whole(
     guard: Guard = _no_guard,
     ready: Callable[[], object] = lambda: None,
 ) -> None:
-    """Write beside the target, for its owner's eyes alone until it is whole and on the disk, then rename.
+    """Write a temporary file beside the target, readable by its owner only, then rename it.
 
-    A `private` file stays its owner's alone; others get the rights of the file that they replace, or of any new one.
+    A `private` file stays readable by its owner only; others get the permissions of the file that they replace, or
+    those of a new file.
     `guard` surrounds the time in which the temporary file exists; `ready` is called before it is renamed.
     Raises OSError, and then leaves what was there.
     """
@@ -95,7 +99,7 @@ def _create(path: Path, content: bytes, *, sync: bool = False) -> None:
 
 
 def _rights(target: Path) -> int:
-    """Those of the file that is there, or of a new one."""
+    """The permissions of the file that is there, or of a new one."""
     if target.exists():
         return stat.S_IMODE(target.stat().st_mode)
     mask = os.umask(0o077)
@@ -147,7 +151,7 @@ def _would_hold(name: str, new: str) -> bool:
 
 
 def _identity(path: _PathName) -> tuple[int, int] | str:
-    """Of a file that exists, what all its names share; of another one, its name."""
+    """What identifies a file: for one that exists the same for all its names, else its name."""
     try:
         found = os.stat(path)  # noqa: PTH116 - a text may be no path
     except (OSError, ValueError):

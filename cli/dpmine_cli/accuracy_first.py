@@ -167,7 +167,7 @@ def _require_all(given: dict[str, Any]) -> None:
 
 
 def _parameters(given: dict[str, Any]) -> dict[str, Any]:
-    """The estimator's parameters, by what was given on the command line."""
+    """The estimator's parameters from the options of the command line."""
     return {
         "test": given["test"].value,
         "radius": given["radius"].value,

@@ -57,7 +57,7 @@ Lambdas = Annotated[
     typer.Option(
         "--lambdas",
         metavar="L,L|auto",
-        help="Regularisation strengths to choose from, privately; one: no choice; auto: set by public numbers.",
+        help="Regularisation strengths; of several, one is chosen privately. auto: a rule of public numbers.",
     ),
 ]
 LossOption = Annotated[Loss, typer.Option("--loss", help="Logistic regression, or a Huber support vector classifier.")]
@@ -126,7 +126,7 @@ def classify(
     debug: options.Debug = False,
     version: options.Version = False,
 ) -> None:
-    """Train a linear classifier, privately; or score a file with one.
+    """Train a linear classifier privately, or score a file with one.
 
     Example: dpmine classify people.parquet --label income --features age,hours --lower 0 --upper 120,99 --model m.json
     """
@@ -159,7 +159,7 @@ def _require_scale(lower: str | None, upper: str | None, norm_bound: str | None)
 
 
 def _parameters(given: dict[str, Any]) -> dict[str, Any]:
-    """The classifier's parameters, by what was given on the command line."""
+    """The classifier's parameters from the options of the command line."""
     bounds = None if given["lower"] is None else (one_or_each(given["lower"]), one_or_each(given["upper"]))
     return {
         "lambdas": given["lambdas"] if given["lambdas"] == "auto" else listed(given["lambdas"]),

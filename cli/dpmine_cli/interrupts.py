@@ -34,11 +34,11 @@ def listen() -> None:
     """From here on an interrupt ends the process, unless who started it wants it ignored (as nohup does)."""
     for number in _heard():
         signal.signal(number, _end)
-    atexit.register(_stop_listening)  # the first one is called last
+    atexit.register(_stop_listening)  # registered first, so it is called last
 
 
 def _stop_listening() -> None:
-    """The work is done: past this point the interpreter would let a signal end the process without our status."""
+    """Ignore signals once the work is done: while the interpreter ends, they would replace the exit status."""
     for number in _heard():
         signal.signal(number, signal.SIG_IGN)
 

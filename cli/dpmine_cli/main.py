@@ -14,7 +14,7 @@ from dpmine_cli import interrupts
 
 def main() -> None:
     """Run the command line of this process and exit with its status."""
-    _open_streams()  # before any file is opened that would take a closed one's number
+    _open_streams()  # first: a file opened before would get the descriptor of a closed stream
     interrupts.listen()  # before anything is loaded that takes time
     # What fails inside a callback or a finaliser is printed by default, and its text may quote data.
     sys.unraisablehook = lambda _failure: None
@@ -24,14 +24,14 @@ def main() -> None:
 def _open_streams() -> None:
     """Connect stdin, stdout and stderr to the null device where they were closed.
 
-    Messages then go nowhere, and not to whatever file is opened under their number. `sys.stdout` stays None, so that
-    commands with a result to print can reject a closed one.
+    Otherwise the next file that is opened would get their descriptor, and the messages. `sys.stdout` stays None, so
+    that commands with a result to print can reject a closed one.
     """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest number that is free
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest free descriptor
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
 

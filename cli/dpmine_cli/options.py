@@ -78,7 +78,7 @@ RowUnit = Annotated[
 RowsPerUnit = Annotated[
     int,
     typer.Option(
-        "--rows-per-unit", metavar="M", help="Rows that each --unit keeps at most, at random; noise grows with M."
+        "--rows-per-unit", metavar="M", help="Most rows that each --unit keeps, drawn at random; noise grows with M."
     ),
 ]
 OneRowPer = Annotated[
@@ -86,14 +86,14 @@ OneRowPer = Annotated[
     typer.Option(
         "--one-row-per",
         metavar="NAME",
-        help="For data without a column of the unit: assert that each NAME has one row at most. Nothing checks this.",
+        help="For data without a column of the unit: assert that each NAME has at most one row. Nothing checks this.",
     ),
 ]
 Basket = Annotated[
     Optional[list[str]],
     typer.Option("--basket", metavar="COL", help="Column that tells the baskets of one unit apart; may repeat."),
 ]
-OneHot = Annotated[bool, typer.Option("--one-hot", help="The columns hold 0/1, one item a column.")]
+OneHot = Annotated[bool, typer.Option("--one-hot", help="One item per column: booleans, or integers with 0 for none.")]
 Size = Annotated[str, typer.Option("--size", metavar="R|R1-R2", help="Number of items in an itemset.")]
 Epsilon = Annotated[str, typer.Option("--epsilon", metavar="E", help="Privacy loss, read exactly: 0.5, 1/3.")]
 Delta = Annotated[str, typer.Option("--delta", metavar="D", help="Failure probability, read exactly: 1e-6.")]
@@ -110,7 +110,7 @@ Relation = Annotated[
     str, typer.Option("--neighbors", metavar="RELATION", help="replace-one (public number of units) or add-remove.")
 ]
 ReplaceOne = Annotated[
-    str, typer.Option("--neighbors", metavar="RELATION", help="replace-one only: the number of rows is public.")
+    str, typer.Option("--neighbors", metavar="RELATION", help="replace-one only: the number of units is public.")
 ]
 Catalogue = Annotated[
     Optional[Path],

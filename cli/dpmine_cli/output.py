@@ -162,7 +162,7 @@ def _parquet(table: Any) -> bytes:
 
 
 def target(path: Path) -> Path:
-    """What will be written: a stream as it is, or a file. UnreadableFile where it cannot be."""
+    """The destination: a stream or a file. Raises UnreadableFile where it cannot be written."""
     if not _is_stream(path):
         return file_target(path)
     number = _descriptor(path)
@@ -202,13 +202,13 @@ def _guard(temporary: Path) -> AbstractContextManager[None]:
 
 
 def ledger_files(url: object) -> dict[str, str]:
-    """What a ledger in a file consists of, by what the user calls it; nothing for a server."""
+    """The files of an SQLite ledger, by the names that messages use; none for a server."""
     path = url.removeprefix("sqlite:///") if isinstance(url, str) else ""
     return {f"the ledger{part}": f"{path}{part}" for part in ("", *_BESIDE)} if path and path != url else {}
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether a path is written as it is: a pipe, a terminal, or a descriptor of this process."""
+    """Whether a path is written directly: a pipe, a terminal, or a descriptor of this process."""
     mode = path.stat().st_mode if os.path.exists(path) else 0  # noqa: PTH110 (never raises)
     return _descriptor(path) is not None or stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
@@ -268,7 +268,7 @@ def _print(content: bytes) -> None:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, and a pipe as it is; an interrupt leaves no temporary file.
+    """Write a file atomically, and a pipe directly; an interrupt leaves no temporary file.
 
     Raises UnreadableFile.
     """

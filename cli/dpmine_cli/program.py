@@ -86,7 +86,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _require_utf8(arguments: list[str]) -> None:
-    """BadParameter for bytes that are no text: they can neither be shown nor stored in results and ledgers."""
+    """Raises BadParameter for bytes that are not UTF-8: they can neither be shown nor stored in results and ledgers."""
     from dpmine.errors import BadParameter
 
     for argument in arguments:

@@ -20,7 +20,7 @@ _PASSWORD = re.compile(r"(://[^/@:\s]*:)[^@\s]*(?=@)|(password=)[^&\s'\"]*", re.
 
 
 def of_asserted_unit(guarantee: Promise, unit: str, assertion: str) -> Promise:
-    """A guarantee for rows, as one for what the caller asserts that rows stand for; "row" asserts nothing."""
+    """The guarantee for rows as one for `unit`, given what the caller asserts about it; "row" asserts nothing."""
     return guarantee if unit == ROW else guarantee.asserting(unit, assertion)
 
 

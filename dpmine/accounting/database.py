@@ -179,7 +179,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _may_be_database(path: str) -> bool:
-    """Whether there is a file, or nothing yet: SQLite blocks on a pipe, and takes a device for an empty database."""
+    """Whether there is a regular file or nothing: SQLite blocks on a pipe, and reads a device as an empty database."""
     try:
         return is_file(path)
     except OSError:
@@ -189,7 +189,7 @@ def _may_be_database(path: str) -> bool:
 def _make_private(path: str) -> None:
     """A new file that its owner alone reads and writes; files that SQLite puts beside it get the same rights.
 
-    Links are followed: one that leads to no file yet would make SQLite create that file with the rights of any other.
+    Links are followed: through a link to a missing file, SQLite would create that file readable by others.
     Where this fails, so does opening the file, which is reported.
     """
     with suppress(OSError):

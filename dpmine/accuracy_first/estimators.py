@@ -74,7 +74,7 @@ class _AccuracyFirst(PrivateEstimator):
 
     @abstractmethod
     def _settings(self, rows: int = 1) -> Settings:
-        """For one record, where `rows` of them share the budget."""
+        """The settings of one record, where `rows` records share the budget."""
 
     @abstractmethod
     def _keep(self, coefficients: Floats, intercept: float) -> None:
@@ -189,9 +189,9 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
         fit_intercept: whether to append a constant column of value r, regularised and protected as any other.
         keep_last: whether a fit that reaches nothing keeps its last hypothesis, at the same charge.
         neighbors: "replace_one"; n enters the noise, so add_remove is refused.
-        unit: what a row stands for, such as "CustomerID", where no customer has two rows: an assertion that nothing
-            checks, and the guarantee says so. Where rows have units that can be named, give `fit(..., units=...)`.
-        rows_per_unit: rows that each of the `units` of a fit keeps at most; sensitivities are those of so many rows.
+        unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
+            has two rows: nothing checks this, and the guarantee says so.
+        rows_per_unit: the most rows that each unit of `fit(..., units=...)` keeps; the guarantee covers them together.
         ledger: a `dpmine.Ledger` or its URL: epsilon_max is set aside before the fit, and what it cost settled after.
         dataset: the data set's name in the ledger.
 

@@ -55,10 +55,10 @@ class PrivateHistogram(ChargedEstimator):
         stability: "tight", or "paper" for the bound of Theorem 6 as it was published.
         selection_share: share of ε for the choice; strictly between 0 and 1.
         refit: which records the last training sees: "all", which costs no more, or "train" as in the paper.
-        neighbors: "replace_one"; nothing else is possible, because the number of records is public.
-        unit: what a row stands for, such as "CustomerID", where no customer has two rows: an assertion that nothing
-            checks, and the guarantee says so. Where rows have units that can be named, give `fit(..., units=...)`.
-        rows_per_unit: rows that each of the `units` of a fit keeps at most; sensitivities are those of so many rows.
+        neighbors: "replace_one"; nothing else is possible, because the number of units is public.
+        unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
+            has two rows: nothing checks this, and the guarantee says so.
+        rows_per_unit: the most rows that each unit of `fit(..., units=...)` keeps; the guarantee covers them together.
         ledger: a `dpmine.Ledger` or its URL, charged before the fit.
         dataset: the data set's name in the ledger.
 
@@ -132,7 +132,7 @@ class PrivateHistogram(ChargedEstimator):
         """Estimate the density of the numbers x: shape (n,) or (n, 1).
 
         `units`, shape (n,), names the privacy unit of every number: each keeps at most `rows_per_unit` numbers, drawn
-        at random from its own; those whose unit is None or NaN are dropped. Without it each number is one unit's.
+        at random from its own; those whose unit is None or NaN are dropped. Without it each number is its own unit.
         All parameters are checked, and the ledger is charged, before x is read; an earlier fit is forgotten then.
         `bits` is for tests; by default the operating system's generator.
         Raises BadParameter for unusable parameters, BadData for what is not numbers in one dimension, and where there
@@ -162,7 +162,7 @@ class PrivateHistogram(ChargedEstimator):
         return self.search(rows).promise()
 
     def search(self, rows: int = 1) -> Search:
-        """The parameters, read and checked, for so many records per privacy unit. Raises BadParameter."""
+        """The parameters, read and checked, for `rows` records per privacy unit. Raises BadParameter."""
         given = {name: value for name, value in self.get_params().items() if name not in _NOT_SEARCHED}
         return Search.of(**given, rows=rows)
 

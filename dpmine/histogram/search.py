@@ -105,7 +105,7 @@ class Search:
         return self.shared.of_unit(Guarantee(self.epsilon, delta, Neighbors.REPLACE_ONE, "row"))
 
     def density(self, x: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Density:
-        """The density of the numbers x, shape (n,) or (n, 1), with a `bounding` for the records that share the budget.
+        """The density of the numbers x, shape (n,) or (n, 1); `bounding` says which records share the budget.
 
         Raises BadData as `PrivateHistogram.fit`.
         """

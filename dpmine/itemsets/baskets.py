@@ -22,7 +22,7 @@ class Baskets:
         basket_starts: int64[baskets + 1]; basket b holds items[basket_starts[b] : basket_starts[b + 1]], never empty.
         unit_starts: int64[units + 1]; unit u owns the baskets unit_starts[u] … unit_starts[u + 1] − 1, at least one.
         unit: what the privacy unit is called in the guarantee ("customer"; "row" when no unit was named).
-        empty_units: how many more units there are, whose baskets hold nothing. Private.
+        empty_units: number of further units, whose baskets are all empty. Private.
     """
 
     labels: Any
@@ -49,7 +49,7 @@ class Baskets:
 
     @property
     def total_units(self) -> int:
-        """Number of privacy units, those whose baskets are all empty included: what shares are shares of. Private."""
+        """Number of privacy units, including those whose baskets are all empty: the denominator of shares. Private."""
         return self.unit_count + self.empty_units
 
     @property

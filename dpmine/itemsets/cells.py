@@ -31,7 +31,7 @@ class Cells:
         labels: sorted Arrow array of the catalogue.
         owner: int64[baskets.count], each basket's unit, ≥ 0 wherever the basket has a cell; None where every basket is
             its own unit.
-        empty_units: how many units have baskets in the data, and no cell.
+        empty_units: number of units that have baskets in the data but no cell.
     """
 
     baskets: Key

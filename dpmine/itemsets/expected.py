@@ -1,8 +1,8 @@
 """How much of a list can be expected to be right, from public parameters alone.
 
-A mechanism with a public catalogue always fills its k places, with noise where the best itemsets do not stand out. Here
-the supports are taken to fall off by a power law, as those of real baskets do (`dpmine.selection.stylised`); *expected*
-is the mean share of the list that is among the k best then. Nothing here is read from data.
+Noisy maxima always fill their k places, with noise where the best itemsets do not stand out; `Request.doubt` warns of
+it. Here supports are assumed to fall off by a power law, as those of real baskets do (`dpmine.selection.stylised`).
+*Expected* is the mean share of the list that is then among the k best. Nothing here is read from data.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 HALF = 0.5
 """The share below which a list is mostly noise."""
 BEST_SHARE = 20
-"""The best itemset is taken to be held by one unit in so many; in the benchmarks' data it is 1 in 3 to 31."""
+"""One unit in this many is assumed to have the best itemset; in the benchmarks' data it is 1 in 3 to 31."""
 USUAL_UNITS = 5_000
-"""What is taken for the number of units where it was not given."""
+"""The assumed number of units where none is given."""
 _HALVINGS = 60
 _FARTHEST = 700.0  # beyond it, an exponential leaves float64
 
 
 def support_needed(k: int, scale: float, candidates: int) -> int:
-    """The least support of the best itemset with which half of the list can be expected to be right.
+    """The least support of the best itemset at which half of the list is expected to be right.
 
-    `scale` is that of the noise of one place, in units; `candidates` ≥ k are to choose from.
+    `scale` is the noise scale of one place, in units; there are `candidates` ≥ k.
     """
     return least(lambda support: share_right(k, scale, candidates, support) >= HALF, start=1)
 
 
 def share_right(k: int, scale: float, candidates: int, best: float) -> float:
-    """The expected share of the k largest noisy supports that is among the k largest supports, `best` being first.
+    """The expected share of the k largest noisy supports that is among the k largest supports; `best` is the largest.
 
-    For Gumbel noise, up to the fluctuation of the k-th largest noisy support, which is taken at its mean.
+    For Gumbel noise, with the k-th largest noisy support replaced by its mean.
     """
     profile = stylised(Shape.POWER_LAW, best / Shape.POWER_LAW.top, candidates)
     low, high = -_FARTHEST * scale, best + _FARTHEST * scale

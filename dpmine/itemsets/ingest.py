@@ -50,8 +50,8 @@ def read_baskets(
 
     A row with a null unit, basket or item is left out. Items outside `catalogue` are left out; so are baskets without
     any item, and their units where they have no other: `Baskets.empty_units` counts those. `catalogue` is what
-    `read_catalogue` gives; without one the items that occur are the labels. `progress` is told the share that is done,
-    from 0 to 1. Reads only the columns that are used.
+    `read_catalogue` gives; without one the items that occur are the labels. `progress` is called with the fraction
+    done, 0 to 1. Reads only the columns that are used.
 
     Raises UnreadableFile, BadData (columns, types, layout) and BadParameter (`data` of an unknown kind).
     """

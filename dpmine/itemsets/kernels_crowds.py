@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Crowd(NamedTuple):
-    """The itemsets that take `more` of the `rest` items behind a prefix, for each of so many prefixes."""
+    """The itemsets of a prefix and `more` of the `rest` items behind it, for each of `prefixes` prefixes."""
 
     more: int
     rest: int

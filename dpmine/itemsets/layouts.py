@@ -147,7 +147,7 @@ def _found_plan(source: Source, columns: Columns) -> Plan:
 
 _ADVICE = (
     "Name the columns of the privacy unit and of the items, --unit COL --item COL (one row per item), or the column of "
-    "lists, --item COL (one row per basket), or give --one-hot (one column per item, 0 and 1). In Python: unit=, "
+    "lists, --item COL (one row per basket), or give --one-hot (one column per item, 0 for none). In Python: unit=, "
     "item=, one_hot=True."
 )
 

@@ -44,7 +44,7 @@ class Consistency(StrEnum):
     """What is done to noisy supports before they are released; it costs no privacy."""
 
     AS_DRAWN = "as_drawn"
-    """Nothing but that none is negative: that of a superset may be above that of its subset."""
+    """Negative values are raised to 0; a superset's value may exceed that of its subset."""
     MONOTONE = "monotone"
     """Never negative, and never above that of a subset: what association rules need."""
 

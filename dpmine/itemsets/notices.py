@@ -33,7 +33,7 @@ def tell(text: str, notice: Callable[[str], None] | None, kind: type[Warning]) -
 
 
 def warn(text: str, kind: type[Warning]) -> None:
-    """A warning at the line outside of the library that called it: Python shows each once a line."""
+    """A warning at the caller's line outside the library: Python shows each once per line."""
     frame, level = sys._getframe(1), 2  # noqa: SLF001 - `warnings` itself counts frames in this way
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dpmine."):
         frame, level = frame.f_back, level + 1

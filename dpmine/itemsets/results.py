@@ -77,7 +77,7 @@ class TopItemsets:
         )
 
     def __len__(self) -> int:
-        """The number of itemsets; a result in which nothing stands out is false."""
+        """The number of itemsets; a result without any is false."""
         return len(self.itemsets)
 
     def __iter__(self) -> Iterator[frozenset[Any]]:
@@ -215,7 +215,7 @@ class TopItemsets:
         return None if support is None or self.units is None else min(1.0, support / self.units)
 
     def _excess(self) -> list[str]:
-        """That a released support is above the number of units, where one is: at most one line."""
+        """At most one line: that a released support exceeds the number of units."""
         if (
             self.supports is None
             or self.units is None

@@ -12,7 +12,7 @@ from dpmine.errors import BadData, require_memory
 from dpmine.itemsets.arrow_arrays import text_array
 
 Progress: TypeAlias = Callable[[float], None]
-"""Called with the share of the reading that is done, between 0 and 1: see `share_of`."""
+"""Called with the fraction of the reading that is done, 0 to 1: see `share_of`."""
 
 FOREIGN_ERRORS = (pa.ArrowException, OSError, ValueError, TypeError, RuntimeError, LookupError)
 """What Arrow, pandas and producers of streams raise; their messages quote values and are never forwarded."""

@@ -79,7 +79,7 @@ def top_itemset(
         basket: column(s) that tell the baskets of one unit apart (long layout).
         item: column of the items; for the list layout the column of lists.
         items: the same as `item`, for the list layout.
-        one_hot: the columns hold 0/1 integers, one item a column.
+        one_hot: one item per column; the columns hold integers, 0 for none.
         catalogue: the public list of all items: a path (text or one-column Parquet), a sequence, an Arrow array, or
             "from-data" (the items seen; NOT private, and the guarantee says so). None: unknown.
         release_support: ε for noisy supports of what is chosen, which adds to the budget; or "auto": ε is then the
@@ -203,9 +203,10 @@ def top_itemsets(
 
 
 def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[Plan], None]:
-    """What is done once the layout is known, before any data are read: tell it, and charge the account.
+    """Called once the layout is known and before any data are read: report the layout and charge the account.
 
-    Warnings come before the charge, because Python may make errors of them; notices of a rejected run do not appear.
+    Warnings come before the charge, because Python can turn them into errors. Notices come after it, so that a rejected
+    run has none.
     """
 
     def planned(plan: Plan) -> None:

@@ -128,7 +128,7 @@ class _PrivateLinearClassifier(LinearClassifier):
         return SharedBudget(positive("epsilon", self.epsilon), probability("delta", self.delta), rows)
 
     def _settings(self, rows: int = 1) -> Settings:
-        """For one record, where `rows` of them share the budget."""
+        """The settings of one record, where `rows` records share the budget."""
         shared = self._shared(rows)
         parameters = {name: value for name, value in self.get_params().items() if name not in _NOT_SETTINGS}
         return Settings.of(loss=self._loss(), epsilon=shared.row_epsilon, delta=shared.row_delta, **parameters)
@@ -158,7 +158,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
     Args:
         lambdas: "auto", which is d/(10nε) for n rows of d weights (d/(nε) with method="output"), a rule of public
             numbers; or regularisation strengths λ > 0, public, to choose from privately with `selection_share` of ε.
-            One λ, as with "auto", leaves the whole of ε to training. λ refers to the features as they are trained on:
+            With one λ, or "auto", all of ε trains. λ refers to the features as they are trained on:
             x/norm_bound, times √(1/2) with an intercept.
         norm_bound: public bound r > 0 on ‖x‖₂; longer rows are shortened to it. With `feature_bounds` it refers to the
             mapped features.
@@ -172,12 +172,12 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
         sensitivities: "candidate" (every λ its own) or "uniform" (the largest for all, as the paper has it).
         caution: how much small λ, whose scores one row moves more, are held back: 0 not at all, which finds good ones
             more often; 1 has an accuracy bound (see `dpmine.validation.terms.Terms`). All are private.
-        classes: the two labels, public, the one that positive decisions mean last; any other label counts as the first.
+        classes: the two labels, public; positive decisions mean the second, and any other label counts as the first.
             None: those that occur, sorted.
         neighbors: "replace_one"; n and λ enter the noise, so add_remove is refused.
-        unit: what a row stands for, such as "CustomerID", where no customer has two rows: an assertion that nothing
-            checks, and the guarantee says so. Where rows have units that can be named, give `fit(..., units=...)`.
-        rows_per_unit: rows that each of the `units` of a fit keeps at most; sensitivities are those of so many rows.
+        unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
+            has two rows: nothing checks this, and the guarantee says so.
+        rows_per_unit: the most rows that each unit of `fit(..., units=...)` keeps; the guarantee covers them together.
         ledger: a `dpmine.Ledger` or its URL, charged before the fit.
         dataset: the data set's name in the ledger.
         feature_bounds: (lower, upper), each one public number or one for each feature. A feature is clipped to its
@@ -187,7 +187,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
     Attributes:
         coef_: shape (1, d), in the units of the features as they were given, for rows within the bounds.
         intercept_: shape (1,); with bounds and without an intercept, it makes the decision 0 in their middle.
-        feature_bounds_: `lower` and `upper` of each feature, shape (d,); None where none were given.
+        feature_bounds_: `lower` and `upper` of the features, shape (d,) each; None where none were given.
         norm_bound_: the norm bound. Predictions clip rows to both bounds, as training does.
         classes_: the two classes; treated as public, and that both occur, unless they were given.
         lambda_: the regulariser that was trained with.

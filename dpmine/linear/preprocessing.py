@@ -126,7 +126,7 @@ class UnitBall:
 
     @property
     def note(self) -> str:
-        """What a guarantee says of it."""
+        """The guarantee's note on clipping."""
         shortened = f"rows are clipped to the public norm bound {self.norm_bound:g}"
         if self.bounds is None:
             return f"{shortened}; {MISSING_NOTE}"

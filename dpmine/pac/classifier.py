@@ -53,7 +53,7 @@ class HypothesisClassifier(PrivateClassifier):
         return known_features(X)
 
     def _data_notes(self) -> tuple[str, str]:
-        """What the guarantee says of the labels and of missing values."""
+        """The guarantee's notes on labels and missing values."""
         return classes_note(self.classes), MISSING_NOTE
 
     def _records(self, X: Any, y: Any, bounding: Bounding, *, bits: BitSource) -> Records:

@@ -60,7 +60,7 @@ class Grid:
         return self.lower if place == 0 else self.lower + place * self._step
 
     def cut(self, place: int) -> Fraction:
-        """The point as rules name it: for whole numbers x, x >= t says the same as x >= ⌈t⌉."""
+        """The point as rules name it: for whole numbers x, x >= t is equivalent to x >= ⌈t⌉."""
         point = self.point(place)
         return Fraction(ceil(point)) if self.whole else point
 

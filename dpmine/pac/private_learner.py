@@ -58,8 +58,8 @@ class PrivateLearner(HypothesisClassifier):
         best_error: a bound on the error of the best hypothesis, for a promise about records to come ("label_private").
         classes: the two labels, public, the one that rules describe last; None: those that occur, sorted.
         neighbors: "replace_one"; the number of rows is public, so add_remove is refused.
-        unit: what a row stands for, such as "CustomerID", where no customer has two rows: an assertion that nothing
-            checks, and the guarantee says so. Where rows have units that can be named, give `fit(..., units=...)`.
+        unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
+            has two rows: nothing checks this, and the guarantee says so.
         ledger: a `dpmine.Ledger` or its URL, charged before the fit.
         dataset: the data set's name in the ledger.
 
@@ -101,7 +101,7 @@ class PrivateLearner(HypothesisClassifier):
         self.dataset = dataset
 
     rows_per_unit = 1
-    """The promise about records to come is for independent ones, so that no unit may have several."""
+    """The error bound is for independent records, so no unit may have several."""
 
     def _promise(self, rows: int) -> Guarantee:  # noqa: ARG002 - one
         learner = self._checked_learner()

@@ -51,7 +51,7 @@ class HypothesisSelector(HypothesisClassifier):
         epsilon: ε > 0, read exactly.
         delta: δ in (0, 1), used by approximate mechanisms only.
         mechanism: as in `dpmine.select`; "auto" is `DEFAULT_MECHANISM`.
-        neighbors: "replace_one" (the number of rows is public) or "add_remove".
+        neighbors: "replace_one" (the number of units is public) or "add_remove".
         lower: public lower bound of the features, one for all or one a feature; smaller values count as it.
         upper: public upper bound; larger values count as it.
         grid: number of points of each feature's grid, 1 to 2^64, one for all or one a feature; None: 1,001.
@@ -59,9 +59,9 @@ class HypothesisSelector(HypothesisClassifier):
         resolution: the largest whole weight of a separator; None: 8, or as large as so many features allow.
         classes: the two labels, public, the one that rules describe last; None: those that occur, sorted.
         not_private: opts in to the mechanism "exact".
-        unit: what a row stands for, such as "CustomerID", where no customer has two rows: an assertion that nothing
-            checks, and the guarantee says so. Where rows have units that can be named, give `fit(..., units=...)`.
-        rows_per_unit: rows that each of the `units` of a fit keeps at most; sensitivities are those of so many rows.
+        unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
+            has two rows: nothing checks this, and the guarantee says so.
+        rows_per_unit: the most rows that each unit of `fit(..., units=...)` keeps; the guarantee covers them together.
         ledger: a `dpmine.Ledger` or its URL, charged before the fit.
         dataset: the data set's name in the ledger.
 
@@ -69,7 +69,7 @@ class HypothesisSelector(HypothesisClassifier):
         hypothesis_: the chosen one, readable with `str`; None when an approximate mechanism says that nothing stands
             out.
         names_: names of the features: of the columns, or x0, x1, …
-        whole_: those that a table's types, which are public, say to be whole numbers: rules cut them at whole numbers.
+        whole_: the features of integer type in a table; rules cut them at whole numbers.
         classes_: the two classes; the rule of a hypothesis describes the second.
         candidate_: the hypothesis as its class numbers it; None when nothing stood out.
         mechanism_: the mechanism that chose.

@@ -143,7 +143,7 @@ def _outcome(step: Step, store: Store, payer: Payer, progress: Callable[[float],
 
 
 def _failed(step: Step, store: Store, error: Exception, *, marked: bool, charged: bool) -> Outcome:
-    """Remembered, so that the next run does not pay again; unless nothing can have been charged, now or before."""
+    """The outcome of a failed job; its mark stays, against a second charge, unless nothing was ever charged."""
     if not (charged or marked):
         with suppress(OSError):  # the error that is reported matters more
             store.forget(step.job)

@@ -123,7 +123,7 @@ class _Scale:
 
 
 def told_apart(names: Sequence[str], room: float, start: int = 0) -> list[str]:
-    """The names, each shortened to so many pixels; different names that begin alike are cut where they differ."""
+    """The names, each shortened to `room` pixels; different names with a common start are cut where they differ."""
     labels = [_cut(name, room, start) for name in names]
     for label in {label for label in labels if labels.count(label) > 1}:
         places = [place for place, each in enumerate(labels) if each == label]
@@ -136,14 +136,14 @@ def told_apart(names: Sequence[str], room: float, start: int = 0) -> list[str]:
 
 
 def _cut(name: str, room: float, start: int) -> str:
-    """With what stands before `start` in a third of the room at most."""
+    """The name cut to `room` pixels; the text before `start` gets at most a third of them."""
     if not start:
         return shortened(name, room)
     return f"{shortened(name[:start], room / 3)} {shortened(name[start:], room * 0.6)}"
 
 
 def _difference(names: Sequence[str], start: int) -> int:
-    """Where the word begins in which the names differ; their first different letter, where that begins no later."""
+    """The start of the first word in which the names differ; if that is not after `start`, their first difference."""
     letters = zip(*names, strict=False)
     end = next((place for place, found in enumerate(letters) if len(set(found)) > 1), min(map(len, names)))
     word = names[0].rfind(" ", 0, end) + 1

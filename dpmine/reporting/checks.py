@@ -167,7 +167,7 @@ def _common_unit(steps: Sequence[Step], terms: Terms, budget: Budget | None) -> 
 
 def _advice(asked: Amount, allowed: Amount) -> str:
     if asked.delta > allowed.delta == 0:
-        return f"give delta = {short(asked.delta)} or more in [budget], or take mechanisms with δ = 0."
+        return f"give delta = {short(asked.delta)} or more in [budget], or use mechanisms with δ = 0."
     return "lower the jobs' epsilon (and delta), or raise the budget's."
 
 

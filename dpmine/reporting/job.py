@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LISTS = {"features", "lambdas", "lower", "upper", "bins", "grid"}
 OF_UNIT = frozenset({"unit", "rows_per_unit", "one_row_per"})
-"""Options of jobs on tables that say what the privacy unit is."""
+"""Options of jobs on tables that state the privacy unit."""
 _NAMES = {"neighbors", "mechanism"}
 
 

@@ -119,7 +119,7 @@ class ClassifyJob(ModelJob):
         return kind(**self._scale(), **given, **account)
 
     def _scale(self) -> dict[str, Any]:
-        """The bounds of the features, of the rows' norm, or both."""
+        """The public bounds: those of the features, the norm bound, or both."""
         scale, bounds = self.given("norm_bound"), self.given("lower", "upper")
         if not scale and not bounds:
             raise BadParameter("lower and upper are missing, the public bounds of the features (or norm_bound).")

@@ -148,7 +148,7 @@ def _histogram(document: dict[str, Any], anchor: str) -> Body:
 
 
 def _peak(names: Sequence[str], heights: Sequence[float]) -> str:
-    """Where it is highest. An end may be so by what lies beyond it: then the highest between the ends follows."""
+    """The highest bin. The first and the last also hold values beyond the bounds: then the highest between follows."""
     inner = range(1, len(heights) - 1)
     peak = max(range(len(heights)), key=heights.__getitem__)
     if peak in inner:

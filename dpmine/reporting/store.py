@@ -94,9 +94,9 @@ class Store:
         return None
 
     def write(self, job: Job, released: Released) -> Stored:
-        """Store a result: what goes with it first, so that what is found is whole.
+        """Store a result: its JSON file last, so that a result that is found is complete.
 
-        Raises UnreadableFile; then `is_unstored` remembers that the result exists elsewhere at most.
+        Raises UnreadableFile; then `is_unstored` is true: at most a page has the result.
         """
         stem = self._stem(job)
         entry = {
@@ -129,9 +129,9 @@ class Store:
         return any(self._marks(job, _UNSTORED))
 
     def begin(self, job: Job) -> None:
-        """Remember that a job is run, for the case that it fails or the process dies, and reserve room for its result.
+        """Remember that a job runs, in case it fails or the process dies, and reserve room for its result.
 
-        To be called before the job is charged: a disk that is full then costs nothing. Raises UnreadableFile.
+        To be called before the job is charged: a full disk then charges nothing. Raises UnreadableFile.
         """
         text = json.dumps({"format": "dpmine job begun", "job": self._content(job)}, ensure_ascii=False, indent=2)
         try:
@@ -151,7 +151,7 @@ class Store:
             path.unlink(missing_ok=True)
 
     def _remember_unstored(self, job: Job) -> None:
-        """By a new name of the mark, which takes no room."""
+        """By renaming the mark, which needs no room on the disk."""
         with suppress(OSError):
             for path in self._marks(job, _BEGUN):
                 path.replace(path.with_suffix(_UNSTORED))

@@ -75,7 +75,7 @@ def plain_words(total: Amount, neighbors: Neighbors, unit: str) -> list[str]:
 
 
 def beside_text(label: str, others: Sequence[str]) -> str:
-    """Why a model may say something else than those of other jobs about the same label; "" where there are none."""
+    """Why a model may disagree with other jobs' models of the same label; "" where there are none."""
     if not others:
         return ""
     return (

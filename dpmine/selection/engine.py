@@ -224,7 +224,7 @@ def law(
 
 
 def _is_hidden(scores: Scores, padding: int) -> bool:
-    """Whether the list of candidates is not public: dummies stand for the rest."""
+    """Whether the list of candidates is private: dummies stand for the unknown ones."""
     return padding > 0 or (isinstance(scores, Universe) and scores.padding > 0)
 
 

@@ -1,7 +1,7 @@
-"""What `dpmine.select` takes for scores, and which name of the chosen candidate it gives back.
+"""Reads the scores given to `dpmine.select`, and names the chosen candidate.
 
-The order, the number and the types of labels that were found in data are data themselves: nothing of them is released
-but the one label that was chosen, in a form that depends on that label alone.
+The order, the number and the types of labels that were found in the data are private. Only the chosen label is
+released, in a form that depends on that label alone.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Terms:
         caution: c ≥ 0, how much candidates are held back for their own sensitivity: t = 2c ln(k/η)/α2 of
             `generalised_scores`. 1 guards against choosing a candidate whose score is mostly noise; 0 holds none back.
         fallback: position of the parameter that is taken when the chooser says nothing; None for none.
-        unit: the privacy unit, of which the caller asserts that each has one record.
+        unit: the privacy unit; the caller asserts that each has one record.
     """
 
     train_size: int

@@ -100,7 +100,7 @@ def test_the_total_must_suffice(folder: Folder) -> None:
 
 def test_a_budget_without_delta_says_what_to_give(folder: Folder) -> None:
     read = folder.read(job(**PAIRS), delta=None)
-    with pytest.raises(BudgetExceeded, match=r"give delta = 0.001 or more in \[budget\], or take mechanisms"):
+    with pytest.raises(BudgetExceeded, match=r"give delta = 0.001 or more in \[budget\], or use mechanisms"):
         checked_plan(read, folder.store(read))
 
 
