@@ -209,14 +209,15 @@ def _planned(request: Request, account: Account, notice: Callable[[str], None] |
     """
 
     def planned(plan: Plan) -> None:
-        tell(request.doubt(), notice, AccuracyWarning)
         if notice is None:
             tell_layout(plan, None)
+            tell(request.doubt(), None, AccuracyWarning)
         if account.ledger is not None:
             account.charge(request.promise.for_unit(plan.unit_name), job=f"top-itemset {request.top_k.name}")
         if notice is not None:
             tell_layout(plan, notice)
             tell(request.reason, notice, AccuracyWarning)
+            tell(request.doubt(), notice, AccuracyWarning)
 
     return planned
 

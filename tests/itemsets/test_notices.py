@@ -89,3 +89,20 @@ def test_the_command_line_tells_each_notice_once(tmp_path: Path) -> None:
     assert run.stderr.count("layout") == 1
     assert run.stderr.count("fewer than half of the 20") == 1
     assert "Warning" not in run.stderr
+
+
+def test_a_rejected_run_gives_no_notice(tmp_path: Path) -> None:
+    """An error is one line: what the run would have said is not said."""
+    ledger = dpmine.Ledger(f"sqlite:///{tmp_path}/l.db")
+    ledger.grant("shop", epsilon="1/10", delta=1e-5)
+    told: list[str] = []
+    options: dict[str, Any] = {"catalogue": MANY, **NAMED, "ledger": ledger, "dataset": "shop", "notice": told.append}
+    with pytest.raises(dpmine.BudgetExceeded):
+        dpmine.top_itemsets(SALES, 20, **options)
+    assert told == []
+    dpmine.top_itemsets(SALES, 20, epsilon="1/10", **options)
+    assert [("layout" in text, "fewer than half" in text) for text in told] == [
+        (True, False),
+        (False, False),
+        (False, True),
+    ]
