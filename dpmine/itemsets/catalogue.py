@@ -138,7 +138,7 @@ def _checked(items: pa.Array, owner: str) -> pa.Array:
     if items.null_count:
         raise BadData(f"{owner} holds an entry without a value: remove it.")
     if items.type == pa.uint64() and pc.max(items).as_py() >= 2**63:
-        raise BadData(f"{owner} holds integers beyond int64: give all items as texts.")
+        raise BadData(f"{owner} holds integers beyond int64: make all items texts, in the data, too.")
     if without_long_texts(pa.chunked_array([items])).null_count:
         raise BadData(f"{owner} holds a text of more than {LONGEST_TEXT:,} bytes: no item of the data can be so long.")
     items = _sorted(items.cast(pa.int64()) if is_integer(items.type) else _normal(items))
@@ -156,7 +156,10 @@ def _require_unicode(items: pa.Array, owner: str) -> None:
 
 
 def _as_integers(items: pa.Array) -> pa.Array:
-    wrong = "The data's items are integers, but the catalogue holds an entry that is no integer of 64 bits: correct it."
+    wrong = (
+        "The data's items are integers, but the catalogue holds an entry that is no integer up to 2^63 - 1: "
+        "correct it, or make the data's items texts."
+    )
     if not pc.all(pc.match_substring_regex(items, r"^[+-]?[0-9]+$")).as_py():
         raise BadData(wrong)
     try:

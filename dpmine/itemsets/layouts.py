@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
     from dpmine.itemsets.source import Source
 
-_PEOPLE = {"unit", "customer", "user", "patient", "member"}
+_PEOPLE = {"customer", "user", "patient", "member"}
 _UNIT_WORDS = _PEOPLE | {"basket", "order", "invoice", "transaction", "receipt", "visit", "session"}
 _ITEM_WORDS = {"item", "product", "sku", "article", "drug", "page"}
 _GENERAL = {"id": "unit", "code": "item"}
 """These count where none of the other words does: item_id holds items, and customer_code names a unit."""
+_ENDINGS = ("id", "no", "code", "key", "name")  # written together with a word, as in customerid
 _LISTED = 20  # column names in a message at most
 _NONE_NAMED = Columns()
 
@@ -176,7 +177,10 @@ def _role(name: str) -> str | None:
     """What the words of a column's name say that it holds: "unit", "item", or None where they say nothing, or both."""
     words = {word.casefold() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+", name)}
     words |= {word.removesuffix("s") for word in words}
-    roles = {role for role, known in (("unit", _UNIT_WORDS), ("item", _ITEM_WORDS)) if words & known}
+    stems = words | {word.removesuffix(ending) for word in words for ending in _ENDINGS}
+    roles = {role for role, known in (("unit", _UNIT_WORDS), ("item", _ITEM_WORDS)) if stems & known}
+    if words <= {"unit", "units"}:
+        return "unit"  # but not units_sold, or unit_price
     roles = roles or {role for word, role in _GENERAL.items() if word in words}
     return roles.pop() if len(roles) == 1 else None
 

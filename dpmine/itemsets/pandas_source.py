@@ -70,7 +70,7 @@ def _arrow_column(series: Any, name: str) -> pa.ChunkedArray:
     if hasattr(series.dtype, "fill_value"):
         series = series.sparse.to_dense()
     if series.dtype == object and not _are_flags(series):
-        values = list(series)
+        values = series.to_numpy().tolist()
         return pa.chunked_array([basket_lists(values) if are_baskets(values) else value_array(values)])
     try:
         column = pa.array(series, from_pandas=True)

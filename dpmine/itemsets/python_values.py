@@ -22,6 +22,7 @@ from dpmine.itemsets.types import is_mixed
 _INTEGER, _TEXT = b"\x00", b"\x01"
 _SHIFT = 2**63  # makes every integer of 64 bits positive, so that digits are in the order of the integers
 _SHIFTED_DIGITS = 20
+_COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 _MISSING = {"NAType", "NaTType"}  # of pandas, which need not be installed
 
 
@@ -47,12 +48,27 @@ def value_array(values: Iterable[Any]) -> pa.Array:
     """Python values as `MIXED`; missing ones (None, NaN, and those of pandas) are null."""
     entries = list(values)
     present = _present(entries)
-    plain = _kinds(present) <= {int} or _kinds(present) <= {str}  # then equal values are equal items
-    keys = present if plain else [_label(entry) for entry in present]
+    codes, labels = _of_one_kind(present) or _coded(present)
+    return _spread(pa.DictionaryArray.from_arrays(codes, binary_array(labels)), entries)
+
+
+def _of_one_kind(values: list[Any]) -> tuple[pa.Array, list[bytes]] | None:
+    """Codes and labels as `_coded`, found by Arrow: of texts, or of integers that fit. None for others."""
+    kinds = _kinds(values)
+    if len(kinds) != 1 or not kinds <= {int, str}:
+        return None
+    try:
+        coded = pa.array(values, pa.int64() if int in kinds else pa.large_string()).dictionary_encode()
+    except (pa.ArrowInvalid, OverflowError, UnicodeError):
+        return None
+    return coded.indices.cast(pa.int64()), [_label(value) for value in coded.dictionary.to_pylist()]
+
+
+def _coded(values: list[Any]) -> tuple[pa.Array, list[bytes]]:
+    """A code for each value, and the labels that the codes stand for, in the order of the first meeting."""
+    keys = [_label(value) for value in values]
     codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
-    labels = [_label(key) for key in codes] if plain else list(codes)
-    indices = integer_array(np.fromiter(map(codes.__getitem__, keys), np.int64, len(keys)))
-    return _spread(pa.DictionaryArray.from_arrays(indices, binary_array(labels)), entries)
+    return integer_array(np.fromiter(map(codes.__getitem__, keys), np.int64, len(keys))), list(codes)
 
 
 def basket_lists(baskets: Iterable[Any]) -> pa.Array:
@@ -61,17 +77,21 @@ def basket_lists(baskets: Iterable[Any]) -> pa.Array:
     A basket is a list, tuple, set or other iterable of items; a text, or what is no collection, is a basket of one.
     """
     rows = list(baskets)
-    lists = [_present(_basket(basket)) for basket in _present(rows)]
+    lists = [_basket(basket) for basket in _present(rows)]
+    entries = list(chain.from_iterable(lists))
+    if len(_present(entries)) < len(entries):
+        lists = [_present(basket) for basket in lists]
+        entries = list(chain.from_iterable(lists))
     starts = np.zeros(len(lists) + 1, np.int64)
-    np.cumsum([len(entries) for entries in lists], out=starts[1:])
-    items = value_array(chain.from_iterable(lists))
+    np.cumsum([len(basket) for basket in lists], out=starts[1:])
+    items = value_array(entries)
     return _spread(pa.LargeListArray.from_arrays(integer_array(starts), items), rows)
 
 
 def are_baskets(values: Iterable[Any]) -> bool:
     """Whether every value that is not missing is a collection; not so where there is none."""
-    present = _present(list(values))
-    return bool(present) and all(isinstance(value, list | tuple | set | frozenset | np.ndarray) for value in present)
+    kinds = (isinstance(value, _COLLECTIONS) for value in values if not _is_missing(value))
+    return next(kinds, False) and all(kinds)
 
 
 def as_texts(labels: pa.Array) -> pa.Array:
@@ -151,7 +171,7 @@ def _integers(items: Sequence[Any], owner: str) -> pa.Array:
     try:
         return integer_array(np.array([int(item) for item in items], np.int64))
     except OverflowError:
-        raise BadData(f"{owner} hold integers beyond int64: recode them, or give them as texts.") from None
+        raise BadData(f"{owner} hold integers beyond int64: make all items texts, in the data, too.") from None
 
 
 def _texts(items: Sequence[Any], owner: str) -> pa.Array:

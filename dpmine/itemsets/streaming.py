@@ -23,7 +23,7 @@ from dpmine.itemsets.files import FileSource
 from dpmine.itemsets.layouts import Layout
 from dpmine.itemsets.memory import LINE
 from dpmine.itemsets.source import ArrowSource, collected
-from dpmine.itemsets.types import is_boolean, is_list, is_mixed, is_text, plain
+from dpmine.itemsets.types import is_boolean, is_list, is_mixed, is_plain_list, is_text, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -206,7 +206,17 @@ def _with_keys(table: pa.Table, plan: Plan) -> tuple[pa.Table, _Rows]:
     if not valid or all(not table.column(name).null_count for name in plan.keys):
         return table, np.arange(table.num_rows)
     keep = reduce(pc.and_, valid)
-    return table.filter(keep), np.flatnonzero(integers_or(0, keep))
+    columns = [_without_views(column) for column in table.columns]
+    return pa.table(columns, names=table.column_names).filter(keep), np.flatnonzero(integers_or(0, keep))
+
+
+def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column, with texts that Arrow can filter: it has no filter for views of texts, nor for lists of these."""
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.large_string())
+    if is_plain_list(column.type) and pa.types.is_string_view(column.type.value_type):
+        return column.cast(pa.large_list(pa.large_string()))
+    return column
 
 
 def _plain_key(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -205,14 +205,14 @@ def top_itemsets(
 def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[Plan], None]:
     """Called once the layout is known and before any data are read: report the layout and charge the account.
 
-    Warnings come before the charge, because Python can turn them into errors. Notices come after it, so that a rejected
-    run has none.
+    Doubts about the result come before the charge: a user may stop there. So do warnings, because Python can turn them
+    into errors. Notices of the layout and of the mechanism come after it, so that a rejected run has none.
     """
 
     def planned(plan: Plan) -> None:
-        tell(request.doubt(), notice, AccuracyWarning)
         if notice is None:
             tell_layout(plan, None)
+        tell(request.doubt(), notice, AccuracyWarning)
         if account.ledger is not None:
             account.charge(request.promise.for_unit(plan.unit_name), job=f"top-itemset {request.top_k.name}")
         if notice is not None:

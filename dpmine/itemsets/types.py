@@ -17,7 +17,12 @@ _LIST_VIEWS = (pa.types.is_list_view, pa.types.is_large_list_view)
 
 def is_list(kind: pa.DataType) -> bool:
     """Whether a column of this type holds one list a row."""
-    return any(check(kind) for check in (*_LISTS, *_LIST_VIEWS))
+    return is_plain_list(kind) or any(check(kind) for check in _LIST_VIEWS)
+
+
+def is_plain_list(kind: pa.DataType) -> bool:
+    """Whether a column's lists are its own, one after the other, and not views of a list."""
+    return any(check(kind) for check in _LISTS)
 
 
 def is_text(kind: pa.DataType) -> bool:

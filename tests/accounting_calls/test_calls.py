@@ -273,7 +273,7 @@ def test_runs_that_promise_nothing_are_refused(url: str, name: str) -> None:
 
 
 def test_one_relation_and_one_unit_a_data_set(url: str) -> None:
-    with pytest.raises(BadParameter, match="two relations"):
+    with pytest.raises(BadParameter, match="name the same relation"):
         dpmine.select(SCORES, neighbors="add_remove", ledger=url, dataset="shop")
     dpmine.top_itemset(BASKETS, ledger=url, dataset="shop")
     with pytest.raises(BadParameter, match="budget for each 'row', not for each 'unit'"):

@@ -199,7 +199,8 @@ def test_layouts_found_in_the_schema(names: str, kinds: list[pa.DataType], layou
 
 
 UNITS = ["patient_id", "CustomerID", "InvoiceNo", "transaction-id", "customer code", "id", "userID", "Visits"]
-ITEMS = ["drug", "StockCode", "item_id", "product_code_id", "Items", "code", "SKU", "pages"]
+UNITS += ["customerid", "CUSTOMERID", "invoiceno", "unit"]
+ITEMS = ["drug", "StockCode", "item_id", "product_code_id", "Items", "code", "SKU", "pages", "productid", "ITEMCODE"]
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -213,7 +214,11 @@ def test_names_decide_on_the_unit_in_any_order(unit: str, item: str, kind: pa.Da
         assert f"item = {item}" in read.description
 
 
-@pytest.mark.parametrize("names", [("u", "i"), ("order_id", "customer"), ("drug", "page"), ("date", "product")])
+UNCLEAR = [("u", "i"), ("order_id", "customer"), ("drug", "page"), ("date", "product"), ("orderid", "customerid")]
+UNCLEAR += [("paid", "product"), ("orderitemid", "valid"), ("postcode", "idno"), ("unit_price", "units_sold")]
+
+
+@pytest.mark.parametrize("names", UNCLEAR)
 def test_a_unit_that_no_name_tells_is_an_error_with_both_commands(names: tuple[str, str]) -> None:
     for order in (names, names[::-1]):
         with pytest.raises(BadData, match="not clear") as error:

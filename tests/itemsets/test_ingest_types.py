@@ -11,6 +11,7 @@ import pytest
 from support.ingest_oracle import CANARY, contents, refused
 
 from dpmine.errors import BadData
+from dpmine.itemsets import python_values
 from dpmine.itemsets.ingest import Columns, read_baskets
 
 LONG = Columns(unit=("u",), item="i")
@@ -228,3 +229,23 @@ def test_wrong_items(kind: pa.DataType, word: str) -> None:
 def test_lists_of_lists() -> None:
     with refused(BadData, "'i'", "list of list"):
         read_baskets(pa.schema([("i", pa.list_(pa.list_(pa.list_(NESTED))))]).empty_table(), Columns())
+
+
+@pytest.mark.parametrize("values", [[3, -1, 3, 2], ["b", "a", "b", ""]])
+@pytest.mark.parametrize("missing", [[], [None, float("nan")]])
+def test_values_of_one_kind_are_coded_by_arrow_as_any_others_are(
+    values: list[Any], missing: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a label for each of them, which takes several times as long."""
+    made: list[Any] = []
+    label = python_values._label
+
+    def counted(value: Any) -> bytes:
+        made.append(value)
+        return label(value)
+
+    monkeypatch.setattr(python_values, "_label", counted)
+    quick = python_values.value_array([*missing, *values, *values])
+    assert sorted(made) == sorted(set(values))
+    monkeypatch.setattr(python_values, "_of_one_kind", lambda _values: None)
+    assert quick.equals(python_values.value_array([*missing, *values, *values]))

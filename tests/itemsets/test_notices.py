@@ -100,3 +100,21 @@ def test_the_command_line_tells_each_notice_once(tmp_path: Path) -> None:
     assert run.stderr.count("layout") == 1
     assert run.stderr.count("fewer than half of the 20") == 1
     assert "Warning" not in run.stderr
+
+
+def test_doubts_come_before_the_charge_and_other_notices_after_it(tmp_path: Path) -> None:
+    """A user may stop a run that will mostly be noise; what is said of a run that was rejected is nothing else."""
+    ledger = dpmine.Ledger(f"sqlite:///{tmp_path}/l.db")
+    ledger.grant("shop", epsilon="1/10", delta=1e-5)
+    told: list[str] = []
+    options: dict[str, Any] = {"catalogue": MANY, **NAMED, "ledger": ledger, "dataset": "shop", "notice": told.append}
+    with pytest.raises(dpmine.BudgetExceeded):
+        dpmine.top_itemsets(SALES, 20, **options)
+    assert ["fewer than half" in text for text in told] == [True]
+    told.clear()
+    dpmine.top_itemsets(SALES, 20, epsilon="1/10", **options)
+    assert [("layout" in text, "fewer than half" in text) for text in told] == [
+        (False, True),
+        (True, False),
+        (False, False),
+    ]

@@ -129,6 +129,7 @@ def test_the_change_log_keeps_its_form() -> None:
     """Keep a Changelog 1.1, with a heading of our own for what changes a guarantee."""
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     versions = re.findall(r"^## (.*)$", text, flags=re.MULTILINE)
-    assert versions[0].startswith(PROJECT["project"]["version"])
+    named = [version for version in versions if version != "Unreleased"]
+    assert named[0].startswith(PROJECT["project"]["version"])
     headings = set(re.findall(r"^### (.*)$", text, flags=re.MULTILINE))
     assert headings <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security", "Privacy"}
