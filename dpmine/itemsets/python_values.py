@@ -58,9 +58,10 @@ def _of_one_kind(values: list[Any]) -> tuple[pa.Array, list[bytes]] | None:
     if len(kinds) != 1 or not kinds <= {int, str}:
         return None
     try:
-        coded = pa.array(values, pa.int64() if int in kinds else pa.large_string()).dictionary_encode()
-    except (pa.ArrowInvalid, OverflowError, UnicodeError):
+        array = integer_array(np.fromiter(values, np.int64, len(values))) if int in kinds else text_array(values)
+    except (OverflowError, UnicodeError):
         return None
+    coded = array.dictionary_encode()
     return coded.indices.cast(pa.int64()), [_label(value) for value in coded.dictionary.to_pylist()]
 
 
