@@ -92,7 +92,7 @@ def grant(
     if delta is None and budget.entries == 1:
         Messages(quiet=quiet).notice(
             f"{budget.dataset!r} is granted δ = 0, so approximate mechanisms will be rejected; "
-            "grant again with --delta 1e-6 to allow them."
+            f"grant again with --epsilon {epsilon} --delta 1e-6 to allow them."
         )
 
 

@@ -119,7 +119,8 @@ class Budget:
     def _advice(self, amount: Amount) -> str:
         if amount.delta > self.granted.delta == 0:
             return (
-                f"The grant has δ = 0: grant with --delta {short(amount.delta)} or more (dpmine ledger grant), or run "
+                f"The grant has δ = 0: grant again with --epsilon {self.granted.epsilon} --delta {short(amount.delta)} or more "
+                "(dpmine ledger grant), or run "
                 "a mechanism with δ = 0 (for itemsets: give --catalogue)."
             )
         return "Ask for less, or have a larger total granted (dpmine ledger grant)."

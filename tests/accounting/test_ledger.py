@@ -363,7 +363,10 @@ def test_a_ledger_with_finer_stamps_is_verified_and_settled(ledger: Ledger, monk
 
 def test_a_refusal_for_a_grant_without_delta_says_what_to_grant(ledger: Ledger) -> None:
     ledger.grant("shop", epsilon=2)
-    with pytest.raises(BudgetExceeded, match=r"The grant has δ = 0: grant with --delta 1e-06 or more .*--catalogue"):
+    with pytest.raises(
+        BudgetExceeded,
+        match=r"The grant has δ = 0: grant again with --epsilon [0-9/]+ --delta 1e-06 or more .*--catalogue",
+    ):
         ledger.charge("shop", promise("1", "1e-6"), job="")
     ledger.grant("shop", epsilon=2, delta="1e-6")
     with pytest.raises(BudgetExceeded, match="Ask for less"):
