@@ -229,7 +229,7 @@ def test_a_default_run_on_a_grant_without_delta_says_what_to_do(run: outcome_of)
     run("ledger", "grant", *LEDGER, "--dataset", "new", "--epsilon", "2")
     outcome = run(*TOP, *LEDGER, "--dataset", "new")
     assert (outcome.status, len(outcome.lines)) == (3, 1)
-    assert "grant with --delta 1e-06 or more" in outcome.err
+    assert "--delta 1e-06 or more" in outcome.err
 
 
 @pytest.mark.parametrize(
