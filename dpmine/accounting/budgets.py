@@ -120,7 +120,7 @@ class Budget:
         if amount.delta > self.granted.delta == 0:
             options = f"--epsilon {self.granted.epsilon} --delta {short(amount.delta)}"
             return (
-                f"The grant has δ = 0: grant again with {options} or more (dpmine ledger grant), or run a mechanism with "
-                "δ = 0 (for itemsets: give --catalogue)."
+                f"The grant has δ = 0: grant again with {options} or more (dpmine ledger grant), or run a mechanism "
+                "with δ = 0 (for itemsets: give --catalogue)."
             )
         return "Ask for less, or have a larger total granted (dpmine ledger grant)."
