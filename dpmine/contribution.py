@@ -145,10 +145,8 @@ def _entries(units: Any) -> Any:
         return units
     if isinstance(units, np.ndarray) and not isinstance(units, np.ma.MaskedArray):
         return units
-    if isinstance(units, np.ma.MaskedArray) or not hasattr(units, "to_pylist"):
-        listed = units.tolist() if hasattr(units, "tolist") else units.to_list() if hasattr(units, "to_list") else units
-    else:
-        listed = units.to_pylist()
+    reader = next((getattr(units, name) for name in ("tolist", "to_list") if hasattr(units, name)), None)
+    listed = units if reader is None else reader()
     entries = np.empty(len(listed), dtype=object)
     for place, entry in enumerate(listed):
         entries[place] = entry
@@ -189,7 +187,7 @@ class Places:
     def of(self, values: NDArray[Any]) -> NDArray[Any]:
         """The values of the kept rows, zeros in empty places; shape (size, …).
 
-        Raises BadParameter, by public numbers alone, where so many places do not fit into memory.
+        Raises BadParameter, by public numbers alone, where the places do not fit into memory.
         """
         if self.positions is None:
             return values

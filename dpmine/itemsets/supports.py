@@ -305,7 +305,7 @@ class Miner:
         return _histogram(total, crowds)
 
     def _crowded(self, size: int) -> int:
-        """Items of the longest basket where so many itemsets may have support 1 that 64 bits cannot count them; or 0.
+        """Items of the longest basket if 64 bits may not hold the number of its itemsets of support 1; else 0.
 
         Only these can be that many: itemsets of larger support are found one by one.
         """

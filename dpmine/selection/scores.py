@@ -30,7 +30,7 @@ class Labelled(Protocol):
 
     @property
     def index(self) -> Any:
-        """The labels; `index.is_unique`, where there is such, says whether none repeats."""
+        """The labels; an index may have `is_unique`, which says whether none repeats."""
         ...
 
     def items(self) -> Iterable[tuple[Hashable, Any]]:
@@ -84,7 +84,7 @@ def as_universe(scores: Scores, padding: int = 0) -> Universe[Any]:
 
 
 def labelled_universe(scores: Scores, padding: int = 0) -> tuple[Universe[Any], list[Any] | None]:
-    """The universe, and the candidates' labels where a mapping or a Series has such."""
+    """The universe, and the labels of its candidates if `scores` is a mapping or a Series."""
     if isinstance(scores, Universe):
         return Padded(scores, padding) if padding else scores, None
     if isinstance(scores, Mapping | Labelled):
