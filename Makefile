@@ -39,7 +39,7 @@ test-marked: $(INSTALLED) ## the statistical, slow and environment-dependent tes
 	$(PYTEST) -n $(WORKERS) -m "($(MARKED)) and not spark"
 
 test-spark: .venv-spark/.installed ## counting on Spark, on a small one of this machine; needs Java 17
-	env -u PYTHONPATH .venv-spark/bin/python -m pytest -q tests/spark tests/project/test_licences.py
+	env -u PYTHONPATH .venv-spark/bin/python -m pytest -q tests/itemsets/spark tests/project/test_licences.py
 
 test-all: test test-marked ## all tests but those on Spark (make test-spark)
 
@@ -89,19 +89,19 @@ bench-utility: $(INSTALLED) .venv-peers/.installed ## top-k itemsets: precision,
 
 experiments-stability: $(INSTALLED) ## the figures of stability-based validation (QUICK=--quick: within 5 minutes)
 	@mkdir -p benchmarks/results
-	$(BIN)/python benchmarks/experiment_stability.py $(QUICK) --out benchmarks/results
-	$(BIN)/python benchmarks/experiment_histogram.py $(QUICK) --plot benchmarks/results/histogram.svg
+	$(BIN)/python experiments/stability.py $(QUICK) --out benchmarks/results
+	$(BIN)/python experiments/histogram.py $(QUICK) --plot benchmarks/results/histogram.svg
 
 experiments-regulariser: $(INSTALLED) ## the default classifier beside other regularisation and scaling
-	$(BIN)/python benchmarks/experiment_regulariser.py
+	$(BIN)/python experiments/regulariser.py
 
 experiments-hypotheses: $(INSTALLED) ## the figures of private learning (QUICK=--quick: within 3 minutes)
 	@mkdir -p benchmarks/results
-	$(BIN)/python benchmarks/experiment_hypotheses.py $(QUICK) --out benchmarks/results
+	$(BIN)/python experiments/hypotheses.py $(QUICK) --out benchmarks/results
 
 experiments-accuracy-first: $(INSTALLED) ## privacy loss by target excess risk (QUICK=--quick: within 5 minutes)
 	@mkdir -p benchmarks/results
-	$(BIN)/python benchmarks/experiment_accuracy_first.py $(QUICK) --out benchmarks/results
+	$(BIN)/python experiments/accuracy_first.py $(QUICK) --out benchmarks/results
 
 # Whichever is reached first ends it; both are shared out among the targets.
 FUZZ_SECONDS ?= 3600

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from accuracy_first_data import RECORDS, SEED, WEEK_X_BOUND, WEEK_Y_BOUND, week_of_counts
 
-from dpmine.accuracy_first.estimators import AccuracyFirstRidge
-from dpmine.accuracy_first.ridge import RidgeBounds
-from dpmine.accuracy_first.settings import Terms
+from dpmine.models.accuracy_first.estimators import AccuracyFirstRidge
+from dpmine.models.accuracy_first.ridge import RidgeBounds
+from dpmine.models.accuracy_first.settings import Terms
+from experiments.accuracy_first_data import RECORDS, SEED, WEEK_X_BOUND, WEEK_Y_BOUND, week_of_counts
 
 STEPS = 1000
 RIDGE = 0.005  # on scaled rows

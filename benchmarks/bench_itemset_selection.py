@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from dpmine.exact.bits import SystemBits
-from dpmine.itemsets.catalogue import read_catalogue
-from dpmine.itemsets.columns import Columns
-from dpmine.itemsets.ingest import read_baskets
-from dpmine.itemsets.supports import Miner
+from dpmine.io.columns import Columns
+from dpmine.itemsets.counting.miner import Miner
+from dpmine.itemsets.ingest.catalogue import read_catalogue
+from dpmine.itemsets.ingest.read import read_baskets
 from dpmine.itemsets.universe import ItemsetUniverse
-from dpmine.selection.engine import build_mechanism
-from dpmine.selection.mechanisms import MECHANISMS
+from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.select import build_mechanism
 
 ROOT = Path(__file__).resolve().parents[1]
 ITEMS = 41_270

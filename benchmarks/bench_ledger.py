@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmine.accounting.ledger import Ledger
+from dpmine.ledger.ledger import Ledger
 from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-from linear_data import adult, magic
 from sklearn.metrics import roc_auc_score
 
 from dpmine import PrivateLogisticRegression
+from experiments.linear_data import adult, magic
 
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = ROOT / ".venv-peers" / "bin" / "python"

@@ -19,9 +19,9 @@ from dpmine.exact.bits import SystemBits
 from dpmine.exact.decisions import argmax, floor, happens, less_than, uniform_below
 from dpmine.exact.noise import LaplaceNoise, draw
 from dpmine.exact.reals import Constant, StandardExponential, Uniform
-from dpmine.selection.engine import build_mechanism, choose
-from dpmine.selection.levels import Levels
-from dpmine.selection.universe import MANY_DUMMIES
+from dpmine.selection.select import build_mechanism, choose
+from dpmine.selection.universes.base import MANY_DUMMIES
+from dpmine.selection.universes.levels import Levels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -37,9 +37,9 @@ ENVIRONMENT = {
 }
 LOCAL = """
 import json, sys, time
-from dpmine.itemsets.out_of_core_miner import miner_of
-from dpmine.itemsets.out_of_core_read import read_transactions
-from dpmine.itemsets.columns import Columns
+from dpmine.itemsets.outofcore.miner import miner_of
+from dpmine.itemsets.outofcore.read import read_transactions
+from dpmine.io.columns import Columns
 columns = Columns(unit=("transaction_id",), item="item")
 miner_of(read_transactions(sys.argv[1], columns).transactions).histogram(2, 10**9)
 start = time.monotonic()

@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmine.itemsets.columns import Columns
-from dpmine.itemsets.ingest import read_baskets
-from dpmine.itemsets.supports import Miner
+from dpmine.io.columns import Columns
+from dpmine.itemsets.counting.miner import Miner
+from dpmine.itemsets.ingest.read import read_baskets
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws import Profile
-from dpmine.selection.mechanisms import MECHANISMS, usable
+from dpmine.selection.mechanisms.registry import MECHANISMS, usable
 from dpmine.selection.recommend import recommend
-from dpmine.selection.universe import MANY_DUMMIES
+from dpmine.selection.universes.base import MANY_DUMMIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dpmine.itemsets.baskets import Baskets
-    from dpmine.selection.mechanism import Mechanism
+    from dpmine.itemsets.transactions.baskets import Baskets
+    from dpmine.selection.mechanisms.base import Mechanism
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SETS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING
 
-from dpmine.selection.universe import Level
+from dpmine.selection.universes.base import Level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

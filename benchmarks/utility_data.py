@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dpmine.itemsets.columns import Columns
-from dpmine.itemsets.ingest import read_baskets
-from dpmine.itemsets.projection import projected
-from dpmine.itemsets.supports import Miner
+from dpmine.io.columns import Columns
+from dpmine.itemsets.counting.miner import Miner
+from dpmine.itemsets.ingest.read import read_baskets
+from dpmine.itemsets.transactions.baskets import projected
 from dpmine.itemsets.universe import ItemsetUniverse
 
 if TYPE_CHECKING:
-    from dpmine.itemsets.baskets import Baskets
-    from dpmine.itemsets.supports import Itemsets
+    from dpmine.itemsets.counting.miner import Itemsets
+    from dpmine.itemsets.transactions.baskets import Baskets
     from dpmine.itemsets.universe import Itemset
 
 ROOT = Path(__file__).resolve().parents[1]

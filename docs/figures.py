@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dpmine
-from dpmine.pictures import new_figure, write_picture
-from dpmine.selection.universe import MANY_DUMMIES
+from dpmine.io.figures import new_figure, write_picture
+from dpmine.selection.universes.base import MANY_DUMMIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

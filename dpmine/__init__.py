@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 from dpmine.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from dpmine.accounting.ledger import Ledger
-    from dpmine.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
     from dpmine.auditing.report import AuditReport
     from dpmine.auditing.run import audit
     from dpmine.errors import (
@@ -26,18 +24,20 @@ if TYPE_CHECKING:
         NotPrivate,
         UnreadableFile,
     )
-    from dpmine.histogram.estimator import PrivateHistogram
-    from dpmine.itemsets.listing import itemset_supports
+    from dpmine.itemsets.exact_supports import itemset_supports
     from dpmine.itemsets.top import top_itemset, top_itemsets
-    from dpmine.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
-    from dpmine.pac.private_learner import PrivateLearner
-    from dpmine.pac.selector import HypothesisSelector
+    from dpmine.ledger.ledger import Ledger
+    from dpmine.models.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
+    from dpmine.models.histogram.estimator import PrivateHistogram
+    from dpmine.models.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
+    from dpmine.models.pac.private_learner import PrivateLearner
+    from dpmine.models.pac.selector import HypothesisSelector
     from dpmine.planning.planner import plan
     from dpmine.planning.results import Plan
     from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors
-    from dpmine.selection.engine import Law, Selection, law, select
-    from dpmine.selection.levels import Levels
-    from dpmine.selection.universe import Universe
+    from dpmine.selection.select import Law, Selection, law, select
+    from dpmine.selection.universes.base import Universe
+    from dpmine.selection.universes.levels import Levels
 
 
 __all__ = [
@@ -77,8 +77,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "dpmine.accounting.ledger": ("Ledger",),
-    "dpmine.accuracy_first.estimators": ("AccuracyFirstLogistic", "AccuracyFirstRidge"),
+    "dpmine.ledger.ledger": ("Ledger",),
+    "dpmine.models.accuracy_first.estimators": ("AccuracyFirstLogistic", "AccuracyFirstRidge"),
     "dpmine.auditing.report": ("AuditReport",),
     "dpmine.auditing.run": ("audit",),
     "dpmine.errors": (
@@ -92,18 +92,18 @@ _HOMES = {
         "NotPrivate",
         "UnreadableFile",
     ),
-    "dpmine.histogram.estimator": ("PrivateHistogram",),
-    "dpmine.itemsets.listing": ("itemset_supports",),
+    "dpmine.models.histogram.estimator": ("PrivateHistogram",),
+    "dpmine.itemsets.exact_supports": ("itemset_supports",),
     "dpmine.itemsets.top": ("top_itemset", "top_itemsets"),
-    "dpmine.linear.estimators": ("PrivateHuberSVC", "PrivateLogisticRegression"),
-    "dpmine.pac.private_learner": ("PrivateLearner",),
-    "dpmine.pac.selector": ("HypothesisSelector",),
+    "dpmine.models.linear.estimators": ("PrivateHuberSVC", "PrivateLogisticRegression"),
+    "dpmine.models.pac.private_learner": ("PrivateLearner",),
+    "dpmine.models.pac.selector": ("HypothesisSelector",),
     "dpmine.planning.planner": ("plan",),
     "dpmine.planning.results": ("Plan",),
     "dpmine.privacy": ("ExPostGuarantee", "Guarantee", "Neighbors"),
-    "dpmine.selection.engine": ("Law", "Selection", "law", "select"),
-    "dpmine.selection.levels": ("Levels",),
-    "dpmine.selection.universe": ("Universe",),
+    "dpmine.selection.select": ("Law", "Selection", "law", "select"),
+    "dpmine.selection.universes.levels": ("Levels",),
+    "dpmine.selection.universes.base": ("Universe",),
 }
 
 

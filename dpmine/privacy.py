@@ -92,7 +92,7 @@ class ExPostGuarantee(Guarantee):
     Pr[A(D) ∈ S] ≤ E[e^{ex_post_epsilon(o)}; o = A(D') ∈ S] + δ.
     Before the run only (`epsilon`, `delta`) could be promised, which is what a budget must reserve; afterwards it
     settles `ex_post_epsilon`, and sums of settled prices hold for all runs together.
-    Source: Ligett et al. 2017, Definitions 2.2 and 2.3. Proof: docs/proofs/above_threshold.md.
+    Source: Ligett et al. 2017, Definitions 2.2 and 2.3. Proof: docs/proofs/models/above_threshold.md.
     """
 
     ex_post_epsilon: Fraction

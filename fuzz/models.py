@@ -10,8 +10,8 @@ import numpy as np
 
 from dpmine import AccuracyFirstLogistic, AccuracyFirstRidge, HypothesisSelector
 from dpmine import PrivateLogisticRegression as Logistic
-from dpmine.accuracy_first.estimators import load_estimator
-from dpmine.linear.classifiers import load_classifier
+from dpmine.models.accuracy_first.estimators import load_estimator
+from dpmine.models.linear.classifiers import load_classifier
 from fuzz.choices import Choices
 from fuzz.oracle import CANARY, ask, require
 

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import dpmine
-from dpmine.itemsets.catalogue import read_catalogue
-from dpmine.tables import read_columns as read_table_columns
+from dpmine.itemsets.ingest.catalogue import read_catalogue
+from dpmine.models.tables import read_columns as read_table_columns
 from fuzz.mutations import deep_nesting, mutated
 from fuzz.oracle import CANARY, ask, require
 

@@ -123,7 +123,7 @@ def efficient_apriori(data: Transactions) -> Mine:
 
 
 def baskets(data: Transactions):  # noqa: ANN201 (dpmine is missing from the peers' environment)
-    from dpmine.itemsets.baskets import Baskets
+    from dpmine.itemsets.transactions.baskets import Baskets
 
     items, starts, units, labels = data
     items = items[np.lexsort((items, np.repeat(np.arange(len(starts) - 1), np.diff(starts))))]
@@ -131,14 +131,14 @@ def baskets(data: Transactions):  # noqa: ANN201 (dpmine is missing from the pee
 
 
 def dpmine(data: Transactions) -> Mine:
-    from dpmine.itemsets.supports import Miner
+    from dpmine.itemsets.counting.miner import Miner
 
     ready = baskets(data)
     return lambda size, threshold: len(Miner(ready).itemsets(size, threshold))
 
 
 def thresholds(data: Transactions) -> Mine:
-    from dpmine.itemsets.supports import Miner
+    from dpmine.itemsets.counting.miner import Miner
 
     miner = Miner(baskets(data))
     return miner.top
@@ -146,8 +146,8 @@ def thresholds(data: Transactions) -> Mine:
 
 def dpmine_file(job: dict) -> Mine:
     """The itemsets as an Arrow table, as the command line writes them."""
-    from dpmine.itemsets.columns import Columns
-    from dpmine.itemsets.listing import supports_table
+    from dpmine.io.columns import Columns
+    from dpmine.itemsets.exact_supports import supports_table
 
     columns = Columns.of(unit=job["unit"], basket=job["basket"] or None, item=job["item"])
     return lambda size, threshold: len(supports_table(job["path"], size=size, min_support=threshold, columns=columns))

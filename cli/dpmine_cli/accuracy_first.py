@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from dpmine.spelling import listed
+from dpmine.parameters import listed
 from dpmine_cli import options, scoring
 from dpmine_cli.messages import Messages
 from dpmine_cli.output import Destination, ledger_files
@@ -209,13 +209,13 @@ def _train(
     messages: Messages,
 ) -> None:
     result, model = destinations
-    from dpmine.tables import require_apart
+    from dpmine.models.tables import require_apart
 
     targets = {"--model": model.path if model else None, "--output": result.path}
     require_apart(targets, files, ledger_files(parameters["ledger"]))
-    from dpmine.accuracy_first.estimators import ESTIMATORS
-    from dpmine.frames import fit_table
-    from dpmine.summaries import LinearModel
+    from dpmine.models.accuracy_first.estimators import ESTIMATORS
+    from dpmine.models.frames import fit_table
+    from dpmine.models.summaries import LinearModel
 
     estimator: Any = ESTIMATORS[kind.value](**parameters)
     estimator.require_parameters()
@@ -233,6 +233,6 @@ def _train(
 
 
 def _reader() -> Callable[[str], Any]:
-    from dpmine.accuracy_first.estimators import load_estimator
+    from dpmine.models.accuracy_first.estimators import load_estimator
 
     return load_estimator

@@ -43,8 +43,8 @@ def audit(
     destination = Destination.of(output_format, output)
     destination.require_document()
     from dpmine.auditing.run import audit as run_audit
-    from dpmine.pictures import picture_target
-    from dpmine.whole_files import require_apart
+    from dpmine.io.atomic import require_apart
+    from dpmine.io.figures import picture_target
 
     picture = picture_target(plot) if plot else None
     require_apart({"--output": destination.path, "--plot": picture}, ())

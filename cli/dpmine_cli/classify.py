@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from dpmine.spelling import listed, one_or_each
+from dpmine.parameters import listed, one_or_each
 from dpmine_cli import options, scoring
 from dpmine_cli.messages import Messages
 from dpmine_cli.output import Destination, ledger_files
@@ -15,7 +15,7 @@ from dpmine_cli.output import Destination, ledger_files
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.linear.classifiers import Classifier
+    from dpmine.models.linear.classifiers import Classifier
 
 
 class Loss(StrEnum):
@@ -201,13 +201,13 @@ def _train(
     messages: Messages,
 ) -> None:
     summary, model = destinations
-    from dpmine.tables import require_apart
+    from dpmine.models.tables import require_apart
 
     targets = {"--model": model.path if model else None, "--output": summary.path}
     require_apart(targets, files, ledger_files(parameters["ledger"]))
-    from dpmine.frames import fit_table
-    from dpmine.linear.classifiers import CLASSIFIERS
-    from dpmine.summaries import LinearModel
+    from dpmine.models.frames import fit_table
+    from dpmine.models.linear.classifiers import CLASSIFIERS
+    from dpmine.models.summaries import LinearModel
 
     classifier: Any = CLASSIFIERS[loss.value](**parameters)
     classifier.require_parameters()
@@ -221,6 +221,6 @@ def _train(
 
 
 def _reader() -> Callable[[str], Classifier]:
-    from dpmine.linear.classifiers import load_classifier
+    from dpmine.models.linear.classifiers import load_classifier
 
     return load_classifier

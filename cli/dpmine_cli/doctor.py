@@ -28,7 +28,7 @@ def doctor(
     """
     destination = Destination.of(output_format, output)
     destination.require_document()
-    from dpmine.diagnosis import diagnose
+    from dpmine.doctor import diagnose
     from dpmine.errors import DpmineError
     from dpmine.exact.bits import SystemBits
 

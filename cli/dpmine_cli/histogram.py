@@ -87,13 +87,13 @@ def histogram(
     Example: dpmine histogram people.parquet --column age --lower 0 --upper 120 --bins 12,24,40 --plot age.svg
     """
     destination = Destination.of(output_format, output)
-    from dpmine.accounting.accounts import ROW, Account
-    from dpmine.contribution import PrivacyUnit
-    from dpmine.frames import density_of_column, unit_name
-    from dpmine.histogram.search import Search
-    from dpmine.pictures import new_figure, picture_target, write_picture
-    from dpmine.spelling import whole_numbers
-    from dpmine.tables import require_apart
+    from dpmine.io.figures import new_figure, picture_target, write_picture
+    from dpmine.ledger.charging import ROW, Account
+    from dpmine.models.contribution import PrivacyUnit
+    from dpmine.models.frames import unit_name
+    from dpmine.models.histogram.search import Search, density_of_column
+    from dpmine.models.tables import require_apart
+    from dpmine.parameters import whole_numbers
 
     picture = picture_target(plot) if plot else None
     require_apart({"--output": destination.path, "--plot": picture}, files, ledger_files(ledger))

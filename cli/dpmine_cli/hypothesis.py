@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from dpmine.spelling import listed, one_or_each, whole_numbers
+from dpmine.parameters import listed, one_or_each, whole_numbers
 from dpmine_cli import options, scoring
 from dpmine_cli.messages import Messages
 from dpmine_cli.output import Destination, ledger_files
@@ -15,7 +15,7 @@ from dpmine_cli.output import Destination, ledger_files
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.pac.selector import HypothesisSelector
+    from dpmine.models.pac.selector import HypothesisSelector
 
 
 class Kind(StrEnum):
@@ -102,7 +102,7 @@ def hypothesis(
         return
     if not files or label is None or features is None:
         raise BadParameter("Choosing needs FILE, --label and --features; scoring needs --model and --predict FILE.")
-    from dpmine.pac.selector import HypothesisSelector
+    from dpmine.models.pac.selector import HypothesisSelector
 
     selector = HypothesisSelector(
         hypotheses=kind.value,
@@ -134,9 +134,9 @@ def _choose(
     messages: Messages,
 ) -> None:
     result, model = destinations
-    from dpmine.frames import fit_table
-    from dpmine.summaries import ChosenHypothesis
-    from dpmine.tables import require_apart
+    from dpmine.models.frames import fit_table
+    from dpmine.models.summaries import ChosenHypothesis
+    from dpmine.models.tables import require_apart
 
     targets = {"--model": model.path if model else None, "--output": result.path}
     require_apart(targets, files, ledger_files(selector.ledger))
@@ -153,6 +153,6 @@ def _choose(
 
 
 def _reader() -> Callable[[str], HypothesisSelector]:
-    from dpmine.pac.selector import HypothesisSelector
+    from dpmine.models.pac.selector import HypothesisSelector
 
     return HypothesisSelector.from_json

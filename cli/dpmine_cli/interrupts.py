@@ -61,7 +61,7 @@ def undoing(action: Callable[[], object]) -> Iterator[None]:
 
 def begin() -> None:
     """A command line begins: nothing is written or charged so far."""
-    from dpmine.accounting.listeners import hear_charges
+    from dpmine.ledger.charging import hear_charges
 
     _said[:] = [_NOTHING_WRITTEN]
     hear_charges(charge_begins)
@@ -106,6 +106,6 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 def _abandon_cluster() -> None:
     """A server of Spark Connect would go on working for a process that is gone."""
-    loaded = sys.modules.get("dpmine.itemsets.spark_kept")
+    loaded = sys.modules.get("dpmine.itemsets.spark.kept")
     if loaded is not None:
         loaded.abandon(_LAST_SECONDS)

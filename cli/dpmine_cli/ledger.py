@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from dpmine.whole_files import require_apart
+from dpmine.io.atomic import require_apart
 from dpmine_cli import options
 from dpmine_cli.messages import Messages
 from dpmine_cli.output import Destination, ledger_files
@@ -17,9 +17,9 @@ from dpmine_cli.output import Destination, ledger_files
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dpmine.accounting.budgets import Budget
-    from dpmine.accounting.history import Entry
-    from dpmine.accounting.ledger import Ledger
+    from dpmine.ledger.budget import Budget
+    from dpmine.ledger.history import Entry
+    from dpmine.ledger.ledger import Ledger
 
 app = typer.Typer(
     help="Budgets that outlive runs: what was granted, spent and is left.\n\n"
@@ -167,7 +167,7 @@ def export(
 
 
 def _ledger(url: str | None) -> Ledger:
-    from dpmine.accounting.ledger import Ledger
+    from dpmine.ledger.ledger import Ledger
 
     return Ledger(_given("--ledger", url))
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from dpmine.spelling import listed
+from dpmine.parameters import listed
 
 
 class Format(StrEnum):
@@ -184,7 +184,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Add code positions (never 
 
 def public_classes(files: list[str] | None, label: str | None, classes: str | None) -> dict[str, Any]:
     """The estimator's parameter for the labels that are named, as the files hold them; none where none are."""
-    from dpmine.tables import typed_labels
+    from dpmine.models.tables import typed_labels
 
     return {} if classes is None else {"classes": typed_labels(files, label or "", listed(classes))}
 

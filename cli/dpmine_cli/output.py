@@ -174,7 +174,7 @@ def target(path: Path) -> Path:
 def file_target(path: Path) -> Path:
     """The file that will be written, links followed; UnreadableFile where it cannot be."""
     from dpmine.errors import UnreadableFile
-    from dpmine.whole_files import require_writable
+    from dpmine.io.atomic import require_writable
 
     try:
         found = path.resolve()
@@ -273,7 +273,7 @@ def replace(path: Path, content: bytes) -> None:
     Raises UnreadableFile.
     """
     from dpmine.errors import UnreadableFile
-    from dpmine.whole_files import write_whole
+    from dpmine.io.atomic import write_whole
 
     try:
         if _is_stream(path):

@@ -76,9 +76,9 @@ def plan(
     if learn is not None:
         destination.write_document(_learning(learn, accuracy, epsilon, failure, smoothness, dimension, best_error))
         return
-    from dpmine.pictures import picture_target
+    from dpmine.io.atomic import require_apart
+    from dpmine.io.figures import picture_target
     from dpmine.planning.planner import plan as make_plan
-    from dpmine.whole_files import require_apart
 
     picture = picture_target(plot) if plot else None
     require_apart({"--output": destination.path, "--plot": picture}, ())

@@ -140,7 +140,7 @@ def _usage(error: TyperException) -> str:
 
 
 def _complain(text: str, status: int) -> int:
-    from dpmine.accounting.accounts import without_passwords
+    from dpmine.ledger.charging import without_passwords
 
     with suppress(OSError, ValueError):  # nobody listens
         print(f"dpmine: error: {without_passwords(' '.join(text.split()))}", file=sys.stderr)

@@ -49,10 +49,10 @@ def report(
     Example: dpmine report jobs.toml -o report.html
     """
     page = file_target(output)
+    from dpmine.models.tables import require_apart
     from dpmine.reporting.checks import checked_plan
     from dpmine.reporting.job_file import read_job_file
     from dpmine.reporting.store import Store
-    from dpmine.tables import require_apart
 
     job_file = read_job_file(jobs)
     store = Store(results or output.with_name(f"{jobs.stem}-results"), job_file.terms)
@@ -78,7 +78,7 @@ def report(
 
 def _tell_cost(plan: Plan, dataset: str) -> None:
     """What each job would cost, and what is left, on stdout."""
-    from dpmine.accounting.names import name_and_part
+    from dpmine.ledger.budget import name_and_part
     from dpmine.reporting.wording import amount_text
 
     for step in plan.steps:
@@ -92,7 +92,7 @@ def _tell_cost(plan: Plan, dataset: str) -> None:
 
 
 def _tell_outcomes(done: Report, messages: Messages) -> None:
-    from dpmine.accounting.names import name_and_part
+    from dpmine.ledger.budget import name_and_part
     from dpmine.reporting.wording import amount_text
 
     for outcome in done.outcomes:

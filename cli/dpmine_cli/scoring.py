@@ -33,10 +33,10 @@ def score(
     if model is None:
         raise BadParameter("Give --model FILE.json: the model to score with.")
     _require_scoring_only(context)
-    from dpmine.tables import require_apart
+    from dpmine.models.tables import require_apart
 
     require_apart({"--model": model, "--output": destination.path}, [data])
-    from dpmine.frames import predict_table
+    from dpmine.models.frames import predict_table
 
     classifier = reader()(_text(model))
     with messages:
@@ -58,7 +58,7 @@ def _require_scoring_only(context: typer.Context) -> None:
 
 def _text(path: Path) -> str:
     from dpmine.errors import UnreadableFile
-    from dpmine.whole_files import read_file
+    from dpmine.io.atomic import read_file
 
     try:
         return read_file(path).decode()

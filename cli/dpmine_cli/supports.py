@@ -39,9 +39,9 @@ def supports(
     Example: dpmine supports sales.parquet --min-support 100 --not-private
     """
     from dpmine.errors import NotPrivate
-    from dpmine.itemsets.columns import Columns
-    from dpmine.itemsets.listing import supports_table
-    from dpmine.whole_files import require_apart
+    from dpmine.io.atomic import require_apart
+    from dpmine.io.columns import Columns
+    from dpmine.itemsets.exact_supports import supports_table
 
     if not not_private:
         raise NotPrivate("Exact supports are not private: add --not-private to confirm, or use dpmine top-itemset.")

@@ -109,7 +109,7 @@ def top_itemset(
     Example: dpmine top-itemset sales.parquet --unit customer --item product --top 10 --release-support 0.5
     """
     import dpmine
-    from dpmine.whole_files import require_apart
+    from dpmine.io.atomic import require_apart
 
     answer = _Answer.prepared(output_format, output, rules=rules, min_confidence=min_confidence)
     require_apart({"--output": answer.destination.path}, files, {"the catalogue": catalogue, **ledger_files(ledger)})

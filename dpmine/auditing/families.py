@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dpmine.auditing.pairs import Scope
-    from dpmine.selection.mechanism import Mechanism
+    from dpmine.selection.mechanisms.base import Mechanism
 
 CROWDS = (1, 4, 2**20)
 """How many candidates tie: a rival, a few (the small k̄), very many (the default k̄)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dpmine.pictures import new_figure, picture_target, write_picture
+from dpmine.io.figures import new_figure, picture_target, write_picture
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,9 @@ from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import SystemBits
 from dpmine.parameters import positive, probability
 from dpmine.privacy import Neighbors
-from dpmine.selection.bounded_growth import BoundedGrowth
-from dpmine.selection.limited_domain import LimitedDomain
-from dpmine.selection.mechanisms import MECHANISMS
+from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
+from dpmine.selection.mechanisms.limited_domain import LimitedDomain
+from dpmine.selection.mechanisms.registry import MECHANISMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dpmine.auditing.stages import StageFinding
     from dpmine.exact.bits import BitSource
     from dpmine.parameters import Number
-    from dpmine.selection.mechanism import Mechanism
+    from dpmine.selection.mechanisms.base import Mechanism
 
 GROWTH = 10
 """The growth that bounded_growth is audited with: its claim has the same form for all."""

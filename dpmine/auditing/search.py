@@ -11,15 +11,15 @@ from dpmine.auditing.families import critical_gaps, structured
 from dpmine.auditing.pairs import UNKNOWN, Scope, Side
 from dpmine.auditing.profile import DIRECT, NOTHING, SEARCHED, Claim, Finding, measure_both
 from dpmine.auditing.staircases import staircases
-from dpmine.selection.bounded_growth import BoundedGrowth
-from dpmine.selection.stages import SearchStage
+from dpmine.selection.mechanisms.base import SearchStage
+from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from dpmine.auditing.pairs import Pair
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.mechanism import Mechanism
+    from dpmine.selection.mechanisms.base import Mechanism
 
 
 _STEPS = 2  # of a staircase for the whole mechanism; the stages are audited on longer ones

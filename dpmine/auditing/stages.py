@@ -18,7 +18,7 @@ from dpmine.auditing.profile import DIRECT, NOTHING, SEARCHED, Claim, Finding, m
 from dpmine.auditing.search import scope_of, worst_pair
 from dpmine.auditing.staircases import staircases, stairs
 from dpmine.selection import laws
-from dpmine.selection.stages import DrawStage, EarlyStopStage, SearchStage
+from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, SearchStage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.selection.laws import Profile
     from dpmine.selection.laws.profile import FloatArray
-    from dpmine.selection.mechanism import Mechanism
-    from dpmine.selection.stages import Stage
+    from dpmine.selection.mechanisms.base import Mechanism, Stage
 
 _LAST_RANK = 64  # stops behind it count as one outcome
 _LARGEST_CROWD = 1000

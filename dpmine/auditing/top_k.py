@@ -1,7 +1,7 @@
 """The audit of private choices of k candidates: the law of the whole ordered list, list by list.
 
 Candidates of a group are exchangeable, so lists count by the groups that they name. Places are kept: a list tells at
-which of them nothing came, which is more than is released, and what the proofs promise (docs/proofs/composition.md).
+which of them nothing came, which is more than is released, and what the proofs promise (docs/proofs/selection/composition.md).
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from dpmine.auditing.report import AuditRow
 from dpmine.auditing.search import scope_of
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
-from dpmine.selection.max_of_exponentials import MaxOfExponentials
-from dpmine.selection.max_of_laplaces import MaxOfLaplaces
-from dpmine.selection.mechanism import unit_reach
+from dpmine.selection.mechanisms.base import unit_reach
+from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
 from dpmine.selection.top_k.limited_domain import LimitedDomainTopK
 from dpmine.selection.top_k.one_shot import OneShot
 from dpmine.selection.top_k.peeling import Peeling
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from dpmine.auditing.pairs import Scope
     from dpmine.selection.laws import LevelLaw, Profile
     from dpmine.selection.laws.profile import FloatArray
-    from dpmine.selection.top_k.top_k import TopK
+    from dpmine.selection.top_k.base import TopK
 
 COUNTS = (2, 3)
 """How many winners are audited: the number of lists grows with their power."""

@@ -11,15 +11,13 @@ from itertools import accumulate
 from math import inf, nextafter
 from typing import TYPE_CHECKING
 
-from dpmine.exact.balls import GUARD_BITS, working_precision
-from dpmine.exact.reals import Uniform
+from dpmine.exact.reals import GUARD_BITS, Uniform, working_precision
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dpmine.exact.balls import Ball
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.reals import Real
+    from dpmine.exact.reals import Ball, Real
 
 
 def less_than(x: Real, y: Real, *, bits: BitSource) -> bool:

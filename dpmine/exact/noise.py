@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from flint import arb
 
-from dpmine.exact.balls import Ball, exact_ball
-from dpmine.exact.reals import Formula, Real, StandardExponential
+from dpmine.exact.reals import Ball, Formula, Real, StandardExponential, Uniform, exact_ball
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from dpmine.exact.bits import BitSource
+    from dpmine.exact.reals import Ball
 
 
 class Noise(Protocol):
@@ -99,3 +99,24 @@ def laplace_log_survival(y: Ball) -> Ball:
         return below
     above = -y - arb.const_log2()
     return above if y > 0 else below.union(above)
+
+
+def standard_normals(count: int, *, bits: BitSource) -> list[Real]:
+    """Independent standard normal reals, in pairs. Source: Box & Muller 1958."""
+    normals: list[Real] = []
+    while len(normals) < count:
+        radius, angle = Formula(_radius, StandardExponential(bits=bits)), Uniform(bits=bits)
+        normals += [Formula(_cosine, radius, angle), Formula(_sine, radius, angle)]
+    return normals[:count]
+
+
+def _radius(half_square: Ball) -> Ball:
+    return (2 * half_square).sqrt()
+
+
+def _cosine(radius: Ball, angle: Ball) -> Ball:
+    return radius * (2 * angle).cos_pi()
+
+
+def _sine(radius: Ball, angle: Ball) -> Ball:
+    return radius * (2 * angle).sin_pi()

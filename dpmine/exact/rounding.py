@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import ceil, log2
 from typing import TYPE_CHECKING
 
-from dpmine.exact.balls import Ball, working_precision
+from dpmine.exact.reals import Ball, working_precision
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,6 +1,6 @@
 """The k best itemsets by way of their items: items are chosen first, then itemsets of these alone.
 
-Proof: docs/proofs/composition.md.
+Proof: docs/proofs/selection/composition.md.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.public_catalogue import itemset_count
+from dpmine.itemsets.candidates import itemset_count
 from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.selection.composition import bounded_range_stages
+from dpmine.selection.top_k.base import TopK
 from dpmine.selection.top_k.limited_domain import LimitedDomainTopK
 from dpmine.selection.top_k.one_shot import OneShot
-from dpmine.selection.top_k.top_k import TopK
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from dpmine.exact.bits import BitSource
     from dpmine.privacy import Neighbors
-    from dpmine.selection.exponential import Exponential
-    from dpmine.selection.universe import Universe
+    from dpmine.selection.mechanisms.report_noisy_max import Exponential
+    from dpmine.selection.universes.base import Universe
 
 C = TypeVar("C", bound="Hashable")
 

@@ -16,16 +16,16 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpmine.errors import BadParameter
-from dpmine.exact.balls import exact_ball
 from dpmine.exact.discrete import discrete_laplace_of_scale
+from dpmine.exact.reals import exact_ball
 from dpmine.exact.rounding import above, below
 from dpmine.parameters import exact_share, named, positive, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dpmine.exact.balls import Ball
     from dpmine.exact.bits import BitSource
+    from dpmine.exact.reals import Ball
     from dpmine.parameters import Number
 
 Itemset: TypeAlias = frozenset[Any]

@@ -2,29 +2,106 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from math import ceil, exp, expm1
 from typing import TYPE_CHECKING, Any
 
-from dpmine.accounting.amounts import Amount
-from dpmine.errors import BadParameter
-from dpmine.itemsets.expected import BEST_SHARE, USUAL_UNITS, support_needed
+from dpmine.errors import BadParameter, LayoutWarning
+from dpmine.itemsets.candidates import PublicCatalogue, Sizes, itemset_count, parse_sizes
+from dpmine.itemsets.ingest.layouts import Origin
 from dpmine.itemsets.items_first import ITEMS_FIRST, ItemsFirst
 from dpmine.itemsets.noisy_supports import MOST_ITEMS
-from dpmine.itemsets.public_catalogue import PublicCatalogue, itemset_count
 from dpmine.itemsets.rules import number_of_units
-from dpmine.itemsets.sizes import Sizes, parse_sizes
+from dpmine.ledger.amounts import Amount
 from dpmine.parameters import below_one, positive, probability, public_count, whole
 from dpmine.privacy import Neighbors
-from dpmine.selection.engine import AUTO, advice, plain_name
-from dpmine.selection.pure import NoisyMaxMechanism
+from dpmine.selection.mechanisms.report_noisy_max import NoisyMaxMechanism
+from dpmine.selection.recommend import least
+from dpmine.selection.select import AUTO, advice, plain_name
+from dpmine.selection.stylised import Shape, stylised
 from dpmine.selection.top_k.build import Built, build_top_k
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpmine.itemsets.ingest.layouts import Plan
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
-    from dpmine.selection.top_k.top_k import TopK
+    from dpmine.selection.laws import Profile
+    from dpmine.selection.top_k.base import TopK
+
+
+HALF = 0.5
+"""The share below which a list is mostly noise."""
+BEST_SHARE = 20
+"""One unit in this many is assumed to have the best itemset; in the benchmarks' data it is 1 in 3 to 31."""
+USUAL_UNITS = 5_000
+"""The assumed number of units where none is given."""
+_HALVINGS = 60
+_FARTHEST = 700.0  # beyond it, an exponential leaves float64
+
+
+def support_needed(k: int, scale: float, candidates: int) -> int:
+    """The least support of the best itemset at which half of the list is expected to be right.
+
+    `scale` is the noise scale of one place, in units; there are `candidates` ≥ k.
+    """
+    return least(lambda support: share_right(k, scale, candidates, support) >= HALF, start=1)
+
+
+def share_right(k: int, scale: float, candidates: int, best: float) -> float:
+    """The expected share of the k largest noisy supports that is among the k largest supports; `best` is the largest.
+
+    For Gumbel noise, with the k-th largest noisy support replaced by its mean.
+    """
+    profile = stylised(Shape.POWER_LAW, best / Shape.POWER_LAW.top, candidates)
+    low, high = -_FARTHEST * scale, best + _FARTHEST * scale
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _above(profile, scale, middle, candidates) > k else (low, middle)
+    return _above(profile, scale, low, k) / k
+
+
+def _above(profile: Profile, scale: float, bound: float, ranks: int) -> float:
+    """How many of the first `ranks` candidates are expected to have a noisy support above the bound."""
+    expected = 0.0
+    for score, count in zip(profile.scores, profile.counts, strict=True):
+        distance = (score - bound) / scale
+        certain = distance > _FARTHEST
+        expected += min(count, ranks) * (1.0 if certain else -expm1(-exp(distance)))
+        ranks -= min(count, ranks)
+        if not ranks:
+            break
+    return expected
+
+
+def tell_layout(plan: Plan, notice: Callable[[str], None] | None) -> None:
+    """The layout that was taken; no warning where options named it, or the data are baskets without columns."""
+    if notice is not None:
+        notice(plan.description)
+    elif plan.origin in {Origin.NAMES, Origin.SCHEMA}:
+        named = "name the columns to be sure, with unit and item (and basket), or one_hot"
+        warn(f"{plan.description}: {named}.", LayoutWarning)
+
+
+def tell(text: str, notice: Callable[[str], None] | None, kind: type[Warning]) -> None:
+    """A notice, or a warning of this kind; nothing where the text is empty."""
+    if text and notice is not None:
+        notice(text)
+    elif text:
+        warn(text, kind)
+
+
+def warn(text: str, kind: type[Warning]) -> None:
+    """A warning at the caller's line outside the library: Python shows each once per line."""
+    frame, level = sys._getframe(1), 2  # noqa: SLF001 - `warnings` itself counts frames in this way
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dpmine."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, kind, stacklevel=level)
+
 
 MOST_PLACES = 100_000
 """Itemsets that one run may choose."""

@@ -7,31 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine.accounting.accounts import Account
 from dpmine.errors import AccuracyWarning, BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.itemsets.columns import ColumnNames, Columns
-from dpmine.itemsets.memory import parse_memory
+from dpmine.io.columns import ColumnNames, Columns
 from dpmine.itemsets.noisy_supports import Consistency, release, with_subsets
-from dpmine.itemsets.notices import tell, tell_layout
-from dpmine.itemsets.request import Request
+from dpmine.itemsets.request import Request, tell, tell_layout
 from dpmine.itemsets.results import TopItemsets
-from dpmine.itemsets.spark_engine import Engine, engine_of
+from dpmine.itemsets.spark.engine import Engine, engine_of
+from dpmine.itemsets.transactions.memory import parse_memory
+from dpmine.ledger.charging import Account
 from dpmine.parameters import truth
 from dpmine.privacy import Neighbors
-from dpmine.selection.engine import AUTO
+from dpmine.selection.select import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dpmine.accounting.ledger import Ledger
-    from dpmine.itemsets.layouts import Plan
+    from dpmine.itemsets.candidates import Sizes
+    from dpmine.itemsets.counting.miner import SupportSource
+    from dpmine.itemsets.ingest.layouts import Plan
     from dpmine.itemsets.noisy_supports import SupportRelease
-    from dpmine.itemsets.out_of_core import Transactions
-    from dpmine.itemsets.out_of_core_read import Read
-    from dpmine.itemsets.sizes import Sizes
-    from dpmine.itemsets.supports import SupportSource
+    from dpmine.itemsets.outofcore.read import Read
+    from dpmine.itemsets.outofcore.transactions import Transactions
     from dpmine.itemsets.universe import Itemset
+    from dpmine.ledger.ledger import Ledger
     from dpmine.parameters import Number
 
 
@@ -71,7 +70,7 @@ def top_itemset(
         size: items in the itemset: 2, or a range "2-3".
         epsilon: ε > 0, read exactly (0.1 is one tenth).
         delta: δ in (0, 1), used by approximate mechanisms only.
-        mechanism: a name out of `dpmine.selection.engine.MECHANISMS`, "items_first" (items are chosen first, then
+        mechanism: a name out of `dpmine.selection.select.MECHANISMS`, "items_first" (items are chosen first, then
             itemsets of these), or "auto": the one that needs the smallest lead
             as far as ε, δ, the relation and the number of itemsets of the catalogue tell.
         neighbors: "replace_one" (the number of units is public) or "add_remove".
@@ -171,7 +170,7 @@ def top_itemsets(
     public parameters tell; from k = 50 on mostly "items_first". A pure mechanism uses δ too where that buys smaller
     noise, unless δ is 0.
 
-    Source: Durfee & Rogers 2019 (one shot). Proof: docs/proofs/composition.md.
+    Source: Durfee & Rogers 2019 (one shot). Proof: docs/proofs/selection/composition.md.
     """
     columns = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot)
     limit = parse_memory(memory)
@@ -192,7 +191,7 @@ def top_itemsets(
     )
     _require_cut_possible(engine_of(engine, data), max_items_per_unit)
     planned = _planned(request, Account.of(ledger, dataset), notice)
-    from dpmine.itemsets.out_of_core_read import read_transactions
+    from dpmine.itemsets.outofcore.read import read_transactions
 
     known = request.catalogue.items
     read = read_transactions(
@@ -224,14 +223,14 @@ def _planned(request: Request, account: Account, notice: Callable[[str], None] |
 
 def _require_cut_possible(engine: Engine, max_items_per_unit: int | None) -> None:
     if engine is Engine.SPARK and max_items_per_unit is not None:
-        from dpmine.itemsets.out_of_core import NOT_CUT_BY_SPARK
+        from dpmine.itemsets.outofcore.transactions import NOT_CUT_BY_SPARK
 
         raise BadParameter(NOT_CUT_BY_SPARK)
 
 
 def _answer(request: Request, read: Read) -> TopItemsets:
-    from dpmine.itemsets.out_of_core import shortened
-    from dpmine.itemsets.out_of_core_miner import miner_of
+    from dpmine.itemsets.outofcore.miner import miner_of
+    from dpmine.itemsets.outofcore.transactions import shortened
 
     cut = request.max_items_per_unit
     baskets = read.transactions if cut is None else shortened(read.transactions, cut)
@@ -245,8 +244,8 @@ def _answer(request: Request, read: Read) -> TopItemsets:
 
 def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tuple[Itemset, ...]:
     """The chosen itemsets as codes, best first."""
-    from dpmine.itemsets.out_of_core import among
-    from dpmine.itemsets.out_of_core_miner import miner_of
+    from dpmine.itemsets.outofcore.miner import miner_of
+    from dpmine.itemsets.outofcore.transactions import among
     from dpmine.itemsets.universe import ItemsetUniverse
 
     possible = range(request.sizes[0], min(request.sizes[1], baskets.catalogue_size) + 1)
@@ -263,8 +262,8 @@ def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tu
 
 def _items(baskets: Transactions, codes: Sequence[int]) -> list[Any]:
     """The items of these codes, as they are released."""
-    from dpmine.itemsets.arrow_arrays import integer_array
-    from dpmine.itemsets.python_values import items_of
+    from dpmine.io.arrow import integer_array
+    from dpmine.io.python_values import items_of
 
     return items_of(baskets.labels.take(integer_array(np.array(codes, np.int64))))
 

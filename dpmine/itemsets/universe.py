@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from dpmine.exact.decisions import uniform_below
-from dpmine.selection.universe import MANY_DUMMIES, Level, Score
+from dpmine.selection.universes.base import MANY_DUMMIES, Level, Score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.supports import Itemsets, SupportSource
+    from dpmine.itemsets.counting.miner import Itemsets, SupportSource
 
 _MANY = 100_000
 _PLENTY = 1_000_000  # so many itemsets are counted in about 10 ms; beyond, none is mined before it is asked for

@@ -10,10 +10,10 @@ from math import floor
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.pac.families import IntervalFamily, SeparatorFamily, StumpFamily, ThresholdFamily
-from dpmine.pac.family import COARSEST
-from dpmine.pac.learners import too_fine
-from dpmine.pac.sample_complexity import (
+from dpmine.models.pac.families import IntervalFamily, SeparatorFamily, StumpFamily, ThresholdFamily
+from dpmine.models.pac.family import COARSEST
+from dpmine.models.pac.learners import too_fine
+from dpmine.models.pac.sample_complexity import (
     Setting,
     Target,
     needle_failure,
@@ -25,7 +25,7 @@ from dpmine.parameters import Number, below_one, exact_number, named, whole
 from dpmine.privacy import rounded_up
 
 if TYPE_CHECKING:
-    from dpmine.pac.family import Family
+    from dpmine.models.pac.family import Family
 
 _LARGEST_SMOOTHNESS = 10**100
 _WHERE = {
@@ -138,7 +138,7 @@ def plan_learning(
     dimension: int | None = None,
     best_error: Number = 0,
 ) -> LearningPlan:
-    """How many records each learner of `dpmine.pac.learners` needs for a class.
+    """How many records each learner of `dpmine.models.pac.learners` needs for a class.
 
     Args:
         learned: "thresholds", "intervals" (one feature), "stumps" or "separators"; references are uniform on the
@@ -151,7 +151,7 @@ def plan_learning(
         best_error: error of the best rule, in [0, 1), for the label-private learner.
 
     Raises BadParameter for unusable parameters.
-    Source: Chaudhuri & Hsu 2011, theorems 8, 9, 27, 12 and 5, with the constants of docs/proofs/sample_complexity.md.
+    Source: Chaudhuri & Hsu 2011, theorems 8, 9, 27, 12 and 5, with the constants of docs/proofs/models/sample_complexity.md.
     """
     kind = named(LearnedClass, "learn", learned)
     family = _family(kind, dimension)

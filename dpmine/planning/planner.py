@@ -8,12 +8,12 @@ from math import ceil, comb
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.sizes import Sizes, parse_sizes
+from dpmine.itemsets.candidates import Sizes, parse_sizes
 from dpmine.parameters import Number, positive, probability, whole
 from dpmine.planning.results import Need, Plan, Row
 from dpmine.planning.theorems import approximate_lower_bound, proved_gap, pure_lower_bound
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanisms import usable
+from dpmine.selection.mechanisms.registry import usable
 from dpmine.selection.recommend import (
     DELTAS,
     EPSILONS,
@@ -29,7 +29,7 @@ from dpmine.selection.stylised import Shape, stylised
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.selection.mechanism import Mechanism
+    from dpmine.selection.mechanisms.base import Mechanism
 
 MOST_SURE = Fraction(999_999, 1_000_000)
 """The largest success probability that the laws in float64 are asked about."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine.pictures import new_figure, picture_target, write_picture
-from dpmine.selection.mechanisms import usable
+from dpmine.io.figures import new_figure, picture_target, write_picture
+from dpmine.selection.mechanisms.registry import usable
 from dpmine.selection.recommend import success_probability
 from dpmine.selection.stylised import stylised
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dpmine.planning.results import Plan
-    from dpmine.selection.mechanism import Mechanism
+    from dpmine.selection.mechanisms.base import Mechanism
     from dpmine.selection.stylised import Shape
 
 _POINTS = 50

@@ -9,15 +9,15 @@ import numpy as np
 
 from dpmine.privacy import Neighbors
 from dpmine.selection import laws
-from dpmine.selection.large_margin_tight import DELTA_SHARE, SPLIT
-from dpmine.selection.limited_domain import DEFAULT_KBAR
-from dpmine.selection.mechanism import unit_reach
+from dpmine.selection.mechanisms.base import unit_reach
+from dpmine.selection.mechanisms.large_margin_tight import DELTA_SHARE, SPLIT
+from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpmine.selection.laws import Search
-    from dpmine.selection.mechanism import Mechanism
+    from dpmine.selection.mechanisms.base import Mechanism
 
 
 def proved_gap(mechanism: Mechanism, candidates: int | None, failure: float) -> float:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from dpmine.accounting.amounts import Amount
-from dpmine.accounting.ledger import Ledger
 from dpmine.errors import BadData, BadLedger
+from dpmine.ledger.amounts import Amount
+from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.checks import checked_plan, price_of
 from dpmine.reporting.job import Payer
 from dpmine.reporting.store import Store, Stored
@@ -17,7 +17,7 @@ from dpmine.reporting.store import Store, Stored
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.accounting.budgets import Budget
+    from dpmine.ledger.budget import Budget
     from dpmine.privacy import Guarantee
     from dpmine.reporting.checks import Step
     from dpmine.reporting.job import Job

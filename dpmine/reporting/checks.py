@@ -6,16 +6,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpmine.accounting.amounts import Amount
-from dpmine.accounting.ledger import Ledger
-from dpmine.accounting.names import name_and_part
 from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, DpmineError, NotPrivate
+from dpmine.ledger.amounts import Amount
+from dpmine.ledger.budget import name_and_part
+from dpmine.ledger.ledger import Ledger
 from dpmine.privacy import ExPostGuarantee, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from dpmine.accounting.budgets import Budget
+    from dpmine.ledger.budget import Budget
     from dpmine.privacy import Guarantee
     from dpmine.reporting.job import Job
     from dpmine.reporting.job_file import JobFile, Terms

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from dpmine.accounting.accounts import Account
-from dpmine.frames import density_of_column, unit_name
-from dpmine.histogram.estimator import PrivateHistogram
+from dpmine.ledger.charging import Account
+from dpmine.models.frames import unit_name
+from dpmine.models.histogram.estimator import PrivateHistogram
+from dpmine.models.histogram.search import density_of_column
+from dpmine.models.tables import require_columns
+from dpmine.parameters import whole_numbers
 from dpmine.reporting.job import OF_UNIT, Job, Payer, Released
-from dpmine.spelling import whole_numbers
-from dpmine.tables import require_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.columns import Columns
-from dpmine.itemsets.layouts import plan_layout
-from dpmine.itemsets.memory import parse_memory
+from dpmine.io.columns import Columns
+from dpmine.io.open import open_source
+from dpmine.itemsets.ingest.layouts import plan_layout
 from dpmine.itemsets.request import Request
 from dpmine.itemsets.rules import confidence, plain_rules
-from dpmine.itemsets.sources import open_source
 from dpmine.itemsets.top import top_itemsets
+from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.parameters import truth
 from dpmine.reporting.job import Job, Payer, Released
 

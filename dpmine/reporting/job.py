@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.paths import shown_name
-from dpmine.parameters import exact_number
-from dpmine.spelling import listed
+from dpmine.io.paths import shown_name
+from dpmine.parameters import exact_number, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import pyarrow as pa
 
-    from dpmine.accounting.ledger import Ledger
+    from dpmine.ledger.ledger import Ledger
     from dpmine.privacy import Guarantee
 
 

@@ -10,12 +10,12 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dpmine.accounting.amounts import Amount
-from dpmine.accounting.names import checked_name, name_and_part
 from dpmine.errors import BadParameter, UnreadableFile
+from dpmine.io.atomic import read_file
+from dpmine.ledger.amounts import Amount
+from dpmine.ledger.budget import checked_name, name_and_part
 from dpmine.parameters import below_one, exact_number, positive
 from dpmine.privacy import Neighbors
-from dpmine.whole_files import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

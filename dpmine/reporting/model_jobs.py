@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.base import is_regressor
 
-from dpmine.accuracy_first.estimators import ESTIMATORS
 from dpmine.errors import BadData, BadParameter
-from dpmine.frames import fit_table, unit_name
 from dpmine.itemsets.results import printable
-from dpmine.linear.classifiers import CLASSIFIERS
-from dpmine.pac.selector import HypothesisSelector
+from dpmine.models.accuracy_first.estimators import ESTIMATORS
+from dpmine.models.frames import fit_table, unit_name
+from dpmine.models.linear.classifiers import CLASSIFIERS
+from dpmine.models.pac.selector import HypothesisSelector
+from dpmine.models.summaries import ChosenHypothesis, LinearModel
+from dpmine.models.tables import require_columns
+from dpmine.parameters import listed, one_or_each, whole_numbers
 from dpmine.reporting.job import OF_UNIT, Job, Payer, Released
-from dpmine.spelling import listed, one_or_each, whole_numbers
-from dpmine.summaries import ChosenHypothesis, LinearModel
-from dpmine.tables import require_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from dpmine.accounting.amounts import Amount
-from dpmine.accounting.names import name_and_part
-from dpmine.itemsets.paths import shown_name
+from dpmine.io.paths import shown_name
 from dpmine.itemsets.results import printable
+from dpmine.ledger.amounts import Amount
+from dpmine.ledger.budget import name_and_part
 from dpmine.privacy import short
 from dpmine.reporting.charts import REMAINING, SPENT_ELSEWHERE, SPENT_HERE, Share, stacked
 from dpmine.reporting.checks import total
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from jinja2 import Environment
 
-    from dpmine.accounting.budgets import Budget
+    from dpmine.ledger.budget import Budget
     from dpmine.reporting.batch import Outcome, Report
     from dpmine.reporting.svg import Chart
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from dpmine.documents import document_of, read_guarantee
 from dpmine.errors import BadData, UnreadableFile
+from dpmine.io.atomic import read_file, write_whole
+from dpmine.models.model_file import document_of, read_guarantee
 from dpmine.version import __version__
-from dpmine.whole_files import read_file, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -179,7 +179,7 @@ class Store:
         return f"{_slug(job.name)}-{self._digest(job)[:_SHOWN]}"
 
     def _content(self, job: Job) -> dict[str, Any]:
-        from dpmine.accounting.accounts import without_passwords
+        from dpmine.ledger.charging import without_passwords
 
         return {**job.content(), "ledger": without_passwords(self.terms.ledger), "dataset": self.terms.dataset}
 
@@ -188,7 +188,7 @@ class Store:
 
 
 def _checked(text: str, content: dict[str, Any]) -> tuple[dict[str, Any], Guarantee]:
-    """Result and guarantee of a stored file for that content; else one of the errors of `dpmine.documents`."""
+    """Result and guarantee of a stored file for that content; else one of the errors of `dpmine.models.model_file`."""
     entry = document_of(text, _FORMAT)
     seal = entry.pop("seal")
     if entry["job"] != content or not isinstance(entry["result"], dict) or seal != _seal(entry):

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from dpmine.parameters import Number, positive, probability, whole
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanism import unit_reach
-from dpmine.selection.mechanisms import usable
+from dpmine.selection.mechanisms.base import unit_reach
+from dpmine.selection.mechanisms.registry import usable
 from dpmine.selection.stylised import Shape, head, stylised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpmine.selection.laws import Profile
-    from dpmine.selection.mechanism import Mechanism
+    from dpmine.selection.mechanisms.base import Mechanism
 
 SUCCESS = 0.95
 """The probability of choosing the best candidate for which mechanisms are compared."""

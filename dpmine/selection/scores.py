@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.errors import BadParameter
-from dpmine.selection.dense import Dense
-from dpmine.selection.levels import Levels
-from dpmine.selection.padded import Padded
-from dpmine.selection.universe import Universe
+from dpmine.selection.universes.base import Universe
+from dpmine.selection.universes.dense import Dense
+from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.views import Padded
 
 
 @runtime_checkable

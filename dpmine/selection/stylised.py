@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from dpmine.selection.laws.profile import Profile
-from dpmine.selection.universe import MANY_DUMMIES
+from dpmine.selection.universes.base import MANY_DUMMIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,7 +11,7 @@ import dpmine
 from dpmine.auditing import AuditReport, AuditRow, audit
 from dpmine.errors import BadParameter, NotPrivate, UnreadableFile
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanisms import MECHANISMS
+from dpmine.selection.mechanisms.registry import MECHANISMS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,13 +15,13 @@ from dpmine.auditing.blackbox import lower_probability, upper_probability
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.privacy import Neighbors
-from dpmine.selection.dense import Dense
-from dpmine.selection.exponential import Exponential
+from dpmine.selection.mechanisms.report_noisy_max import Exponential
+from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.selection.mechanism import Mechanism
+    from dpmine.selection.mechanisms.base import Mechanism
 
 
 @pytest.mark.parametrize("trials", [2, 17, 400])

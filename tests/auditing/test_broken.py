@@ -14,10 +14,10 @@ from dpmine.auditing.search import STRUCTURED, audit_whole
 from dpmine.auditing.stages import audit_stages
 from dpmine.exact.bits import TapeBits
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanisms import MECHANISMS
+from dpmine.selection.mechanisms.registry import MECHANISMS
 
 if TYPE_CHECKING:
-    from dpmine.selection.mechanism import Mechanism
+    from dpmine.selection.mechanisms.base import Mechanism
 
 NO_BITS = TapeBits(0, 0)
 """Structured pairs need no randomness: the results are the same every time."""

@@ -14,7 +14,7 @@ from dpmine.errors import BadParameter
 from dpmine.parameters import exact_number
 from dpmine.privacy import Neighbors
 from dpmine.selection import laws
-from dpmine.selection.mechanisms import MECHANISMS
+from dpmine.selection.mechanisms.registry import MECHANISMS
 
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE
 NAMES = [name for name, kind in MECHANISMS.items() if kind.private]

@@ -19,7 +19,7 @@ from dpmine.selection.top_k.limited_domain import LimitedDomainTopK
 from dpmine.selection.top_k.one_shot import OneShot
 
 if TYPE_CHECKING:
-    from dpmine.selection.top_k.top_k import TopK
+    from dpmine.selection.top_k.base import TopK
 
 ONE, NONE, TINY, LARGE = Fraction(1), Fraction(0), Fraction(1, 10**6), Fraction(1, 10)
 REPLACE = Neighbors.REPLACE_ONE

@@ -143,7 +143,9 @@ def test_no_rows_to_score(run: outcome_of, kind: str) -> None:
 @pytest.fixture
 def hopeless(monkeypatch: pytest.MonkeyPatch) -> None:
     """No hypothesis passes any test."""
-    monkeypatch.setattr("dpmine.accuracy_first.search.first_above", lambda _test, queries, **_: [*queries] and None)
+    monkeypatch.setattr(
+        "dpmine.models.accuracy_first.search.first_above", lambda _test, queries, **_: [*queries] and None
+    )
 
 
 @pytest.mark.usefixtures("hopeless")
@@ -258,7 +260,7 @@ UNPAID = {"unit": "row", "rows_per_unit": 1, "ledger": None, "dataset": None}
 
 
 def test_every_option_reaches_the_estimator(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpmine.accuracy_first.estimators import AccuracyFirstRidge
+    from dpmine.models.accuracy_first.estimators import AccuracyFirstRidge
 
     seen: list[dict[str, Any]] = []
     honest = AccuracyFirstRidge.require_parameters
@@ -283,7 +285,7 @@ def _plain(text: str) -> str:
 
 def test_defaults_are_those_of_the_library(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for what has to be given: the bounds too, which nobody can know better than who runs the command."""
-    from dpmine.accuracy_first.estimators import ESTIMATORS
+    from dpmine.models.accuracy_first.estimators import ESTIMATORS
 
     for kind, estimator in ESTIMATORS.items():
         seen: list[dict[str, Any]] = []

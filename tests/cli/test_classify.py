@@ -258,7 +258,7 @@ def test_whole_floats_are_labels(run: outcome_of) -> None:
 
 
 def test_sensitivities_and_caution_reach_the_classifier(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpmine.linear.estimators import PrivateLogisticRegression
+    from dpmine.models.linear.estimators import PrivateLogisticRegression
 
     seen: list[dict[str, Any]] = []
     monkeypatch.setattr(

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from support.command_line import assert_one_error, outcome_of
 
-from dpmine.diagnosis import PACKAGES, Check, Diagnosis, State, diagnose
+from dpmine.compiled import cache_location
+from dpmine.doctor import PACKAGES, Check, Diagnosis, State, diagnose
 from dpmine.exact.bits import SystemBits, TapeBits
-from dpmine.itemsets.compiled import cache_location
 
 LEDGER = "sqlite:///budget.db"
 
@@ -85,7 +85,7 @@ def test_a_ledger_that_cannot_be_used(run: outcome_of, url: str, hint: str) -> N
 
 
 def test_passwords_are_not_shown_where_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpmine.accounting.ledger.Ledger.budgets", lambda _self: [None])
+    monkeypatch.setattr("dpmine.ledger.ledger.Ledger.budgets", lambda _self: [None])
     assert look("postgresql://me:geheim@host/db")["ledger"].detail == "postgresql://me:***@host/db, 1 data set"
 
 
@@ -110,7 +110,7 @@ def broken(*_: object, **__: object) -> Any:
 
 
 def test_a_package_that_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpmine.itemsets.compiled.cache_location", broken)
+    monkeypatch.setattr("dpmine.compiled.cache_location", broken)
     check = look()["kernel cache"]
     assert check.state is State.FAILED
     assert "RuntimeError" in check.detail
@@ -118,7 +118,7 @@ def test_a_package_that_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_cache_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpmine.itemsets.compiled.cache_location", lambda: None)
+    monkeypatch.setattr("dpmine.compiled.cache_location", lambda: None)
     check = look()["kernel cache"]
     assert check.state is State.NOTE
     assert "each process compiles" in check.detail
@@ -147,7 +147,7 @@ def test_no_drawn_value_is_shown() -> None:
 def test_a_choice_outside_its_law(monkeypatch: pytest.MonkeyPatch) -> None:
     states = {0: State.OK, 1: State.FAILED, 2: State.FAILED, None: State.OK}
     for place, state in states.items():
-        monkeypatch.setattr("dpmine.selection.engine.choose", lambda *_, place=place, **__: place)
+        monkeypatch.setattr("dpmine.selection.select.choose", lambda *_, place=place, **__: place)
         assert look()["exact selection"].state is state
 
 

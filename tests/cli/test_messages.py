@@ -16,13 +16,13 @@ from dpmine_cli.messages import Messages
 from support.command_line import CANARY, PROGRAM, ROOT, environment, outcome_of
 from support.terminal import rest_of, wait_until_caught
 
-from dpmine.accounting.ledger import Ledger
+from dpmine.ledger.ledger import Ledger
 
 pytestmark = pytest.mark.usefixtures("folder")
 
 SLOW_READER = """
 import os, sys, time
-from dpmine.itemsets.files import File
+from dpmine.io.parquet import File
 from dpmine_cli import main, messages
 messages._PATIENCE = {patience}
 quick = File.batches
@@ -194,7 +194,7 @@ def test_interrupt_inside_the_library_after_a_charge(run: outcome_of, monkeypatc
         raise KeyboardInterrupt
 
     run("ledger", "grant", *CHARGED, "--epsilon", "1", "--delta", "1e-5")
-    monkeypatch.setattr("dpmine.itemsets.files.File.batches", interrupted)
+    monkeypatch.setattr("dpmine.io.parquet.File.batches", interrupted)
     assert run("top-itemset", "sales.parquet", *CHARGED).lines[-1:] == [STAYS.rstrip()]
     free = run("top-itemset", "sales.parquet")  # the next command line in this process begins anew
     assert free.lines[-1:] == ["dpmine: error: interrupted; nothing was written."]

@@ -11,7 +11,6 @@ from scipy import stats
 from support.adversary import PlayedBits
 from support.tapes import assert_law
 
-from dpmine.exact.balls import GUARD_BITS, dyadic_interval, exact_ball, working_precision
 from dpmine.exact.decisions import less_than
 from dpmine.exact.noise import (
     ExponentialNoise,
@@ -23,7 +22,7 @@ from dpmine.exact.noise import (
     laplace_log_survival,
     largest_of,
 )
-from dpmine.exact.reals import Constant
+from dpmine.exact.reals import GUARD_BITS, Constant, dyadic_interval, exact_ball, working_precision
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource

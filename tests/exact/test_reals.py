@@ -7,8 +7,16 @@ from typing import Any
 import pytest
 from support.adversary import PlayedBits
 
-from dpmine.exact.balls import GUARD_BITS, exact_ball, working_precision
-from dpmine.exact.reals import Constant, Formula, Real, StandardExponential, Uniform
+from dpmine.exact.reals import (
+    GUARD_BITS,
+    Constant,
+    Formula,
+    Real,
+    StandardExponential,
+    Uniform,
+    exact_ball,
+    working_precision,
+)
 
 WIDTHS = [1, 2, 3, 5, 8, 16, 32, 64, 128, 512]
 

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpmine.errors import BadParameter, UnreadableFile
-from dpmine.itemsets import files
-from dpmine.itemsets.memory import parse_memory
+from dpmine.io import parquet as files
+from dpmine.itemsets.transactions.memory import parse_memory
 from fuzz.children import run_forked
 from fuzz.oracle import CANARY, Finding, Refused, ask
 from fuzz.parquet import mutant

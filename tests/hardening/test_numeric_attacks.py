@@ -13,15 +13,15 @@ from support.numpy_bits import NumpyBits
 
 from dpmine import BadParameter
 from dpmine.exact.bits import TapeBits, TapeExhausted
-from dpmine.histogram.noise import GRID, GRID_BITS, rounded_laplace
-from dpmine.histogram.search import Search
+from dpmine.models.histogram.noise import GRID, GRID_BITS, rounded_laplace
+from dpmine.models.histogram.search import Search
 from dpmine.privacy import Neighbors
 from dpmine.selection import laws
-from dpmine.selection.engine import build_mechanism, choose, law
-from dpmine.selection.exponential import Exponential
 from dpmine.selection.laws import Profile
-from dpmine.selection.levels import Levels
-from dpmine.selection.mechanisms import MECHANISMS
+from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.mechanisms.report_noisy_max import Exponential
+from dpmine.selection.select import build_mechanism, choose, law
+from dpmine.selection.universes.levels import Levels
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ from dpmine_cli.options import Format
 from support.command_line import CANARY, environment, outcome_of
 
 from dpmine.errors import UnreadableFile
-from dpmine.itemsets.spill import SpillFile
+from dpmine.itemsets.outofcore.spill import SpillFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

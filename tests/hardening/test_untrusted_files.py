@@ -16,9 +16,9 @@ from support.numpy_bits import NumpyBits
 
 import dpmine
 from dpmine import DpmineError, HypothesisSelector, PrivateLogisticRegression
-from dpmine.accuracy_first.estimators import load_estimator
-from dpmine.itemsets.catalogue import read_catalogue
-from dpmine.linear.classifiers import load_classifier
+from dpmine.itemsets.ingest.catalogue import read_catalogue
+from dpmine.models.accuracy_first.estimators import load_estimator
+from dpmine.models.linear.classifiers import load_classifier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

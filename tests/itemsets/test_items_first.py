@@ -15,17 +15,17 @@ from support.itemset_oracle import all_supports, baskets_of
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
+from dpmine.itemsets.counting.miner import Miner, support_of
 from dpmine.itemsets.items_first import ITEMS_SHARE, ItemsFirst
-from dpmine.itemsets.out_of_core import among
-from dpmine.itemsets.out_of_core_miner import miner_of
-from dpmine.itemsets.projection import projected
+from dpmine.itemsets.outofcore.miner import miner_of
+from dpmine.itemsets.outofcore.transactions import among
 from dpmine.itemsets.request import MANY_PLACES, Request
-from dpmine.itemsets.supports import Miner, support_of
+from dpmine.itemsets.transactions.baskets import projected
 from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.privacy import Neighbors
 from dpmine.selection.composition import bounded_range_rounds, bounded_range_stages
-from dpmine.selection.dense import Dense
 from dpmine.selection.top_k.one_shot import OneShot
+from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,8 +14,8 @@ import pytest
 
 import dpmine
 from dpmine.errors import BadData, BadParameter
-from dpmine.itemsets.columns import Columns
-from dpmine.itemsets.listing import supports_table
+from dpmine.io.columns import Columns
+from dpmine.itemsets.exact_supports import supports_table
 
 BASKETS = [["b", "a"]] * 5 + [["a", "c"]] * 2 + [["c", "b", "a"]] * 3
 COUNTS = {("a",): 10, ("b",): 8, ("c",): 5, ("a", "b"): 8, ("a", "c"): 5, ("b", "c"): 3, ("a", "b", "c"): 3}

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpmine
-from dpmine.itemsets import out_of_core_read
-from dpmine.itemsets.memory import Budget
+from dpmine.itemsets.outofcore import read as out_of_core_read
+from dpmine.itemsets.transactions.memory import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable

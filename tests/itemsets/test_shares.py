@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import dpmine
-from dpmine.itemsets.columns import Columns
-from dpmine.itemsets.memory import Budget
-from dpmine.itemsets.out_of_core import PartitionedBaskets
-from dpmine.itemsets.out_of_core_read import read_transactions
+from dpmine.io.columns import Columns
+from dpmine.itemsets.outofcore.read import read_transactions
+from dpmine.itemsets.outofcore.transactions import PartitionedBaskets
+from dpmine.itemsets.transactions.memory import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -217,9 +217,9 @@ def test_one_of_many_is_the_top(k: int) -> None:
 
 def test_streamed_through_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same with a budget so small that units are scattered over files."""
-    from dpmine.itemsets import out_of_core_read
-    from dpmine.itemsets.memory import Budget
-    from dpmine.itemsets.out_of_core import PartitionedBaskets
+    from dpmine.itemsets.outofcore import read as out_of_core_read
+    from dpmine.itemsets.outofcore.transactions import PartitionedBaskets
+    from dpmine.itemsets.transactions.memory import Budget
 
     plenty = 10**9
     tiny = Budget(

@@ -18,18 +18,18 @@ from support.itemset_oracle import all_supports, baskets_of
 from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits
-from dpmine.itemsets.supports import Miner
+from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.universe import Itemset, ItemsetUniverse
 from dpmine.privacy import Neighbors
-from dpmine.selection.dense import Dense
-from dpmine.selection.engine import build_mechanism, law
-from dpmine.selection.universe import MANY_DUMMIES
+from dpmine.selection.select import build_mechanism, law
+from dpmine.selection.universes.base import MANY_DUMMIES
+from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
     from support.itemset_oracle import Units
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.universe import Level
+    from dpmine.selection.universes.base import Level
 
 PURE = ("exponential", "max_of_laplaces", "max_of_exponentials")
 Truth = dict[Any, int]

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from dpmine import BadParameter
-from dpmine.pac import learners
-from dpmine.pac.families import ThresholdFamily
-from dpmine.pac.sample_complexity import Setting
+from dpmine.models.pac import learners
+from dpmine.models.pac.families import ThresholdFamily
+from dpmine.models.pac.sample_complexity import Setting
 from dpmine.planning.learning import _family, plan_learning
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws import Profile
-from dpmine.selection.mechanisms import MECHANISMS, usable
+from dpmine.selection.mechanisms.registry import MECHANISMS, usable
 from dpmine.selection.recommend import success_probability
 from dpmine.selection.stylised import Shape, head, stylised
-from dpmine.selection.universe import MANY_DUMMIES
+from dpmine.selection.universes.base import MANY_DUMMIES
 
 SHAPES = pytest.mark.parametrize("shape", Shape)
 RELATIONS = pytest.mark.parametrize("neighbors", Neighbors)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from dpmine.planning.theorems import approximate_lower_bound, proved_gap, pure_lower_bound
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws import Profile
-from dpmine.selection.mechanisms import MECHANISMS, usable
+from dpmine.selection.mechanisms.registry import MECHANISMS, usable
 from dpmine.selection.recommend import least_gap, success_probability
 from dpmine.selection.stylised import Shape
-from dpmine.selection.universe import MANY_DUMMIES
+from dpmine.selection.universes.base import MANY_DUMMIES
 
 RELATIONS = pytest.mark.parametrize("neighbors", Neighbors)
 DELTA = Fraction(1, 10**5)

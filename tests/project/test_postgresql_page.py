@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from accounting.postgres import Cluster, running
+from ledger.postgres import Cluster, running
 from support.snippets import blocks
 
 import dpmine

@@ -13,9 +13,9 @@ from reporting.jobs import AGES, ALL, HOSTILE, PAIRS, RULE, TARGET, WEIGHTS, job
 
 import dpmine
 from dpmine.errors import BadData, UnreadableFile
+from dpmine.io.atomic import write_whole
 from dpmine.privacy import ExPostGuarantee
 from dpmine.reporting.histogram_job import HistogramJob
-from dpmine.whole_files import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path

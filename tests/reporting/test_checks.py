@@ -9,8 +9,8 @@ import pytest
 from reporting.jobs import AGES, ALL, PAIRS, RULE, TARGET, WEIGHTS, job
 
 import dpmine
-from dpmine.accounting.amounts import Amount
 from dpmine.errors import BadData, BadParameter, BudgetExceeded, UnreadableFile
+from dpmine.ledger.amounts import Amount
 from dpmine.privacy import ExPostGuarantee
 from dpmine.reporting.checks import checked_plan
 

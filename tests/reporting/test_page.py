@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from reporting.jobs import ALL, PAIRS, RULE, job
 
-from dpmine.accounting.amounts import Amount
 from dpmine.errors import BadData
+from dpmine.ledger.amounts import Amount
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.charts import Bar, bars, stacked, steps, told_apart
 from dpmine.reporting.page import render

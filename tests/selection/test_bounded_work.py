@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.adversary import CountingBits, Descent, LazyUniverse
 
-from dpmine.selection.engine import MECHANISMS, build_mechanism, choose
-from dpmine.selection.levels import Levels
+from dpmine.selection.select import MECHANISMS, build_mechanism, choose
 from dpmine.selection.top_k.build import build_top_k
-from dpmine.selection.universe import MANY_DUMMIES
+from dpmine.selection.universes.base import MANY_DUMMIES
+from dpmine.selection.universes.levels import Levels
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.universe import Score
+    from dpmine.selection.universes.base import Score
 
 EPSILONS = ("1e-6", "1", "60", "1e4")
 SENSITIVITIES = (Fraction(1), Fraction(1, 7), Fraction(300))

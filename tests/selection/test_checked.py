@@ -7,10 +7,10 @@ import pytest
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import BitSource, SystemBits
-from dpmine.selection.checked import Checked
-from dpmine.selection.engine import MECHANISMS, build_mechanism
-from dpmine.selection.levels import Levels
-from dpmine.selection.universe import Level, Score
+from dpmine.selection.select import MECHANISMS, build_mechanism
+from dpmine.selection.universes.base import Level, Score
+from dpmine.selection.universes.checked import Checked
+from dpmine.selection.universes.levels import Levels
 
 
 class Broken(Levels):

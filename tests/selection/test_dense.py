@@ -13,9 +13,9 @@ from support.adversary_conformance import check_universe
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.selection.dense import Dense
-from dpmine.selection.engine import as_universe
-from dpmine.selection.universe import Level
+from dpmine.selection.select import as_universe
+from dpmine.selection.universes.base import Level
+from dpmine.selection.universes.dense import Dense
 
 INTEGER_TYPES = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 

@@ -11,14 +11,14 @@ from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import Constant, Formula, Real
-from dpmine.selection.levels import Levels
-from dpmine.selection.ranking import Ranking
-from dpmine.selection.stopping import first_stop
+from dpmine.selection.draws.first_stop import first_stop
+from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.ranking import Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dpmine.selection.universe import Score, Universe
+    from dpmine.selection.universes.base import Score, Universe
 
 NUDGE = Fraction(1, 10**9 + 7)  # no hazard of a test may equal a constant that it is compared with
 

@@ -9,14 +9,13 @@ from support.adversary import Descent, LazyUniverse
 from support.adversary_oracles import chi_square_p, naive_large_margin, softmax, threshold, two_sample_p
 from support.effort import draws
 
-from dpmine.exact.balls import working_precision
 from dpmine.exact.bits import SystemBits
-from dpmine.exact.reals import Constant
+from dpmine.exact.reals import Constant, working_precision
 from dpmine.privacy import Neighbors
-from dpmine.selection.large_margin import LargeMargin, _SearchStep
+from dpmine.selection.mechanisms.large_margin import LargeMargin, _SearchStep
 
 if TYPE_CHECKING:
-    from dpmine.selection.universe import Score
+    from dpmine.selection.universes.base import Score
 
 EPSILON, DELTA = 8.0, 0.2
 

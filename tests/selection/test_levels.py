@@ -12,8 +12,8 @@ from support.adversary_oracles import chi_square_p, tally
 from dpmine import law
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.selection.levels import Levels, exact_score
-from dpmine.selection.universe import Level
+from dpmine.selection.universes.base import Level
+from dpmine.selection.universes.levels import Levels, exact_score
 
 
 def test_a_candidate_is_a_level_and_a_member() -> None:

@@ -17,15 +17,15 @@ from dpmine.exact.bits import SystemBits
 from dpmine.exact.decisions import less_than
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
 from dpmine.exact.reals import Constant, Formula
-from dpmine.selection.dense import Dense
-from dpmine.selection.levels import Levels
-from dpmine.selection.noisy_max import noisy_max
-from dpmine.selection.noisy_order import Arrivals
+from dpmine.selection.draws.noisy_order import Arrivals
+from dpmine.selection.mechanisms.report_noisy_max import noisy_max
+from dpmine.selection.universes.dense import Dense
+from dpmine.selection.universes.levels import Levels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.selection.universe import Score, Universe
+    from dpmine.selection.universes.base import Score, Universe
 
 SCALE = Fraction(3)
 NOISES: dict[str, tuple[Noise, Any]] = {

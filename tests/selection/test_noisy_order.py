@@ -14,19 +14,18 @@ from support.adversary import CountingBits, Descent, LazyUniverse
 from support.adversary_oracles import chi_square_p, tally
 from support.numpy_bits import NumpyBits
 
-from dpmine.exact.balls import exact_ball
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise, draw
-from dpmine.exact.reals import Formula, Real
-from dpmine.selection.dense import Dense
-from dpmine.selection.levels import Levels
-from dpmine.selection.noisy_order import KnownRival, noisy_order
+from dpmine.exact.reals import Formula, Real, exact_ball
+from dpmine.selection.draws.noisy_order import KnownRival, noisy_order
+from dpmine.selection.universes.dense import Dense
+from dpmine.selection.universes.levels import Levels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.universe import Score, Universe
+    from dpmine.selection.universes.base import Score, Universe
 
 SCALE = Fraction(3, 2)
 RATE = float(1 / SCALE)

@@ -13,21 +13,19 @@ from support.adversary_conformance import check_head, check_next_floor, check_si
 from support.adversary_oracles import chi_square_p, tally
 
 from dpmine.exact.bits import SystemBits
-from dpmine.itemsets.columns import Columns
-from dpmine.itemsets.ingest import read_baskets
-from dpmine.itemsets.supports import Miner
+from dpmine.io.columns import Columns
+from dpmine.itemsets.counting.miner import Miner
+from dpmine.itemsets.ingest.read import read_baskets
 from dpmine.itemsets.universe import ItemsetUniverse
-from dpmine.selection.dense import Dense
-from dpmine.selection.levels import Levels
-from dpmine.selection.padded import Padded
-from dpmine.selection.ranking import Ranking
-from dpmine.selection.remaining import Remaining
-from dpmine.selection.scaled import Scaled
+from dpmine.selection.universes.dense import Dense
+from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.ranking import Ranking
+from dpmine.selection.universes.views import Padded, Remaining, Scaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
-    from dpmine.selection.universe import Universe
+    from dpmine.selection.universes.base import Universe
 
 Truth = dict["Hashable", Any]
 SMALL: Truth = {"a": 4, "b": 4, "c": 1, "d": 0}

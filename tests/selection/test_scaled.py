@@ -9,15 +9,15 @@ from support.adversary_oracles import softmax
 from support.tapes import assert_law, enumerate_law
 
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise
-from dpmine.selection.dense import Dense
-from dpmine.selection.levels import Levels
-from dpmine.selection.noisy_max import noisy_max
-from dpmine.selection.scaled import Scaled
+from dpmine.selection.mechanisms.report_noisy_max import noisy_max
+from dpmine.selection.universes.dense import Dense
+from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.views import Scaled
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from dpmine.selection.universe import Score
+    from dpmine.selection.universes.base import Score
 
 SENSITIVITIES = [Fraction(1), Fraction(3), Fraction(1, 7), Fraction(22, 7), Fraction(1, 10**40), Fraction(0.1)]
 SCORES = [3, 0, -2, 3, 1]

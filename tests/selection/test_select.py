@@ -13,7 +13,7 @@ from support.adversary_oracles import softmax
 
 import dpmine
 from dpmine import BadParameter, Guarantee, Levels, Neighbors, NotPrivate, law, select
-from dpmine.selection.engine import MECHANISMS
+from dpmine.selection.select import MECHANISMS
 
 if TYPE_CHECKING:
     from pathlib import Path

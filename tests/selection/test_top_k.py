@@ -20,21 +20,20 @@ from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import SystemBits
 from dpmine.privacy import Neighbors
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
-from dpmine.selection.dense import Dense
-from dpmine.selection.engine import MECHANISMS, resolve
-from dpmine.selection.exponential import Exponential
-from dpmine.selection.levels import Levels
-from dpmine.selection.limited_domain import LimitedDomain
-from dpmine.selection.max_of_laplaces import MaxOfLaplaces
+from dpmine.selection.mechanisms.limited_domain import LimitedDomain
+from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfLaplaces
+from dpmine.selection.select import MECHANISMS, resolve
 from dpmine.selection.top_k.build import build_top_k
 from dpmine.selection.top_k.limited_domain import LimitedDomainTopK
 from dpmine.selection.top_k.one_shot import OneShot
 from dpmine.selection.top_k.peeling import Peeling
+from dpmine.selection.universes.dense import Dense
+from dpmine.selection.universes.levels import Levels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dpmine.selection.top_k.top_k import TopK
+    from dpmine.selection.top_k.base import TopK
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE
 UNIT = {REPLACE: 2, ADD: 1}

@@ -11,22 +11,18 @@ import numpy as np
 
 from dpmine.privacy import Neighbors
 from dpmine.selection import laws
-from dpmine.selection.bounded_growth import BoundedGrowth
-from dpmine.selection.exponential import Exponential
-from dpmine.selection.large_margin import LargeMargin
-from dpmine.selection.large_margin_tight import LargeMarginTight
-from dpmine.selection.limited_domain import LimitedDomain
-from dpmine.selection.max_of_exponentials import MaxOfExponentials
-from dpmine.selection.max_of_laplaces import MaxOfLaplaces
-from dpmine.selection.mechanism import unit_reach
-from dpmine.selection.stable_maximiser import StableMaximiser
-from dpmine.selection.stages import DrawStage, EarlyStopStage, SearchStage
+from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, SearchStage, unit_reach
+from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
+from dpmine.selection.mechanisms.large_margin import LargeMargin
+from dpmine.selection.mechanisms.large_margin_tight import LargeMarginTight
+from dpmine.selection.mechanisms.limited_domain import LimitedDomain
+from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
+from dpmine.selection.mechanisms.stable_maximiser import StableMaximiser
 
 if TYPE_CHECKING:
     from dpmine.selection.laws import LevelLaw, Profile, Search
     from dpmine.selection.laws.profile import FloatArray
-    from dpmine.selection.mechanism import Mechanism
-    from dpmine.selection.stages import Stage
+    from dpmine.selection.mechanisms.base import Mechanism, Stage
 
 
 class MonotoneExponential(Exponential):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dpmine.itemsets.columns import Columns
+from dpmine.io.columns import Columns
 
 Row = tuple[int | None, int | None, int | None]
 """Unit, basket, item."""

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import dpmine
-from dpmine.itemsets.columns import Columns
-from dpmine.itemsets.out_of_core_miner import miner_of
-from dpmine.itemsets.out_of_core_read import read_transactions
+from dpmine.io.columns import Columns
+from dpmine.itemsets.outofcore.miner import miner_of
+from dpmine.itemsets.outofcore.read import read_transactions
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
 from dpmine.parameters import below_one, whole
-from dpmine.selection.engine import AUTO, build_mechanism, plain_name, resolve
-from dpmine.selection.exponential import Exponential
-from dpmine.selection.limited_domain import LimitedDomain
+from dpmine.selection.mechanisms.limited_domain import LimitedDomain
+from dpmine.selection.mechanisms.report_noisy_max import Exponential
+from dpmine.selection.select import AUTO, build_mechanism, plain_name, resolve
 from dpmine.selection.top_k.limited_domain import LimitedDomainTopK
 from dpmine.selection.top_k.one_shot import OneShot
 from dpmine.selection.top_k.peeling import Peeling
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from dpmine.parameters import Number
     from dpmine.privacy import Neighbors
-    from dpmine.selection.mechanism import Mechanism
-    from dpmine.selection.top_k.top_k import TopK
+    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.top_k.base import TopK
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The k best of an unknown universe: the limited-domain mechanism in one shot. Proof: docs/proofs/composition.md."""
+"""The k best of an unknown universe: the limited-domain mechanism in one shot. Proof: docs/proofs/selection/composition.md."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from dpmine.errors import BadParameter
 from dpmine.privacy import short
 from dpmine.selection.composition import bounded_range_rounds
-from dpmine.selection.limited_domain import DEFAULT_KBAR, LimitedDomain
-from dpmine.selection.top_k.top_k import TopK
+from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR, LimitedDomain
+from dpmine.selection.top_k.base import TopK
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from dpmine.exact.bits import BitSource
     from dpmine.privacy import Neighbors
-    from dpmine.selection.universe import Universe
+    from dpmine.selection.universes.base import Universe
 
 C = TypeVar("C", bound="Hashable")
 

@@ -1,4 +1,4 @@
-"""The exponential mechanism k times, without replacement, in one shot. Proof: docs/proofs/composition.md."""
+"""The exponential mechanism k times, without replacement, in one shot. Proof: docs/proofs/selection/composition.md."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from dpmine.privacy import short
 from dpmine.selection.composition import bounded_range_rounds
-from dpmine.selection.exponential import Exponential
-from dpmine.selection.noisy_order import noisy_order
-from dpmine.selection.top_k.top_k import TopK
+from dpmine.selection.draws.noisy_order import noisy_order
+from dpmine.selection.mechanisms.report_noisy_max import Exponential
+from dpmine.selection.top_k.base import TopK
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from dpmine.exact.bits import BitSource
     from dpmine.privacy import Neighbors
-    from dpmine.selection.universe import Universe
+    from dpmine.selection.universes.base import Universe
 
 C = TypeVar("C", bound="Hashable")
 

@@ -1,4 +1,4 @@
-"""Any mechanism k times, each time on what is left. Proof: docs/proofs/composition.md."""
+"""Any mechanism k times, each time on what is left. Proof: docs/proofs/selection/composition.md."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from dpmine.privacy import short
 from dpmine.selection.composition import approximate_rounds, pure_rounds
-from dpmine.selection.remaining import Remaining
-from dpmine.selection.top_k.top_k import TopK
+from dpmine.selection.top_k.base import TopK
+from dpmine.selection.universes.views import Remaining
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
     from fractions import Fraction
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.mechanism import Mechanism
-    from dpmine.selection.universe import Universe
+    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.universes.base import Universe
 
 C = TypeVar("C", bound="Hashable")
 

@@ -1,1 +1,0 @@
-"""A durable budget: what was granted, what was spent, and what is left."""

@@ -1,0 +1,197 @@
+"""Whether this installation works: versions, the cache of compiled loops, randomness, an exact choice, a ledger.
+
+Nothing here touches data. What is needed is loaded inside the checks, so that a broken package is found and told.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dpmine.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpmine.exact.bits import BitSource
+
+PACKAGES = (
+    "numpy",
+    "numba",
+    "pyarrow",
+    "python-flint",
+    "pandas",
+    "scikit-learn",
+    "scipy",
+    "matplotlib",
+    "sqlalchemy",
+)
+"""What dpmine cannot do without, where a version changes what it does."""
+
+_DRIVER = "psycopg"
+_SCORES = (16, 2, 1)
+_CHOOSER = "stable_maximiser"
+"""Of these scores it may choose the first, or nothing; never one of the others."""
+
+
+class State(StrEnum):
+    """What a check found."""
+
+    OK = "ok"
+    NOTE = "note"
+    """It works, and could be better."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at: its name, what was found, and a line that says so, or what to do."""
+
+    name: str
+    state: State
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """All that was looked at, in order."""
+
+    python: str
+    system: str
+    checks: tuple[Check, ...]
+
+    @property
+    def failures(self) -> tuple[Check, ...]:
+        """The checks that failed."""
+        return tuple(check for check in self.checks if check.state is State.FAILED)
+
+    @property
+    def complaint(self) -> str:
+        """What fails, in one line; empty where nothing does."""
+        return " ".join(f"{check.name}: {check.detail}" for check in self.failures)
+
+    def to_json(self) -> str:
+        """One JSON object."""
+        checks = [asdict(check) for check in self.checks]
+        document = {"dpmine": __version__, "python": self.python, "system": self.system, "healthy": not self.failures}
+        return json.dumps({**document, "checks": checks}, ensure_ascii=False)
+
+    def __str__(self) -> str:
+        names, states = max(len(check.name) for check in self.checks), max(map(len, State))
+        lines = [f"{check.name:{names}}  {check.state:{states}}  {check.detail}" for check in self.checks]
+        return "\n".join([f"dpmine {__version__}, Python {self.python}, {self.system}", "", *lines])
+
+
+def diagnose(ledger: str | None = None, *, bits: BitSource) -> Diagnosis:
+    """Look at this installation; at the ledger of that URL, too, where one is given: it is read and not changed.
+
+    `bits` is the source of randomness that is looked at. Never raises for what it finds.
+    """
+    checks = [
+        *(_guarded(name, partial(_version, name)) for name in PACKAGES),
+        _guarded(_DRIVER, _driver),
+        _guarded("kernel cache", _kernel_cache),
+        _guarded("random source", partial(_random_source, bits)),
+        _guarded("exact selection", partial(_selection, bits)),
+        _guarded("memory", _memory),
+        _guarded("temporary files", _temporary_files),
+    ]
+    if ledger is not None:
+        checks.append(_guarded("ledger", partial(_ledger, ledger)))
+    system = f"{platform.system()} {platform.machine()}"
+    return Diagnosis(f"{platform.python_version()} ({platform.python_implementation()})", system, tuple(checks))
+
+
+Finding = tuple[State, str]
+
+
+def _guarded(name: str, look: Callable[[], Finding]) -> Check:
+    from dpmine.errors import DpmineError
+
+    try:
+        return Check(name, *look())
+    except DpmineError as error:
+        return Check(name, State.FAILED, str(error))
+    except Exception as error:  # noqa: BLE001 - whatever is broken: to find that is what this is for
+        return Check(name, State.FAILED, f"does not work here ({type(error).__name__}): install dpmine anew.")
+
+
+def _version(package: str) -> Finding:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return State.OK, version(package)
+    except PackageNotFoundError:
+        return State.FAILED, f"not installed: pip install {package}."
+
+
+def _driver() -> Finding:
+    state, detail = _version(_DRIVER)
+    if state is State.OK:
+        return state, detail
+    return State.NOTE, "not installed; only ledgers on PostgreSQL need it: pip install 'dpmine[postgres]'"
+
+
+def _kernel_cache() -> Finding:
+    from dpmine.compiled import cache_location
+
+    folder = cache_location()
+    if folder is None:
+        return State.NOTE, "no folder can be written, so each process compiles its loops: set NUMBA_CACHE_DIR to one"
+    return State.OK, str(folder)
+
+
+def _random_source(bits: BitSource) -> Finding:
+    """Two draws of 256 bits are equal with probability 2^-256: then nothing random is there."""
+    if bits.take(256) == bits.take(256):
+        return State.FAILED, "drew the same 256 bits twice: the operating system's generator does not work."
+    return State.OK, "512 bits drawn"
+
+
+def _selection(bits: BitSource) -> Finding:
+    """One draw against the exact law: it must be possible there, and the law must be one."""
+    from fractions import Fraction
+
+    from dpmine.selection.select import as_universe, build_mechanism, choose, law
+
+    exact = law(_SCORES, mechanism=_CHOOSER, epsilon=1, delta="1e-3")
+    mechanism = build_mechanism(_CHOOSER, epsilon=1, delta="1e-3", neighbors="replace_one")
+    place = choose(mechanism, as_universe(_SCORES), sensitivity=Fraction(1), bits=bits)
+    chance = exact.nothing if place is None else exact.pmf[place]
+    if not (chance > 0 and abs(exact.pmf.sum() + exact.nothing - 1) < 1e-9):
+        return State.FAILED, "chose what its exact law excludes: install dpmine anew."
+    return State.OK, "chose within its exact law"
+
+
+def _memory() -> Finding:
+    from dpmine.itemsets.transactions.memory import physical_memory
+
+    size = physical_memory()
+    return State.OK, f"{size / 1e9:.1f} GB; a run takes at most half, or what --memory says"
+
+
+def _temporary_files() -> Finding:
+    """Where larger inputs are put away: the folder that TMPDIR names, and no other where it is set."""
+    import os
+    import shutil
+    import tempfile
+
+    folder = os.environ.get("TMPDIR") or tempfile.gettempdir()
+    try:
+        with tempfile.TemporaryFile(prefix="dpmine-", dir=folder) as file:
+            file.write(b"0")
+    except OSError:
+        return State.FAILED, f"'{folder}' cannot be written: set TMPDIR to a folder on a disk with room."
+    return State.OK, f"{folder}, {shutil.disk_usage(folder).free / 1e9:.1f} GB free"
+
+
+def _ledger(url: str) -> Finding:
+    from dpmine.ledger.charging import without_passwords
+    from dpmine.ledger.ledger import Ledger
+
+    count = len(Ledger(url).budgets())
+    return State.OK, f"{without_passwords(url)}, {count} data {'set' if count == 1 else 'sets'}"

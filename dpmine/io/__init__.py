@@ -1,0 +1,1 @@
+"""What users hand over, as columns: files, Arrow, frames and Python values; and files written atomically."""

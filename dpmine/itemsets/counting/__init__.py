@@ -1,0 +1,1 @@
+"""Exact supports in memory: the miner and its kernels."""

@@ -1,0 +1,143 @@
+"""What the compiled search works on: rows, bitmaps, and where the itemsets found go."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+COUNT_LIMIT = 1 << 61
+"""Numbers of itemsets stop growing here, far from the end of int64; a number that reached it is not exact."""
+
+
+class Rows(NamedTuple):
+    """Baskets, or the rests of baskets behind a prefix, with the places of every item.
+
+    Items are numbered 0 … items − 1 here; the order of the items in a row is the same in all rows.
+    """
+
+    labels: NDArray[np.int32]
+    """int32[items]: the catalogue code of each item number."""
+    items: NDArray[np.int32]
+    """Item numbers row after row."""
+    starts: NDArray[np.int64]
+    """int64[rows + 1]: row r holds items[starts[r] : starts[r + 1]]."""
+    units: NDArray[np.int32]
+    """int32[rows]: the unit that owns the row: 0, 1, … without gaps, never decreasing."""
+    item_starts: NDArray[np.int64]
+    """int64[items + 1]: occurrences item_starts[i] … item_starts[i + 1] − 1 are those of item i."""
+    row_of: NDArray[np.int32]
+    """The row of each occurrence, increasing within an item."""
+    place_of: NDArray[np.int64]
+    """The place of each occurrence in `items`."""
+
+
+class Rests(NamedTuple):
+    """The rests of the rows behind a prefix, as in `Rows` but without the places of the items."""
+
+    labels: NDArray[np.int32]
+    items: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    units: NDArray[np.int32]
+
+
+class Bitmaps(NamedTuple):
+    """Rows of as many units as there are rows, turned on their side: for each item a bit a row.
+
+    Items are numbered as in `Rows`; an intersection of two items is 64 rows in one instruction.
+    """
+
+    labels: NDArray[np.int32]
+    """int32[items]: the catalogue code of each item number."""
+    words: NDArray[np.uint64]
+    """uint64[items · width]: item i holds words[i · width : (i + 1) · width]."""
+    width: int
+    """Words of an item."""
+    pairs: NDArray[np.int32]
+    """int32[items, items]: the supports of the pairs; of shape (0, 0) where they were not counted."""
+
+
+class Sink(NamedTuple):
+    """What becomes of the itemsets found, which are numbered 0, 1, … in the order of the search.
+
+    Those with lowest ≤ support ≤ highest count. The search ends when `stop` of them were found.
+    """
+
+    lowest: int
+    highest: int
+    skip: int
+    """Number of the first itemset to write down."""
+    stop: int
+    histogram: NDArray[np.int64]
+    """int64[largest support + 1]: how many itemsets had each support; of length 0 where nobody asks."""
+    itemsets: NDArray[np.int32]
+    """int32[capacity, size]: itemsets skip … skip + capacity − 1, codes increasing in a row."""
+    supports: NDArray[np.int64]
+    """int64[capacity]: their supports."""
+    found: NDArray[np.int64]
+    """int64[1]: how many were found so far, written down or not."""
+    alone: NDArray[np.int64]
+    """int64[size, longest row + 1], or of shape (0, 0): at [m, n] the number of crowds of C(n, m) itemsets.
+
+    A crowd is what goes on from one prefix in a single row: m of the n items behind it, in any way, all of support 1.
+    There may be more of these than 64 bits can count. Where this array is given, crowds count here and nowhere else.
+    """
+    wanted: NDArray[np.int64]
+    """int64[3]: [m, n, c] for the search of crowd number c = 0, 1, … of those counted at [m, n]; −2 is none."""
+    crowd: NDArray[np.int32]
+    """int32[size + longest row]: the crowd that was wanted: the codes of the prefix, then those of the n items."""
+
+
+class Scratch(NamedTuple):
+    """Working space of one search, one cell an item; between two prefixes it is as it was at the start."""
+
+    counts: NDArray[np.int32]
+    """Units counted for each later item: 0 at rest."""
+    last: NDArray[np.int32]
+    """The unit last counted for each later item: −1 at rest."""
+    numbers: NDArray[np.int32]
+    """The number of each item in the projection under construction: −1 at rest."""
+    touched: NDArray[np.int32]
+    """The later items met, in the order of their first meeting."""
+    prefix: NDArray[np.int32]
+    """int32[size]: the catalogue codes of the prefix."""
+
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+_MOST_THREADS = 8  # of one computation: the loops are bound by memory, and others use the machine too
+
+
+def thread_count() -> int:
+    """How many threads a large computation uses: the processors this process may run on, at most 8."""
+    try:
+        usable = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        usable = os.cpu_count() or 1
+    return min(usable, _MOST_THREADS)
+
+
+def in_parallel(work: Callable[[Part], Result], parts: Sequence[Part], threads: int) -> Generator[Result]:
+    """work(part) for each part, in the order of the parts.
+
+    The threads live as long as the iterator: nothing is shared between calls, nor inherited by a forked process. When
+    the caller stops early, or is interrupted, or a part fails, the parts not yet begun are dropped.
+    """
+    if threads == 1 or len(parts) <= 1:
+        yield from map(work, parts)
+        return
+    with ThreadPoolExecutor(min(threads, len(parts)), thread_name_prefix="dpmine") as pool:
+        pending = [pool.submit(work, part) for part in parts]
+        try:
+            for result in pending:
+                yield result.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,176 @@
+"""Baskets ranked for the search: items numbered from rare to frequent, with all their places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpmine.errors import BadData
+from dpmine.itemsets.counting import baskets as kernels_baskets
+from dpmine.itemsets.counting.arrays import Rests, Rows, in_parallel, thread_count
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dpmine.itemsets.transactions.baskets import Baskets
+
+_MOST_BASKETS = (1 << 31) - 1  # baskets, and hence supports, are counted in 32 bits
+_PART = 1 << 17  # occurrences that are ranked together: their places fit into a processor's own cache
+_MOST_PARTS = 64
+
+
+def item_supports(baskets: Baskets) -> NDArray[np.int64]:
+    """int64[N]: the support of every item of the catalogue, 0 for those that nobody bought.
+
+    Raises BadData for 2^31 baskets or more.
+    """
+    if baskets.basket_count > _MOST_BASKETS:
+        raise BadData("The data hold 2^31 baskets or more: mine them in several parts.")
+    if baskets.one_basket_each:
+        items, starts = as_int32(baskets.items), baskets.basket_starts
+        parts = _parts(starts, baskets.catalogue_size)
+        supports: NDArray[np.int64] = _occurrences(items, starts, baskets.catalogue_size, parts).sum(axis=0)
+        return supports
+    return kernels_baskets.count_units(
+        as_int32(baskets.items), as_int64(baskets.basket_starts), basket_units(baskets), baskets.catalogue_size
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The items that reach a threshold, numbered from rare to frequent (ties by code), and the baskets in these ranks.
+
+    Attributes:
+        threshold: that the items reach.
+        rows: the baskets that hold at least two such items, and perhaps others.
+        supports: int64[ranks], never decreasing.
+        rank_of: int32[N], each item's rank, −1 below the threshold.
+        baskets: how many there are, those left out of the rows included.
+        one_basket_each: whether every unit owns one basket.
+    """
+
+    threshold: int
+    rows: Rows
+    supports: NDArray[np.int64]
+    rank_of: NDArray[np.int32]
+    baskets: int
+    one_basket_each: bool
+
+    @property
+    def longest(self) -> int:
+        """Items of the longest row."""
+        return int(np.diff(self.rows.starts).max(initial=0))
+
+
+def frequent_rests(baskets: Baskets, supports: NDArray[np.int64], threshold: int) -> Rests:
+    """The baskets without the items below the threshold, the others numbered by code.
+
+    Baskets that keep fewer than two items may be left out.
+    """
+    labels = np.flatnonzero(supports >= threshold).astype(np.int32)
+    if len(labels) == len(supports):
+        return Rests(labels, as_int32(baskets.items), as_int64(baskets.basket_starts), basket_units(baskets))
+    number_of = np.full(len(supports), -1, np.int32)
+    number_of[labels] = np.arange(len(labels), dtype=np.int32)
+    items, starts, units = as_int32(baskets.items), as_int64(baskets.basket_starts), basket_units(baskets)
+
+    def restrict(part: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+        return kernels_baskets.restrict_rows(items, starts, units, part, number_of)
+
+    parts = list(in_parallel(restrict, _parts(baskets.basket_starts, 1), thread_count()))
+    shifts = np.cumsum([0, *(len(kept) for kept, _, _ in parts)]).tolist()
+    ends = [ends + shift for (_, ends, _), shift in zip(parts, shifts, strict=False)]
+    owners = np.concatenate([owners for _, _, owners in parts])
+    return Rests(
+        labels,
+        np.concatenate([kept for kept, _, _ in parts]),
+        np.concatenate([np.zeros(1, np.int64), *ends]),
+        _without_gaps(owners),
+    )
+
+
+def ranked(baskets: Baskets, supports: NDArray[np.int64], threshold: int) -> Ranking:
+    """The ranking of the items that reach the threshold. `supports`: those of the items."""
+    rests = frequent_rests(baskets, supports, threshold)
+    order = np.argsort(supports[rests.labels], kind="stable").astype(np.int32)
+    labels = rests.labels[order]
+    ranks = np.arange(len(labels), dtype=np.int32)
+    rank_of_code, rank_of_number = np.full(len(supports), -1, np.int32), np.empty(len(labels), np.int32)
+    rank_of_code[labels], rank_of_number[order] = ranks, ranks
+    rows = _ranked_rows(rests, labels, rank_of_number)
+    return Ranking(threshold, rows, supports[labels], rank_of_code, baskets.basket_count, baskets.one_basket_each)
+
+
+def _ranked_rows(rests: Rests, labels: NDArray[np.int32], rank_of: NDArray[np.int32]) -> Rows:
+    """The rows in ranks; they may be ranked in parts, by several threads."""
+    parts = _parts(rests.starts, len(labels))
+    counts = _occurrences(rests.items, rests.starts, len(labels), parts)[:, np.argsort(rank_of)]
+    rows = _empty_rows(rests, labels, counts.sum(axis=0))
+    firsts = rows.item_starts[:-1] + np.cumsum(counts, axis=0) - counts
+
+    def rank(part: int) -> None:
+        kernels_baskets.rank_rows(rests.items, rank_of, parts[part], firsts[part], rows)
+
+    for _ in in_parallel(rank, range(len(parts)), thread_count()):
+        pass
+    return rows
+
+
+def basket_units(baskets: Baskets) -> NDArray[np.int32]:
+    """int32[baskets]: the unit that owns each basket."""
+    units = np.arange(baskets.unit_count, dtype=np.int32)
+    return units if baskets.one_basket_each else np.repeat(units, np.diff(baskets.unit_starts))
+
+
+def as_int32(array: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The array in the one form that the loops are compiled for: Arrow's arrays are read-only."""
+    return np.require(array, np.int32, ["C", "A", "W"])
+
+
+def as_int64(array: NDArray[np.int64]) -> NDArray[np.int64]:
+    """As `as_int32`."""
+    return np.require(array, np.int64, ["C", "A", "W"])
+
+
+def _parts(starts: NDArray[np.int64], catalogue: int) -> list[tuple[int, int]]:
+    """Ranges of baskets with about as many occurrences each; few enough that a counter an item is cheap for each."""
+    occurrences = int(starts[-1])
+    affordable = occurrences // (2 * max(1, catalogue))
+    count = max(1, min(_MOST_PARTS, affordable, occurrences // _PART))
+    wanted = np.linspace(0, occurrences, count + 1)[1:-1]
+    return list(pairwise([0, *np.searchsorted(starts, wanted).tolist(), len(starts) - 1]))
+
+
+def _occurrences(
+    items: NDArray[np.int32], starts: NDArray[np.int64], catalogue: int, parts: list[tuple[int, int]]
+) -> NDArray[np.int64]:
+    """int64[parts, N]: the occurrences of every item in each part."""
+
+    def count(part: tuple[int, int]) -> NDArray[np.int64]:
+        return kernels_baskets.count_items(items[starts[part[0]] : starts[part[1]]], catalogue)
+
+    return np.stack(list(in_parallel(count, parts, thread_count())))
+
+
+def _empty_rows(rests: Rests, labels: NDArray[np.int32], occurrences: NDArray[np.int64]) -> Rows:
+    """Rows of the right sizes, items and places not yet filled in."""
+    total = len(rests.items)
+    return Rows(
+        labels,
+        items=np.empty(total, np.int32),
+        starts=rests.starts,
+        units=rests.units,
+        item_starts=np.concatenate([np.zeros(1, np.int64), np.cumsum(occurrences, dtype=np.int64)]),
+        row_of=np.empty(total, np.int32),
+        place_of=np.empty(total, np.int64),
+    )
+
+
+def _without_gaps(ascending: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The numbers 0, 1, … instead of each run of equal ones."""
+    runs = np.zeros(len(ascending), np.int32)
+    np.cumsum(ascending[1:] != ascending[:-1], out=runs[1:], dtype=np.int32)
+    return runs

@@ -1,0 +1,215 @@
+"""Exact supports of all frequent itemsets. NOT private: for checks, comparisons and public data."""
+
+from __future__ import annotations
+
+import gc
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from math import ceil
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpmine.errors import BadParameter
+from dpmine.io.arrow import float_array, integer_array
+from dpmine.io.columns import ColumnNames, Columns
+from dpmine.itemsets.candidates import Sizes, parse_sizes
+from dpmine.itemsets.request import tell_layout
+from dpmine.itemsets.spark.engine import Engine
+from dpmine.parameters import Number, exact_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from fractions import Fraction
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from dpmine.itemsets.counting.miner import Itemsets
+
+
+def itemset_supports(
+    data: Any,
+    *,
+    size: Sizes = 2,
+    min_support: Number = 1,
+    as_fraction: bool = False,
+    unit: ColumnNames = None,
+    basket: ColumnNames = None,
+    item: str | None = None,
+    items: str | None = None,
+    one_hot: bool = False,
+    catalogue: Any = None,
+    memory: int | str | None = None,
+    engine: str = Engine.LOCAL,
+) -> pd.DataFrame:
+    """The exact supports of all itemsets with at least `min_support`. NOT private.
+
+    `data`, `size`, `unit`, `basket`, `item`, `items`, `one_hot`, `catalogue`, `memory` and `engine` are those
+    of `top_itemset`.
+    `min_support` is a count of units (an integer, or text such as "100"), or a share of the units (a float or text with
+    a point: 0.01, "1.0"). With `as_fraction`, supports are shares of the units instead of counts.
+
+    Returns a frame with the columns support and itemsets (frozensets), by decreasing support, then by items.
+    Raises BadParameter, BadData or UnreadableFile.
+    """
+    import pandas as pd
+
+    found = _listed(
+        data,
+        size=size,
+        min_support=min_support,
+        columns=Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot),
+        catalogue=catalogue,
+        as_fraction=as_fraction,
+        memory=memory,
+        engine=engine,
+    )
+    return pd.DataFrame({"support": found.supports, "itemsets": pd.Series(found.frozensets(), dtype="object")})
+
+
+def supports_table(
+    data: Any,
+    *,
+    size: Sizes,
+    min_support: Number,
+    columns: Columns,
+    catalogue: Any = None,
+    as_fraction: bool = False,
+    memory: int | str | None = None,
+    engine: str = Engine.LOCAL,
+    progress: Callable[[float], None] | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> Any:
+    """The same as an Arrow table with the columns items (lists, sorted) and support; nothing is a Python object."""
+    import pyarrow as pa
+
+    found = _listed(
+        data,
+        size=size,
+        min_support=min_support,
+        columns=columns,
+        catalogue=catalogue,
+        as_fraction=as_fraction,
+        memory=memory,
+        engine=engine,
+        progress=progress,
+        notice=notice,
+    )
+    supports = (float_array if as_fraction else integer_array)(found.supports)
+    return pa.table({"items": found.lists(), "support": supports})
+
+
+@dataclass(frozen=True, eq=False)
+class _Listed:
+    """Itemsets of several sizes, by decreasing support, then by size and items.
+
+    Attributes:
+        parts: those of each size.
+        order: int64[k], the places of the itemsets in the parts, one part after the other.
+        supports: int64[k], counts of units; or float64[k], shares of the units.
+        labels: of the items.
+    """
+
+    parts: list[Itemsets]
+    order: NDArray[np.int64]
+    supports: NDArray[Any]
+    labels: Any
+
+    def frozensets(self) -> list[frozenset[Any]]:
+        """The itemsets as Python objects."""
+        from dpmine.io.python_values import items_of
+
+        names = np.empty(len(self.labels), object)
+        names[:] = items_of(self.labels)
+        with _collector_at_rest():
+            columns = [[names[codes].tolist() for codes in part.items.T] for part in self.parts]
+            sets = [itemset for part in columns for itemset in map(frozenset, zip(*part, strict=True))]
+        return [sets[place] for place in self.order.tolist()] if len(self.parts) > 1 else sets
+
+    def lists(self) -> Any:
+        """The itemsets as an Arrow array of lists."""
+        import pyarrow as pa
+
+        lengths = np.concatenate([np.full(len(part), part.items.shape[1]) for part in self.parts])
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        codes = np.concatenate([part.items.ravel() for part in self.parts], dtype=np.int64)
+        items = _wide(self.labels).take(integer_array(codes))
+        lists = pa.LargeListArray.from_arrays(integer_array(offsets), items)
+        return lists.take(integer_array(self.order)) if len(self.parts) > 1 else lists
+
+
+def _listed(
+    data: Any,
+    *,
+    size: Sizes,
+    min_support: Number,
+    columns: Columns,
+    catalogue: Any,
+    as_fraction: bool,
+    memory: int | str | None,
+    engine: str,
+    progress: Callable[[float], None] | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> _Listed:
+    from dpmine.itemsets.ingest.catalogue import read_catalogue
+    from dpmine.itemsets.outofcore.miner import miner_of
+    from dpmine.itemsets.outofcore.read import read_transactions
+    from dpmine.itemsets.transactions.memory import Budget
+
+    low, high = parse_sizes(size)
+    limit = _parse_min_support(min_support)
+    budget = Budget.of(memory)
+    known = None if catalogue is None else read_catalogue(catalogue)
+    read = read_transactions(
+        data,
+        columns,
+        catalogue=known,
+        progress=progress,
+        memory=budget,
+        planned=lambda plan: tell_layout(plan, notice),
+        engine=engine,
+    )
+    with closing(read):
+        baskets = read.transactions
+        threshold = limit if isinstance(limit, int) else max(1, ceil(limit * baskets.total_units))
+        largest = max(low, min(high, baskets.catalogue_size))  # one size at least, so that there are columns
+        miner = miner_of(baskets)
+        sizes = range(low, largest + 1)
+        parts = [miner.itemsets(number, threshold, memory_limit=budget.listing) for number in sizes]
+        supports = np.concatenate([part.supports for part in parts])
+        order = np.argsort(-supports, kind="stable")
+        shown = supports[order] / baskets.total_units if as_fraction else supports[order]
+        return _Listed(parts, order, shown, baskets.labels)
+
+
+def _wide(labels: Any) -> Any:
+    """Labels that may be repeated without limit: integers, or texts with offsets of 64 bits."""
+    from dpmine.io.arrow import is_integer
+    from dpmine.io.python_values import as_texts
+
+    return labels if is_integer(labels.type) else as_texts(labels)
+
+
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """No search for garbage while many small objects are made: it takes four times as long as making them."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+def _parse_min_support(value: Number) -> int | Fraction:
+    """An int is a count of units, a Fraction a share of them."""
+    number = exact_number("min_support", value)
+    is_count = isinstance(value, Integral) or (isinstance(value, str) and value.strip().isdigit())
+    if is_count and number >= 1:
+        return int(number)
+    if not is_count and 0 < number <= 1:
+        return number
+    raise BadParameter("min_support must be a count of at least 1 (100), or a share above 0 up to 1 (0.01, 1.0).")

@@ -1,0 +1,243 @@
+"""The catalogue: the items that can be bought, given by the user as public knowledge, or seen in the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
+from dpmine.io.arrow import (
+    LONGEST_TEXT,
+    can_be_item,
+    integers_or,
+    is_integer,
+    is_mixed,
+    is_text,
+    plain,
+    text_array,
+    type_name,
+    without_long_texts,
+)
+from dpmine.io.columns import quoted
+from dpmine.io.paths import NO_FILE, READ_ERRORS, ROWS_MISSING, locate, reason, shown_name
+from dpmine.io.python_values import as_texts, item_array
+from dpmine.itemsets.ingest.kernels import occurring, recoded
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dpmine.itemsets.ingest.encode import Coded, Codes
+
+_PARQUET_MAGIC = b"PAR1"
+_MARK = b"\xef\xbb\xbf"  # of UTF-8, at the beginning of a file
+_LONGEST_STRING_ARRAY = 2**31 - 1  # bytes of text that pa.string() can address
+_MOST_ITEMS = 2**31 - 1  # codes are int32
+
+
+def read_catalogue(source: object) -> pa.Array:
+    """A public list of items, sorted: int64, or string.
+
+    `source` is a path or URL of a text file (UTF-8, one item a line, empty lines ignored) or of a Parquet file with one
+    column, a sequence of integers or texts, or an Arrow array. Items of a text file are texts; `labelled` reads them as
+    integers where the data's items are.
+
+    Raises UnreadableFile for the file; BadData where the catalogue is empty, repeats an item, or holds nulls or other
+    types; BadParameter where `source` is none of the above.
+    """
+    if isinstance(source, str | PathLike):
+        name = shown_name(str(source))
+        return _checked(_file_items(str(source), name), f"The catalogue {name}")
+    return _checked(_given_items(source), "The catalogue")
+
+
+def labelled(items: Coded, catalogue: pa.Array | None) -> tuple[pa.Array, NDArray[np.int32]]:
+    """The labels, and each row's position among them: −1 where the item is null or not one of them.
+
+    They are those of a catalogue that was `matched`; without one, the items that occur, sorted. Bytes of a text that
+    are not UTF-8 count as U+FFFD, so that no single text makes the others unreadable.
+    """
+    present = np.flatnonzero(occurring(items.codes, items.count))
+    values = _valid(_normal(items.decode(present)))
+    labels = _sorted(values.unique()) if catalogue is None else catalogue
+    if len(labels) > _MOST_ITEMS:
+        raise BadData(
+            "The data hold more different items than 32 bits can number: give a catalogue of those that matter."
+        )
+    position = np.full(items.count + 1, -1, np.int32)  # the first entry is the position of code −1, null
+    position[present + 1] = _positions(values, labels)
+    return narrow(labels), recoded(items.codes, position)
+
+
+def matched(catalogue: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The catalogue, sorted, as items of the declared type `kind`; its own where Python values have none.
+
+    Raises BadData where integers meet texts; texts that are all integers are read as such.
+    """
+    catalogue = _checked(catalogue, "The catalogue")
+    if pa.types.is_null(kind) or is_mixed(kind) or is_integer(kind) == is_integer(catalogue.type):
+        return catalogue
+    if is_text(kind):
+        raise BadData("The catalogue holds integers, but the data's items are texts: give the catalogue as texts.")
+    return _checked(_as_integers(catalogue), "The catalogue, read as integers,")
+
+
+def narrow(labels: pa.Array) -> pa.Array:
+    """Texts as string, or as large_string where they need it; other labels as they are."""
+    if is_integer(labels.type) or is_mixed(labels.type):
+        return labels
+    labels = labels.cast(pa.large_string())
+    return labels.cast(pa.string()) if labels.nbytes < _LONGEST_STRING_ARRAY else labels
+
+
+def valid_texts(texts: pa.Array) -> pa.Array:
+    """Texts as large_string, bytes that are not UTF-8 replaced by U+FFFD; different ones may become equal."""
+    texts = texts.cast(pa.large_string())
+    try:
+        texts.validate(full=True)
+    except pa.ArrowException:
+        return text_array([text.decode(errors="replace") for text in texts.cast(pa.large_binary()).to_pylist()])
+    return texts
+
+
+def _positions(values: pa.Array, labels: pa.Array) -> Codes:
+    """The place of each value among labels, −1 for none; labels of another type are compared as texts."""
+    if pa.types.is_null(values.type):
+        return np.zeros(0, np.int64)
+    if is_text(labels.type):
+        labels = labels.cast(pa.large_string())
+    if values.type != labels.type:
+        values, labels = as_texts(values), as_texts(labels)
+    return integers_or(-1, pc.index_in(values, value_set=labels))
+
+
+def _normal(items: pa.Array) -> pa.Array:
+    """Items as int64, uint64, large_string, labels of Python values or null."""
+    if is_integer(items.type):
+        return items if items.type == pa.uint64() else items.cast(pa.int64())
+    return items.cast(pa.large_string()) if is_text(items.type) else items
+
+
+def _valid(items: pa.Array) -> pa.Array:
+    return valid_texts(items) if is_text(items.type) else items
+
+
+def _sorted(items: pa.Array) -> pa.Array:
+    """Items in ascending order, texts by code points; no items become no texts."""
+    if pa.types.is_null(items.type):
+        return pa.nulls(0, pa.large_string())
+    return items.take(pc.sort_indices(items))
+
+
+def _checked(items: pa.Array, owner: str) -> pa.Array:
+    """The items sorted, as labels; BadData, speaking of `owner`, where they are no catalogue."""
+    if isinstance(items, pa.ChunkedArray):
+        items = items.combine_chunks()
+    if pa.types.is_dictionary(items.type):
+        items = items.cast(plain(items.type))
+    if not can_be_item(items.type):
+        raise BadData(f"{owner} holds the type {type_name(items.type)}: items must be integers or texts.")
+    if not len(items):
+        raise BadData(f"{owner} is empty: it must hold every item that can be bought.")
+    if items.null_count:
+        raise BadData(f"{owner} holds an entry without a value: remove it.")
+    if items.type == pa.uint64() and pc.max(items).as_py() >= 2**63:
+        raise BadData(f"{owner} holds integers beyond int64: make all items texts, in the data, too.")
+    if without_long_texts(pa.chunked_array([items])).null_count:
+        raise BadData(f"{owner} holds a text of more than {LONGEST_TEXT:,} bytes: no item of the data can be so long.")
+    items = _sorted(items.cast(pa.int64()) if is_integer(items.type) else _normal(items))
+    _require_unicode(items, owner)
+    if pc.any(pc.equal(items[1:], items[:-1])).as_py():
+        raise BadData(f"{owner} repeats an item: list each item once.")
+    return narrow(items)
+
+
+def _require_unicode(items: pa.Array, owner: str) -> None:
+    try:
+        items.validate(full=True)
+    except pa.ArrowException:
+        raise BadData(f"{owner} holds texts that are not valid UTF-8: clean it first.") from None
+
+
+def _as_integers(items: pa.Array) -> pa.Array:
+    wrong = (
+        "The data's items are integers, but the catalogue holds an entry that is no integer up to 2^63 - 1: "
+        "correct it, or make the data's items texts."
+    )
+    if not pc.all(pc.match_substring_regex(items, r"^[+-]?[0-9]+$")).as_py():
+        raise BadData(wrong)
+    try:
+        return pc.utf8_ltrim(items, "+").cast(pa.int64())
+    except pa.ArrowInvalid:
+        raise BadData(wrong) from None
+
+
+def _given_items(source: object) -> Any:
+    if isinstance(source, pa.Array | pa.ChunkedArray):
+        return source
+    if isinstance(source, bytes | Mapping) or not isinstance(source, Iterable):
+        raise BadParameter(
+            f"catalogue must not be a {type(source).__name__}: give a path, a sequence of items or an Arrow array."
+        )
+    items = list(source)
+    if any(item is None for item in items):
+        raise BadData("The catalogue holds an entry without a value: remove it.")
+    return item_array(items, "The catalogue's entries")
+
+
+def _file_items(path: str, name: str) -> Any:
+    content = _content(path, name)
+    if content[:4].to_pybytes() == _PARQUET_MAGIC:
+        return _parquet_items(content, name)
+    if name.endswith((".parquet", ".parq", ".pq")):
+        raise UnreadableFile(f"The catalogue {name} is no Parquet file in spite of its name: write it again.")
+    return _text_items(content, name)
+
+
+def _content(path: str, name: str) -> pa.Buffer:
+    system, inside = locate(path)
+    try:
+        is_special = system.get_file_info(inside).type == fs.FileType.Unknown
+        content = None if is_special else system.open_input_file(inside).read_buffer()
+    except (pa.ArrowException, OSError) as error:
+        require_memory(error)
+        why = reason(error) if isinstance(error, FileNotFoundError | PermissionError) else "give the name of one file."
+        raise UnreadableFile(f"The catalogue {name} cannot be read: {why}") from None
+    if content is None:
+        raise UnreadableFile(f"The catalogue {name} {NO_FILE}")
+    return content
+
+
+def _text_items(content: pa.Buffer, name: str) -> pa.Array:
+    """The lines that are not empty, without a Python object for each."""
+    marked = len(_MARK) if content[: len(_MARK)].to_pybytes() == _MARK else 0
+    ends = pa.py_buffer(np.array([marked, len(content)], np.int64))
+    text = pa.Array.from_buffers(pa.large_string(), 1, [None, ends, content])
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        raise UnreadableFile(f"The catalogue {name} is not UTF-8 text: convert it, or give a Parquet file.") from None
+    lines = pc.replace_substring_regex(pc.split_pattern(text, "\n").flatten(), "\r$", "")
+    return lines.filter(pc.binary_length(lines).cast(pa.bool_()))
+
+
+def _parquet_items(content: pa.Buffer, name: str) -> Any:
+    try:
+        table = pq.read_table(pa.BufferReader(content))
+        names, columns = table.column_names, table.columns
+        rows = pq.read_metadata(pa.BufferReader(content)).num_rows
+        if any(pa.types.is_dictionary(kind) for kind in table.schema.types):
+            table.validate(full=True)  # Arrow looks up codes of a damaged page unchecked
+    except READ_ERRORS as error:
+        raise UnreadableFile(f"The catalogue {name} cannot be read: {reason(error)}") from None
+    if table.num_rows != rows:
+        raise UnreadableFile(f"The catalogue {name} cannot be read: {ROWS_MISSING}")
+    if len(columns) != 1:
+        raise BadData(f"The catalogue {name} must have one column, not several: {quoted(names[:20])}.")
+    return columns[0]

@@ -1,0 +1,179 @@
+"""Columns as integer codes: equal values get equal codes, without a Python object per row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from dpmine.errors import BadData
+from dpmine.io.arrow import integer_array, integers, integers_or, is_mixed, is_text, joined, without_long_texts
+from dpmine.itemsets.ingest.kernels import extent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Codes: TypeAlias = NDArray[np.int64]
+
+_LARGEST = 2**62  # products of code counts stay below it, far from int64's end
+_SPARE = 2**16  # integers are their own codes while their span exceeds the rows by no more than this
+
+
+@dataclass(frozen=True, eq=False)
+class Key:
+    """A key as codes.
+
+    Attributes:
+        codes: int64[rows], −1 where the value is null; otherwise in [0, count).
+        count: upper end of the codes; not every code below it needs to occur.
+    """
+
+    codes: Codes
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class Coded(Key):
+    """A column's values as codes that can be decoded.
+
+    Attributes:
+        decode: the values of given codes (int64[k], none negative, only ones that occur), as an Arrow array.
+        complete: whether it is known that no value is null.
+    """
+
+    decode: Callable[[Codes], pa.Array]
+    complete: bool = False
+
+
+def coded(column: pa.ChunkedArray) -> Coded:
+    """Codes of a column of integers, texts, dates, timestamps, dictionaries of those, or nulls.
+
+    Texts of more than LONGEST_TEXT bytes are nulls.
+    """
+    column = without_long_texts(column)
+    if pa.types.is_dictionary(column.type):
+        return _coded_dictionary(column)
+    if pa.types.is_null(column.type):
+        return Coded(np.full(len(column), -1, np.int64), 0, lambda codes: pa.nulls(len(codes)))
+    if is_text(column.type) or is_mixed(column.type) or column.null_count:
+        return _coded_by_hash(column)
+    if column.type == pa.uint64():
+        wrapped = _coded_numbers(column)
+        return replace(wrapped, decode=lambda codes: wrapped.decode(codes).view(pa.uint64()))
+    return _coded_numbers(column)
+
+
+def dense(codes: Codes) -> Key:
+    """Codes renumbered without gaps; in ascending order where they came in order."""
+    if not codes.size:
+        return Key(codes, 0)
+    runs = _run_numbers(codes)
+    if is_ascending(codes):
+        return Key(runs, int(runs[-1]) + 1)
+    heads = np.empty(int(runs[-1]) + 1, np.int64)
+    heads[runs] = codes
+    hashed = integer_array(heads).dictionary_encode()
+    return Key(_indices(hashed)[runs], len(hashed.dictionary))
+
+
+def combined(first: Key, *others: Key) -> Key:
+    """One code for each tuple of codes, none of them negative; ordered as the tuples are."""
+    whole = first
+    for other in others:
+        left, right = _multipliable(whole, other)
+        whole = Key(left.codes * right.count + right.codes, left.count * right.count)
+    return whole
+
+
+def is_ascending(codes: Codes) -> bool:
+    """Whether no code is below the one before it."""
+    return bool(np.all(codes[1:] >= codes[:-1]))
+
+
+def _multipliable(left: Key, right: Key) -> tuple[Key, Key]:
+    """Both keys, renumbered where the product of their counts would not fit."""
+    if left.count * right.count < _LARGEST:
+        return left, right
+    left, right = _renumbered(left.codes), _renumbered(right.codes)
+    if left.count * right.count >= _LARGEST:
+        raise BadData("The data hold too many different units, baskets and items to number their combinations.")
+    return left, right
+
+
+def _renumbered(codes: Codes) -> Key:
+    """Codes without gaps, their order kept."""
+    if is_ascending(codes):
+        return dense(codes)
+    values, ranks = np.unique(codes, return_inverse=True)
+    return Key(ranks.astype(np.int64), len(values))
+
+
+def _coded_numbers(column: pa.ChunkedArray) -> Coded:
+    """Codes of integers or times without nulls, by their span or their order where that saves hashing."""
+    numbers = integers(column)
+    if not numbers.size:
+        return Coded(numbers, 0, integer_array)
+    low, high, ascending = extent(numbers)
+    if low >= 0 and high < numbers.size + _SPARE:
+        return Coded(numbers, high + 1, integer_array, complete=True)
+    if high - low < numbers.size + _SPARE:
+        return Coded(numbers - low, high - low + 1, lambda codes: integer_array(codes + low), complete=True)
+    if ascending:
+        codes = _run_numbers(numbers)
+        return Coded(
+            codes, int(codes[-1]) + 1, lambda some: integer_array(numbers[np.searchsorted(codes, some)]), complete=True
+        )
+    return _coded_by_hash(pa.chunked_array([integer_array(numbers)]))
+
+
+def _coded_by_hash(column: pa.ChunkedArray) -> Coded:
+    hashed = column.dictionary_encode()
+    values = hashed.chunk(0).dictionary if hashed.num_chunks else pa.nulls(0, column.type)
+    if is_text(values.type):
+        values = values.cast(pa.large_string())  # string views cannot be taken from
+    return Coded(
+        joined([_indices(chunk) for chunk in hashed.chunks]),
+        len(values),
+        lambda codes: values.take(integer_array(codes)),
+        complete=not column.null_count,
+    )
+
+
+def _coded_dictionary(column: pa.ChunkedArray) -> Coded:
+    """Codes of the dictionaries' values: chunks may bring different dictionaries, with nulls and repetitions."""
+    dictionaries, starts = _distinct_dictionaries(column)
+    slots = coded(pa.chunked_array(dictionaries, column.type.value_type))
+    code_of_slot = np.append(slots.codes, np.int64(-1))  # the last slot, −1, is for nulls
+    indices = [_indices(chunk) for chunk in column.chunks]
+    shifted = [np.where(index < 0, -1, index + start) for index, start in zip(indices, starts, strict=True)]
+    complete = slots.complete and not column.null_count
+    return Coded(code_of_slot[joined(shifted)], slots.count, slots.decode, complete)
+
+
+def _distinct_dictionaries(column: pa.ChunkedArray) -> tuple[list[pa.Array], list[int]]:
+    """The dictionaries of the chunks, one where neighbours share it, and the position where each chunk's starts."""
+    dictionaries: list[pa.Array] = []
+    starts, end = [], 0
+    for chunk in column.chunks:
+        if not dictionaries or not dictionaries[-1].equals(chunk.dictionary):
+            dictionaries.append(chunk.dictionary)
+            end += len(chunk.dictionary)
+        starts.append(end - len(dictionaries[-1]))
+    return dictionaries, starts
+
+
+def _indices(chunk: pa.DictionaryArray) -> Codes:
+    """A dictionary array's indices, −1 for null."""
+    indices = chunk.indices
+    return integers_or(-1, indices) if indices.null_count else integers(pa.chunked_array([indices]))
+
+
+def _run_numbers(ascending: Codes) -> Codes:
+    """Number of the run of equal codes that each entry is in."""
+    runs = np.zeros(ascending.size, np.int64)
+    np.cumsum(ascending[1:] != ascending[:-1], out=runs[1:])
+    return runs

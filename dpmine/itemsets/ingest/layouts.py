@@ -1,0 +1,307 @@
+"""Finding the layout: from the options where they say it, from the schema where it leaves no doubt.
+
+The privacy unit is never guessed from the order of columns. Where no option names it, the names of the columns decide,
+by the words below; where they do not, it is an error that prints the commands to choose from.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from dpmine.errors import BadData
+from dpmine.io.arrow import can_be_item, can_be_key, is_boolean, is_integer, is_list, plain, type_name
+from dpmine.io.columns import Columns, quoted
+from dpmine.io.open import BASKETS_COLUMN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import pyarrow as pa
+
+    from dpmine.io.source import Source
+
+_PEOPLE = {"customer", "user", "patient", "member"}
+_UNIT_WORDS = _PEOPLE | {"basket", "order", "invoice", "transaction", "receipt", "visit", "session"}
+_ITEM_WORDS = {"item", "product", "sku", "article", "drug", "page"}
+_GENERAL = {"id": "unit", "code": "item"}
+"""These count where none of the other words does: item_id holds items, and customer_code names a unit."""
+_ENDINGS = ("id", "no", "code", "key", "name")  # written together with a word, as in customerid
+_LISTED = 20  # column names in a message at most
+_NONE_NAMED = Columns()
+
+
+class Layout(Enum):
+    """How rows and columns stand for baskets and items."""
+
+    LONG = "long"
+    """One row per basket and item."""
+    LIST = "list"
+    """One row per basket, its items in a list."""
+    ONE_HOT = "one-hot"
+    """One row per basket, one column per item."""
+
+
+class Origin(Enum):
+    """Where the layout was learned from."""
+
+    OPTIONS = "from the options"
+    NAMES = "by the names of the columns"
+    SCHEMA = "found in the schema"
+    BASKETS = "each basket is one row"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which columns to read, and as what.
+
+    Attributes:
+        layout: of the data.
+        items: the item columns: one, or all of a one-hot layout.
+        unit: key columns of the privacy unit; none where each row is its own unit.
+        basket: key columns of the basket inside its unit; only in a long layout.
+        origin: where this was learned from.
+    """
+
+    layout: Layout
+    items: tuple[str, ...]
+    unit: tuple[str, ...]
+    basket: tuple[str, ...]
+    origin: Origin
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All key columns."""
+        return (*self.unit, *self.basket)
+
+    @property
+    def unit_name(self) -> str:
+        """What the privacy unit is called in the guarantee."""
+        return ", ".join(self.unit) or "row"
+
+    @property
+    def description(self) -> str:
+        """One line for the user: the layout and its columns, no data."""
+        items = "one item a column" if self.layout is Layout.ONE_HOT else f"item = {_line(self.items)}"
+        basket = f", basket = {_line(self.basket)}" if self.basket else ""
+        return f"{self.layout.value} layout: {items}, unit = {_line(self.unit) or 'row'}{basket} ({self.origin.value})"
+
+
+BASKETS = Plan(Layout.LIST, (BASKETS_COLUMN,), (), (), Origin.BASKETS)
+"""How a sequence of baskets is read: as one column of lists."""
+
+
+def plan_layout(source: Source, columns: Columns) -> Plan:
+    """The layout of a source's columns, checked for types; reads no rows.
+
+    Raises BadData where a named column is missing or has the wrong type, and where the layout is not clear.
+    """
+    _require_present(source, columns)
+    plan = _named_plan(source, columns) if columns.named_item or columns.one_hot else _found_plan(source, columns)
+    _require_one_each(source, plan)
+    if plan.basket and plan.layout is not Layout.LONG:
+        raise BadData(
+            f"The data have the {plan.layout.value} layout, where each row is a basket: leave out the option basket."
+        )
+    _check_types(source, plan, columns)
+    return plan
+
+
+def item_type(source: Source, plan: Plan) -> pa.DataType:
+    """The declared type of the items: of their column, of its lists' entries, or of the names of one-hot columns."""
+    if plan.layout is Layout.ONE_HOT:
+        return source.labels(plan.items).type
+    kind = source.type_of(plan.items[0])
+    return plain(kind.value_type if plan.layout is Layout.LIST else kind)
+
+
+def _named_plan(source: Source, columns: Columns) -> Plan:
+    """The layout where the options tell the items' columns."""
+    if columns.named_item is None:
+        return _plan(Layout.ONE_HOT, _item_columns(source, columns), columns, Origin.OPTIONS)
+    name = columns.named_item
+    if is_list(source.type_of(name)):
+        return _plan(Layout.LIST, [name], columns, Origin.OPTIONS)
+    if columns.items is not None:
+        raise BadData(
+            f"Column {name!r} has the type {type_name(source.type_of(name))}, but the option items names a column "
+            "of lists: for one item a row use the option item."
+        )
+    if columns.unit:
+        return _plan(Layout.LONG, [name], columns, Origin.OPTIONS)
+    return replace(_plan(Layout.LONG, [name], columns, Origin.SCHEMA), unit=_only_other(source, columns))
+
+
+def _found_plan(source: Source, columns: Columns) -> Plan:
+    """The layout where the schema alone must tell the items' columns."""
+    others = _others(source, columns)
+    kinds = {name: source.type_of(name) for name in others}
+    if others and all(map(is_boolean, kinds.values())):
+        return _plan(Layout.ONE_HOT, others, columns, Origin.SCHEMA)
+    lists = [name for name in others if is_list(kinds[name])]
+    if columns == _NONE_NAMED and len(others) == 2 and len(lists) < 2:
+        return _plan_of_two(source, lists)
+    if len(lists) == 1:
+        return _plan(Layout.LIST, lists, columns, Origin.SCHEMA)
+    if len(others) == 1 and columns.unit:
+        return _plan(Layout.LONG, others, columns, Origin.SCHEMA)
+    raise BadData(f"The layout is not clear {_among(source)}. {_ADVICE}")
+
+
+_ADVICE = (
+    "Name the columns of the privacy unit and of the items, --unit COL --item COL (one row per item), or the column of "
+    "lists, --item COL (one row per basket), or give --one-hot (one column per item, 0 for none). In Python: unit=, "
+    "item=, one_hot=True."
+)
+
+
+def _plan_of_two(source: Source, lists: Sequence[str]) -> Plan:
+    """The layout of two columns, of which `lists` hold lists: in whichever order, their names decide.
+
+    Beside a column of lists, one that can be no key is left out.
+    """
+    if lists:
+        (other,) = (name for name in source.names if name not in lists)
+        if not can_be_key(source.type_of(other)):
+            return Plan(Layout.LIST, tuple(lists), (), (), Origin.SCHEMA)
+        if _role(other) != "unit":
+            raise BadData(_unclear(source, ({"unit": other, "item": lists[0]}, {"item": lists[0]})))
+        return Plan(Layout.LIST, tuple(lists), (other,), (), Origin.NAMES)
+    units = [name for name in source.names if _role(name) == "unit"]
+    if len(units) != 1:
+        first, second = source.names
+        raise BadData(_unclear(source, ({"unit": first, "item": second}, {"unit": second, "item": first})))
+    items = tuple(name for name in source.names if name not in units)
+    return Plan(Layout.LONG, items, tuple(units), (), Origin.NAMES)
+
+
+def _role(name: str) -> str | None:
+    """What the words of a column's name say that it holds: "unit", "item", or None where they say nothing, or both."""
+    words = {word.casefold() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+", name)}
+    words |= {word.removesuffix("s") for word in words}
+    stems = words | {word.removesuffix(ending) for word in words for ending in _ENDINGS}
+    roles = {role for role, known in (("unit", _UNIT_WORDS), ("item", _ITEM_WORDS)) if stems & known}
+    if words <= {"unit", "units"}:
+        return "unit"  # but not units_sold, or unit_price
+    roles = roles or {role for word, role in _GENERAL.items() if word in words}
+    return roles.pop() if len(roles) == 1 else None
+
+
+def _unclear(source: Source, choices: Sequence[dict[str, str]]) -> str:
+    """That the unit must be named, with a command and Python's arguments for each choice."""
+    commands = [
+        " ".join(["dpmine top-itemset FILE", *(f"--{option} {shlex.quote(name)}" for option, name in choice.items())])
+        for choice in choices
+    ]
+    keywords = [", ".join(f"{option}={name!r}" for option, name in choice.items()) for choice in choices]
+    return " ".join(
+        f"The privacy unit is not clear {_among(source)}: name it, with {' or '.join(commands)} "
+        f"(in Python {' or '.join(keywords)}).".split()
+    )
+
+
+def _plan(layout: Layout, items: Iterable[str], columns: Columns, origin: Origin) -> Plan:
+    return Plan(layout, tuple(items), columns.unit, columns.basket, origin)
+
+
+def _others(source: Source, columns: Columns) -> tuple[str, ...]:
+    return tuple(name for name in source.names if name not in columns.named)
+
+
+def _item_columns(source: Source, columns: Columns) -> tuple[str, ...]:
+    """The columns of a one-hot layout that are items."""
+    others = _others(source, columns)
+    if not others:
+        raise BadData("There is no column left for the items: a one-hot layout has one column for each.")
+    return others
+
+
+def _only_other(source: Source, columns: Columns) -> tuple[str, ...]:
+    """The unit of a long layout that names no unit: the other one of two columns, unless its name says otherwise."""
+    others, item = _others(source, columns), columns.named_item or ""
+    if len(others) != 1:
+        raise BadData(
+            f"The privacy unit is not clear {_among(source)}: name its column with --unit COL (in Python unit=)."
+        )
+    if _role(others[0]) == "item":
+        raise BadData(_unclear(source, ({"unit": others[0], "item": item}, {"unit": item, "item": others[0]})))
+    return others
+
+
+def _require_present(source: Source, columns: Columns) -> None:
+    for name in columns.named:
+        if name not in source.names:
+            raise BadData(f"There is no column {name!r} {_among(source, columns)}. Check the option that names it.")
+
+
+def _require_one_each(source: Source, plan: Plan) -> None:
+    if len(set(source.names)) == len(source.names):
+        return
+    for name in (*plan.keys, *plan.items):
+        if source.names.count(name) > 1:
+            raise BadData(f"Several columns are called {name!r}: give each its own name.")
+
+
+def _check_types(source: Source, plan: Plan, columns: Columns) -> None:
+    for name in plan.keys:
+        check_key(name, source.type_of(name))
+    for name in plan.items:
+        kind = source.type_of(name)
+        if plan.layout is Layout.ONE_HOT:
+            _check_one_hot(name, kind, columns)
+        else:
+            _check_item(name, kind.value_type if plan.layout is Layout.LIST else kind)
+
+
+def check_key(name: str, kind: pa.DataType) -> None:
+    """Raises BadData for a column whose type cannot name units or baskets."""
+    if not can_be_key(kind):
+        raise BadData(
+            f"Column {name!r} has the type {type_name(kind)}: a privacy unit or basket is told by integers, texts, "
+            "dates or a dictionary of those. Cast the column first (floats that are whole numbers to int64)."
+        )
+
+
+def _check_item(name: str, kind: pa.DataType) -> None:
+    if not can_be_item(kind):
+        raise BadData(
+            f"Column {name!r} has items of the type {type_name(kind)}: items are integers, texts or a dictionary of "
+            "those. Cast the column first (floats that are whole numbers to int64)."
+        )
+
+
+def _check_one_hot(name: str, kind: pa.DataType, columns: Columns) -> None:
+    if is_boolean(kind) or (columns.one_hot and is_integer(kind)):
+        if not is_boolean(kind) and not columns.unit and _role(name) == "unit":
+            raise BadData(
+                f"Column {name!r} is named like a privacy unit: name it as unit (--unit {shlex.quote(name)}), or make "
+                "it boolean where it is an item."
+            )
+        return
+    raise BadData(
+        f"Column {name!r} has the type {type_name(kind)}: in a one-hot layout every column but the unit's holds "
+        "booleans, or with one_hot (--one-hot) integers, 0 for none. Cast the column, leave it out, or name it as unit."
+    )
+
+
+def _among(source: Source, columns: Columns = _NONE_NAMED) -> str:
+    """The columns for a message; those of a one-hot layout are items and stay unnamed."""
+    names = [name for name in source.names if not (columns.one_hot or _is_item_label(source, name))]
+    if not names:
+        return "among the data's columns"
+    rest = f" and {len(source.names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"among the columns {quoted(names[:_LISTED])}{rest}"
+
+
+def _is_item_label(source: Source, name: str) -> bool:
+    try:
+        return is_boolean(source.type_of(name))
+    except BadData:  # the column is not the one that the message is about
+        return False
+
+
+def _line(names: Sequence[str]) -> str:
+    return ", ".join(" ".join(name.split()) for name in names)

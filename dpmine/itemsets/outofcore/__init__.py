@@ -1,0 +1,1 @@
+"""Exact supports of data larger than the memory."""

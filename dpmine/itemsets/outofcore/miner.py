@@ -1,0 +1,253 @@
+"""Exact supports over partitions: the frequent items in memory, what is rarer in conditional databases.
+
+A unit lies in one partition, so supports add up. One miner holds as many items as the limit allows, the most frequent
+ones, and answers for all itemsets of these. An itemset with a rarer item is found in the conditional database of its
+rarest one; these are made in groups that fit into memory, a pass over the partitions each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from operator import index
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from dpmine.errors import BadData, BadParameter
+from dpmine.itemsets.counting.miner import Itemsets, Miner, SupportHistogram, item_supports, support_of
+from dpmine.itemsets.outofcore.projection import Projector
+from dpmine.itemsets.spark.baskets import SparkBaskets
+from dpmine.itemsets.spark.supports import SparkMiner
+from dpmine.itemsets.transactions.baskets import Baskets, starts_of
+from dpmine.itemsets.transactions.memory import ITEM, RESIDENT_BASKET, RESIDENT_LINE
+from dpmine.parameters import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from dpmine.itemsets.counting.miner import SupportSource
+    from dpmine.itemsets.outofcore.projection import Projected
+    from dpmine.itemsets.outofcore.transactions import PartitionedBaskets, Transactions
+
+_DEEPER = 3  # binary digits by which a threshold is lowered for each search that came before
+_LISTED_COPIES = 3  # the parts, the whole, and its order
+_TOO_MANY_TO_LIST = (
+    "The itemsets do not fit into the memory limit: raise the threshold (minimum support) or memory (--memory)."
+)
+_CHANGED = "The data changed while they were read: start again, and keep the files as they are until the end."
+
+
+class _Known(NamedTuple):
+    """The levels of the itemsets of a size down to a threshold, and how many searches came before."""
+
+    threshold: int
+    levels: SupportHistogram
+    times: int
+
+
+def miner_of(transactions: Transactions) -> SupportSource:
+    """The exact supports of the transactions."""
+    if isinstance(transactions, SparkBaskets):
+        return SparkMiner(transactions)
+    return Miner(transactions) if isinstance(transactions, Baskets) else PartitionedMiner(transactions)
+
+
+class PartitionedMiner:
+    """Exact supports of the itemsets of baskets in partitions, at any size and threshold, as `Miner` gives them.
+
+    Memory stays within the baskets' budget. Raises UnreadableFile or BadData where a partition cannot be read again.
+    """
+
+    def __init__(self, baskets: PartitionedBaskets) -> None:
+        """Takes one pass over the partitions."""
+        self._baskets = baskets
+        self.item_supports: NDArray[np.int64] = baskets.census.supports
+        self._code_of = np.argsort(self.item_supports, kind="stable").astype(np.int32)
+        self._ranked_supports = self.item_supports[self._code_of]
+        self._first_resident = _first_resident(baskets, self._code_of)
+        self._known: dict[int, _Known] = {}
+        frequent = _restricted(baskets, self._code_of[self._first_resident :])
+        pa.default_memory_pool().release_unused()  # what Arrow keeps for later reading would count twice
+        self._resident = Miner(frequent)
+
+    def itemsets(self, size: int, threshold: int, *, memory_limit: int | None = None) -> Itemsets:
+        """All itemsets of `size` items with support ≥ `threshold` ≥ 1, by decreasing support, then by codes.
+
+        Raises BadParameter when listing them would take more than `memory_limit` bytes (default: the budget's share).
+        """
+        size, threshold = whole("size", size), whole("threshold", threshold)
+        limit = self._baskets.budget.listing if memory_limit is None else whole("memory_limit", memory_limit)
+        if size == 1:
+            return _ordered([_items_above(self.item_supports, threshold)])
+        found = [self._resident.itemsets(size, threshold, memory_limit=limit)]
+        for group in self._groups(threshold):
+            found.append(_listed(group, size, threshold, limit))
+            if _LISTED_COPIES * sum(part.items.nbytes + part.supports.nbytes for part in found) > limit:
+                raise BadParameter(_TOO_MANY_TO_LIST)
+        return _ordered(found)
+
+    def histogram(self, size: int, threshold: int) -> SupportHistogram:
+        """How many itemsets of `size` items have each support ≥ `threshold` ≥ 1."""
+        size, threshold = whole("size", size), whole("threshold", threshold)
+        if size == 1:
+            return SupportHistogram.of(_tally(self.item_supports[self.item_supports >= threshold]))
+        known = self._known.get(size)
+        if known is None or known.threshold > threshold:
+            known = self._known[size] = self._mined(size, threshold, known)
+        reach = int(np.searchsorted(-known.levels.supports, -threshold, side="right"))
+        return SupportHistogram(known.levels.supports[:reach], known.levels.counts[:reach])
+
+    def nth(self, size: int, support: int, n: int) -> tuple[int, ...]:
+        """Itemset number `n` = 0, 1, … among those of `size` items whose support is exactly `support` ≥ 1."""
+        size, support, n = whole("size", size), whole("support", support), whole("n", n, least=0)
+        if size == 1:
+            return self._nth_item(support, n)
+        all_resident = support >= self.resident_threshold
+        count = 0 if all_resident else _counts(self._resident.histogram(size, support))[support]
+        if n < count or all_resident:
+            return self._resident.nth(size, support, n)
+        for group in self._groups(support):
+            n -= count
+            count = _counts(_levels(group, size, support))[support]
+            if n < count:
+                return tuple(group.itemsets(_member(group, size, support, n))[0].tolist())
+        raise BadParameter("n must be smaller than the number of itemsets with that support.")
+
+    def support(self, itemset: Sequence[int]) -> int:
+        """The support of one itemset, given as distinct item codes; BadParameter for codes outside the catalogue.
+
+        Where one of the items is not among the frequent ones, this takes a pass over the partitions.
+        """
+        known = self._resident.support(itemset)  # complains about codes that are none
+        codes = [index(code) for code in itemset]
+        if known or self.item_supports[codes].min() == 0 or np.isin(codes, self._code_of[self._first_resident :]).all():
+            return known
+        return sum(support_of(part, codes) for part in self._baskets.parts())
+
+    @property
+    def resident_threshold(self) -> int:
+        """The lowest threshold at which no item but resident ones matters."""
+        return int(self._ranked_supports[self._first_resident - 1]) + 1 if self._first_resident else 1
+
+    def _mined(self, size: int, threshold: int, before: _Known | None) -> _Known:
+        """The levels down to the threshold; where they cost passes, much deeper from the second question on."""
+        if not self._first_resident:
+            return _Known(threshold, self._levels(size, threshold), 0)
+        times = 0 if before is None else before.times + 1
+        deep = max(1, threshold >> (_DEEPER * times))
+        if threshold >= self.resident_threshold:
+            deep = max(deep, self.resident_threshold)
+        return _Known(deep, self._levels(size, deep), times)
+
+    def _levels(self, size: int, threshold: int) -> SupportHistogram:
+        counts = _counts(self._resident.histogram(size, threshold))
+        for group in self._groups(threshold):
+            counts.update(_counts(_levels(group, size, threshold)))
+        return SupportHistogram.of(counts)
+
+    @cached_property
+    def _projector(self) -> Projector:
+        return Projector(self._baskets, self._code_of)
+
+    def _groups(self, threshold: int) -> Iterator[Projected]:
+        """The conditional databases of the items that reach the threshold and are not resident."""
+        first = int(np.searchsorted(self._ranked_supports, threshold))
+        if first < self._first_resident:
+            for firsts in self._projector.ranges(first, self._first_resident):
+                yield self._projector.projected(firsts)
+
+    def _nth_item(self, support: int, n: int) -> tuple[int, ...]:
+        codes = np.flatnonzero(self.item_supports == support)
+        if n >= len(codes):
+            raise BadParameter("n must be smaller than the number of itemsets with that support.")
+        return (int(codes[n]),)
+
+
+def _first_resident(baskets: PartitionedBaskets, code_of: NDArray[np.int32]) -> int:
+    """The lowest rank from which on all items fit into memory."""
+    occurrences = np.cumsum(baskets.census.occurrences[code_of][::-1])[::-1]
+    rows = np.minimum(occurrences, baskets.census.baskets)
+    costs = RESIDENT_LINE * occurrences + RESIDENT_BASKET * rows + ITEM * len(code_of)
+    if costs.max(initial=0) <= baskets.budget.all_resident:
+        return 0
+    return int(np.searchsorted(-costs, -baskets.budget.resident))
+
+
+def _restricted(baskets: PartitionedBaskets, codes: NDArray[np.int32]) -> Baskets:
+    """The baskets with these items only, in memory."""
+    wanted = np.zeros(baskets.catalogue_size, np.bool_)
+    wanted[codes] = True
+    occurrences = int(baskets.census.occurrences[codes].sum())
+    items = np.empty(occurrences, np.int32)
+    lengths, owned, filled = [], [], 0
+    for part in baskets.parts():
+        keep = wanted[part.items]
+        kept = part.items[keep]
+        if filled + len(kept) > occurrences:
+            raise BadData(_CHANGED)
+        items[filled : filled + len(kept)] = kept
+        filled += len(kept)
+        sizes = _sums(keep, part.basket_starts)
+        lengths.append(sizes[sizes > 0].astype(np.int32))
+        alive = _sums(sizes > 0, part.unit_starts)
+        owned.append(alive[alive > 0].astype(np.int32))
+    if filled < occurrences:
+        raise BadData(_CHANGED)
+    return Baskets(baskets.labels, items, starts_of(*lengths), starts_of(*owned), baskets.unit)
+
+
+def _sums(flags: NDArray[np.bool_], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many flags are set in each stretch; no stretch is empty."""
+    if len(starts) == 1:
+        return np.zeros(0, np.int64)
+    return np.add.reduceat(flags, starts[:-1], dtype=np.int64)
+
+
+def _levels(group: Projected, size: int, threshold: int) -> SupportHistogram:
+    """The histogram of a group's itemsets, which have one item more than those of its databases."""
+    if size == 2:  # a miner would rank the baskets for nothing
+        supports = item_supports(group.baskets)
+        return SupportHistogram.of(_tally(supports[supports >= threshold]))
+    return Miner(group.baskets).histogram(size - 1, threshold)
+
+
+def _member(group: Projected, size: int, support: int, n: int) -> NDArray[np.int32]:
+    return np.array([Miner(group.baskets).nth(size - 1, support, n)], np.int32)
+
+
+def _listed(group: Projected, size: int, threshold: int, limit: int) -> Itemsets:
+    try:
+        found = Miner(group.baskets).itemsets(size - 1, threshold, memory_limit=limit)
+    except BadParameter:  # which would speak of another size
+        raise BadParameter(_TOO_MANY_TO_LIST) from None
+    return Itemsets(group.itemsets(found.items), found.supports)
+
+
+def _items_above(supports: NDArray[np.int64], threshold: int) -> Itemsets:
+    codes = np.flatnonzero(supports >= threshold).astype(np.int32)
+    return Itemsets(codes[:, None], supports[codes])
+
+
+def _ordered(found: list[Itemsets]) -> Itemsets:
+    """All of them by decreasing support, then by codes."""
+    items = np.concatenate([part.items for part in found])
+    supports = np.concatenate([part.supports for part in found])
+    if len(found) > 1 or items.shape[1] == 1:
+        order = np.lexsort((*items.T[::-1], -supports)) if len(supports) else np.empty(0, np.int64)
+        items, supports = items[order], supports[order]
+    return Itemsets(items, supports)
+
+
+def _tally(supports: NDArray[np.int64]) -> Counter[int]:
+    """How many of them are the same."""
+    counts = np.bincount(supports)
+    present = np.flatnonzero(counts)
+    return Counter(dict(zip(present.tolist(), counts[present].tolist(), strict=True)))
+
+
+def _counts(levels: SupportHistogram) -> Counter[int]:
+    return Counter(dict(zip(levels.supports.tolist(), levels.counts.tolist(), strict=True)))

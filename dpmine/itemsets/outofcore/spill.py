@@ -1,0 +1,210 @@
+"""Arrays and Arrow tables in a temporary file that no other user can open and that never outlives the process.
+
+The file has no name where the system allows it (O_TMPFILE, or unlinked at once), so that it vanishes with the process
+whatever ends it, a kill included, and is readable by its owner only. It stands in the folder for temporary files,
+which the environment variable TMPDIR names.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from dpmine.errors import UnreadableFile
+from dpmine.io.arrow import integer_array, integers, is_text
+from dpmine.itemsets.outofcore.kernels import text_hashes
+from dpmine.itemsets.outofcore.sorted_units import cost_of, require_room
+from dpmine.itemsets.transactions.baskets import Baskets, starts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Number = TypeVar("Number", bound=np.generic)
+    from collections.abc import Iterable, Iterator
+
+
+_ADVICE = "set TMPDIR to a folder on a disk with room, or raise memory (--memory)."
+
+
+@dataclass(frozen=True)
+class Extent:
+    """A stretch of the file, in bytes."""
+
+    start: int
+    length: int
+
+
+class SpillFile:
+    """A temporary file to which arrays and tables are appended, and from which they are read back.
+
+    Raises UnreadableFile where the disk is full or the folder for temporary files cannot be written.
+    """
+
+    def __init__(self) -> None:
+        try:
+            folder = os.environ.get("TMPDIR") or None  # tempfile would take another one where this cannot be written
+            self._file: Any = tempfile.TemporaryFile(buffering=0, prefix="dpmine-", dir=folder)  # noqa: SIM115 - lives as long as its owner
+        except OSError:
+            raise UnreadableFile(f"The folder for temporary files cannot be written: {_ADVICE}") from None
+        self.close: Callable[[], Any] = weakref.finalize(self, self._file.close)
+        """Gives the disk space back; the file cannot be used any more. Happens by itself when nobody uses the file."""
+        self._end = 0
+
+    def append(self, content: Any) -> Extent:
+        """Write the bytes of a contiguous buffer at the end."""
+        view = memoryview(content).cast("B")
+        extent = Extent(self._end, len(view))
+        try:
+            self._file.seek(self._end)
+            while view:
+                view = view[self._file.write(view) :]
+        except OSError:
+            self.close()
+            raise UnreadableFile(f"A temporary file cannot be written, the disk may be full: {_ADVICE}") from None
+        self._end += extent.length
+        return extent
+
+    def append_table(self, table: pa.Table) -> Extent:
+        """Write a table as an Arrow stream."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return self.append(sink.getvalue())
+
+    def read_array(self, extent: Extent, kind: type[Number]) -> NDArray[Number]:
+        """The numbers of an extent."""
+        numbers = np.empty(extent.length // np.dtype(kind).itemsize, kind)
+        self._read_into(extent, numbers.view(np.uint8).data)
+        return numbers
+
+    def read_table(self, extent: Extent) -> pa.Table:
+        """The table of an extent."""
+        content = self.read_array(extent, np.uint8)
+        with pa.ipc.open_stream(pa.py_buffer(content)) as reader:
+            return reader.read_all()
+
+    def _read_into(self, extent: Extent, view: memoryview) -> None:
+        try:
+            self._file.seek(extent.start)
+            while view:
+                view = view[self._filled(view) :]
+        except (OSError, EOFError):
+            raise UnreadableFile(f"A temporary file cannot be read back: {_ADVICE}") from None
+
+    def _filled(self, view: memoryview) -> int:
+        count = int(self._file.readinto(view))
+        if not count:
+            raise EOFError
+        return count
+
+
+MOST_WAYS = 256
+_MORE_WAYS = 16
+_DEEPEST = 4  # a partition too large after so many divisions holds one unit that is too large
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+_STEP = 0x9E3779B97F4A7C15
+
+
+@dataclass(eq=False)
+class Partition:
+    """The lines of some units, in a file."""
+
+    file: SpillFile
+    extents: list[Extent] = field(default_factory=list)
+    cost: int = 0
+
+    def add(self, lines: pa.Table) -> None:
+        """Write lines to the file."""
+        self.extents.append(self.file.append_table(lines))
+        self.cost += cost_of(lines)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The lines as they were added."""
+        return map(self.file.read_table, self.extents)
+
+
+def scattered(lines: Iterable[pa.Table], unit: tuple[str, ...], ways: int, depth: int = 0) -> list[Partition]:
+    """The lines in partitions by their unit columns; another `depth` divides by another hash."""
+    file = SpillFile()
+    parts = [Partition(file) for _ in range(ways)]
+    for table in lines:
+        numbers = _hashes(table, unit, depth) % np.uint64(ways)
+        order = np.argsort(numbers.astype(np.uint16), kind="stable")
+        moved = table.take(integer_array(order))
+        ends = np.cumsum(np.bincount(numbers.astype(np.int64), minlength=ways)).tolist()
+        for part, start, end in zip(parts, [0, *ends], ends, strict=False):
+            if end > start:
+                part.add(moved.slice(start, end - start))
+    return [part for part in parts if part.extents]
+
+
+def settled(parts: list[Partition], unit: tuple[str, ...], limit: int, depth: int = 1) -> Iterator[pa.Table]:
+    """The lines of each partition, those divided again that take more than `limit` bytes.
+
+    Raises BadParameter where the lines of one unit take more.
+    """
+    for part in parts:
+        if part.cost <= limit:
+            yield pa.concat_tables(part.tables())
+        elif depth > _DEEPEST:
+            require_room(pa.concat_tables(part.tables()), limit)
+        else:
+            yield from settled(scattered(part.tables(), unit, _MORE_WAYS, depth), unit, limit, depth + 1)
+
+
+class CompactFile:
+    """Baskets in a temporary file, at about 5 bytes an item."""
+
+    def __init__(self) -> None:
+        self._file = SpillFile()
+        self._parts: list[tuple[tuple[Extent, Extent, Extent], int]] = []
+
+    def append(self, part: Baskets) -> None:
+        """Write the baskets of some units to the file."""
+        baskets, units = (np.diff(starts).astype(np.int32) for starts in (part.basket_starts, part.unit_starts))
+        extents = self._file.append(part.items), self._file.append(baskets), self._file.append(units)
+        self._parts.append((extents, part.empty_units))
+
+    def parts(self, labels: pa.Array, unit: str) -> Iterator[Baskets]:
+        """The baskets part by part."""
+        for extents, empty_units in self._parts:
+            items, baskets, units = (self._file.read_array(extent, np.int32) for extent in extents)
+            yield Baskets(labels, items, starts_of(baskets), starts_of(units), unit, empty_units)
+
+
+def _hashes(lines: pa.Table, unit: tuple[str, ...], depth: int) -> NDArray[np.uint64]:
+    """A hash of each line's unit; the same for equal units in all tables."""
+    whole = np.full(lines.num_rows, (depth + 1) * _STEP % 2**64, np.uint64)
+    for name in unit:
+        whole = _mixed(whole ^ _column_hashes(lines.column(name)))
+    return whole
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Numbers in which each digit of the given ones matters everywhere (Stafford's variant 13 of MurmurHash3's end)."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * _MIX[0]
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * _MIX[1]
+    return numbers ^ (numbers >> np.uint64(31))
+
+
+def _column_hashes(column: pa.ChunkedArray) -> NDArray[np.uint64]:
+    if not is_text(column.type):
+        return integers(column).view(np.uint64)
+    hashes = [_text_hashes(chunk) for chunk in column.chunks]
+    return np.concatenate([*hashes, np.zeros(0, np.uint64)])  # a table without lines may have no chunks
+
+
+def _text_hashes(chunk: pa.Array) -> NDArray[np.uint64]:
+    """Hashes of large_string entries."""
+    _, ends, content = chunk.buffers()
+    starts = np.frombuffer(ends, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
+    letters = np.frombuffer(content, np.uint8) if content is not None else np.zeros(0, np.uint8)
+    return text_hashes(np.require(letters), np.require(starts))

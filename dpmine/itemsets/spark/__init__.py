@@ -1,0 +1,1 @@
+"""Exact supports on a Spark cluster."""

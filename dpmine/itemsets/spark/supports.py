@@ -1,0 +1,288 @@
+"""Exact supports of itemsets whose baskets are on a Spark cluster, as `Miner` gives them.
+
+The cluster keeps the baskets and the counted itemsets; this process holds the items' supports, the levels that were
+asked for, and what is listed. A deeper threshold counts only itemsets that were not counted before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import reduce
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpmine.errors import BadParameter
+from dpmine.io.arrow import integers
+from dpmine.itemsets.counting.miner import Itemsets, SupportHistogram, distinct_codes
+from dpmine.itemsets.counting.order import ordered
+from dpmine.itemsets.spark.counting import SUPPORT, Search, counted, itemset_columns
+from dpmine.itemsets.spark.depth import Ranks, depth, stored_threshold
+from dpmine.itemsets.spark.session import replacing
+from dpmine.itemsets.spark.store import Store
+from dpmine.itemsets.transactions.memory import parse_memory
+from dpmine.parameters import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from dpmine.itemsets.spark.baskets import SparkBaskets
+    from dpmine.itemsets.spark.store import Work
+
+_BROADCAST = 2_000_000  # parents that are sent to every executor
+_REMEMBERED = 20_000  # itemsets whose supports are remembered here, because those listed are asked for next
+_SORTED_AT_ONCE = 10_000  # members of a level that one job may skip
+_LISTED_COPIES = 3  # as they come, in order, and between
+_COUNT_LIMIT = 1 << 61
+_TOO_MANY = "The itemsets do not fit into the memory limit: raise the threshold (minimum support) or memory (--memory)."
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """The itemsets of one size that were counted.
+
+    Attributes:
+        threshold: all itemsets with at least this support are among them.
+        tables: frames with a0, …, `support`, none twice.
+        levels: how many have each support ≥ `threshold`.
+    """
+
+    threshold: int
+    tables: list[Any] = field(default_factory=list)
+    levels: Counter[int] = field(default_factory=Counter)
+
+    def table(self) -> Any:
+        """All of them."""
+        return reduce(lambda left, right: left.unionByName(right), self.tables)
+
+    def reaches(self, threshold: int) -> bool:
+        """Whether any has at least this support, which everything was counted down to."""
+        return any(level >= threshold for level in self.levels)
+
+    def between(self, low: int, high: int) -> Any:
+        """Those with low ≤ support < high."""
+        from pyspark.sql import functions
+
+        support = functions.col(SUPPORT)
+        return self.table().where((support >= low) & (support < high))
+
+
+class SparkMiner:
+    """Exact supports of the itemsets of baskets on a cluster, at any size and threshold.
+
+    Raises BadData where a job fails, without Spark's words. May be used by several threads, one after the other.
+    """
+
+    def __init__(self, baskets: SparkBaskets) -> None:
+        self.item_supports: NDArray[np.int64] = baskets.item_supports
+        self._baskets = baskets
+        self._ranks = Ranks.of(baskets.item_supports)
+        self._rank_of = np.full(len(baskets.item_supports), -1, np.int64)
+        self._rank_of[self._ranks.codes] = np.arange(len(self._ranks.codes))
+        self._store: Store | None = None
+        self._work: dict[int, Work] = {}
+        self._counted: dict[int, _Counted] = {}
+        self._remembered: dict[tuple[int, ...], int] = {}
+        self._one_by_one = RLock()
+
+    @property
+    def resident_threshold(self) -> int:
+        """One more than the largest support of all: every search takes a job."""
+        return int(self.item_supports.max(initial=0)) + 1
+
+    def itemsets(self, size: int, threshold: int, *, memory_limit: int | None = None) -> Itemsets:
+        """All itemsets of `size` items with support ≥ `threshold` ≥ 1, by decreasing support, then by codes.
+
+        Raises BadParameter when listing them would take more than `memory_limit` bytes (default: a fifth of half of
+        the machine), before it is done.
+        """
+        size, threshold = whole("size", size), whole("threshold", threshold)
+        limit = parse_memory(None) // 5 if memory_limit is None else whole("memory_limit", memory_limit)
+        found = self.histogram(size, threshold)
+        if _LISTED_COPIES * int(found.counts.sum()) * (4 * size + 8) > limit:
+            raise BadParameter(_TOO_MANY)
+        if size == 1:
+            codes = self._ranks.codes[: self._ranks.above(threshold), None]
+            return Itemsets(*ordered(codes.astype(np.int32), self.item_supports[codes[:, 0]]))
+        if not len(found.counts):
+            return Itemsets(np.empty((0, size), np.int32), np.empty(0, np.int64))
+        with self._one_by_one:
+            return self._listed(size, threshold)
+
+    def histogram(self, size: int, threshold: int) -> SupportHistogram:
+        """How many itemsets of `size` items have each support ≥ `threshold` ≥ 1."""
+        size, threshold = whole("size", size), whole("threshold", threshold)
+        if size == 1:
+            return _histogram(Counter(self.item_supports[self.item_supports >= threshold].tolist()), threshold)
+        if size > self._ranks.above(threshold):
+            return _histogram(Counter(), threshold)
+        with self._one_by_one:
+            return _histogram(self._known(size, threshold).levels, threshold)
+
+    def nth(self, size: int, support: int, n: int) -> tuple[int, ...]:
+        """Itemset number `n` = 0, 1, … among those of `size` items whose support is exactly `support` ≥ 1."""
+        size, support, n = whole("size", size), whole("support", support), whole("n", n, least=0)
+        levels = self.histogram(size, support)
+        if not len(levels.supports) or levels.supports[-1] != support or n >= levels.counts[-1]:
+            raise BadParameter("n must be smaller than the number of itemsets with that support.")
+        if size == 1:
+            return (int(np.flatnonzero(self.item_supports == support)[n]),)
+        with self._one_by_one:
+            level = self._counted[size].between(support, support + 1)
+            ranks = _member(level, itemset_columns(size), n)
+        codes = tuple(sorted(self._ranks.codes[ranks].tolist()))
+        self._remembered[codes] = support
+        return codes
+
+    def support(self, itemset: Sequence[int]) -> int:
+        """The support of one itemset, given as distinct item codes; BadParameter for codes outside the catalogue.
+
+        Takes a job, unless the itemset was listed or drawn before, is an item, or has an item that nobody bought.
+        """
+        codes = distinct_codes(itemset, len(self.item_supports))
+        least = int(self.item_supports[codes].min())
+        if len(codes) == 1 or least == 0:
+            return least
+        with self._one_by_one:
+            known = self._remembered.get(tuple(codes.tolist()))
+            return self._looked_up(sorted(self._rank_of[codes].tolist(), reverse=True)) if known is None else known
+
+    def _looked_up(self, ranks: list[int]) -> int:
+        """The support of items given by falling ranks."""
+        from pyspark.sql import functions
+
+        known = self._counted.get(len(ranks))
+        if known is not None and known.tables:
+            found = known.table()
+            for name, rank in zip(itemset_columns(len(ranks)), ranks, strict=True):
+                found = found.where(functions.col(name) == rank)
+            rows = _rows(found.select(SUPPORT))
+            if rows:
+                return int(rows[0][0])
+            if len(ranks) == 2 and self._ranks.supports[ranks[0]] >= known.threshold:
+                return 0  # all pairs of these items were counted
+        store = self._store
+        if store is None or ranks[0] >= store.depth:
+            # Baskets with these items alone: a pass over the data, which leaves nothing behind.
+            few = self._baskets.among(sorted(self._ranks.codes[ranks].tolist()))
+            passing = Store.of(few, Ranks.of(few.item_supports), 1)
+            try:
+                return passing.containing(range(len(ranks)))
+            finally:
+                self._baskets.kept.release(passing.frame)
+        return store.containing(ranks)
+
+    def _listed(self, size: int, threshold: int) -> Itemsets:
+        """Those that were counted and reach the threshold."""
+        wanted = self._counted[size].between(threshold, _COUNT_LIMIT)
+        with replacing():
+            found = wanted.toArrow()
+        code_of = self._ranks.codes.astype(np.int32)
+        codes = np.stack([code_of[integers(found.column(name))] for name in itemset_columns(size)], axis=1)
+        codes.sort(axis=1)
+        listed = Itemsets(*ordered(codes, integers(found.column(SUPPORT))))
+        if len(listed) <= _REMEMBERED:
+            pairs = zip(map(tuple, listed.items.tolist()), listed.supports.tolist(), strict=True)
+            self._remembered.update(pairs)
+        return listed
+
+    def _known(self, size: int, threshold: int) -> _Counted:
+        """All itemsets of `size` ≥ 2 items down to the threshold; none where no smaller ones are as frequent."""
+        if all(self._counted_to(smaller, threshold).reaches(threshold) for smaller in range(2, size)):
+            return self._counted_to(size, threshold)
+        return _Counted(threshold)
+
+    def _counted_to(self, size: int, threshold: int) -> _Counted:
+        """All itemsets of `size` items down to the threshold, counted as far as they were not before."""
+        known = self._counted.setdefault(size, _Counted(int(self.item_supports.max()) + 1))
+        if known.threshold <= threshold:
+            return known
+        store = self._store_for(threshold)
+        work = self._work_of(store, size)
+        deep = depth(self._ranks, work.of_rank, stored=work.stored, known=known.threshold, asked=threshold)
+        deep = max(deep, store.threshold)
+        search = self._search(size, deep, known.threshold)
+        kept = self._baskets.kept
+        found = kept.keep(counted(store, search, heavy=work.heavy, session=self._baskets.session))
+        try:
+            levels = _levels(_Counted(deep, [*known.tables, found]).between(deep, known.threshold))
+        except BaseException:
+            kept.release(found)  # who asks again must not find it twice
+            raise
+        self._counted[size] = _Counted(deep, [*known.tables, found], known.levels + levels)  # at once, or not at all
+        return self._counted[size]
+
+    def _search(self, size: int, low: int, high: int) -> Search:
+        """The itemsets with low ≤ support of the parent < high."""
+        end = self._ranks.above(low)
+        if size == 2:
+            return Search(size, self._ranks.above(high), end, ())
+        ancestors = [self._counted_to(smaller, low) for smaller in range(2, size)]
+        parents = [_keys(known, smaller, low, _COUNT_LIMIT) for smaller, known in enumerate(ancestors[:-1], 2)]
+        return Search(size, 0, end, (*parents, _keys(ancestors[-1], size - 1, low, high)))
+
+    def _store_for(self, threshold: int) -> Store:
+        """Stored baskets that go down to the threshold; made anew where they did not go so far."""
+        if self._store is not None and self._store.threshold <= threshold:
+            return self._store
+        if self._store is not None:
+            self._baskets.kept.release(self._store.frame)
+        self._work.clear()
+        self._store = Store.of(self._baskets, self._ranks, stored_threshold(self._ranks, threshold))
+        return self._store
+
+    def _work_of(self, store: Store, size: int) -> Work:
+        if size not in self._work:
+            self._work[size] = store.work(size)
+        return self._work[size]
+
+
+def _keys(known: _Counted, size: int, low: int, high: int) -> Any:
+    """The itemsets of a range of supports, as they are joined."""
+    from pyspark.sql import functions
+
+    keys = known.between(low, high).select(*itemset_columns(size))
+    number = sum(count for support, count in known.levels.items() if low <= support < high)
+    return functions.broadcast(keys) if number <= _BROADCAST else keys
+
+
+def _levels(itemsets: Any) -> Counter[int]:
+    """How many itemsets have each support."""
+    with replacing():
+        found = itemsets.groupBy(SUPPORT).count().toArrow()
+    return Counter(dict(zip(integers(found.column(0)).tolist(), integers(found.column(1)).tolist(), strict=True)))
+
+
+def _member(level: Any, names: Sequence[str], n: int) -> list[int]:
+    """Row number n of a level in the order of its columns."""
+    if n < _SORTED_AT_ONCE:
+        return [int(rank) for rank in _rows(level.select(*names).orderBy(*names).offset(n).limit(1))[0]]
+    from pyspark.sql import functions
+
+    rank, before = _place(_rows(level.groupBy(names[0]).count()), n)
+    rest = level.where(functions.col(names[0]) == rank)
+    return [rank, *(_member(rest, names[1:], n - before) if len(names) > 1 else ())]
+
+
+def _place(counts: Iterable[Sequence[int]], n: int) -> tuple[int, int]:
+    """The key under which number n lies, and how many come before that key."""
+    before = 0
+    for key, count in sorted((int(key), int(count)) for key, count in counts):
+        if n < before + count:
+            return key, before
+        before += count
+    raise BadParameter("n must be smaller than the number of itemsets with that support.")
+
+
+def _rows(frame: Any) -> list[Any]:
+    with replacing():
+        return list(frame.collect())
+
+
+def _histogram(levels: Counter[int], threshold: int) -> SupportHistogram:
+    """The levels that reach the threshold, highest first."""
+    return SupportHistogram.of({support: count for support, count in levels.items() if support >= threshold})

@@ -1,0 +1,1 @@
+"""What counting needs to know about the data."""

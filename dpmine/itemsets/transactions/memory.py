@@ -1,0 +1,117 @@
+"""How much memory a run's data may take, and what each of its stages is allowed out of it.
+
+The model counts bytes a line (one basket and item) or an item of the catalogue. Its constants were measured as growth
+of the peak resident size, integers and texts, sorted and scattered, and rounded up.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpmine.errors import BadParameter
+
+LARGEST_SQUARE = 5 << 19
+"""Cells of a square of pair counts: larger ones do not fit into a processor's caches."""
+SQUARES = 2
+"""Threads that count pairs, each with a square of its own."""
+LARGEST_SQUARES = 2 * SQUARES * 4 * LARGEST_SQUARE
+"""Bytes that squares take at most: two a thread where units have several rows, or one and its rearrangements."""
+LINE = 55
+"""Bytes a line takes for its item and each of its key columns while it is coded, sorted and grouped."""
+RESIDENT_LINE = 26
+"""Bytes an item's occurrence takes in a miner: the baskets, their frequent items, and these ranked."""
+RESIDENT_BASKET = 32
+"""Bytes a basket takes in a miner."""
+ITEM = 160
+"""Bytes that counters, ranks and a search's working space take for each item of the catalogue."""
+PROJECTED_ENTRY = 32
+"""Bytes an entry of a conditional database takes, its miner included."""
+PROJECTED_ROW = 48
+"""Bytes a row of a conditional database takes, its miner included."""
+
+_LEAST = 64_000_000
+_WHEN_UNKNOWN = 8 << 30
+_MOST_BITS = 128
+_LONGEST = 40  # characters of a size
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(I?)B?", re.IGNORECASE)
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+_HINT = "memory must be a size such as 4GB, 500MB or 2GiB, at least 64MB."
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Bytes that the stages of a run may take, on top of what the process held before.
+
+    Attributes:
+        whole: for reading everything at once.
+        chunk: for the lines that are coded and grouped at a time.
+        labels: for the texts of the items.
+        gathered: for baskets that are kept while the data stream by, and their miner.
+        all_resident: for one miner of all items, which leaves no need for anything else.
+        resident: for the miner of the frequent items, beside conditional databases.
+        projection: for the conditional databases mined at a time, and their miner.
+        listing: for a list of itemsets.
+        indivisible: for what cannot be read or kept in parts: a column of a row group, the items of a catalogue.
+    """
+
+    whole: int
+    chunk: int
+    labels: int
+    gathered: int
+    all_resident: int
+    resident: int
+    projection: int
+    listing: int
+    indivisible: int = 2**63 - 1
+
+    @classmethod
+    def of(cls, memory: int | str | None) -> Budget:
+        """The shares of a limit (see `parse_memory`). The rest is for what allocators keep, and for small arrays."""
+        size = parse_memory(memory) - LARGEST_SQUARES
+        return cls(
+            whole=size * 7 // 8,
+            chunk=size // 8,
+            labels=size // 8,
+            gathered=size * 3 // 4,
+            all_resident=size * 3 // 4,
+            resident=size * 3 // 8,
+            projection=size // 4,
+            listing=size // 5,
+            indivisible=size * 3 // 4,
+        )
+
+
+def parse_memory(memory: int | str | None) -> int:
+    """Bytes: a number of them, or text such as "4GB" (10^9), "2GiB" (2^30); None is half of the machine.
+
+    Raises BadParameter for anything else, and below 64 MB.
+    """
+    if memory is None:
+        return physical_memory() // 2
+    match = None if isinstance(memory, bool) else _SIZE.fullmatch(_text(memory))
+    if match is None:
+        raise BadParameter(_HINT)
+    number, prefix, binary = match.groups()
+    size = int(Fraction(number) * (1024 if binary else 1000) ** _POWERS[prefix.upper()])
+    if size < _LEAST or (binary and not prefix):
+        raise BadParameter(_HINT)
+    return size
+
+
+def _text(memory: int | str) -> str:
+    """What was given as text; empty where it is longer than any size, for Python refuses to convert long integers."""
+    if isinstance(memory, int) and memory.bit_length() > _MOST_BITS:
+        return ""
+    text = str(memory).strip()
+    return text if len(text) <= _LONGEST else ""
+
+
+def physical_memory() -> int:
+    """Bytes of memory in the machine; 8 GiB where the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not on every system
+        return _WHEN_UNKNOWN

@@ -1,0 +1,254 @@
+"""Databases that hold a ledger: SQLite files and PostgreSQL servers, one transaction at a time, or a clear error."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet, finalize
+
+from sqlalchemy import create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from dpmine.errors import BadLedger, NoLedger
+from dpmine.io.atomic import is_file
+from dpmine.ledger.tables import bring_up_to_date, is_current, version_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import URL, Connection, Engine
+
+_WAIT = 60  # seconds, for other writers
+_ANSWER = 10  # seconds, for a server to accept a connection
+_SQLITE, _POSTGRES = "sqlite", "postgresql"
+_KINDS = "sqlite:///budget.db or postgresql://user@host/database"
+_READS = "dpmine_reads"
+_TRANSACTIONS = threading.RLock()
+"""Held by every transaction, and by a fork: a child that inherited an open connection would not own its locks."""
+_ENGINES: WeakSet[Engine] = WeakSet()
+
+
+def _before_fork() -> None:
+    """No transaction goes on, and no connection is open, while the process is copied."""
+    _TRANSACTIONS.acquire()
+    for engine in _ENGINES:
+        engine.dispose()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_TRANSACTIONS.release, after_in_child=_TRANSACTIONS.release
+    )
+
+
+class Database:
+    """A URL. A connection to a server is kept between transactions, not over a fork; one to a file never is.
+
+    Whenever its last connection closes, an SQLite file holds all that was written: it may be copied, and put back.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Nothing is opened yet. Raises BadLedger for a URL of another kind."""
+        self._url = _checked(url)
+        plain = self._url.set(drivername=self._url.get_backend_name(), query={})
+        self._shown = plain.render_as_string(hide_password=True)
+        if self._on_file:  # whatever becomes of the working directory
+            self._url = self._url.set(database=_absolute(str(self._url.database)))
+        self._engine: Engine | None = None
+
+    def __str__(self) -> str:
+        return self._shown
+
+    def __reduce__(self) -> tuple[type[Database], tuple[str]]:
+        """A copy opens connections of its own."""
+        return Database, (self._url.set(drivername=self._url.get_backend_name()).render_as_string(hide_password=False),)
+
+    @contextmanager
+    def writing(self, *, create: bool = False) -> Iterator[Connection]:
+        """A transaction, undone unless the block ends well; on SQLite it is the only writer.
+
+        Raises BadLedger where there is no ledger and `create` is False, or where it cannot be read or written.
+        """
+        with self._explained(), self._connected(create=create).begin() as connection:
+            version = version_of(connection)
+            if not version and not create:
+                raise self._none()
+            if not is_current(version):
+                bring_up_to_date(connection)
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one state of the ledger and changes nothing. Raises BadLedger as `writing`."""
+        with self._explained():
+            engine = self._connected(create=False).execution_options(**{_READS: True})
+            self._bring_up_to_date(engine)
+            with engine.begin() as connection:
+                yield connection
+
+    def _bring_up_to_date(self, engine: Engine) -> None:
+        with engine.begin() as connection:
+            version = version_of(connection)
+        if not version:
+            raise self._none()
+        if not is_current(version):
+            with self.writing():
+                pass
+
+    def _none(self) -> NoLedger:
+        return NoLedger(f"There is no ledger at {self}: make one with dpmine ledger grant.")
+
+    @property
+    def _on_file(self) -> bool:
+        return self._url.get_backend_name() == _SQLITE
+
+    def _connected(self, *, create: bool) -> Engine:
+        """The engine of this process. An SQLite file is made by a grant only, not by looking for one."""
+        if self._on_file and not create and not os.path.exists(str(self._url.database)):  # noqa: PTH110 (never raises)
+            raise self._none()
+        if self._on_file and not _may_be_database(str(self._url.database)):
+            raise BadLedger(f"The ledger at {self} cannot be opened: it is no file. Give the path of a file.")
+        if self._on_file and create:
+            _make_private(str(self._url.database))
+        if self._engine is None:
+            self._engine = _engine(self._url)
+            _ENGINES.add(self._engine)
+            finalize(self, self._engine.dispose)
+        return self._engine
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """The transactions of this process in turn; BadLedger, without the database's words, for what goes wrong."""
+        try:
+            with _TRANSACTIONS:
+                yield
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            raise BadLedger(f"The ledger at {self} cannot be used: {_reason(error)}. Nothing was run.") from None
+        except UnicodeDecodeError:  # of the driver, about the words in a damaged schema
+            raise BadLedger(f"The ledger at {self} cannot be used: {_DAMAGED}. Nothing was run.") from None
+
+
+def _checked(url: str) -> URL:
+    """The URL, with our drivers. Raises BadLedger, without repeating it: it may hold a password."""
+    try:
+        parsed = make_url(str(url)) if str(url).isprintable() else None
+    except (ArgumentError, ValueError):
+        parsed = None
+    kind = parsed.get_backend_name() if parsed is not None else ""
+    if parsed is None or kind not in {_SQLITE, _POSTGRES}:
+        raise BadLedger(f"ledger must be a URL such as {_KINDS}.")
+    if kind == _POSTGRES:
+        return parsed.set(drivername="postgresql+psycopg")
+    if parsed.host or parsed.query or parsed.database in {None, "", ":memory:"}:
+        raise BadLedger("ledger must name a file and no options, such as sqlite:///budget.db.")
+    return parsed.set(drivername="sqlite")
+
+
+def _absolute(path: str) -> str:
+    """Raises BadLedger for a path in a working directory that is no more."""
+    try:
+        return os.path.abspath(path)  # noqa: PTH100 (as SQLAlchemy)
+    except OSError:
+        raise BadLedger("ledger is in a working directory that was deleted: give an absolute path.") from None
+
+
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() == _SQLITE:
+        engine = create_engine(url, connect_args={"timeout": _WAIT}, poolclass=NullPool)
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    try:
+        arguments = {"connect_timeout": _ANSWER}
+        engine = create_engine(url, connect_args=arguments, hide_parameters=True, pool_size=1, pool_pre_ping=True)
+    except (ImportError, NoSuchModuleError):
+        raise BadLedger("PostgreSQL ledgers need a driver: pip install 'dpmine[postgres]'.") from None
+    event.listen(engine, "begin", _begin_postgres)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    """Every commit is on the disk before it returns; transactions begin where we say so."""
+    connection.isolation_level = None
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _may_be_database(path: str) -> bool:
+    """Whether there is a regular file or nothing: SQLite blocks on a pipe, and reads a device as an empty database."""
+    try:
+        return is_file(path)
+    except OSError:
+        return True
+
+
+def _make_private(path: str) -> None:
+    """A new file that its owner alone reads and writes; files that SQLite puts beside it get the same rights.
+
+    Links are followed: through a link to a missing file, SQLite would create that file readable by others.
+    Where this fails, so does opening the file, which is reported.
+    """
+    with suppress(OSError):
+        os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    reads = connection.get_execution_options().get(_READS, False)
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+
+def _begin_postgres(connection: Connection) -> None:
+    """A reader sees one state throughout; a writer sees, once it holds a row, what was last committed to it.
+
+    Its commit is on the disk before it returns, whatever the server, the role or the URL has as a default.
+    """
+    if connection.get_execution_options().get(_READS, False):
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        return
+    connection.exec_driver_sql(
+        "SET TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE; "
+        f"SET LOCAL lock_timeout = '{_WAIT}s'; SET LOCAL synchronous_commit = on"
+    )
+
+
+def _reason(error: Exception) -> str:
+    """Why, in our own words: a database's message may quote what it was given."""
+    cause = getattr(error, "orig", error)
+    code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None)
+    if code is not None:
+        return next((reason for sign, reason in _REASONS.items() if code.startswith(sign)), "the database refused")
+    if isinstance(cause, sqlite3.Error):
+        return _DAMAGED
+    text = str(cause).lower()  # of a server that did not let us in
+    return next((reason for sign, reason in _REFUSALS.items() if sign in text), "its server cannot be reached")
+
+
+_DAMAGED = "the file is damaged: restore a copy"
+_REASONS = {
+    "SQLITE_READONLY": "it is read-only",
+    "SQLITE_PERM": "permission is denied",
+    "SQLITE_NOTADB": "the file is no SQLite database",
+    "SQLITE_CORRUPT": _DAMAGED,
+    "SQLITE_BUSY": f"another process held it for {_WAIT} seconds",
+    "SQLITE_CANTOPEN": "its file cannot be opened",
+    "SQLITE_FULL": "the disk is full",
+    "SQLITE_IOERR": "its disk failed",
+    "08": "its server cannot be reached",
+    "25006": "it is read-only",
+    "28": "its server refuses the user",
+    "3D000": "its server has no such database",
+    "42501": "permission is denied",
+    "53100": "the disk is full",
+    "55P03": f"another process held it for {_WAIT} seconds",
+    "57P": "its server went away",
+}
+_REFUSALS = {
+    "password": "its server refuses the user",
+    "authentication": "its server refuses the user",
+    "pg_hba": "its server refuses the user",
+    "does not exist": "its server has no such database or user",
+}

@@ -1,0 +1,260 @@
+"""The ledger: budgets that outlive processes, and that no number of them can overspend.
+
+A charge is written, and on the disk, before the data are touched; whatever fails afterwards stays charged. Charges to a
+data set take turns: each locks its row, so what a charge sees is what there is. Proof: docs/proofs/ledger.md.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dpmine.errors import BadLedger, BadParameter, NoLedger, NotPrivate
+from dpmine.ledger import rows as records
+from dpmine.ledger.amounts import Amount, Parts
+from dpmine.ledger.budget import WHOLE, Budget, checked_name, name_and_part, whole_name
+from dpmine.ledger.charging import charge_begins
+from dpmine.ledger.database import Database
+from dpmine.ledger.history import Entry, Kind
+from dpmine.ledger.schema import require_own_schema
+from dpmine.ledger.verify import replayed
+from dpmine.parameters import Number, below_one, exact_number, positive
+from dpmine.privacy import ExPostGuarantee, Neighbors
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from dpmine.privacy import Guarantee
+
+_LONGEST_JOB = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A charge that was written: of which data set and part, and its number in the history."""
+
+    dataset: str
+    part: str
+    number: int
+
+
+class Ledger:
+    """Budgets in a database, shared by all who have its URL.
+
+    `Ledger("sqlite:///budget.db")` is a file beside the work of one machine; `Ledger("postgresql://user@host/db")` is
+    for teams. Nothing is opened before it is needed. All methods raise BadLedger where the database cannot be used.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Raises BadLedger for a URL of another kind."""
+        self._database = Database(url)
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self._database)!r})"
+
+    def grant(
+        self,
+        dataset: str,
+        *,
+        epsilon: Number,
+        delta: Number | None = None,
+        neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
+        unit: str | None = None,
+        parts: str | Parts = Parts.NONE,
+        only_first: bool = False,
+    ) -> Budget:
+        """Set the total of a data set, and the first time its relation, unit and parts; makes the ledger if need be.
+
+        A δ that is not given stays as it is (at first 0); a unit that is not named is fixed by the first charge.
+        `parts` says how disjoint parts, charged as "dataset/part", come about; see `Parts`. With `only_first`, a data
+        set that is granted already stays as it is.
+        Raises BudgetExceeded below what is spent, BadParameter for another relation, unit or parts than before.
+        """
+        most = positive("epsilon", epsilon)
+        most_delta = None if delta is None else below_one("delta", delta)
+        relation, rule = Neighbors.parse(neighbors), Parts.parse(parts)
+        if rule is Parts.BY_INDEX and relation is not Neighbors.REPLACE_ONE:
+            raise BadParameter("parts by_index needs neighbors replace_one: an added unit would move the numbers.")
+        if rule is Parts.BY_UNIT and relation is not Neighbors.ADD_REMOVE:
+            raise BadParameter("parts by_unit needs neighbors add_remove: a replaced unit may leave its part.")
+        _require_short(_total(most, most_delta, None))
+        name = whole_name(dataset)
+        with self._database.writing(create=True) as connection:
+            records.lock_ledger(connection)
+            known = self._found(connection, name)
+            if known is not None and only_first:
+                return known
+            total = _total(most, most_delta, known)
+            if known is None:
+                budget = Budget(name, relation, rule, total, "" if unit is None else checked_name("unit", unit))
+                records.add(connection, budget)
+            else:
+                budget = _same_terms(known, relation, rule, unit).granting(total)
+            return records.append(connection, budget, Kind.GRANT, WHOLE, total)
+
+    def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:
+        """Charge what a run will promise, before it touches the data; an ex-post promise is set aside at its most.
+
+        `job` is for the history: words of the tool, nothing read from data.
+        Raises BudgetExceeded where it does not fit, NotPrivate for a run that promises nothing, BadParameter for a
+        data set that was not granted, or one of another relation or unit.
+        """
+        if not guarantee.private:
+            raise NotPrivate("A ledger takes private runs only: run this one without a ledger.")
+        name, part = name_and_part(dataset)
+        amount = _promised(guarantee)
+        kind = Kind.RESERVE if isinstance(guarantee, ExPostGuarantee) else Kind.CHARGE
+        _require_words(job)
+        with self._database.writing() as connection:
+            budget = _of_unit(_require(self._found(connection, name), name), guarantee)
+            after = records.append(connection, budget.charging(part, amount), kind, part, amount, job=job)
+            charge_begins()
+        return Receipt(name, part, after.entries)
+
+    def settle(self, receipt: Receipt, epsilon: Number) -> None:
+        """Give back what a reservation did not need: it comes to `epsilon`, and all of its δ.
+
+        Raises BadParameter for a receipt that is no open reservation, or an ε beyond it.
+        """
+        price = exact_number("epsilon", epsilon)
+        with self._database.writing() as connection:
+            budget = _require(self._found(connection, receipt.dataset), receipt.dataset)
+            reserved = records.open_reservation(connection, receipt.dataset, receipt.number, receipt.part)
+            if reserved is None or not 0 < price <= reserved.epsilon:
+                raise BadParameter("A settlement is of an open reservation, and lies between 0 and what it reserved.")
+            final = Amount(price, reserved.delta)
+            _require_short(final)
+            after = budget.charging(receipt.part, final - reserved)
+            records.append(connection, after, Kind.SETTLE, receipt.part, final, reservation=receipt.number)
+
+    def budgets(self) -> tuple[Budget, ...]:
+        """Every data set's budget, by name."""
+        with self._database.reading() as connection:
+            return records.all_budgets(connection)
+
+    def known(self, dataset: str) -> Budget | None:
+        """One data set's budget; None where it was not granted, or where there is no ledger yet."""
+        name = name_and_part(dataset)[0]
+        try:
+            with self._database.reading() as connection:
+                return records.find(connection, name)
+        except NoLedger:
+            return None
+
+    def budget(self, dataset: str) -> Budget:
+        """One data set's budget. Raises BadParameter for one that was not granted."""
+        with self._database.reading() as connection:
+            return _require(records.find(connection, name_and_part(dataset)[0]), dataset)
+
+    def history(self, dataset: str) -> tuple[Entry, ...]:
+        """All entries of a data set, the oldest first. Raises BadParameter for one that was not granted."""
+        with self._database.reading() as connection:
+            name = _require(records.find(connection, name_and_part(dataset)[0]), dataset).dataset
+            return tuple(entry for entry, _ in records.entries(connection, name))
+
+    def verify(self) -> int:
+        """How many entries there are, all of them found to be as they were written.
+
+        Raises BadLedger, with data set and number, where an entry, a total or the end of a history was changed; also
+        for triggers, and for tables, indexes and constraints that are not as they were made. Who
+        can write to the database can also write a new history from the start: keep seals (`budgets`) elsewhere.
+        """
+        with self._database.reading() as connection:
+            require_own_schema(connection)
+            budgets = records.all_budgets(connection)
+            if records.names(connection) != {budget.dataset for budget in budgets}:
+                raise BadLedger("The ledger has charges of a data set that it does not list: restore a copy.")
+            for budget in budgets:
+                if replayed(records.entries(connection, budget.dataset)) != budget:
+                    raise BadLedger(f"The totals of {budget.dataset!r} are not what its history adds up to.")
+            return sum(budget.entries for budget in budgets)
+
+    def export(self) -> str:
+        """Everything, as one JSON object."""
+        with self._database.reading() as connection:
+            datasets = [
+                {
+                    **budget.to_dict(),
+                    "history": [
+                        {**asdict(entry), "seal": seal} for entry, seal in records.entries(connection, budget.dataset)
+                    ],
+                }
+                for budget in records.all_budgets(connection)
+            ]
+        return json.dumps({"datasets": datasets}, ensure_ascii=False, indent=2)
+
+    def _found(self, connection: Connection, dataset: str) -> Budget | None:
+        """The budget, locked, as far as the last entry of its history bears it out; `verify` reads all of them.
+
+        Raises BadLedger where it does not: nothing is charged by totals of another history.
+        """
+        budget = records.find(connection, dataset, lock=True)
+        if budget is not None:
+            last = [(entry.number, seal) for entry, seal in records.entries(connection, dataset, budget.entries)]
+            if last != [(budget.entries, budget.seal)]:
+                raise BadLedger(f"The totals of {dataset!r} are not those of its history: restore a copy.")
+        return budget
+
+
+def _require(budget: Budget | None, dataset: str) -> Budget:
+    if budget is None:
+        raise BadParameter(f"The ledger knows no data set {dataset!r}: grant it a budget (dpmine ledger grant).")
+    return budget
+
+
+def _same_terms(known: Budget, neighbors: Neighbors, parts: Parts, unit: str | None) -> Budget:
+    """The known budget, its unit named where it had none. BadParameter for terms that charges do not rest on."""
+    if (neighbors, parts) != (known.neighbors, known.parts):
+        raise BadParameter(
+            f"{known.dataset!r} was granted for neighbors {known.neighbors} and parts {known.parts}: "
+            "its charges rest on that. Grant another data set."
+        )
+    return known if unit is None else _with_unit(known, checked_name("unit", unit))
+
+
+def _of_unit(budget: Budget, guarantee: Guarantee) -> Budget:
+    """The budget, its unit fixed by this charge if by none before. BadParameter for another relation or unit."""
+    if guarantee.neighbors is not budget.neighbors:
+        raise BadParameter(
+            f"{budget.dataset!r} was granted for neighbors {budget.neighbors}, and this run is for "
+            f"{guarantee.neighbors}: name the same relation (--neighbors), or grant another data set."
+        )
+    return _with_unit(budget, checked_name("unit", guarantee.unit))
+
+
+def _with_unit(budget: Budget, unit: str) -> Budget:
+    if budget.unit not in {"", unit}:
+        raise BadParameter(
+            f"{budget.dataset!r} is a budget for each {budget.unit!r}, not for each {unit!r}: "
+            "name the same unit (--unit COL; none where rows are the units), or grant another data set."
+        )
+    return replace(budget, unit=unit)
+
+
+def _promised(guarantee: Guarantee) -> Amount:
+    """What a guarantee costs at most. BadParameter for what would give budget back, or cannot be written down."""
+    amount = Amount(exact_number("epsilon", guarantee.epsilon), exact_number("delta", guarantee.delta))
+    if min(amount.epsilon, amount.delta) < 0:
+        raise BadParameter("epsilon and delta of a charge must be at least 0.")
+    _require_short(amount)
+    return amount
+
+
+def _total(epsilon: Fraction, delta: Fraction | None, known: Budget | None) -> Amount:
+    """What is granted: a δ that is not given is that of the budget so far."""
+    if delta is None:
+        delta = Fraction(0) if known is None else known.granted.delta
+    return Amount(epsilon, delta)
+
+
+def _require_short(amount: Amount) -> None:
+    if not amount.is_short:
+        raise BadParameter("epsilon and delta must have at most 780 digits, such as 0.1, 1e-6 or 1/3.")
+
+
+def _require_words(job: object) -> None:
+    """A history is read in terminals and pages: no control characters."""
+    if not isinstance(job, str) or len(job) > _LONGEST_JOB or not job.isprintable():
+        raise BadParameter(f"job must be printable text of at most {_LONGEST_JOB} characters.")

@@ -1,0 +1,174 @@
+"""Budgets and entries as rows of the tables."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, insert, select, union, update
+
+from dpmine.errors import BadLedger
+from dpmine.ledger.amounts import Amount, Parts
+from dpmine.ledger.budget import Budget
+from dpmine.ledger.history import Entry, Kind
+from dpmine.ledger.tables import DATASETS, HISTORY, SPENT, VERSION
+from dpmine.privacy import Neighbors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import BindParameter, Connection
+
+_NAMED: BindParameter[str] = bindparam("named")
+_FIND = select(DATASETS).where(DATASETS.c.dataset == _NAMED)
+_FIND_LOCKED = _FIND.with_for_update()
+_TOTALS = select(SPENT).where(SPENT.c.dataset == _NAMED)
+_FROM = bindparam("at", type_=HISTORY.c.number.type)
+_ENTRIES = select(HISTORY).where(HISTORY.c.dataset == _NAMED, HISTORY.c.number >= _FROM).order_by(HISTORY.c.number)
+_FIRST = -(2**31)  # numbers below 1 are not left out: they show that a history was changed
+_ENTRY = select(HISTORY).where(HISTORY.c.dataset == _NAMED, HISTORY.c.number == bindparam("at"))
+_SETTLED = select(HISTORY.c.number).where(HISTORY.c.dataset == _NAMED, HISTORY.c.reservation == bindparam("at"))
+_WRITE_BUDGET = update(DATASETS).where(DATASETS.c.dataset == _NAMED)
+_WRITE_TOTAL = update(SPENT).where(SPENT.c.dataset == _NAMED, SPENT.c.part == bindparam("at"))
+_WHOLE_NUMBERS = {"entries", "number", "reservation"}
+
+
+def lock_ledger(connection: Connection) -> None:
+    """Two first grants of one data set take turns; ended with the transaction (SQLite locks the file anyway)."""
+    connection.execute(select(VERSION).with_for_update()).all()
+
+
+def find(connection: Connection, dataset: str, *, lock: bool = False) -> Budget | None:
+    """The budget of that name, locked until the transaction ends if asked for; None where there is none."""
+    row = connection.execute(_FIND_LOCKED if lock else _FIND, {"named": dataset}).one_or_none()
+    return None if row is None else _budget(connection, row)
+
+
+def all_budgets(connection: Connection) -> tuple[Budget, ...]:
+    """By name."""
+    rows = connection.execute(select(DATASETS).order_by(DATASETS.c.dataset)).all()
+    return tuple(_budget(connection, row) for row in rows)
+
+
+def entries(connection: Connection, dataset: str, first: int = _FIRST) -> Iterator[tuple[Entry, str]]:
+    """The history in order, from the number `first` on, each entry with its seal as it stands there."""
+    for row in connection.execute(_ENTRIES, {"named": dataset, "at": first}).mappings():
+        yield _entry(row), row["seal"]
+
+
+def names(connection: Connection) -> set[str]:
+    """Of every data set that any table knows of."""
+    columns = (table.c.dataset for table in (DATASETS, SPENT, HISTORY))
+    return set(connection.execute(union(*(select(column) for column in columns))).scalars())
+
+
+def open_reservation(connection: Connection, dataset: str, number: int, part: str) -> Amount | None:
+    """What the entry of that number set aside for the part and has not settled; None for any other."""
+    own = {"named": dataset, "at": number}
+    row = connection.execute(_ENTRY, own).mappings().one_or_none()
+    settled = connection.execute(_SETTLED, own).first()
+    if row is None or (row["kind"], row["part"]) != (Kind.RESERVE, part) or settled is not None:
+        return None
+    try:
+        return Amount.read(row["epsilon"], row["delta"])
+    except ValueError:
+        raise BadLedger(f"Entry {number} of {dataset!r} was changed by hand: restore a copy of the ledger.") from None
+
+
+def add(connection: Connection, budget: Budget) -> None:
+    """The row of a new data set."""
+    connection.execute(insert(DATASETS), _row(budget))
+
+
+def append(
+    connection: Connection,
+    budget: Budget,
+    kind: Kind,
+    part: str,
+    amount: Amount,
+    *,
+    job: str = "",
+    reservation: int = 0,
+) -> Budget:
+    """One more entry, and the totals of `budget`, which it leads to. Returns the budget with the entry counted."""
+    entry = Entry(
+        dataset=budget.dataset,
+        number=budget.entries + 1,
+        kind=str(kind),
+        part=part,
+        epsilon=str(amount.epsilon),
+        delta=str(amount.delta),
+        reservation=reservation,
+        unit=budget.unit,
+        neighbors=str(budget.neighbors),
+        parts=str(budget.parts),
+        job=job,
+        time=_written_at(connection, budget.dataset, reservation),
+    )
+    after = replace(budget, entries=entry.number, seal=entry.seal(budget.seal))
+    connection.execute(insert(HISTORY), {**asdict(entry), "seal": after.seal})
+    connection.execute(_WRITE_BUDGET, {**_row(after), "named": budget.dataset})
+    if part in after.charged:
+        _write_total(connection, after, part)
+    return after
+
+
+def _written_at(connection: Connection, dataset: str, reservation: int) -> str:
+    """Today; of a settlement the time of its reservation, because when a run ended depends on the data."""
+    if not reservation:
+        return _today()
+    reserved = connection.execute(_ENTRY, {"named": dataset, "at": reservation}).mappings().one()
+    return str(reserved["time"])
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def _write_total(connection: Connection, budget: Budget, part: str) -> None:
+    total = budget.charged[part]
+    row = {"dataset": budget.dataset, "part": part, "epsilon": str(total.epsilon), "delta": str(total.delta)}
+    if not connection.execute(_WRITE_TOTAL, {**row, "named": budget.dataset, "at": part}).rowcount:
+        connection.execute(insert(SPENT), row)
+
+
+def _row(budget: Budget) -> dict[str, Any]:
+    return {
+        "dataset": budget.dataset,
+        "unit": budget.unit,
+        "neighbors": str(budget.neighbors),
+        "parts": str(budget.parts),
+        "epsilon": str(budget.granted.epsilon),
+        "delta": str(budget.granted.delta),
+        "entries": budget.entries,
+        "seal": budget.seal,
+    }
+
+
+def _budget(connection: Connection, row: Any) -> Budget:
+    """Raises BadLedger for a row that no ledger wrote."""
+    rows = connection.execute(_TOTALS, {"named": row.dataset}).all()
+    try:
+        _require_types(row._mapping)  # noqa: SLF001 (the public name of a row's mapping)
+        charged = {spent.part: Amount.read(spent.epsilon, spent.delta) for spent in rows}
+        granted, relation, rule = Amount.read(row.epsilon, row.delta), Neighbors(row.neighbors), Parts(row.parts)
+    except ValueError:
+        raise BadLedger(f"The row of {row.dataset!r} was changed by hand: restore a copy of the ledger.") from None
+    return Budget(row.dataset, relation, rule, granted, row.unit, charged, row.entries, row.seal)
+
+
+def _entry(row: Any) -> Entry:
+    """Raises BadLedger for a row that no ledger wrote."""
+    try:
+        _require_types(row)
+    except ValueError:
+        raise BadLedger("An entry of the history was changed by hand: restore a copy of the ledger.") from None
+    return Entry(**{field.name: row[field.name] for field in fields(Entry)})
+
+
+def _require_types(row: Any) -> None:
+    """SQLite keeps whatever it is handed in any column."""
+    for name, value in row.items():
+        if type(value) is not (int if name in _WHOLE_NUMBERS else str):
+            raise ValueError

@@ -1,0 +1,1 @@
+"""Estimators: what they share, and one folder per family."""

@@ -1,0 +1,113 @@
+"""Hypotheses of falling noise: each is a function of noisy values, so that they cost what the values cost.
+
+Proof: docs/proofs/models/excess_risk.md (sensitivities), docs/proofs/models/noise_reduction.md (what a prefix costs).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from dpmine.errors import BadParameter
+from dpmine.models.accuracy_first.brownian import BrownianLoss, brownian_reduction
+from dpmine.models.accuracy_first.noise_reduction import noise_reduction
+from dpmine.models.accuracy_first.ridge import RidgeBounds, RidgeObjective
+from dpmine.models.accuracy_first.trust_region import minimise_over_ball
+from dpmine.models.accuracy_first.variants import Method
+from dpmine.models.linear.sensitivities import project, up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.models.accuracy_first.objective import Objective
+    from dpmine.models.supervised import Floats
+
+Ridge = TypeVar("Ridge", RidgeBounds, RidgeObjective)
+
+_GRID_BITS = 20  # below the deviation of the least noise
+
+
+def falling_noise(
+    objective: Objective, method: Method, epsilons: Sequence[Fraction], delta: Fraction, *, bits: BitSource
+) -> Iterator[Floats]:
+    """The hypotheses of a method; the first t cost ε_t, and where the method takes a δ, that once.
+
+    Raises BadParameter for covariances of anything but ridge regression.
+    """
+    if method is Method.BROWNIAN:
+        return brownian_hypotheses(objective, epsilons, delta, bits=bits)
+    if method is Method.OUTPUT:
+        return output_hypotheses(objective, epsilons, bits=bits)
+    return covariance_hypotheses(require_ridge(objective, RidgeObjective), epsilons, bits=bits)
+
+
+def require_ridge(found: object, kind: type[Ridge]) -> Ridge:
+    """`found` itself; BadParameter where it is not of that kind: only ridge regression is known through covariances."""
+    if not isinstance(found, kind):
+        raise BadParameter("method must be 'output' or 'brownian': covariances only make a ridge regression.")
+    return found
+
+
+def covariance_hypotheses(
+    objective: RidgeObjective, epsilons: Sequence[Fraction], *, bits: BitSource
+) -> Iterator[Floats]:
+    """Exact minimisers over the ball of the risk with noisy XᵀX and Xᵀy in place of the true ones, shape (p,) each.
+
+    Privacy: the first t are ε_t-private. An entry above the diagonal stands for two, so it is doubled before the noise
+    and halved after: the L1 norm stays that of all entries, half as many are noisy, and their noise is half as large.
+    Source: Ligett et al. 2017, Theorem 3.1 and Algorithm 3, who have noise of its own on either of the two.
+    """
+    bounds, sensitivity = objective.bounds, Fraction(objective.bounds.moments)
+    rows, columns = np.triu_indices(bounds.dimension)
+    weights = np.where(rows == columns, 1.0, 2.0)
+    values = np.concatenate([objective.gram[rows, columns] * weights, objective.correlations])
+    places = np.empty(objective.gram.shape, dtype=np.intp)
+    places[rows, columns] = places[columns, rows] = np.arange(len(rows))
+    multiplier, shares = 0.0, 1.0 / (weights * bounds.size)
+    for noisy in noise_reduction(values, sensitivity, epsilons, bits=bits):
+        matrix = (noisy[: len(rows)] * shares)[places]
+        matrix.flat[:: bounds.dimension + 1] += bounds.ridge
+        found = minimise_over_ball(matrix, noisy[len(rows) :] / bounds.size, bounds.radius, start=multiplier)
+        multiplier = found.multiplier
+        yield found.point
+
+
+def output_hypotheses(objective: Objective, epsilons: Sequence[Fraction], *, bits: BitSource) -> Iterator[Floats]:
+    """The minimiser under falling Laplace noise, projected on the ball, shape (p,) each.
+
+    Privacy: the first t are ε_t-private. Source: Ligett et al. 2017, Theorem 3.3, with Algorithm 1.
+    """
+    bounds = objective.bounds
+    sensitivity = Fraction(up(math.sqrt(bounds.dimension) * bounds.distance))
+    return projected(noise_reduction(objective.minimiser, sensitivity, epsilons, bits=bits), bounds.radius)
+
+
+def brownian_hypotheses(
+    objective: Objective, epsilons: Sequence[Fraction], delta: Fraction, *, bits: BitSource
+) -> Iterator[Floats]:
+    """The minimiser under falling Brownian noise, projected on the ball, shape (p,) each.
+
+    Privacy: the first t cost ε_t, with δ once for all of them; see docs/proofs/models/brownian_noise_reduction.md.
+    Raises BadParameter for levels that are too close together.
+    """
+    bounds = objective.bounds
+    loss = BrownianLoss.tuned(Fraction(bounds.distance), delta, epsilons[-1] / 2)
+    times = [loss.time_for(epsilon) for epsilon in epsilons]
+    if any(late >= soon for soon, late in pairwise(times)):
+        raise BadParameter("epsilons are too close together for Brownian noise: leave a ratio of 1.0001 between them.")
+    return projected(brownian_reduction(objective.minimiser, times, _grid(times[-1]), bits=bits), bounds.radius)
+
+
+def _grid(variance: Fraction) -> Fraction:
+    """A power of two, about 2^−20 of the least noise."""
+    return Fraction(2) ** (math.frexp(math.sqrt(float(variance)))[1] - _GRID_BITS)
+
+
+def projected(vectors: Iterable[Floats], radius: float) -> Iterator[Floats]:
+    """Each on the ball of that radius."""
+    return (project(vector, radius) for vector in vectors)

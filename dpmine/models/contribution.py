@@ -1,0 +1,312 @@
+"""Contribution bounding: the privacy unit of an estimator, and how many rows of one unit it uses.
+
+Estimators are proved private for one record under replace_one. Here records become privacy units: every unit keeps at
+most M of its rows, and a guarantee for one record at ε/M is one at ε for the M places of a unit. Estimators call this
+between their parameters and their data; `dpmine.models.base` and `dpmine.models.supervised` are its callers.
+Proof: docs/proofs/models/contribution_bounding.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from dpmine.errors import BadData, BadParameter
+from dpmine.exact.reals import GUARD_BITS, exact_ball
+from dpmine.exact.rounding import below
+from dpmine.ledger.budget import checked_name
+from dpmine.ledger.charging import ROW, of_asserted_unit
+from dpmine.models.validation.words import random_order
+from dpmine.parameters import LEAST_PROBABILITY, whole
+from dpmine.privacy import ExPostGuarantee, Guarantee
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from dpmine.exact.bits import BitSource
+
+    Codes: TypeAlias = NDArray[np.int64]
+
+Promise = TypeVar("Promise", bound=Guarantee)
+MOST_ROWS = 10_000
+"""The most rows of one unit that a fit may keep: they share the unit's budget."""
+_MOST_NUMBERS = 2**30  # of places times features: 8 GB
+_NO_UNITS = (
+    "units must have one dimension and hold integers, texts or dates, one privacy unit per row: give the column "
+    "itself, such as units=visits['patient']."
+)
+_PRECISION = 64 + GUARD_BITS
+_LARGEST_EPSILON = 1000  # beyond it δ' is below 1e-100 for any δ and several rows
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyUnit:
+    """The privacy unit of a fit; made by `PrivacyUnit.of`.
+
+    Attributes:
+        name: what the guarantee calls the unit.
+        rows: M, the most rows of one unit that are kept.
+        enforced: whether the rows of each unit are known, so that M is a bound and not an assertion.
+    """
+
+    name: str
+    rows: int
+    enforced: bool
+
+    @classmethod
+    def of(cls, unit: str, rows_per_unit: int, column: str | None) -> PrivacyUnit:
+        """`unit` is the estimator's parameter, `column` the name of the units that the data bring; None for none.
+
+        Raises BadParameter for an unusable name or number, and for several rows per unit where no units are given.
+        """
+        name, rows = checked_name("unit", unit), whole("rows_per_unit", rows_per_unit)
+        if rows > MOST_ROWS:
+            raise BadParameter(f"rows_per_unit must be at most {MOST_ROWS:,}.")
+        if column == ROW:
+            raise BadParameter("A unit called 'row' would read as a guarantee for each row: rename the column.")
+        if column is not None:
+            return cls(checked_name("unit", column) if name == ROW else name, rows, enforced=True)
+        if rows > 1:
+            raise BadParameter(
+                "rows_per_unit needs the units: give fit(..., units=...), or the column with --unit COL."
+            )
+        return cls(name, 1, enforced=False)
+
+    def protecting(self, promise: Promise) -> Promise:
+        """The guarantee for this unit, with a note on what makes it true."""
+        if self.enforced:
+            kept = "one row" if self.rows == 1 else f"at most {self.rows:,} rows"
+            note = (
+                f"every {self.name} keeps {kept}, drawn at random from its own; rows without a {self.name} are dropped"
+            )
+            return promise.for_unit(self.name).noting(note)
+        return of_asserted_unit(promise, self.name, "one row each")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Units:
+    """The privacy unit of each row.
+
+    Attributes:
+        name: what the privacy unit is called.
+        codes: int64, shape (n,): equal for rows of the same unit, −1 for rows that belong to none.
+    """
+
+    name: str
+    codes: Codes
+
+    @classmethod
+    def of(cls, units: Any, name: str) -> Units:
+        """`units` has shape (n,): integers, texts, dates or other hashable values; None and NaN stand for no unit.
+
+        Two values are one unit where they are equal, whatever else there is: no type is found for all of them together.
+        Raises BadData for anything else.
+        """
+        import pandas as pd
+
+        try:
+            codes, _ = pd.factorize(_entries(units))
+        except Exception:  # noqa: BLE001 - of foreign classes, whose words can quote the entries
+            raise BadData(_NO_UNITS) from None
+        return cls(name, codes.astype(np.int64, copy=False))
+
+    @classmethod
+    def of_keys(cls, keys: Sequence[Codes], name: str) -> Units:
+        """The units that one or several columns of codes name together; −1 in any of them stands for no unit."""
+        whole_key, *others = keys
+        codes = whole_key
+        for other in others:
+            missing = (codes < 0) | (other < 0)
+            pairs = codes * (other.max(initial=0) + 1) + other  # far below 2^63: codes are near the number of rows
+            codes = np.unique(pairs, return_inverse=True)[1].astype(np.int64)
+            codes[missing] = -1
+        return cls(name, codes)
+
+
+def require_units(units: Any, X: Any) -> None:
+    """Check the form of units before a charge: one dimension, one entry per row. No entry is read. Raises BadData."""
+    shape = getattr(units, "shape", None)
+    if isinstance(units, str | bytes) or not hasattr(units, "__len__") or (shape is not None and len(shape) != 1):
+        raise BadData(_NO_UNITS)
+    if hasattr(X, "__len__") and len(units) != len(X):
+        raise BadData("X and units have inconsistent numbers of samples: give one unit per row.")
+
+
+def _entries(units: Any) -> Any:
+    """Units in a form whose types pandas keeps: arrays and columns unchanged, anything else entry by entry."""
+    import pandas as pd
+
+    if isinstance(units, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
+        return units
+    if isinstance(units, np.ndarray) and not isinstance(units, np.ma.MaskedArray):
+        return units
+    reader = next((getattr(units, name) for name in ("tolist", "to_list") if hasattr(units, name)), None)
+    listed = units if reader is None else reader()
+    entries = np.empty(len(listed), dtype=object)
+    for place, entry in enumerate(listed):
+        entries[place] = entry
+    return entries
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Places:
+    """Where each unit's kept rows are: M places per unit, the first ones filled, the units in a uniform order.
+
+    Attributes:
+        positions: int64, shape (units, w), w ≤ M the most places that a unit fills: positions of rows, −1 for an empty
+            place; None where every row is its own unit, in the order of the rows.
+        units: their number.
+        each: M.
+    """
+
+    positions: Codes | None
+    units: int
+    each: int
+
+    @property
+    def size(self) -> int:
+        """The number of places, which is public under replace_one; that of the rows is not."""
+        return self.units * self.each
+
+    def filled(self) -> NDArray[np.float64]:
+        """1.0 for a place with a row, 0.0 for an empty one; shape (size,)."""
+        return np.ones(self.size) if self.positions is None else self._placed((self.positions >= 0).astype(np.float64))
+
+    def rows(self, units: Codes | slice = slice(None)) -> Codes:
+        """Positions of the kept rows of these units; shape (rows,)."""
+        if self.positions is None:
+            return np.arange(self.units)[units]
+        kept = self.positions[units].ravel()
+        return kept[kept >= 0]
+
+    def of(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The values of the kept rows, zeros in empty places; shape (size, …).
+
+        Raises BadParameter, by public numbers alone, where the places do not fit into memory.
+        """
+        if self.positions is None:
+            return values
+        if self.size * values[:1].size > _MOST_NUMBERS:
+            raise BadParameter("rows_per_unit is too large for the number of units and features: give a smaller one.")
+        found = values[self.positions]
+        found[self.positions < 0] = 0
+        return self._placed(found)
+
+    def _placed(self, found: NDArray[Any]) -> NDArray[Any]:
+        """Entries by unit and place, with zeros up to M places."""
+        if found.shape[1] == self.each:
+            return found.reshape(self.size, *found.shape[2:])
+        placed = np.zeros((self.units, self.each, *found.shape[2:]), found.dtype)
+        placed[:, : found.shape[1]] = found
+        return placed.reshape(self.size, *found.shape[2:])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Bounding:
+    """How a fit bounds units: `rows` = M places for each of the `units`; None where each row is its own unit."""
+
+    rows: int = 1
+    units: Units | None = None
+
+    def places(self, records: int, *, bits: BitSource) -> Places:
+        """The places of the rows, of which there are `records`.
+
+        Law: each unit keeps a uniform subset of min(M, its rows) rows, drawn for each unit by itself. The units are in
+        a uniform order, so that neighbours differ in the M places of one unit and in nothing else.
+        Raises BadData unless there is one unit per record.
+        """
+        if self.units is None:
+            return Places(None, records, 1)
+        require_units(self.units.codes, range(records))
+        return _kept(self.units.codes, self.rows, bits=bits)
+
+    @property
+    def known(self) -> NDArray[np.bool_] | None:
+        """Which rows have a unit; None where each row is one."""
+        return None if self.units is None else self.units.codes >= 0
+
+
+def require_any(places: Places) -> Places:
+    """The places, if there are any: for estimators that take the number of units as public. Raises BadData."""
+    if not places.units:
+        raise BadData("No row has a privacy unit: name the column that holds it.")
+    return places
+
+
+EVERY_ROW = Bounding()
+"""Each row is its own unit."""
+
+
+def _kept(codes: Codes, most: int, *, bits: BitSource) -> Places:
+    """The first rows of each unit, in a uniform order of all rows; the units in another."""
+    present = np.flatnonzero(codes >= 0)
+    shuffled = present[random_order(len(present), bits=bits)]
+    order = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    starts = np.diff(codes[order], prepend=-1) != 0
+    unit = np.cumsum(starts) - 1
+    place = np.arange(len(order)) - np.flatnonzero(starts)[unit]
+    count = int(starts.sum())
+    positions = np.full((count, min(most, int(place.max(initial=0)) + 1)), -1, np.int64)
+    kept = place < most
+    positions[unit[kept], place[kept]] = order[kept]
+    return Places(positions[random_order(count, bits=bits)], count, most)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedBudget:
+    """A unit's ε and δ, and the number M of records that share them.
+
+    One record gets ε/M and the δ' for which δ' Σ_{j<M} e^{jε/M} ≤ δ: group privacy gives ε and δ back for M records.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    rows: int
+
+    @property
+    def row_epsilon(self) -> Fraction:
+        """ε/M."""
+        return self.epsilon / self.rows
+
+    @property
+    def row_delta(self) -> Fraction:
+        """δ', at least 1e-100: `of_unit` rejects what would need less."""
+        return max(LEAST_PROBABILITY, self._row_delta)
+
+    @property
+    def _row_delta(self) -> Fraction:
+        """δ (e^{ε/M} − 1)/(e^ε − 1), rounded down."""
+        if self.rows == 1:
+            return self.delta
+        if self.epsilon > _LARGEST_EPSILON:
+            return Fraction(0)
+
+        def formula() -> Any:
+            return exact_ball(self.delta) * exact_ball(self.row_epsilon).expm1() / exact_ball(self.epsilon).expm1()
+
+        return max(Fraction(0), below(formula, _PRECISION))
+
+    def require_delta(self) -> None:
+        """Raises BadParameter where no δ' is large enough, for mechanisms that spend one."""
+        if self.rows > 1 and self._row_delta < LEAST_PROBABILITY:
+            raise BadParameter("With several rows per unit this needs a smaller epsilon: take one below 100.")
+
+    def of_unit(self, promise: Promise) -> Promise:
+        """What a guarantee for one record, made with ε/M and δ', is for M of them; ex-post guarantees too.
+
+        Raises BadParameter as `require_delta` where the guarantee spends a δ.
+        """
+        if self.rows == 1:
+            return promise
+        if promise.delta:
+            self.require_delta()
+        delta = self.delta if promise.delta else Fraction(0)
+        grouped = replace(promise, epsilon=promise.epsilon * self.rows, delta=delta)
+        if isinstance(grouped, ExPostGuarantee):
+            return replace(grouped, ex_post_epsilon=grouped.ex_post_epsilon * self.rows)
+        return grouped

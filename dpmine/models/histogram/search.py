@@ -1,0 +1,226 @@
+"""A private density of given numbers, its number of bins chosen privately: parameters, terms and the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpmine.errors import BadData, BadParameter
+from dpmine.exact.bits import SystemBits
+from dpmine.ledger.charging import ROW
+from dpmine.models.contribution import EVERY_ROW, Bounding, SharedBudget, require_any
+from dpmine.models.frames import units_of
+from dpmine.models.histogram.bins import CLIPPING, Bounds, Floats, Grid, Values, as_values, bin_counts
+from dpmine.models.histogram.density import Density
+from dpmine.models.histogram.stability import Form, records_needed, stabilities
+from dpmine.models.histogram.training import HistogramTraining, density_score
+from dpmine.models.tables import read_columns
+from dpmine.models.validation.choosers import chooser_of, require_replace_one
+from dpmine.models.validation.procedure import train_candidates, train_validated
+from dpmine.models.validation.sensitivities import Sensitivities
+from dpmine.models.validation.split import random_split, train_size_of
+from dpmine.models.validation.terms import Terms
+from dpmine.parameters import Number, exact_share, not_negative, positive, probability
+from dpmine.privacy import Guarantee, Neighbors
+from dpmine.selection.select import MECHANISMS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.ledger.charging import Account
+    from dpmine.models.contribution import Places, PrivacyUnit
+
+_REFITS = ("all", "train")
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The parameters of a `PrivateHistogram`, read and checked; made by `Search.of`.
+
+    A privacy unit may have several records, which share its budget: `epsilon` and `delta` are those of one record.
+    """
+
+    bins: tuple[int, ...]
+    bounds: Bounds
+    epsilon: Fraction
+    delta: Fraction
+    train_share: Fraction
+    mechanism: str
+    sensitivities: Sensitivities
+    caution: Fraction
+    form: Form
+    selection_share: Fraction
+    refit: str
+    shared: SharedBudget
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        bins: Sequence[int],
+        lower: Number,
+        upper: Number,
+        epsilon: Number,
+        delta: Number,
+        train_share: Number,
+        mechanism: str,
+        sensitivities: str,
+        caution: Number,
+        stability: str,
+        selection_share: Number,
+        refit: str,
+        neighbors: str,
+        rows: int = 1,
+    ) -> Search:
+        """Raises BadParameter for the first parameter that is not usable."""
+        require_replace_one(neighbors)
+        if refit not in _REFITS:
+            raise BadParameter("refit must be 'all' or 'train'.")
+        bounds = Bounds.of(lower, upper)
+        counts = bin_counts(bins)
+        for count in counts:
+            bounds.edges(count)
+        shared = SharedBudget(positive("epsilon", epsilon), probability("delta", delta), rows)
+        if len(counts) > 1:
+            shared.require_delta()
+        search = cls(
+            counts,
+            bounds,
+            shared.row_epsilon,
+            shared.row_delta,
+            exact_share("train_share", train_share),
+            str(mechanism),
+            Sensitivities.parse(sensitivities),
+            not_negative("caution", caution),
+            Form.parse(stability),
+            exact_share("selection_share", selection_share),
+            refit,
+            shared,
+        )
+        search._mechanism()
+        return search
+
+    def promise(self) -> Guarantee:
+        """The most that `density` will promise, before its notes."""
+        delta = Fraction(0) if len(self.bins) == 1 else self.delta
+        return self.shared.of_unit(Guarantee(self.epsilon, delta, Neighbors.REPLACE_ONE, "row"))
+
+    def density(self, x: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Density:
+        """The density of the numbers x, shape (n,) or (n, 1); `bounding` says which records share the budget.
+
+        Raises BadData as `PrivateHistogram.fit`.
+        """
+        clipped = self.bounds.clipped(as_values(x))
+        places = bounding.places(clipped.size, bits=bits)
+        if bounding.units is not None:
+            require_any(places)
+        return (self._only if len(self.bins) == 1 else self._run)(clipped, places, bits=bits)
+
+    def _only(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
+        """One candidate: nothing is chosen, so that all of ε and all records train."""
+        if not places.units:
+            raise BadData("x holds no records.")
+        grids, every = self._grids(), Values.of(clipped[places.rows()])
+        model = train_candidates(HistogramTraining(), grids, every, self.epsilon, bits=bits)[0]
+        promise = Guarantee(self.epsilon, Fraction(0), Neighbors.REPLACE_ONE, "row")
+        return Density(model, self.bins, None, self.shared.of_unit(promise).noting(CLIPPING))
+
+    def _run(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
+        """Algorithm 2, on units: each trains or validates with all its records.
+
+        A unit has at least one record, so there are at least as many as units: the size that stability rests on.
+        """
+        self._require_enough(places.units)
+        size = train_size_of(places.units, self.train_share)
+        held = (places.units - size) * places.each
+        terms = self._terms(size, held)
+        stable = stabilities(self.form, self.bins, records=size, alpha=terms.training_epsilon, failure=terms.failure)
+        trained, held_out = (clipped[places.rows(part)] for part in random_split(places.units, size, bits=bits))
+        train, validation = Values.of(trained), Values.of(held_out, held)
+        found = train_validated(
+            HistogramTraining(),
+            self._grids(),
+            train,
+            validation,
+            score=density_score,
+            stabilities=stable,
+            terms=terms,
+            final=Values.of(clipped[places.rows()]) if self.refit == "all" else None,
+            bits=bits,
+        )
+        if found.model is None:  # cannot be: the terms name a fallback
+            raise BadParameter("The chooser said nothing, and there is no number of bins to fall back on.")
+        return Density(found.model, self.bins, self._mechanism(), self.shared.of_unit(found.guarantee).noting(CLIPPING))
+
+    def _grids(self) -> list[Grid]:
+        return [Grid(self.bounds, count) for count in self.bins]
+
+    def _mechanism(self) -> str:
+        """The chooser's name; "auto" is settled by public numbers."""
+        epsilon, delta = self.epsilon * self.selection_share, self.delta / 2
+        return chooser_of(self.mechanism, epsilon=epsilon, delta=delta, candidates=len(self.bins)).name
+
+    def _terms(self, train_size: int, validation_size: int) -> Terms:
+        mechanism = self._mechanism()
+        choice = self.delta / 2 if MECHANISMS[mechanism].approximate else Fraction(0)
+        return Terms.of(
+            train_size=train_size,
+            validation_size=validation_size,
+            failure=self.delta - choice,
+            training_epsilon=self.epsilon * (1 - self.selection_share),
+            selection_epsilon=self.epsilon * self.selection_share,
+            selection_delta=choice,
+            mechanism=mechanism,
+            sensitivities=self.sensitivities,
+            caution=self.caution,
+            fallback=int(np.argmin(self.bins)),
+        )
+
+    def _require_enough(self, records: int) -> None:
+        """BadData, with the number needed, unless the training part is large enough for every candidate."""
+        terms = self._terms(1, 1)
+        needed = records_needed(self.form, self.bins, alpha=terms.training_epsilon, failure=terms.failure)
+        total = least_records(needed, self.train_share)
+        if records < total:
+            raise BadData(
+                f"Too few records: these bins, ε, δ and train_share need at least {total}. "
+                "Take more records, fewer bins or a larger ε."
+            )
+
+
+def least_records(train_size: int, train_share: Fraction) -> int:
+    """The fewest records of which `train_size` ≥ 1 train at that share."""
+    total = max(2, int(train_size / train_share) - 1)
+    while train_size_of(total, train_share) < train_size:
+        total += 1
+    return total
+
+
+def density_of_column(
+    search: Search,
+    unit: PrivacyUnit,
+    account: Account,
+    data: Any,
+    *,
+    column: str,
+    units: Sequence[str] = (),
+    progress: Callable[[float], None] | None = None,
+) -> Density:
+    """The private density of a column, charged once the columns are known to be there, before any value is read.
+
+    `search` is for `unit.rows` records per unit. Needs no scikit-learn, which takes long to import. Raises as
+    `PrivateHistogram.fit`, and BadData and UnreadableFile as `read_columns`.
+    """
+
+    def pay() -> None:
+        account.charge(unit.protecting(search.promise()), job="histogram")
+
+    asserted = None if unit.enforced or unit.name == ROW else unit.name
+    read = read_columns(data, [column], keys=units, asserted=asserted, progress=progress, ready=pay)
+    bounding = Bounding(unit.rows, units_of(read, units))
+    found = search.density(read[column], bounding=bounding, bits=SystemBits())
+    return replace(found, guarantee=unit.protecting(found.guarantee))

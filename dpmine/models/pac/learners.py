@@ -1,0 +1,318 @@
+"""Private learning out of infinite classes: the three learners of Chaudhuri & Hsu 2011.
+
+Each draws out of a finite cover by the exponential mechanism, P(g) ∝ exp(−ε errors(g)/2).
+Proofs: docs/proofs/models/private_learners.md (privacy), docs/proofs/models/sample_complexity.md (accuracy).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpmine.errors import BadData, BadParameter
+from dpmine.models.pac.sample_complexity import (
+    Setting,
+    Target,
+    errors_lost_by_exponential,
+    largest_smoothness,
+    records_for_cover,
+    records_for_labels,
+)
+from dpmine.parameters import below_one
+from dpmine.privacy import Guarantee, Neighbors
+from dpmine.selection.select import build_mechanism, choose, guarantee_of
+
+if TYPE_CHECKING:
+    from dpmine.exact.bits import BitSource
+    from dpmine.models.pac.family import Family
+    from dpmine.models.pac.hypothesis import Hypothesis, HypothesisClass
+    from dpmine.models.pac.records import Records
+    from dpmine.models.supervised import Floats
+    from dpmine.parameters import Number
+    from dpmine.selection.mechanisms.base import Mechanism
+
+LABEL_ONLY = (
+    "LABEL PRIVACY ONLY: the features of all rows count as public, and the result may reveal them; only the labels are "
+    "protected"
+)
+LABEL_UNIT = "label of a row"
+_BEYOND = {
+    Setting.AGNOSTIC: "above the least error of all",
+    Setting.REALIZABLE: "if some hypothesis never errs, out of all",
+}
+_PUBLIC = (
+    "the class, its reference distribution and the accuracy were chosen without the data; the number of records is "
+    "public"
+)
+_NEARLY_ONE = Fraction(99, 100)  # no use in asking for an accuracy above it
+_UNUSED = Fraction(1, 2)  # a δ that pure mechanisms do not take
+
+
+@dataclass(frozen=True, slots=True)
+class _Protected:
+    """Whom a guarantee is for, and what it takes for granted."""
+
+    unit: str
+    note: str
+
+
+_ROWS = _Protected("row", _PUBLIC)
+_LABELS = _Protected(LABEL_UNIT, LABEL_ONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a learner promises about its hypothesis.
+
+    Attributes:
+        accuracy: a: the error beyond the best hypothesis's is at most this; None where nothing is promised about
+            records to come.
+        failure: δ: the promise fails with at most this probability, over sample and draw.
+        cover_size: |G|, how many hypotheses were drawn from.
+        radius: that of the cover: under the reference distribution, or on the unlabelled sample.
+        smoothness: κ̂, how far from the reference the data's distribution may be; None without a reference.
+        text: all of this in words, with the conditions.
+    """
+
+    accuracy: Fraction | None
+    failure: Fraction
+    cover_size: int
+    radius: Fraction
+    smoothness: Fraction | None
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A hypothesis drawn privately.
+
+    Attributes:
+        hypothesis: readable with `str`.
+        guarantee: what was promised to those in the data.
+        promise: what is promised about the hypothesis.
+    """
+
+    hypothesis: Hypothesis
+    guarantee: Guarantee
+    promise: Promise
+
+    def __str__(self) -> str:
+        return f"{self.hypothesis}  ({self.guarantee})\n{self.promise}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a learner draws from: for figures 1 and 2 a matter of public numbers alone.
+
+    Attributes:
+        hypotheses: the cover G.
+        promise: what a draw from it promises.
+    """
+
+    hypotheses: HypothesisClass[Any]
+    promise: Promise
+
+
+def learn(
+    records: Records,
+    family: Family,
+    *,
+    epsilon: Number,
+    accuracy: Number,
+    failure: Number,
+    neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
+    bits: BitSource,
+) -> Learned:
+    """ε-private learning with a reference distribution, whatever the error of the best hypothesis.
+
+    Law: the finest cover that m records allow (`plan`), then the exponential mechanism on correct records.
+    Promise: error at most `accuracy` above the best of the class, with probability ≥ 1 − `failure`, for independent
+    records of a distribution κ-smooth to the reference, κ ≤ κ̂.
+    Source: Chaudhuri & Hsu 2011, figure 1, theorems 7 and 8.
+    Raises BadData for too few records, with the number it takes; BadParameter for unusable parameters.
+    """
+    target = _target(neighbors, epsilon, accuracy, failure)
+    require_columns(family, records.features.shape[1])
+    return _drawn(plan(len(records), family, target, Setting.AGNOSTIC), records, target, _ROWS, bits=bits)
+
+
+def learn_realizable(
+    records: Records,
+    family: Family,
+    *,
+    epsilon: Number,
+    accuracy: Number,
+    failure: Number,
+    neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
+    bits: BitSource,
+) -> Learned:
+    """As `learn`, with fewer records for classes in which some hypothesis never errs: it must, for the promise.
+
+    Privacy does not need that. Source: Chaudhuri & Hsu 2011, figure 2, theorem 9. Raises as `learn`.
+    """
+    target = _target(neighbors, epsilon, accuracy, failure)
+    require_columns(family, records.features.shape[1])
+    return _drawn(plan(len(records), family, target, Setting.REALIZABLE), records, target, _ROWS, bits=bits)
+
+
+def learn_labels(
+    records: Records,
+    family: Family,
+    *,
+    epsilon: Number,
+    accuracy: Number,
+    failure: Number,
+    best_error: Number | None = None,
+    neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
+    bits: BitSource,
+) -> Learned:
+    """ε-LABEL-private learning: neighbours differ in the label of one row; the features ARE NOT PROTECTED.
+
+    Law: an a/4-cover of the class by its disagreements on the rows, then the exponential mechanism on correct records.
+    Promise: without `best_error`, about the errors on these rows. With `best_error` = b in [0, 1), and a class whose
+    best error is at most b, that the error is at most `accuracy` above it with probability ≥ 1 − `failure`; no
+    reference distribution is needed. The class is `family.sampled`.
+    Source: Chaudhuri & Hsu 2011, figure 3, theorems 26 and 27.
+    Raises BadData for no records, or, with `best_error`, too few for the promise, with a number that is enough;
+    BadParameter for unusable parameters.
+    """
+    target = _target(neighbors, epsilon, accuracy, failure)
+    require_columns(family, records.features.shape[1])
+    planned = plan_labels(records.features, family, target, best_error)
+    return _drawn(planned, records, target, _LABELS, bits=bits)
+
+
+def plan(records: int, family: Family, target: Target, setting: Setting) -> Plan:
+    """The cover that figures 1 and 2 draw from when there are m = `records`; no data are needed to know it.
+
+    κ̂ is the largest with A ln(4|G_κ̂|/δ) ≤ m, up to one part in a million, and up to the finest cover that can be made.
+    Raises BadData when even κ̂ = 1 takes more records, BadParameter where its cover cannot be made.
+    """
+    if refusal := too_fine(family, target, setting):
+        raise BadParameter(refusal)
+    widest = target.radius(1, setting)
+    needed = records_for_cover(target, family.cover_size(widest), setting)
+    if records < needed:
+        raise BadData(
+            f"At least {needed} records are needed for this accuracy, failure and epsilon, even if their distribution "
+            "is the reference itself."
+        )
+    limit = widest / family.finest
+    smoothness = largest_smoothness(target, records, family.cover_size, setting, limit)
+    radius = target.radius(smoothness, setting)
+    cover = family.cover(radius)
+    text = (
+        f"With probability at least {1 - target.failure}, the error is at most {target.accuracy} {_BEYOND[setting]} "
+        f"{family.name}, for independent records from a distribution in which no event is more than "
+        f"{_six_digits_below(smoothness):g} times as likely as under the reference. Drawn from {cover.size} hypotheses."
+    )
+    return Plan(cover, Promise(target.accuracy, target.failure, cover.size, radius, smoothness, text))
+
+
+def too_fine(family: Family, target: Target, setting: Setting, smoothness: Number = 1) -> str | None:
+    """Why figures 1 and 2 can make no cover for κ = `smoothness`, with a remedy; None where they can."""
+    radius = target.radius(smoothness, setting)
+    if radius >= family.finest:
+        return None
+    return (
+        f"This accuracy takes a cover of {family.name} of radius {float(radius):.3g}, and those finer than "
+        f"{float(family.finest):.3g} have too many to score: {_remedy(family, target, setting, radius)}."
+    )
+
+
+def _remedy(family: Family, target: Target, setting: Setting, radius: Fraction) -> str:
+    """What would make the radius, now too small, the finest that there is."""
+    accuracy, smoothness = target.accuracy * family.finest / radius, target.radius(1, setting) / family.finest
+    if accuracy < _NEARLY_ONE:
+        return f"accuracy must be at least {_three_digits_above(accuracy):g}"
+    if smoothness >= 1:
+        return f"smoothness must be at most {_six_digits_below(smoothness):g}"
+    if setting.fineness * family.finest >= _NEARLY_ONE:
+        return "take fewer features"
+    return "take a larger accuracy and a smaller smoothness"
+
+
+def plan_labels(features: Floats, family: Family, target: Target, best_error: Number | None = None) -> Plan:
+    """The cover that figure 3 draws from, by the unlabelled rows, shape (m, columns). Raises as `learn_labels`."""
+    if not len(features):
+        raise BadData("At least 1 record is needed.")
+    radius = target.accuracy / 4
+    error = None if best_error is None else below_one("best_error", best_error)
+    cover = family.sample_cover(features, radius)
+    if error is not None:
+        _require_labels(len(features), cover.size, family, target, error)
+    text = _about_sample(cover.size, family, target) if error is None else _about_distribution(family, target, error)
+    accuracy = None if error is None else target.accuracy
+    return Plan(cover, Promise(accuracy, target.failure, cover.size, radius, None, text))
+
+
+def _require_labels(records: int, size: int, family: Family, target: Target, best_error: Fraction) -> None:
+    """Raises BadData when m is too small for theorem 27."""
+    if records >= records_for_labels(target, family.vc, best_error, size):
+        return
+    enough = records_for_labels(target, family.vc, best_error, family.sample_cover_size(target.accuracy / 4))
+    raise BadData(
+        f"Too few records for this accuracy, failure, epsilon and best_error: {enough} are enough, whatever their "
+        "features. Without best_error nothing is promised about other records, and any number will do."
+    )
+
+
+def _about_sample(size: int, family: Family, target: Target) -> str:
+    lost = errors_lost_by_exponential(size, epsilon=target.epsilon, failure=target.failure)
+    return (
+        f"With probability at least {1 - target.failure}, the errors on these rows exceed the fewest in the class of "
+        f"{family.sampled} by at most {target.accuracy / 4} of the rows and {lost} more. Drawn from {size} "
+        "hypotheses. Nothing is promised about other rows: for that, give best_error."
+    )
+
+
+def _about_distribution(family: Family, target: Target, best_error: Fraction) -> str:
+    return (
+        f"With probability at least {1 - target.failure}, the error is at most {target.accuracy} above the least error "
+        f"in the class of {family.sampled}, if that is at most {best_error} and the rows are independent."
+    )
+
+
+def _six_digits_below(value: Fraction) -> float:
+    return _rounded(value, Context(prec=6, rounding=ROUND_DOWN))
+
+
+def _three_digits_above(value: Fraction) -> float:
+    return _rounded(value, Context(prec=3, rounding=ROUND_UP))
+
+
+def _rounded(value: Fraction, rounding: Context) -> float:
+    return float(rounding.divide(Decimal(value.numerator), Decimal(value.denominator)))
+
+
+def _target(neighbors: str | Neighbors, epsilon: Number, accuracy: Number, failure: Number) -> Target:
+    """Raises BadParameter, also for add_remove."""
+    if Neighbors.parse(neighbors) is Neighbors.ADD_REMOVE:
+        raise BadParameter(
+            "Private learners need neighbors replace_one: how fine the cover is depends on the number of records, "
+            "which add_remove would keep private."
+        )
+    return Target.of(epsilon=epsilon, accuracy=accuracy, failure=failure)
+
+
+def require_columns(family: Family, columns: int) -> None:
+    """BadParameter unless the family is about so many features."""
+    if columns != family.columns:
+        raise BadParameter(f"The {family.name} of this family need {family.columns} features, one a column.")
+
+
+def mechanism_for(target: Target) -> Mechanism:
+    """The exponential mechanism at ε in its general form: one record may raise some scores and lower others."""
+    return build_mechanism("exponential", epsilon=target.epsilon, delta=_UNUSED, neighbors=Neighbors.REPLACE_ONE)
+
+
+def _drawn(planned: Plan, records: Records, target: Target, protected: _Protected, *, bits: BitSource) -> Learned:
+    mechanism = mechanism_for(target)
+    candidate = choose(mechanism, planned.hypotheses.universe(records), sensitivity=Fraction(1), bits=bits)
+    guarantee = guarantee_of(mechanism).for_unit(protected.unit).noting(protected.note)
+    return Learned(planned.hypotheses.hypothesis(candidate), guarantee, planned.promise)

@@ -1,0 +1,237 @@
+"""Any finite list of predictors, trained on PUBLIC data.
+
+Proof: docs/proofs/models/hypothesis_classes.md, section "Lists".
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+
+from dpmine.errors import BadParameter
+from dpmine.models.pac.candidates import candidate_number
+from dpmine.models.supervised import is_missing
+from dpmine.selection.universes.dense import Dense
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from dpmine.models.pac.records import Bools, Records
+    from dpmine.models.supervised import Floats
+
+_PAIRS_OF_NUMBERS = ((0, 1), (-1, 1))
+"""First and second class, where nobody says what the classes are called."""
+_FAILED = "failed: it must accept any rows with the features that the records have."
+_UNFITTED = (
+    "is not fitted: fit it on public data; wrap a list of fitted estimators in Listed so that clone keeps them fitted."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedHypothesis:
+    """One predictor of a list.
+
+    Attributes:
+        position: in the list, from 0.
+        name: what the list calls it.
+        predictor: a callable, or an object with `predict`.
+        pairs: the pairs (first class, second class) that its answers may be in, truth values apart.
+    """
+
+    position: int
+    name: str
+    predictor: Any
+    pairs: tuple[tuple[Any, Any], ...]
+
+    def predict(self, features: Floats) -> Bools:
+        """Whether the predictor says second class for each row of `features`, shape (n, d).
+
+        Raises BadParameter, which names the position of the predictor and nothing else, where it fails or answers with
+        anything but one of two classes a row.
+        """
+        if len(features) == 0:  # many an estimator refuses to say nothing
+            return np.zeros(0, np.bool_)
+        answers = _answers(self.predictor, features)
+        if isinstance(answers, str):
+            raise BadParameter(f"predictors[{self.position}] {answers}")
+        read = _read(answers, len(features), self.pairs)
+        if read is None:
+            raise BadParameter(
+                f"predictors[{self.position}] must answer with one label a row, in one dimension, out of two: False "
+                "and True, 0 and 1, −1 and 1, or the two classes where they are given."
+            )
+        return read
+
+    def parameters(self) -> dict[str, Any]:
+        """Name and position, and the predictor's own parameters where it is a hypothesis."""
+        known = {"predictor": self.name, "position": self.position}
+        return {**known, **self.predictor.parameters()} if _is_hypothesis(self.predictor) else known
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Listed:
+    """A list of predictors: functions X -> labels, fitted scikit-learn estimators, or hypotheses.
+
+    THE PREDICTORS MUST BE PUBLIC: trained on public data, or written down by somebody who has not seen the private
+    data. Predictors trained on the same private data void the guarantee, because their being in the list already tells
+    something about it.
+
+    A predictor must answer for each row by that row alone. One that looks at the other rows (ranks them, say, or
+    subtracts their mean) changes many answers when one record changes; then scores have no sensitivity of 1, and the
+    guarantee is void. Nor may its answers be random. It must also answer every row that can occur: a refusal tells that
+    there is a row it cannot answer. None of this can be checked: it is the caller's promise.
+
+    Attributes:
+        predictors: as given, a tuple.
+        names: one a predictor, all different.
+        columns: None: what features the predictors see is for them to say.
+    """
+
+    name = "listed"
+    columns: int | None = None
+
+    def __init__(
+        self,
+        predictors: Iterable[Any],
+        names: Sequence[str] | None = None,
+        classes: tuple[Any, Any] | None = None,
+    ) -> None:
+        """`names`: what to call the predictors; by default their type, or their rule, and their position.
+
+        `classes`: the two labels, second class last, for predictors that answer with them. Truth values are always
+        understood; 0 and 1, and −1 and 1, are where no classes are given or the classes are texts.
+
+        Raises BadParameter for an empty list, for what cannot predict, and for unusable names or classes.
+        """
+        self.predictors = _require_predictors(predictors)
+        self.names = _numbered(self.predictors) if names is None else _require_names(names, len(self.predictors))
+        self._pairs = _pairs(classes)
+
+    @property
+    def size(self) -> int:
+        """The number of predictors."""
+        return len(self.predictors)
+
+    def universe(self, records: Records) -> Dense:
+        """All predictors with their numbers of correct records; a candidate is a position in the list.
+
+        Every predictor is asked once, about all records at once, on a copy of their features. Raises BadParameter as
+        `ListedHypothesis.predict` does.
+        """
+        return Dense(np.array([self._correct(position, records) for position in range(self.size)], np.int64))
+
+    def hypothesis(self, candidate: int) -> ListedHypothesis:
+        """The predictor at that position; TypeError or IndexError where there is none."""
+        position = candidate_number(candidate, self.size)
+        return ListedHypothesis(position, self.names[position], self.predictors[position], self._pairs)
+
+    def _correct(self, position: int, records: Records) -> int:
+        return int(np.count_nonzero(self.hypothesis(position).predict(records.features) == records.positive))
+
+
+def _require_predictors(predictors: Iterable[Any]) -> tuple[Any, ...]:
+    try:
+        found = tuple(predictors)
+    except TypeError:
+        raise BadParameter("predictors must be a list of callables, fitted estimators or hypotheses.") from None
+    if not found:
+        raise BadParameter("predictors must hold at least one predictor.")
+    for position, predictor in enumerate(found):
+        if isinstance(predictor, type) or not (callable(predictor) or callable(getattr(predictor, "predict", None))):
+            raise BadParameter(f"predictors[{position}] must be a callable, a fitted estimator or a hypothesis.")
+    return found
+
+
+def _require_names(names: Sequence[str], count: int) -> tuple[str, ...]:
+    found = (names,) if isinstance(names, str) else tuple(names)
+    if len(found) != count or len(set(found)) < count or not all(isinstance(name, str) for name in found):
+        raise BadParameter(f"names must be {count} texts, one a predictor, all different.")
+    return found
+
+
+def _numbered(predictors: tuple[Any, ...]) -> tuple[str, ...]:
+    """Rule, function name or type, made different by the position."""
+    return tuple(f"predictors[{position}]: {_description(each)}" for position, each in enumerate(predictors))
+
+
+def _description(predictor: Any) -> str:
+    if _is_hypothesis(predictor):
+        return str(predictor)
+    own = getattr(predictor, "__name__", None)
+    return own if isinstance(own, str) else type(predictor).__name__
+
+
+def _is_hypothesis(predictor: Any) -> bool:
+    return callable(getattr(predictor, "predict", None)) and callable(getattr(predictor, "parameters", None))
+
+
+def _pairs(classes: tuple[Any, Any] | None) -> tuple[tuple[Any, Any], ...]:
+    """How answers that are no truth values are read; no value is in two pairs as different classes.
+
+    So a row's answer means the same whatever the answers for other rows are.
+    """
+    if classes is None:
+        return _PAIRS_OF_NUMBERS
+    first, second = _require_classes(classes)
+    are_texts = isinstance(first, str) and isinstance(second, str)
+    return ((first, second), *_PAIRS_OF_NUMBERS) if are_texts else ((first, second),)
+
+
+def _require_classes(classes: tuple[Any, Any]) -> tuple[Any, Any]:
+    hint = "classes must be the two labels, different ones, the second class last."
+    try:
+        first, second = classes
+        different = bool(first != second)
+    except (TypeError, ValueError):
+        raise BadParameter(hint) from None
+    if not different or is_missing(first) or is_missing(second):
+        raise BadParameter(hint)
+    return first, second
+
+
+def _answers(predictor: Any, features: Floats) -> NDArray[Any] | str:
+    """What the predictor says, on a copy that it may spoil; what is wrong with it, where it fails.
+
+    Its errors and warnings may quote data, so nothing is kept of them, nor of their place among causes.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.asarray(getattr(predictor, "predict", predictor)(features.copy()))
+    except NotFittedError:
+        return _UNFITTED
+    except Exception:  # noqa: BLE001 - somebody else's code may raise anything
+        return _FAILED
+
+
+def _read(answers: NDArray[Any], rows: int, pairs: tuple[tuple[Any, Any], ...]) -> Bools | None:
+    """Which answers mean the second class; None where they are not `rows` answers in one pair of classes."""
+    if answers.shape != (rows,):
+        return None
+    if answers.dtype.kind == "b":
+        return answers
+    for first, second in pairs:
+        is_first, is_second = _equal(answers, first), _equal(answers, second)
+        if (is_first | is_second).all():
+            return is_second
+    return None
+
+
+def _equal(answers: NDArray[Any], label: Any) -> Bools:
+    """Where the answers are this label; nowhere, if they cannot be compared."""
+    nowhere = np.zeros(len(answers), np.bool_)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            equal = np.asarray(answers == label)
+    except Exception:  # noqa: BLE001 - objects may compare as they like
+        return nowhere
+    return equal if equal.shape == nowhere.shape and equal.dtype == np.bool_ else nowhere

@@ -1,0 +1,170 @@
+"""Hypothesis classes by name, out of what is public about the features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpmine.errors import BadParameter
+from dpmine.models.pac.conjunctions import Conjunctions
+from dpmine.models.pac.families import IntervalFamily, SeparatorFamily, StumpFamily, ThresholdFamily
+from dpmine.models.pac.grid import Grid
+from dpmine.models.pac.intervals import Intervals
+from dpmine.models.pac.separators import MOST_DIMENSIONS, Separators, finest_resolution
+from dpmine.models.pac.stumps import Stumps
+from dpmine.models.pac.thresholds import Thresholds
+from dpmine.models.supervised import unnamed_features
+from dpmine.parameters import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
+
+    from dpmine.models.pac.family import Family
+    from dpmine.models.pac.hypothesis import HypothesisClass
+
+DEFAULT_GRID = 1001
+DEFAULT_WIDTH = 3
+DEFAULT_RESOLUTION = 8
+_MOST_PRESUMED = 1000  # features; conjunctions of as many are refused anyway
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is public about the features; an entry that is None is the class's default, or has no use in it.
+
+    Attributes:
+        features: their names, one a column.
+        lower: public lower bound, one for all features or one a feature.
+        upper: public upper bound, alike.
+        grid: number of points of a feature's grid, alike.
+        width: the most features of a conjunction.
+        resolution: the largest whole weight of a separator.
+        whole: the features whose type has whole numbers only.
+    """
+
+    features: tuple[str, ...]
+    lower: Any = None
+    upper: Any = None
+    grid: Any = None
+    width: Any = None
+    resolution: Any = None
+    whole: tuple[str, ...] = ()
+
+    @classmethod
+    def presumed(cls, name: object, *, lower: Any, upper: Any, grid: Any = None, width: Any = None) -> tuple[str, ...]:
+        """Names of as many features as such parameters speak of, to check them by where the features are not known."""
+        least = {"separators": 2}.get(str(name), 1)
+        if type(width) is int:
+            least = max(least, min(width, _MOST_PRESUMED))
+        several = (len(value) for value in (lower, upper, grid) if isinstance(value, list | tuple | np.ndarray))
+        return tuple(unnamed_features(max(least, *several, 0)))
+
+    def grids(self) -> tuple[Grid, ...]:
+        """One a feature. Raises BadParameter without bounds, or where they are not one, or one a feature."""
+        if self.lower is None or self.upper is None:
+            raise BadParameter("Give lower and upper, the public bounds of the features (--lower, --upper).")
+        points = DEFAULT_GRID if self.grid is None else self.grid
+        each = (
+            self._each(name, value) for name, value in (("lower", self.lower), ("upper", self.upper), ("grid", points))
+        )
+        return tuple(
+            Grid.of(low, high, size, only_whole=name in self.whole)
+            for name, low, high, size in zip(self.features, *each, strict=True)
+        )
+
+    def grid_of_one(self, name: str) -> tuple[Grid, str]:
+        """The grid and the name of the only feature. Raises BadParameter where there are several."""
+        if len(self.features) != 1:
+            raise BadParameter(f"{name} are rules of one feature: give one, or take stumps.")
+        return self.grids()[0], self.features[0]
+
+    def separators(self) -> Separators:
+        """Each feature bounded by the larger of |lower| and |upper|."""
+        count = len(self.features)
+        usual = min(DEFAULT_RESOLUTION, finest_resolution(min(max(2, count), MOST_DIMENSIONS)))
+        resolution = usual if self.resolution is None else self.resolution
+        return Separators.of(count, resolution, bound=self.largest, features=self.features)
+
+    @property
+    def largest(self) -> list[Fraction]:
+        """The largest absolute value that each feature may have."""
+        return [max(abs(grid.lower), abs(grid.upper)) for grid in self.grids()]
+
+    def require_unused(self, what: str, used: tuple[str, ...] = ()) -> None:
+        """Raises BadParameter, with their names, for options that are given and not among the `used`."""
+        idle = [name for name in _OPTIONS if name not in used and getattr(self, name) is not None]
+        if idle:
+            raise BadParameter(f"{what} have no {' or '.join(idle)}: leave it out.")
+
+    def _each(self, name: str, value: Any) -> list[Any]:
+        values = list(value) if isinstance(value, list | tuple | np.ndarray) else [value] * len(self.features)
+        if len(values) != len(self.features):
+            raise BadParameter(f"{name} must be one value, or one for each of the {len(self.features)} features.")
+        return values
+
+
+def class_of(name: str, scope: Scope) -> HypothesisClass[Any]:
+    """The class of that name. Raises BadParameter for unusable parameters, or ones that the class has no use for."""
+    made = _CLASSES.get(str(name))
+    if made is None:
+        raise BadParameter(
+            f"hypotheses must be one of: {', '.join(_CLASSES)}, a HypothesisClass, or a list of predictors."
+        )
+    make, used = made
+    scope.require_unused(name, used)
+    return make(scope)
+
+
+def family_of(name: str, scope: Scope) -> Family:
+    """The infinite class of that name, its reference uniform between the bounds. Raises BadParameter as `class_of`."""
+    make = _FAMILIES.get(str(name))
+    if make is None:
+        raise BadParameter(f"hypotheses must be one of: {', '.join(_FAMILIES)}, or a Family.")
+    return make(scope)
+
+
+def _threshold_family(scope: Scope) -> Family:
+    grid, feature = scope.grid_of_one("thresholds")
+    return ThresholdFamily.of(grid.lower, grid.upper, feature=feature)
+
+
+def _interval_family(scope: Scope) -> Family:
+    grid, feature = scope.grid_of_one("intervals")
+    return IntervalFamily.of(grid.lower, grid.upper, feature=feature)
+
+
+def _stump_family(scope: Scope) -> Family:
+    grids = scope.grids()
+    bounds = [grid.lower for grid in grids], [grid.upper for grid in grids]
+    return StumpFamily.of(*bounds, features=scope.features)
+
+
+def _separator_family(scope: Scope) -> Family:
+    return SeparatorFamily.of(len(scope.features), bound=scope.largest, features=scope.features)
+
+
+def _conjunctions(scope: Scope) -> Conjunctions:
+    width = min(DEFAULT_WIDTH, len(scope.features)) if scope.width is None else whole("width", scope.width)
+    return Conjunctions(scope.features, width)
+
+
+_OPTIONS = ("lower", "upper", "grid", "width", "resolution")
+_GRID = ("lower", "upper", "grid")
+_CLASSES: dict[str, tuple[Callable[[Scope], HypothesisClass[Any]], tuple[str, ...]]] = {
+    "thresholds": (lambda scope: Thresholds(*scope.grid_of_one("thresholds")), _GRID),
+    "intervals": (lambda scope: Intervals(*scope.grid_of_one("intervals")), _GRID),
+    "stumps": (lambda scope: Stumps(scope.grids(), scope.features), _GRID),
+    "conjunctions": (_conjunctions, ("width",)),
+    "separators": (Scope.separators, ("lower", "upper", "resolution")),
+}
+NAMES = tuple(_CLASSES)
+GRIDDED = tuple(name for name, (_, used) in _CLASSES.items() if "grid" in used)
+_FAMILIES: dict[str, Callable[[Scope], Family]] = {
+    "thresholds": _threshold_family,
+    "intervals": _interval_family,
+    "stumps": _stump_family,
+    "separators": _separator_family,
+}

@@ -1,0 +1,259 @@
+"""Columns of numbers and labels out of whatever holds tables: Parquet files, Arrow, pandas, polars."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpmine.errors import BadData, BadParameter
+from dpmine.io.arrow import is_boolean, is_integer, is_text, plain, type_name
+from dpmine.io.atomic import require_apart
+from dpmine.io.columns import Columns, quoted
+from dpmine.io.open import open_source
+from dpmine.io.pandas import PandasSource
+from dpmine.itemsets.ingest.encode import coded
+from dpmine.itemsets.ingest.layouts import check_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from dpmine.io.source import Source
+
+__all__ = ["read_columns", "require_apart", "require_columns"]
+
+_MOST_NAMED = 20  # columns in a message
+
+
+class NamedColumns(dict[str, "NDArray[Any]"]):
+    """Arrays by the names of their columns.
+
+    Attributes:
+        whole: the columns of numbers whose type, whatever the values, has whole numbers only.
+    """
+
+    whole: frozenset[str] = frozenset()
+
+
+def read_columns(
+    data: Any,
+    numbers: Sequence[str],
+    *,
+    labels: Sequence[str] = (),
+    keys: Sequence[str] = (),
+    asserted: str | None = None,
+    any_label: bool = False,
+    progress: Callable[[float], None] | None = None,
+    ready: Callable[[], object] | None = None,
+) -> NamedColumns:
+    """The named columns, each as an array with one entry a row.
+
+    Args:
+        data: a path, a list of paths, a directory, a glob or a URL of Parquet; a pyarrow Table, RecordBatchReader or
+            Dataset; a pandas frame; anything with `__arrow_c_stream__` (polars, duckdb).
+        numbers: columns read as float64, nulls as NaN; integers, floats, decimals and booleans are numbers.
+        labels: columns read as they are: int64, bool, float64 where all are whole, or an object array of texts; none
+            may hold a null.
+        any_label: for callers that know the classes, so that no row can cause an error: labels are then an object array
+            of whatever the column holds, None for null.
+        keys: columns of integers, texts, dates or dictionaries of these, read as int64 codes: equal where the values
+            are, −1 for null.
+        asserted: a privacy unit that the caller asserts to have one row each; BadParameter where it is a column.
+        progress: told the share of the reading that is done, 0 to 1.
+        ready: called once the columns are known to be there, before any value is read.
+
+    Raises BadData for columns that do not exist or hold something else, UnreadableFile, and BadParameter for data that
+    is no table.
+    """
+    wanted = _distinct(numbers, labels, keys)
+    source = _opened(data, wanted, asserted)
+    for name in keys:
+        check_key(name, source.type_of(name))
+    if ready is not None:
+        ready()
+    table = source.read(wanted, progress or _untold)
+    read = NamedColumns({name: _numbers(name, table.column(name)) for name in numbers})
+    as_labels = _any_labels if any_label else _labels
+    read.update({name: as_labels(name, table.column(name)) for name in labels})
+    read.update({name: coded(table.column(name)).codes for name in keys})
+    if not isinstance(source, PandasSource):  # whose types are found from the values
+        read.whole = frozenset(name for name in numbers if _is_whole(table.column(name).type))
+    return read
+
+
+def require_columns(
+    data: Any,
+    numbers: Sequence[str],
+    *,
+    labels: Sequence[str] = (),
+    keys: Sequence[str] = (),
+    asserted: str | None = None,
+) -> None:
+    """Check that `read_columns` would find these columns, by their names and types. Raises as it.
+
+    No value is read, but for columns of Python objects in pandas frames, whose type only the values tell.
+    """
+    source = _opened(data, _distinct(numbers, labels, keys), asserted)
+    for name in numbers:
+        _require_numbers(name, source.type_of(name))
+    for name in labels:
+        _require_labels(name, source.type_of(name))
+    for name in keys:
+        check_key(name, source.type_of(name))
+
+
+def _distinct(numbers: Sequence[str], labels: Sequence[str], keys: Sequence[str]) -> list[str]:
+    """All the names. BadParameter for a key that is read as something else, too."""
+    if mixed := sorted({*keys} & {*numbers, *labels}):
+        raise BadParameter(f"The column {quoted(mixed)} names the privacy unit: it cannot be a feature.")
+    return list(dict.fromkeys([*numbers, *labels, *keys]))
+
+
+def _opened(data: Any, wanted: Sequence[str], asserted: str | None = None) -> Source:
+    """The data, which have these columns, once each, and none called as the unit that is asserted."""
+    source = open_source(data, Columns(item=wanted[0] if wanted else None))
+    missing = [name for name in wanted if name not in source.names]
+    if missing:
+        known = quoted(source.names[:_MOST_NAMED]) + (", …" if len(source.names) > _MOST_NAMED else "")
+        there_is = "There is no column" if len(missing) == 1 else "There are no columns"
+        raise BadData(f"{there_is} {quoted(missing)}. The columns are: {known}.")
+    if repeated := [name for name in wanted if source.names.count(name) > 1]:
+        raise BadData(f"The data hold several columns called {quoted(repeated)}: rename them.")
+    if asserted in source.names:  # its rows can be bounded, so nothing has to be asserted
+        raise BadParameter(
+            f"The data have a column {asserted!r}: name it as the privacy unit (--unit {shlex.quote(asserted)}). "
+            "one_row_per (--one-row-per) is for data without that column."
+        )
+    return source
+
+
+def _untold(_share: float) -> None:
+    """Progress that nobody watches."""
+
+
+def _require_numbers(name: str, column_type: Any) -> None:
+    kind = plain(column_type)
+    if not (pa.types.is_null(kind) or is_boolean(kind) or is_integer(kind) or _is_real(kind)):
+        raise BadData(
+            f"Column {name!r} holds {type_name(column_type)}, not numbers: encode categories as 0/1 columns, "
+            "dates as numbers of days."
+        )
+
+
+def _numbers(name: str, column: Any) -> NDArray[np.float64]:
+    _require_numbers(name, column.type)
+    kind, values = plain(column.type), _decoded(column)
+    if is_boolean(kind):
+        values = values.cast(pa.int8())
+    return _floats(values.cast(pa.float64(), safe=False))
+
+
+def _floats(column: Any) -> NDArray[np.float64]:
+    """A float64 column without pyarrow's own conversion, which imports pandas."""
+    missing = pa.Array.from_buffers(pa.float64(), 1, [None, pa.py_buffer(np.array([np.nan]))])[0]
+    filled = pc.coalesce(column, missing)
+    chunks = filled.chunks if isinstance(filled, pa.ChunkedArray) else [filled]
+    parts = [np.from_dlpack(chunk) for chunk in chunks if len(chunk)]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _require_labels(name: str, column_type: Any) -> None:
+    kind = plain(column_type)
+    if not (is_boolean(kind) or is_integer(kind) or pa.types.is_floating(kind) or is_text(kind)):
+        raise BadData(f"Column {name!r} holds {type_name(column_type)}: labels are integers, texts or booleans.")
+
+
+def _labels(name: str, column: Any) -> NDArray[Any]:
+    _require_labels(name, column.type)
+    if column.null_count:
+        raise _unlabelled(name)
+    kind, values = plain(column.type), _decoded(column)
+    if is_boolean(kind):
+        return _integers(name, values.cast(pa.int8())).astype(bool)
+    if is_integer(kind):
+        return _integers(name, values)
+    if pa.types.is_floating(kind):
+        return _whole_floats(name, values)
+    return _texts(name, values)
+
+
+def _any_labels(name: str, column: Any) -> NDArray[Any]:
+    """Total for the types that labels may have: what is no UTF-8 is some text that no class is."""
+    _require_labels(name, column.type)
+    values, found = _decoded(column), np.empty(len(column), dtype=object)
+    if is_text(values.type):
+        raw = values.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
+        found[:] = [None if text is None else text.decode(errors="surrogateescape") for text in raw]
+    else:
+        found[:] = values.to_pylist()
+    return found
+
+
+def typed_labels(data: Any, name: str, texts: Sequence[str]) -> list[Any]:
+    """Labels that were given as texts, as the column of labels holds them. No value is read.
+
+    Raises BadParameter for a text that the column's type cannot hold, and otherwise as `require_columns`.
+    """
+    column_type = _opened(data, [name]).type_of(name)
+    _require_labels(name, column_type)
+    kind = plain(column_type)
+    if is_text(kind):
+        return list(texts)
+    read = _TRUTHS.__getitem__ if is_boolean(kind) else int if is_integer(kind) else float
+    try:
+        return [read(text.strip()) for text in texts]
+    except (KeyError, ValueError):
+        raise BadParameter(f"classes must be labels that column {name!r} can hold: it has {type_name(kind)}.") from None
+
+
+_TRUTHS = {"true": True, "false": False, "True": True, "False": False}
+
+
+def _texts(name: str, column: Any) -> NDArray[Any]:
+    texts = np.empty(len(column), dtype=object)
+    try:
+        texts[:] = column.to_pylist()
+    except UnicodeDecodeError:
+        raise BadData(f"Column {name!r} holds texts that are not valid UTF-8: clean it first.") from None
+    return texts
+
+
+def _whole_floats(name: str, column: Any) -> NDArray[np.float64]:
+    values = _floats(column.cast(pa.float64()))
+    if np.isnan(values).any():
+        raise _unlabelled(name)
+    if not (np.isfinite(values) & (values == np.rint(values))).all():
+        raise BadData(f"Column {name!r} holds numbers that are not whole: labels are integers, texts or booleans.")
+    return values
+
+
+def _unlabelled(name: str) -> BadData:
+    return BadData(f"Column {name!r} has rows without a label: leave them out first.")
+
+
+def _integers(name: str, column: Any) -> NDArray[np.int64]:
+    try:
+        chunks = column.cast(pa.int64()).chunks
+    except pa.ArrowInvalid:
+        raise BadData(f"Column {name!r} holds integers beyond 64 bits with sign: number the labels from 0.") from None
+    parts = [np.from_dlpack(chunk) for chunk in chunks if len(chunk)]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def _decoded(column: Any) -> Any:
+    """The values behind a dictionary."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _is_whole(column_type: Any) -> bool:
+    kind = plain(column_type)
+    return bool(is_boolean(kind) or is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale <= 0))
+
+
+def _is_real(kind: Any) -> bool:
+    return bool(pa.types.is_floating(kind) or pa.types.is_decimal(kind))

@@ -1,0 +1,105 @@
+"""The public terms of a validation: sizes, budgets, and how the choice is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dpmine.errors import BadParameter
+from dpmine.ledger.charging import ROW, of_asserted_unit
+from dpmine.models.validation.choosers import DEFAULT, chooser_of, require_replace_one
+from dpmine.models.validation.sensitivities import Sensitivities
+from dpmine.parameters import Number, below_one, not_negative, positive, whole
+from dpmine.privacy import Guarantee, Neighbors
+
+if TYPE_CHECKING:
+    from dpmine.selection.mechanisms.base import Mechanism
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is public about one validation; made by `Terms.of`, which reads and checks every number.
+
+    Attributes:
+        train_size: n ≥ 1.
+        validation_size: m ≥ 1.
+        failure: δ_s in [0, 1): the probability that a stability does not hold, for all candidates together.
+        training_epsilon: α1 > 0, spent on each training.
+        selection_epsilon: α2 > 0, spent on the choice.
+        selection_delta: δ_c ≥ 0, spent by approximate choosers only.
+        mechanism: name of the chooser.
+        sensitivities: whether every candidate answers for its own sensitivity only.
+        caution: c ≥ 0, how much candidates are held back for their own sensitivity: t = 2c ln(k/η)/α2 of
+            `generalised_scores`. 1 guards against choosing a candidate whose score is mostly noise; 0 holds none back.
+        fallback: position of the parameter that is taken when the chooser says nothing; None for none.
+        unit: the privacy unit; the caller asserts that each has one record.
+    """
+
+    train_size: int
+    validation_size: int
+    failure: Fraction
+    training_epsilon: Fraction
+    selection_epsilon: Fraction
+    selection_delta: Fraction = Fraction(0)
+    mechanism: str = DEFAULT
+    sensitivities: Sensitivities = Sensitivities.CANDIDATE
+    caution: Fraction = Fraction(1)
+    fallback: int | None = None
+    unit: str = ROW
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        train_size: int,
+        validation_size: int,
+        failure: Number,
+        training_epsilon: Number,
+        selection_epsilon: Number,
+        selection_delta: Number = 0,
+        mechanism: str = DEFAULT,
+        sensitivities: str | Sensitivities = Sensitivities.CANDIDATE,
+        caution: Number = 1,
+        neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
+        fallback: int | None = None,
+        unit: str = ROW,
+    ) -> Terms:
+        """The terms, every number read exactly.
+
+        Raises BadParameter for unusable ones, and for `neighbors` other than "replace_one".
+        """
+        require_replace_one(neighbors)
+        return cls(
+            _size("train_size", "training", train_size),
+            _size("validation_size", "validation", validation_size),
+            below_one("failure", failure),
+            positive("training_epsilon", training_epsilon),
+            positive("selection_epsilon", selection_epsilon),
+            below_one("selection_delta", selection_delta),
+            mechanism,
+            Sensitivities.parse(sensitivities),
+            not_negative("caution", caution),
+            None if fallback is None else whole("fallback", fallback, least=0),
+            unit,
+        )
+
+    def chooser(self, candidates: int) -> Mechanism:
+        """The mechanism that chooses among k ≥ 1 candidates. Raises BadParameter where it cannot, or there are none."""
+        if not candidates:
+            raise BadParameter("There is no candidate to choose: give at least one parameter.")
+        if self.fallback is not None and self.fallback >= candidates:
+            raise BadParameter(f"fallback must be the position of one of the {candidates} parameters.")
+        return chooser_of(
+            self.mechanism, epsilon=self.selection_epsilon, delta=self.selection_delta, candidates=candidates
+        )
+
+    def promise(self, epsilon: Fraction, delta: Fraction) -> Guarantee:
+        """(ε, δ) for one record's unit."""
+        return of_asserted_unit(Guarantee(epsilon, delta, Neighbors.REPLACE_ONE, ROW), self.unit, "one record each")
+
+
+def _size(name: str, part: str, value: int) -> int:
+    if not isinstance(value, bool) and value == 0:
+        raise BadParameter(f"The {part} part has no records ({name} = 0): give more data, or change how it is split.")
+    return whole(name, value)

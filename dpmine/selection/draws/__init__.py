@@ -1,0 +1,1 @@
+"""The exact draws that mechanisms are made of."""

@@ -1,0 +1,106 @@
+"""What every mechanism offers to the engine."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
+
+from dpmine.privacy import Neighbors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.selection.laws import LevelLaw, Profile, Search
+    from dpmine.selection.universes.base import Universe
+
+
+@dataclass(frozen=True, slots=True)
+class SearchStage:
+    """The search for a cut: the rank ℓ at which it stops is `epsilon`-private on its own (δ = 0)."""
+
+    search: Search
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyStopStage:
+    """Stopping too early: the search stops at some ℓ with q_ℓ ≤ margin(ℓ) with probability at most `delta`.
+
+    q_ℓ = c(1) − c(ℓ+1) is the lead of the best candidate over those outside the top ℓ. Claimed of every profile.
+    """
+
+    search: Search
+    delta: float
+    margin: Callable[[int], float]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawStage:
+    """The draw P(i) ∝ exp(`rate` · score) among the top ℓ: (`epsilon`, `delta`)-private for every fixed ℓ.
+
+    Claimed in the direction of the profile with q_ℓ > margin(ℓ), whatever its neighbour's q_ℓ, and where ℓ is the
+    number of all candidates.
+    """
+
+    rate: float
+    epsilon: float
+    delta: float
+    margin: Callable[[int], float]
+
+
+Stage: TypeAlias = SearchStage | EarlyStopStage | DrawStage
+
+
+C = TypeVar("C", bound="Hashable")
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism(ABC):
+    """A private choice of one candidate, for scores of sensitivity 1.
+
+    Under `add_remove`, scores must move together: a unit more moves every score by 0 to +1 (counts do).
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    neighbors: Neighbors
+
+    name: ClassVar[str]
+    approximate: ClassVar[bool]
+    """Whether it needs (and charges) a δ; a pure mechanism holds δ = 0."""
+    needs_catalogue: ClassVar[bool]
+    """Whether every candidate must be public, so that it is of no use where the universe is unknown."""
+    private: ClassVar[bool] = True
+    needs_counts: ClassVar[bool] = False
+    """Whether scores must be at least 0 whatever the data, as counts are."""
+
+    @abstractmethod
+    def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
+        """One candidate, or None for nothing."""
+
+    @abstractmethod
+    def law(self, profile: Profile) -> LevelLaw:
+        """The exact probabilities of `choose`, by level, in float64."""
+
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages whose guarantees add up to the mechanism's; none where it is of one piece."""
+        return ()
+
+    @abstractmethod
+    def lead(self, candidates: int) -> float:
+        """How far the best candidate must lead the others, in sensitivities, to be chosen with probability about 0.95.
+
+        `candidates` is how many others there are, where the mechanism cares. For advice only.
+        """
+
+    def lead_over(self) -> str:
+        """Whom the best candidate has to lead: what `lead` is measured against."""
+        return "all others"
+
+
+def unit_reach(neighbors: Neighbors) -> Fraction:
+    """How far one unit can move two scores apart: 2 in general, 1 where all scores move together (`add_remove`)."""
+    return Fraction(1 if neighbors is Neighbors.ADD_REMOVE else 2)

@@ -1,0 +1,89 @@
+"""The exponential mechanism over the candidates that occur, for counts of which a unit moves few.
+
+Proof: docs/proofs/selection/bounded_growth.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import expm1, log
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from flint import arb
+
+from dpmine.errors import BadParameter
+from dpmine.exact.noise import GumbelNoise, draw
+from dpmine.exact.reals import Formula, exact_ball
+from dpmine.selection.draws.noisy_order import KnownRival
+from dpmine.selection.mechanisms.base import Mechanism, unit_reach
+from dpmine.selection.mechanisms.report_noisy_max import noisy_max
+from dpmine.selection.universes.levels import Levels
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from fractions import Fraction
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.exact.reals import Ball
+    from dpmine.selection.laws import LevelLaw, Profile
+    from dpmine.selection.universes.base import Universe
+
+C = TypeVar("C", bound="Hashable")
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedGrowth(Mechanism):
+    """P(i) ∝ exp(r c_i) over the candidates with c_i ≥ 1, P(nothing) ∝ W; r = ε/2, or ε under add_remove.
+
+    W = ℓ e^r max((1 − δ)/δ, 1/(e^r − 1)), where ℓ = `growth` is the most candidates that one unit supports.
+    (ε, δ)-private under both relations for counts that start at 0, known or unknown universe.
+    Requires: integer scores ≥ 0, and units truncated beforehand, so that `growth` holds whatever the data.
+    Source: after Beimel, Nissim & Stemmer 2013 (the choosing mechanism).
+    """
+
+    growth: int
+
+    name: ClassVar[str] = "bounded_growth"
+    approximate: ClassVar[bool] = True
+    needs_catalogue: ClassVar[bool] = False
+    needs_counts: ClassVar[bool] = True
+
+    def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
+        """The winner, or None."""
+        levels = universe.head(1)
+        if universe.least < 0 or any(level.score != int(level.score) for level in levels):
+            raise BadParameter("bounded_growth needs counts: whole scores of at least 0, and sensitivity 1.")
+        if not levels:
+            return None
+        noise = GumbelNoise(1 / self._rate)
+        nothing = Formula(lambda gumbel: self._score_of_nothing() + gumbel, draw(noise, bits=bits))
+        winner = noisy_max(Levels.of(levels), noise, bits=bits, rival=KnownRival(nothing))
+        return None if winner is None else universe.member(levels[winner[0]], bits=bits)
+
+    def law(self, profile: Profile) -> LevelLaw:
+        """Softmax of the scores and of "nothing"."""
+        from dpmine.selection import laws
+
+        return laws.bounded_growth(
+            profile,
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            growth=self.growth,
+            neighbors=self.neighbors,
+        )
+
+    def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
+        """The count that beats "nothing"."""
+        rate, delta = float(self._rate), float(self.delta)
+        weight = max(log((1 - delta) / delta), -log(expm1(rate)) if rate < 700 else -rate)
+        return 1 + (log(self.growth) + weight + 3) / rate
+
+    @property
+    def _rate(self) -> Fraction:
+        return self.epsilon / unit_reach(self.neighbors)
+
+    def _score_of_nothing(self) -> Ball:
+        """(ln W)/r."""
+        rate, delta = exact_ball(self._rate), exact_ball(self.delta)
+        odds = arb.max((1 - delta) / delta, 1 / rate.expm1())
+        return 1 + (self.growth * odds).log() / rate

@@ -1,0 +1,117 @@
+"""The limited-domain mechanism: the exponential mechanism among the k̄ best of an unknown universe.
+
+Proof: docs/proofs/selection/limited_domain.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from dpmine.exact.noise import GumbelNoise, draw
+from dpmine.exact.reals import Formula, exact_ball, logarithm
+from dpmine.selection.draws.top_draw import draws_from_best
+from dpmine.selection.mechanisms.base import Mechanism, unit_reach
+from dpmine.selection.universes.ranking import Ranking
+from dpmine.selection.universes.views import Padded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
+    from fractions import Fraction
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.exact.reals import Ball, Real
+    from dpmine.selection.laws import LevelLaw, Profile
+    from dpmine.selection.universes.base import Score, Universe
+
+C = TypeVar("C", bound="Hashable")
+
+DEFAULT_KBAR = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedDomain(Mechanism):
+    """P(i) ∝ exp(ε c_i/u) over the k̄ best candidates (dummies included) and "nothing", u = 2, or 1 under add_remove.
+
+    "Nothing" has the score c(k̄+1) + u + (u/ε) ln(k̄/δ). (ε, δ)-private under both relations. The universe is always
+    padded with dummies of score 0, more than k̄, first among zeros; a dummy drawn is nothing.
+    Source: Durfee & Rogers 2019, Algorithm 1 with k = 1.
+    """
+
+    kbar: int = DEFAULT_KBAR
+
+    name: ClassVar[str] = "limited_domain"
+    approximate: ClassVar[bool] = True
+    needs_catalogue: ClassVar[bool] = False
+    needs_counts: ClassVar[bool] = True
+
+    def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
+        """The winner, or None."""
+        return next(self.draws(universe, 1, bits=bits), None)
+
+    def draws(self, universe: Universe[C], places: int, *, bits: BitSource) -> Iterator[C | None]:
+        """So many draws without replacement, None for a dummy, up to where "nothing" is drawn."""
+        padded = Padded(universe, self.kbar + 1)
+        ranking = Ranking(padded)
+        noise = GumbelNoise(self.scale)
+        nothing = _Nothing(ranking, self.kbar + 1, self._slack, draw(noise, bits=bits))
+        return draws_from_best(padded, ranking, self.kbar, noise, places=places, bits=bits, rival=nothing)
+
+    def law(self, profile: Profile) -> LevelLaw:
+        """Softmax of the kept scores and of "nothing"."""
+        from dpmine.selection import laws
+
+        return laws.limited_domain(
+            profile,
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            kbar=self.kbar,
+            neighbors=self.neighbors,
+        )
+
+    def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
+        """Above the (k̄+1)-th score: what beats "nothing"."""
+        unit, epsilon = float(self._unit), float(self.epsilon)
+        return unit + unit / epsilon * (log(self.kbar / float(self.delta)) + 3)
+
+    def lead_over(self) -> str:
+        """The first candidate that is not kept."""
+        return f"candidate number {self.kbar + 1:,}"
+
+    @property
+    def scale(self) -> Fraction:
+        """The noise's scale, in units of the sensitivity."""
+        return self._unit / self.epsilon
+
+    @property
+    def _unit(self) -> Fraction:
+        return unit_reach(self.neighbors)
+
+    def _slack(self) -> Ball:
+        """How far "nothing" stands above the (k̄+1)-th score."""
+        unit = exact_ball(self._unit)
+        return unit + unit * logarithm(self.kbar / self.delta) / exact_ball(self.epsilon)
+
+
+class _Nothing:
+    """The outcome "nothing": it grows with c(k̄+1), which is looked up only as closely as the contest asks."""
+
+    def __init__(self, ranking: Ranking[Any], rank: int, slack: Callable[[], Ball], noise: Real) -> None:
+        self._ranking = ranking
+        self._rank = rank
+        self._slack = slack
+        self._noise = noise
+
+    def bounds(self) -> tuple[Real, Real]:
+        """The noisy score if c(k̄+1) is as small, and as large, as it can be."""
+        low, high = self._ranking.score_at_least(self._rank), self._ranking.score_at_most(self._rank)
+        least = self._noisy(low)
+        return least, least if low == high else self._noisy(high)
+
+    def sharpen(self) -> None:
+        """Look one step deeper."""
+        self._ranking.deepen()
+
+    def _noisy(self, score: Score) -> Real:
+        return Formula(lambda gumbel: exact_ball(score) + self._slack() + gumbel, self._noise)

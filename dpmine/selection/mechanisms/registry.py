@@ -1,0 +1,85 @@
+"""Every mechanism by its name; the name is also that of its file and of its proof note."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from dpmine.selection.mechanisms.base import Mechanism
+from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
+from dpmine.selection.mechanisms.large_margin import LargeMargin
+from dpmine.selection.mechanisms.large_margin_tight import LargeMarginTight
+from dpmine.selection.mechanisms.limited_domain import LimitedDomain
+from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
+from dpmine.selection.mechanisms.stable_maximiser import StableMaximiser
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.privacy import Neighbors
+    from dpmine.selection.laws import LevelLaw, Profile
+    from dpmine.selection.universes.base import Universe
+
+
+C = TypeVar("C", bound="Hashable")
+
+
+class Exact(Mechanism):
+    """A uniform candidate among those with the best score. No privacy whatsoever."""
+
+    name: ClassVar[str] = "exact"
+    approximate: ClassVar[bool] = False
+    needs_catalogue: ClassVar[bool] = False
+    private: ClassVar[bool] = False
+
+    def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
+        """The best candidate; None when a dummy is as good."""
+        best = universe.head(universe.top())
+        if not best or (universe.padding and best[0].score <= 0):
+            return None
+        return universe.member(best[0], bits=bits)
+
+    def law(self, profile: Profile) -> LevelLaw:
+        """All mass on the top level."""
+        from dpmine.selection import laws
+
+        return laws.exact(profile)
+
+    def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
+        """No lead is needed."""
+        return 0.0
+
+
+MECHANISMS: dict[str, type[Mechanism]] = {
+    mechanism.name: mechanism
+    for mechanism in (
+        LargeMargin,
+        LargeMarginTight,
+        LimitedDomain,
+        StableMaximiser,
+        BoundedGrowth,
+        Exponential,
+        MaxOfExponentials,
+        MaxOfLaplaces,
+        Exact,
+    )
+}
+
+
+def usable(
+    epsilon: Fraction, delta: Fraction, neighbors: Neighbors, *, candidates: int | None, are_counts: bool = True
+) -> list[Mechanism]:
+    """The private mechanisms that need nothing but these parameters; pure ones hold δ = 0.
+
+    `candidates` is the number of public candidates, None where there is no public list of them; `are_counts` says that
+    scores are at least 0 whatever the data. Left out:
+    bounded_growth, whose data must be truncated first, and with δ = 0 every mechanism that needs a δ.
+    """
+    kinds = [
+        kind
+        for kind in MECHANISMS.values()
+        if kind.private and kind is not BoundedGrowth and (delta or not kind.approximate)
+        if (candidates is not None or not kind.needs_catalogue) and (are_counts or not kind.needs_counts)
+    ]
+    return [kind(epsilon, delta if kind.approximate else Fraction(0), neighbors) for kind in kinds]

@@ -1,0 +1,364 @@
+"""The engine: scores and parameters in, one private choice and its guarantee out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpmine.errors import BadParameter, NotPrivate
+from dpmine.exact.bits import BitSource, SystemBits
+from dpmine.ledger.budget import checked_name
+from dpmine.ledger.charging import Account
+from dpmine.parameters import Number, named, positive, probability, public_count, truth
+from dpmine.privacy import Guarantee, Neighbors, short
+from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
+from dpmine.selection.mechanisms.registry import MECHANISMS, usable
+from dpmine.selection.recommend import Recommendation, recommend
+from dpmine.selection.scores import Scores, as_universe, labelled_universe, number_of, released, require_form
+from dpmine.selection.universes.base import MANY_DUMMIES, Universe
+from dpmine.selection.universes.dense import Dense
+from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.views import Scaled
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dpmine.ledger.ledger import Ledger
+    from dpmine.selection.laws import Profile
+    from dpmine.selection.mechanisms.base import Mechanism
+
+__all__ = [
+    "AUTO",
+    "MECHANISMS",
+    "Law",
+    "Scores",
+    "Selection",
+    "advice",
+    "as_universe",
+    "build_mechanism",
+    "choose",
+    "guarantee_of",
+    "law",
+    "plain_name",
+    "public_size",
+    "resolve",
+    "select",
+]
+
+AUTO = "auto"
+_LARGEST_WHOLE = 2**53  # beyond it floats skip whole numbers
+
+_FIELDS = {"kbar": "kbar", "max_items_per_unit": "growth"}
+"""Options by the name that users give them, and the field of the mechanism that they set."""
+
+
+class Candidates(StrEnum):
+    """Who may know the list of candidates."""
+
+    PUBLIC = "public"
+    UNKNOWN = "unknown"
+
+    @classmethod
+    def parse(cls, value: str | Candidates) -> Candidates:
+        """The value of that name; BadParameter otherwise."""
+        return named(cls, "candidates", value)
+
+    @property
+    def padding(self) -> int:
+        """Dummies that stand for candidates nobody knows."""
+        return MANY_DUMMIES if self is Candidates.UNKNOWN else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A private choice. It is true where something was chosen: `if dpmine.select(...):`.
+
+    Attributes:
+        index: the chosen candidate: a position for arrays, (group, member) for `Levels`, the candidate for other
+            universes. None where nothing was chosen; for mappings and Series, whose order can be that of the data; and
+            for `Levels` that are not public.
+        label: the candidate's label where a mapping or Series was given, else the same as `index`.
+        chosen: whether something was chosen, which is the truth value; `label` does not tell, as a label can be None.
+        mechanism: the mechanism that chose.
+        guarantee: the guarantee.
+        advice: when nothing stood out, what would have been needed (a fact of the parameters alone); else "".
+    """
+
+    index: Any
+    label: Any
+    chosen: bool
+    mechanism: str
+    guarantee: Guarantee
+    advice: str = ""
+
+    def __bool__(self) -> bool:
+        return self.chosen
+
+    @property
+    def score_level(self) -> None:
+        """Always None: the winner's score is private."""
+        return
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain form for JSON."""
+        index = list(self.index) if isinstance(self.index, tuple) else self.index
+        return {
+            "index": index,
+            "label": self.label,
+            "chosen": self.chosen,
+            "mechanism": self.mechanism,
+            "guarantee": self.guarantee.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        named = "something stands out" if self.label is None else f"{self.label!r}"
+        return f"{named if self.chosen else 'nothing stands out'}  ({self.mechanism}; {self.guarantee})"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Law:
+    """The exact probabilities of a selection.
+
+    Attributes:
+        pmf: float64, one entry per candidate for arrays and mappings, per group (its total) for `Levels`, and per level
+            (its total), best first, for other universes.
+        nothing: the probability that nothing is chosen.
+    """
+
+    pmf: NDArray[np.float64]
+    nothing: float
+
+
+def select(
+    scores: Scores,
+    *,
+    epsilon: Number = 1,
+    delta: Number = 1e-6,
+    mechanism: str = AUTO,
+    sensitivity: Number = 1,
+    neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
+    candidates: str | Candidates = "public",
+    unit: str = "unit",
+    ledger: Ledger | str | None = None,
+    dataset: str | None = None,
+    **options: Any,
+) -> Selection:
+    """Choose a candidate with a high score, privately.
+
+    Args:
+        scores: 1-D integers, floats (taken exactly) or Fractions, a {label: score} mapping or Series, or a Universe.
+            A position of an array must stand for the same candidate whatever the data; so must what a Universe gives.
+        epsilon: ε > 0, read exactly (0.1 is one tenth).
+        delta: δ in (0, 1), used by approximate mechanisms only.
+        mechanism: a name out of `MECHANISMS`, or "auto": what `recommend` says for the number of candidates.
+        sensitivity: the most that one unit can move any score. Under replace_one each score may move up or down by it.
+            Under add_remove all scores must move together: an added unit raises each by 0 to `sensitivity`, as counts
+            are. For scores that do not, ask for replace_one: its form protects any scores of this sensitivity.
+        neighbors: "replace_one" or "add_remove".
+        candidates: "public" if the list of candidates is the same whatever the data: the length of an array, the keys
+            of a mapping or Series, the groups of `Levels`. If it was found in the data, as the keys of a Counter are,
+            say "unknown": then only mechanisms for an unknown universe are used, and candidates of score 0 are never
+            chosen. Scores must be at least 0. Labels are released in one form: 1 for 1, 1.0 and True. Of `Levels`
+            nothing is released but whether something was chosen. Entries with the same label are separate candidates.
+        unit: the name of the privacy unit, whose data move a score by `sensitivity` at most: an assertion that nothing
+            checks, and the guarantee says so. A ledger takes charges of one unit only for a data set, so name the one
+            that the other calls name, such as "row" or a column.
+        ledger: a `dpmine.Ledger` or its URL, charged before any score is looked at ("auto" looks at their number).
+        dataset: the data set's name in the ledger.
+        options: `kbar` (limited_domain: how many candidates it keeps, public, default 2^20); `max_items_per_unit`
+            (bounded_growth: the most candidates that one unit supports; the scores must have been counted so, nothing
+            is cut here); `not_private=True` opts in to "exact".
+
+    Scores must be finite numbers, and for limited_domain, bounded_growth and unknown candidates at least 0, *whatever
+    the data*: like `sensitivity`, this is for the caller to ensure. It is checked after the charge, so an error there
+    shows something of the data.
+
+    Raises BadParameter for unusable parameters and, before a charge, for a public list that is empty or repeats labels;
+    NotPrivate for "exact" without the opt-in; where a ledger is given, BudgetExceeded, BadLedger, and BadParameter for
+    another unit or relation than the data set's.
+    """
+    parameters = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **options}
+    step, account = positive("sensitivity", sensitivity), Account.of(ledger, dataset)
+    padding, protected = Candidates.parse(candidates).padding, checked_name("unit", unit)
+    hidden = _is_hidden(scores, padding)
+    require_form(scores, hidden=hidden)
+    chooser = _chooser(scores, mechanism, parameters, hidden=hidden)
+    _require_fit(chooser, step, hidden=hidden)
+    promise = guarantee_of(chooser)
+    if protected != promise.unit:
+        promise = promise.asserting(protected, f"moves each score by at most {short(step)}")
+    account.charge(promise, job=f"select {chooser.name}")
+    universe, labels = labelled_universe(scores, padding)
+    choice = choose(chooser, universe, sensitivity=step, bits=SystemBits())
+    index, label = released(scores, labels, choice, hidden=hidden)
+    hint = "" if choice is not None else advice(chooser, public_size(universe), step)
+    return Selection(index, label, choice is not None, chooser.name, promise, hint)
+
+
+def law(
+    scores: Scores,
+    *,
+    epsilon: Number = 1,
+    delta: Number = 1e-6,
+    mechanism: str = AUTO,
+    sensitivity: Number = 1,
+    neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
+    candidates: str | Candidates = "public",
+    **options: Any,
+) -> Law:
+    """The exact law of `select` with the same arguments, in float64. For public data only: it shows the scores."""
+    parameters = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **options}
+    step, padding = positive("sensitivity", sensitivity), Candidates.parse(candidates).padding
+    hidden = _is_hidden(scores, padding)
+    require_form(scores, hidden=hidden)
+    chooser, universe = _chooser(scores, mechanism, parameters, hidden=hidden), as_universe(scores, padding)
+    by_level = chooser.law(_profile(universe, step, only_differences=not (chooser.approximate or universe.padding)))
+    parts = scores if isinstance(scores, Levels) else universe
+    masses = parts.spread(by_level.masses) if isinstance(parts, Dense | Levels) else by_level.masses
+    return Law(masses, by_level.nothing)
+
+
+def _is_hidden(scores: Scores, padding: int) -> bool:
+    """Whether the list of candidates is private: dummies stand for the unknown ones."""
+    return padding > 0 or (isinstance(scores, Universe) and scores.padding > 0)
+
+
+def _profile(universe: Universe[Any], step: Fraction, *, only_differences: bool) -> Profile:
+    """The levels in sensitivities, as floats; counted from the top where only differences matter.
+
+    Raises BadParameter for scores that no float can hold, where their distance from 0 matters.
+    """
+    from dpmine.selection.laws import Profile
+
+    levels = universe.head(universe.least)
+    origin = levels[0].score if levels and (only_differences or levels[-1].score < 0) else 0
+    exact = [Fraction(level.score - origin) / step for level in levels]
+    scores = tuple(float(score) for score in exact)
+    if any(score > _LARGEST_WHOLE and score != Fraction(rounded) for score, rounded in zip(exact, scores, strict=True)):
+        raise BadParameter("law needs scores below 2^53 sensitivities for this mechanism: take a pure one.")
+    return Profile(scores, tuple(level.count for level in levels), universe.padding)
+
+
+def _chooser(scores: Scores, name: str, parameters: dict[str, Any], *, hidden: bool) -> Mechanism:
+    """The mechanism, before any score is read; "auto" asks for their number. Raises as `select`."""
+    if plain_name(name) != AUTO:
+        return build_mechanism(name, **parameters)
+    needed = {key: parameters[key] for key in ("epsilon", "delta", "neighbors")}
+    size = None if hidden else number_of(scores)
+    chosen = resolve(name, candidates=size, are_counts=size is None, **needed)  # only dummies promise scores ≥ 0
+    return build_mechanism(chosen.mechanism, **parameters)
+
+
+def choose(mechanism: Mechanism, universe: Universe[Any], *, sensitivity: Fraction, bits: BitSource) -> Any:
+    """One run of a mechanism on scores of any sensitivity: a candidate, or None."""
+    _require_fit(mechanism, sensitivity, hidden=public_size(universe) is None)
+    return mechanism.choose(universe if sensitivity == 1 else Scaled(universe, sensitivity), bits=bits)
+
+
+def _require_fit(mechanism: Mechanism, sensitivity: Fraction, *, hidden: bool) -> None:
+    """Refuse what would void the guarantee; `hidden` where nobody may know all candidates."""
+    if mechanism.needs_catalogue and hidden:
+        raise BadParameter(
+            f"{mechanism.name} needs a public list of all candidates, and padding stands for one that nobody knows: "
+            "use limited_domain, large_margin_tight or large_margin."
+        )
+    if isinstance(mechanism, BoundedGrowth) and sensitivity != 1:
+        raise BadParameter("bounded_growth needs counts: whole scores of at least 0, and sensitivity 1.")
+
+
+def build_mechanism(
+    name: str,
+    *,
+    epsilon: Number,
+    delta: Number,
+    neighbors: str | Neighbors,
+    candidates: int | None = None,
+    not_private: bool = False,
+    **options: Any,
+) -> Mechanism:
+    """The mechanism of that name (dashes or underscores) with its parameters read exactly.
+
+    `candidates` is the number of public candidates, None where there is no public list; only "auto" asks for it.
+    Raises BadParameter for unusable parameters, NotPrivate for "exact" without `not_private`.
+    """
+    chosen = resolve(name, epsilon=epsilon, delta=delta, neighbors=neighbors, candidates=candidates)
+    kind = MECHANISMS.get(chosen.mechanism)
+    if kind is None:
+        raise BadParameter(f"mechanism must be one of: {', '.join([AUTO, *MECHANISMS])}.")
+    if not truth("not_private", not_private) and not kind.private:
+        raise NotPrivate(f"{kind.name} is not private: opt in with not_private (--not-private), or drop the mechanism.")
+    budget = positive("epsilon", epsilon)
+    slack = probability("delta", delta) if kind.approximate else Fraction(0)
+    return kind(budget, slack, Neighbors.parse(neighbors), **_own_options(kind, options))
+
+
+def _own_options(kind: type[Mechanism], options: Mapping[str, Any]) -> dict[str, int]:
+    """The options that this mechanism has, by the names of its fields; BadParameter for any other."""
+    unknown = sorted(set(options) - set(_FIELDS))
+    if unknown:
+        raise BadParameter(f"Unknown option: {', '.join(unknown)}. There are: not_private, {', '.join(_FIELDS)}.")
+    given = {name: public_count(name, value) for name, value in options.items() if value is not None}
+    foreign = [name for name in given if _FIELDS[name] not in kind.__dataclass_fields__]
+    if foreign:
+        raise BadParameter(f"{kind.name} has no option {', '.join(foreign)}: name the mechanism that has it.")
+    if kind is BoundedGrowth and not given:
+        raise BadParameter(
+            "bounded_growth has a guarantee only where a unit supports few candidates: give max_items_per_unit."
+        )
+    return {_FIELDS[name]: value for name, value in given.items()}
+
+
+def advice(mechanism: Mechanism, candidates: int | None, sensitivity: Fraction = Fraction(1)) -> str:
+    """What the mechanism would have needed, and what needs less: facts of the parameters, never of the data.
+
+    `candidates` is the number of public candidates, None for an unknown list; leads are in the units of the scores, of
+    which one privacy unit moves each by `sensitivity`.
+    """
+
+    def lead(of: Mechanism) -> float:
+        return of.lead(candidates or 1) * float(sensitivity)
+
+    needed = lead(mechanism)
+    text = f"{mechanism.name} needs the best candidate to lead {mechanism.lead_over()} by about {needed:.0f}"
+    others = usable(mechanism.epsilon, mechanism.delta, mechanism.neighbors, candidates=candidates)
+    less = sorted((lead(other), other.name, other.lead_over()) for other in others)
+    hints = [f"{name} {need:.0f} over {whom}" for need, name, whom in less if need < needed and name != mechanism.name]
+    if not hints:
+        return f"{text}; no other mechanism needs less at these parameters."
+    return f"{text}; others need less: {', '.join(hints)}."
+
+
+def resolve(
+    name: str,
+    *,
+    epsilon: Number,
+    delta: Number,
+    neighbors: str | Neighbors,
+    candidates: int | None,
+    are_counts: bool = True,
+) -> Recommendation:
+    """The mechanism meant, with the reason where "auto" leaves the choice to `recommend`; else the reason is ""."""
+    if plain_name(name) != AUTO:
+        return Recommendation(plain_name(name), "")
+    return recommend(epsilon=epsilon, delta=delta, neighbors=neighbors, candidates=candidates, are_counts=are_counts)
+
+
+def plain_name(name: str) -> str:
+    """A mechanism's name as it is spelled here: with underscores."""
+    return str(name).replace("-", "_")
+
+
+def public_size(universe: Universe[Any]) -> int | None:
+    """How many candidates there are, None where dummies stand for the fact that nobody may know it."""
+    return None if universe.padding else universe.size
+
+
+def guarantee_of(mechanism: Mechanism) -> Guarantee:
+    """What one run of the mechanism promises."""
+    promise = Guarantee(mechanism.epsilon, mechanism.delta, mechanism.neighbors)
+    return promise if mechanism.private else promise.without_privacy("the exact maximum was asked for")

@@ -1,0 +1,1 @@
+"""Candidates and their scores, behind one protocol."""

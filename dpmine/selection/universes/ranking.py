@@ -1,0 +1,100 @@
+"""A universe by rank: c(1) ≥ c(2) ≥ …, dummies first among zeros, looked into only as deep as asked."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from itertools import accumulate
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from dpmine.selection.universes.base import Level, Score, Universe
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+C = TypeVar("C", bound="Hashable")
+
+
+class Ranking(Generic[C]):
+    """Scores of the ranks 1 … `length` of a universe.
+
+    With dummies only the ranks up to their number count: among them are the candidates with a score above 0 and
+    dummies, whatever the number of candidates of score 0, known or unknown.
+    """
+
+    def __init__(self, universe: Universe[C]) -> None:
+        self._universe = universe
+        self._padding = universe.padding
+        self._floor = universe.top()
+        self.length: int = universe.padding or universe.size or 0
+        self._look(self._floor)
+
+    @property
+    def known(self) -> int:
+        """The number of ranks whose scores are known by now."""
+        return self.length if self._complete else self._ends[-1]
+
+    def score(self, rank: int) -> Score:
+        """c(rank), 1 ≤ rank ≤ length; looks deeper into the universe when it has to."""
+        while rank > self.known:
+            self.deepen()
+        run = bisect_left(self._ends, rank)
+        return self._levels[run].score if run < len(self._levels) else 0
+
+    def score_at_least(self, rank: int) -> Score:
+        """A lower bound on c(rank) that costs nothing: the score itself where it is known."""
+        return self.score(rank) if rank <= self.known else self.bottom
+
+    def end_of_run(self, rank: int) -> int:
+        """The last rank that certainly has the score of the (known) rank `rank`."""
+        run = bisect_left(self._ends, rank)
+        return min(self._ends[run], self.length) if run < len(self._ends) else self.length
+
+    def head(self, floor: Score) -> Sequence[Level]:
+        """All levels with score ≥ `floor`, best first; dummies are a level of score 0 of their own, the last one."""
+        if floor < self._floor:
+            self._look(floor)
+        levels = [level for level in self._levels if level.score >= floor]
+        unlisted = self.length - (self._ends[-1] if self._ends else 0)
+        return [*levels, Level(0, unlisted)] if self._padding and floor <= 0 and unlisted > 0 else levels
+
+    def below(self, floor: Score) -> Score:
+        """A score that no rank behind `head(floor)` exceeds: the closest that is known."""
+        worse = next((level.score for level in self._levels if level.score < floor), None)
+        if worse is not None:
+            return worse
+        if not self._complete:
+            return self._universe.below(min(floor, self._floor))
+        return 0 if self._padding and floor > 0 else floor
+
+    def lower(self, floor: Score) -> Score:
+        """The universe's next floor below `floor`; 0 for the dummies in the end."""
+        return self._universe.lower(floor) if floor > self._universe.least else self.bottom
+
+    def score_at_most(self, rank: int) -> Score:
+        """An upper bound on c(rank) that costs nothing: the score itself where it is known."""
+        return self.score(rank) if rank <= self.known else self._universe.below(self._floor)
+
+    def deepen(self) -> None:
+        """Look one step deeper into a universe that is not wholly known."""
+        self._look(self._universe.lower(self._floor))
+
+    def level(self, rank: int) -> Level | None:
+        """The level of the universe that holds the (known) rank; None for a dummy."""
+        self.score(rank)
+        run = bisect_left(self._ends, rank)
+        return self._levels[run] if run < len(self._levels) else None
+
+    @property
+    def bottom(self) -> Score:
+        """A lower bound on all scores."""
+        return 0 if self._padding else self._universe.least
+
+    @property
+    def _complete(self) -> bool:
+        return self._floor <= self._universe.least
+
+    def _look(self, floor: Score) -> None:
+        self._floor = floor
+        head = self._universe.head(floor)
+        self._levels = [level for level in head if level.score > 0] if self._padding else head
+        self._ends = list(accumulate(level.count for level in self._levels))

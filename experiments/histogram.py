@@ -1,0 +1,172 @@
+"""Integrated square error of private histograms against the number of records: chosen, best and fixed widths.
+
+    python experiments/histogram.py [--quick] [--plot benchmarks/results/histogram.svg] [--epsilon 1]
+
+Three densities on [0, 1], samples of growing size. "chosen" is `PrivateHistogram` with its defaults, "cautious"
+holds fine bins back (caution=1), "uniform" takes the largest sensitivity for all, "paper" also the published bounds and
+retraining on the training part. "fixed b" spends all of ε on b bins and all records; "best" is the fixed width with the
+smallest mean error, which nobody knows beforehand. Means over the repetitions, with the standard error of "chosen".
+A dash: too few records for the bounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from dpmine.errors import BadData
+from dpmine.io.figures import new_figure, write_picture
+from dpmine.models.histogram.estimator import PrivateHistogram
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Floats: TypeAlias = NDArray[np.float64]
+
+BINS = (2, 4, 8, 16, 32, 64, 128)
+POINTS = (np.arange(2**13) + 0.5) / 2**13
+CHOICES: dict[str, dict[str, Any]] = {
+    "chosen": {},
+    "cautious": {"caution": 1},
+    "uniform": {"sensitivities": "uniform"},
+    "paper": {"stability": "paper", "sensitivities": "uniform", "refit": "train"},
+}
+COLOURS = {"chosen": "#2a6f97", "cautious": "#8ab6d6", "uniform": "#e0a458", "paper": "#c1666b", "best": "#222222"}
+SIZES = (1000, 3000, 10_000, 30_000, 100_000, 300_000)
+QUICK_SIZES = (1000, 10_000, 100_000)
+SEED = 2013
+
+
+@dataclass(frozen=True)
+class Case:
+    """A density on [0, 1], and how to draw from it."""
+
+    name: str
+    pdf: Callable[[Floats], Floats]
+    draw: Callable[[np.random.Generator, int], Floats]
+
+
+def cases() -> list[Case]:
+    smooth = stats.beta(2, 5)
+    return [
+        Case("smooth: Beta(2, 5)", smooth.pdf, lambda generator, n: generator.beta(2, 5, n)),
+        Case("two peaks", _peaks_pdf, _draw_peaks),
+        Case("16 steps", _steps_pdf, _draw_steps),
+    ]
+
+
+PEAKS = ((0.7, 0.3, 0.08), (0.3, 0.75, 0.02))  # weight, place, width
+STEPS = np.array([1, 3, 1, 1, 6, 1, 2, 1, 1, 1, 4, 1, 1, 8, 1, 1]) / 34
+
+
+def _peaks_pdf(x: Floats) -> Floats:
+    parts = [weight * stats.norm(place, width).pdf(x) / _inside(place, width) for weight, place, width in PEAKS]
+    return np.asarray(sum(parts), np.float64)
+
+
+def _inside(place: float, width: float) -> float:
+    law = stats.norm(place, width)
+    return float(law.cdf(1) - law.cdf(0))
+
+
+def _draw_peaks(generator: np.random.Generator, n: int) -> Floats:
+    first = generator.random(n) < PEAKS[0][0]
+    draws = [
+        stats.truncnorm(-place / width, (1 - place) / width, place, width).rvs(n, random_state=generator)
+        for _, place, width in PEAKS
+    ]
+    drawn: Floats = np.where(first, *draws)
+    return drawn
+
+
+def _steps_pdf(x: Floats) -> Floats:
+    return np.asarray(16 * STEPS[np.minimum(15, (x * 16).astype(int))], np.float64)
+
+
+def _draw_steps(generator: np.random.Generator, n: int) -> Floats:
+    return np.asarray((generator.choice(16, n, p=STEPS) + generator.random(n)) / 16, np.float64)
+
+
+def error(case: Case, x: Floats, epsilon: str, **options: Any) -> float:
+    """∫ (f̂ − f)², by the midpoint rule; NaN where there are too few records."""
+    try:
+        model = PrivateHistogram(lower=0, upper=1, epsilon=epsilon, **options).fit(x)
+    except BadData:
+        return float("nan")
+    return float(np.square(model.pdf(POINTS) - case.pdf(POINTS)).mean())
+
+
+def measure(case: Case, sizes: tuple[int, ...], repetitions: int, epsilon: str) -> dict[str, Floats]:
+    """Errors of every method, shape (sizes, repetitions); all methods see the same samples."""
+    generator = np.random.default_rng(SEED)
+    methods: dict[str, dict[str, Any]] = {name: {"bins": BINS, **options} for name, options in CHOICES.items()}
+    methods |= {f"fixed {count}": {"bins": [count]} for count in BINS}
+    errors = {name: np.full((len(sizes), repetitions), np.nan) for name in methods}
+    for i, n in enumerate(sizes):
+        for j in range(repetitions):
+            x = case.draw(generator, n)
+            for name, options in methods.items():
+                errors[name][i, j] = error(case, x, epsilon, **options)
+    return errors
+
+
+def means(errors: dict[str, Floats]) -> dict[str, Floats]:
+    """Mean errors by method, and those of the best fixed width at each size."""
+    found = {name: values.mean(axis=1) for name, values in errors.items()}
+    fixed = np.array([values for name, values in found.items() if name.startswith("fixed")])
+    return {**{name: found[name] for name in CHOICES}, "best": fixed.min(axis=0), **found}
+
+
+def table(case: Case, sizes: tuple[int, ...], errors: dict[str, Floats]) -> str:
+    found = means(errors)
+    spread = errors["chosen"].std(axis=1, ddof=1) / np.sqrt(errors["chosen"].shape[1])
+    lines = [case.name, f"{'n':>8}" + "".join(f"{name:>11}" for name in found) + f"{'± chosen':>11}"]
+    for i, n in enumerate(sizes):
+        cells = [f"{values[i]:11.4f}" if np.isfinite(values[i]) else f"{'—':>11}" for values in found.values()]
+        lines.append(f"{n:8d}" + "".join(cells) + f"{spread[i]:11.4f}")
+    return "\n".join(lines)
+
+
+def draw(axes: Any, case: Case, sizes: tuple[int, ...], errors: dict[str, Floats]) -> None:
+    for name, values in means(errors).items():
+        style: dict[str, Any] = {"color": "#bbbbbb", "linewidth": 0.9}
+        if not name.startswith("fixed"):
+            style = {"color": COLOURS[name], "linewidth": 2, "marker": "o", "markersize": 4, "label": name}
+        axes.plot(sizes, values, **style)
+        if name.startswith("fixed"):
+            axes.annotate(name.removeprefix("fixed "), (sizes[-1], values[-1]), fontsize=7, color="#777777")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_title(case.name)
+    axes.set_xlabel("records")
+    axes.grid(visible=True, color="#e3e3e3", linewidth=0.6)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="three sizes, five repetitions: well under a minute")
+    parser.add_argument("--plot", type=Path, help="an .svg or .png file")
+    parser.add_argument("--epsilon", default="1")
+    options = parser.parse_args()
+    sizes, repetitions = (QUICK_SIZES, 5) if options.quick else (SIZES, 20)
+    figure = new_figure(13, 4.2)
+    panels = figure.subplots(1, 3)
+    for case, axes in zip(cases(), panels, strict=True):
+        errors = measure(case, sizes, repetitions, options.epsilon)
+        print(f"{table(case, sizes, errors)}\n", flush=True)
+        draw(axes, case, sizes, errors)
+    panels[0].set_ylabel("integrated square error")
+    panels[0].legend(title="grey: fixed numbers of bins")
+    figure.suptitle(f"Private histograms at ε = {options.epsilon}, δ = 1e-06, mean of {repetitions}")
+    if options.plot:
+        write_picture(figure, options.plot)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""The methods that stability-based validation is compared with.
+
+Proof: docs/proofs/models/validation.md. Source: Chaudhuri & Vinterbo 2013, section 5 and Theorem 5; dataSplit is also the
+tuning of Chaudhuri, Monteleoni & Sarwate 2011.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeVar
+
+from dpmine.errors import BadParameter
+from dpmine.exact.decisions import uniform_below
+from dpmine.ledger.charging import ROW, of_asserted_unit
+from dpmine.models.validation.procedure import Trained, Training, train_candidates
+from dpmine.parameters import Number, positive
+from dpmine.privacy import Guarantee, Neighbors
+from dpmine.selection.select import as_universe, build_mechanism, choose
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dpmine.exact.bits import BitSource
+
+Parameter = TypeVar("Parameter")
+Data = TypeVar("Data")
+Draw = TypeVar("Draw")
+Model = TypeVar("Model")
+
+
+class Overlap(StrEnum):
+    """Whether training and validation records are the same people's."""
+
+    DISJOINT = "disjoint"
+    """No unit is in both; which is where does not depend on the data. The methods below then are α-private."""
+    SHARED = "shared"
+    """A unit may be in both: alpha_split and data_split then are 2α-private."""
+
+
+def alpha_split(
+    training: Training[Parameter, Data, Draw, Model],
+    parameters: Sequence[Parameter],
+    train: Data,
+    validation: Data,
+    *,
+    errors: Callable[[Model, Data], int],
+    epsilon: Number,
+    overlap: Overlap = Overlap.DISJOINT,
+    unit: str = ROW,
+    bits: BitSource,
+) -> Trained[Parameter, Model]:
+    """Every candidate trained on all training data at α/k; one of the models chosen by the exponential mechanism.
+
+    Requires: one validation record changes `errors` (a whole number, lower is better) by at most 1.
+    Law: P(i) ∝ exp(−α e_i/2). Guarantee: α, or 2α where records are shared (Theorem 5).
+    Raises BadParameter for unusable parameters.
+    """
+    alpha = _budget(parameters, epsilon)
+    models = train_candidates(training, parameters, train, alpha / len(parameters), bits=bits)
+    index = _fewest_errors(models, validation, errors, alpha, bits=bits)
+    return Trained(index, parameters[index], models[index], _promise(alpha, overlap, unit))
+
+
+def data_split(
+    training: Training[Parameter, Data, Draw, Model],
+    parameters: Sequence[Parameter],
+    parts: Sequence[Data],
+    validation: Data,
+    *,
+    errors: Callable[[Model, Data], int],
+    epsilon: Number,
+    overlap: Overlap = Overlap.DISJOINT,
+    unit: str = ROW,
+    bits: BitSource,
+) -> Trained[Parameter, Model]:
+    """Candidate i trained on part i of the training data at α; one of the models chosen by the exponential mechanism.
+
+    Requires: as `alpha_split`; the parts, one a candidate, are disjoint and cut independently of what records contain
+    (`dpmine.models.validation.split.random_parts`).
+    Law: P(i) ∝ exp(−α e_i/2). Guarantee: α, or 2α where records are shared (Theorem 5).
+    Raises BadParameter for unusable parameters.
+    """
+    alpha = _budget(parameters, epsilon)
+    if len(parts) != len(parameters):
+        raise BadParameter(f"data_split needs one part of the training data a parameter: {len(parameters)}.")
+    models = [
+        train_candidates(training, [parameter], part, alpha, bits=bits)[0]
+        for parameter, part in zip(parameters, parts, strict=True)
+    ]
+    index = _fewest_errors(models, validation, errors, alpha, bits=bits)
+    return Trained(index, parameters[index], models[index], _promise(alpha, overlap, unit))
+
+
+def random_choice(
+    training: Training[Parameter, Data, Draw, Model],
+    parameters: Sequence[Parameter],
+    train: Data,
+    *,
+    epsilon: Number,
+    unit: str = ROW,
+    bits: BitSource,
+) -> Trained[Parameter, Model]:
+    """A uniform candidate, trained on all training data at α. Guarantee: α, whether or not records are shared.
+
+    Raises BadParameter for unusable parameters.
+    """
+    alpha = _budget(parameters, epsilon)
+    index = uniform_below(len(parameters), bits=bits)
+    model = train_candidates(training, [parameters[index]], train, alpha, bits=bits)[0]
+    return Trained(index, parameters[index], model, _promise(alpha, Overlap.DISJOINT, unit))
+
+
+def control(
+    training: Training[Parameter, Data, Draw, Model],
+    parameters: Sequence[Parameter],
+    train: Data,
+    validation: Data,
+    *,
+    score: Callable[[Model, Data], Fraction],
+    epsilon: Number,
+    unit: str = ROW,
+    bits: BitSource,
+) -> Trained[Parameter, Model]:
+    """Every candidate trained on all training data at α, the best one taken: NOT private, and its guarantee says so.
+
+    Roughly what no private choice can beat. Raises BadParameter for unusable parameters.
+    """
+    alpha = _budget(parameters, epsilon)
+    models = train_candidates(training, parameters, train, alpha, bits=bits)
+    scores = [Fraction(score(model, validation)) for model in models]
+    index = max(range(len(models)), key=scores.__getitem__)
+    promise = _promise(alpha, Overlap.DISJOINT, unit)
+    return Trained(
+        index, parameters[index], models[index], promise.without_privacy("the best validation score was taken exactly")
+    )
+
+
+def _fewest_errors(
+    models: Sequence[Model],
+    validation: Data,
+    errors: Callable[[Model, Data], int],
+    alpha: Fraction,
+    *,
+    bits: BitSource,
+) -> int:
+    relation = Neighbors.REPLACE_ONE
+    chooser = build_mechanism("exponential", epsilon=alpha, delta=0, neighbors=relation)
+    scores = as_universe([-int(errors(model, validation)) for model in models])
+    return int(choose(chooser, scores, sensitivity=Fraction(1), bits=bits))
+
+
+def _budget(parameters: Sequence[Parameter], epsilon: Number) -> Fraction:
+    if not len(parameters):
+        raise BadParameter("There is no candidate to choose: give at least one parameter.")
+    return positive("epsilon", epsilon)
+
+
+def _promise(alpha: Fraction, overlap: Overlap, unit: str) -> Guarantee:
+    total = 2 * alpha if overlap is Overlap.SHARED else alpha
+    return of_asserted_unit(Guarantee(total, Fraction(0), Neighbors.REPLACE_ONE, ROW), unit, "one record each")

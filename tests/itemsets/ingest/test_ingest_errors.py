@@ -1,0 +1,187 @@
+"""Requests and layouts that are refused: what the message says, and what it must not say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from support.ingest_oracle import CANARY, refused
+
+from dpmine.errors import BadData, BadParameter
+from dpmine.itemsets.ingest.read import Columns, read_baskets
+
+LONG = Columns(unit=("u",), item="i")
+TABLE = pa.table({"u": [1], "b": [2], "i": [CANARY], "l": [[CANARY]]})
+HOT = pa.table({"u": [1], CANARY: [True], f"{CANARY}2": [False]})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"item": "i", "items": "l"}, ["item and items", "exclude"]),
+        ({"item": "i", "one_hot": True}, ["one_hot", "excludes item"]),
+        ({"items": "i", "one_hot": True}, ["one_hot", "excludes item"]),
+        ({"unit": "u", "basket": "b", "one_hot": True}, ["one_hot", "excludes basket"]),
+        ({"basket": "b", "item": "i"}, ["basket needs unit"]),
+        ({"unit": "u", "item": "u"}, ["'u'", "named twice"]),
+        ({"unit": "u", "basket": ["b", "u"]}, ["'u'", "named twice"]),
+        ({"unit": ["u", "u"]}, ["'u'", "named twice"]),
+        ({"unit": ""}, ["unit", "not empty"]),
+        ({"unit": 3}, ["unit", "column name"]),
+        ({"unit": ["u", 3]}, ["unit", "column name"]),
+        ({"basket": [None]}, ["basket", "column name"]),
+        ({"item": ["i"]}, ["item", "column name"]),
+        ({"items": 3}, ["items", "column name"]),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], words: list[str]) -> None:
+    with refused(BadParameter, *words):
+        Columns.of(**options)
+
+
+def test_options_are_normalised() -> None:
+    assert Columns.of() == Columns.of(unit=(), basket=[]) == Columns()
+    assert Columns.of(unit="u", basket=["b", "c"]) == Columns(unit=("u",), basket=("b", "c"))
+
+
+@pytest.mark.parametrize("options", [{"unit": "x"}, {"unit": "u", "basket": "x"}, {"item": "x"}, {"items": "x"}])
+def test_missing_columns(options: dict[str, Any]) -> None:
+    with refused(BadData, "no column 'x'", "'u', 'b', 'i', 'l'"):
+        read_baskets(TABLE, Columns.of(**options))
+
+
+def test_missing_columns_beside_items_do_not_list_the_items() -> None:
+    with refused(BadData, "no column 'x'", "'u'"):
+        read_baskets(HOT, Columns.of(unit="x"))
+    with refused(BadData, "no column 'x'"):
+        read_baskets(HOT.drop(["u"]), Columns.of(unit="x"))
+    with refused(BadData, "no column 'x'"):
+        read_baskets(pa.table({CANARY: [1]}), Columns.of(unit="x", one_hot=True))
+    with refused(BadData, "no column 'x'", "'u'"):
+        read_baskets(pd.DataFrame({"u": [1], CANARY: [True]}), Columns.of(unit="x"))
+
+
+def test_many_columns_are_not_all_listed() -> None:
+    data = pa.table({f"c{number}": [1] for number in range(500)})
+    with refused(BadData, "'c0', 'c1'", "480 more"):
+        read_baskets(data, Columns.of(unit="x"))
+
+
+def test_column_names_cannot_break_the_line() -> None:
+    data = pa.table({"a\nb": [1], "c\r\nd": ["x"], "e": [1.5]})
+    with refused(BadData, r"a\nb"):
+        read_baskets(data, Columns())
+    assert "\n" not in read_baskets(data, Columns(unit=("a\nb",), item="c\r\nd")).description
+
+
+@pytest.mark.parametrize(
+    ("data", "columns"),
+    [
+        (TABLE.drop(["l"]), Columns()),
+        (TABLE.drop(["l"]), Columns(unit=("u",))),
+        (TABLE.append_column("m", TABLE.column("l")), Columns()),
+        (pa.table({"i": ["x"]}), Columns()),
+        (pa.table({"u": [1], "x": [0], "y": [1]}), Columns(unit=("u",))),
+        (HOT, Columns()),
+        (pa.table({}), Columns()),
+        (pa.table({"u": [1]}), Columns(unit=("u",))),
+    ],
+)
+def test_layouts_that_are_not_clear(data: pa.Table, columns: Columns) -> None:
+    shown = [repr(name) for name in data.column_names if CANARY not in name]
+    with refused(BadData, "not clear", "--item COL", "--unit COL", "--one-hot", "one_hot=True", *shown):
+        read_baskets(data, columns)
+
+
+def test_a_long_layout_needs_a_unit() -> None:
+    with refused(BadData, "privacy unit is not clear", "--unit COL", "'u', 'b', 'i'"):
+        read_baskets(TABLE, Columns(item="i"))
+    with refused(BadData, "privacy unit is not clear"):
+        read_baskets(TABLE.select(["i"]), Columns(item="i"))
+
+
+def test_one_hot_needs_items() -> None:
+    with refused(BadData, "no column left"):
+        read_baskets(TABLE.select(["u"]), Columns(unit=("u",), one_hot=True))
+
+
+def test_items_must_be_lists() -> None:
+    with refused(BadData, "'i'", "string", "use the option item"):
+        read_baskets(TABLE, Columns(unit=("u",), items="i"))
+
+
+@pytest.mark.parametrize(
+    ("data", "item"), [(TABLE.select(["u", "b", "l"]), "l"), (TABLE.select(["u", "b", "l"]), None)]
+)
+def test_a_list_layout_has_no_basket_column(data: pa.Table, item: str | None) -> None:
+    with refused(BadData, "list layout", "leave out the option basket"):
+        read_baskets(data, Columns(unit=("u",), basket=("b",), item=item))
+
+
+def test_a_one_hot_layout_has_no_basket_column() -> None:
+    data = pa.table({"u": [1], "b": [1], CANARY: [True]})
+    with refused(BadData, "one-hot layout", "leave out the option basket"):
+        read_baskets(data, Columns(unit=("u",), basket=("b",)))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [pa.array([0, 2]), pa.array([0, -1], pa.int8()), pa.array([0, 2**64 - 1], pa.uint64()), pa.array([None, 7])],
+)
+def test_one_hot_numbers_but_zero_are_items(column: pa.Array) -> None:
+    """A number that is neither 0 nor 1 in one row is no reason to fail: that row holds the item."""
+    read = read_baskets(pa.table({"x": [0, 1], "y": column}), Columns(one_hot=True))
+    assert (read.baskets.basket_count, read.baskets.items.tolist()) == (1, [0, 1])
+    assert read.baskets.total_units == 2
+
+
+def test_one_hot_columns_named_like_units_are_no_items() -> None:
+    data = pa.table({"customer_id": [17, 18], "x": [0, 1]})
+    with refused(BadData, "'customer_id'", "--unit customer_id"):
+        read_baskets(data, Columns(one_hot=True))
+    assert read_baskets(data, Columns(unit=("customer_id",), one_hot=True)).baskets.unit == "customer_id"
+
+
+@pytest.mark.parametrize("column", [[0.0, 1.0], [CANARY, "1"], [[1], [0]]])
+def test_one_hot_columns_have_a_type(column: list[Any]) -> None:
+    with refused(BadData, "'y'", "booleans"):
+        read_baskets(pa.table({"x": [0, 1], "y": column}), Columns(one_hot=True))
+
+
+def test_columns_of_the_same_name() -> None:
+    data = pa.Table.from_arrays([pa.array([1])] * 3, names=["u", "i", "i"])
+    with refused(BadData, "Several columns", "'i'"):
+        read_baskets(data, Columns(unit=("u",), item="i"))
+    with refused(BadData, "Several columns", "'x'"):
+        read_baskets(pa.Table.from_arrays([pa.array([True])] * 2, names=["x", "x"]), Columns())
+    other = pa.Table.from_arrays([pa.array([1])] * 4, names=["u", "i", "n", "n"])
+    assert read_baskets(other, Columns(unit=("u",), item="i")).baskets.unit_count == 1
+
+
+def test_catalogues_of_another_type() -> None:
+    texts = pa.table({"u": [1], "i": [CANARY]})
+    with refused(BadData, "catalogue holds integers", "texts"):
+        read_baskets(texts, LONG, catalogue=pa.array([1, 2]))
+    numbers = pa.table({"u": [1, 1, 1], "i": [1, 10, 3]})
+    for wrong in (["1", CANARY], ["1", "1.0"], ["1", ""], ["1", "99999999999999999999"], ["1", " 2"], ["1", "٣"]):
+        with refused(BadData, "catalogue", "no integer"):
+            read_baskets(numbers, LONG, catalogue=pa.array(wrong))
+    with refused(BadData, "catalogue", "repeats"):
+        read_baskets(numbers, LONG, catalogue=pa.array(["1", "01"]))
+    with refused(BadData, "catalogue holds integers"):
+        read_baskets(HOT, Columns(unit=("u",)), catalogue=pa.array([1]))
+    read = read_baskets(numbers, LONG, catalogue=pa.array(["10", "+3", "-4"]))
+    assert read.baskets.labels.to_pylist() == [-4, 3, 10]
+    assert np.array_equal(read.baskets.items, [1, 2])
+
+
+def test_errors_of_foreign_objects_are_replaced() -> None:
+    class Broken:
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            raise RuntimeError(CANARY)
+
+    with refused(BadData, "Broken", "data frame"):
+        read_baskets(Broken(), Columns())

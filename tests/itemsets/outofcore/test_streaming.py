@@ -1,0 +1,317 @@
+"""Streaming: whatever the path, the supports are those of the same data in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.ingest_oracle import contents, expected, refused
+
+from dpmine.errors import BadParameter
+from dpmine.io.columns import Columns
+from dpmine.itemsets.counting.miner import Miner, SupportSource
+from dpmine.itemsets.ingest.read import read_baskets
+from dpmine.itemsets.outofcore import spill as spill_partitions
+from dpmine.itemsets.outofcore.miner import PartitionedMiner, miner_of
+from dpmine.itemsets.outofcore.read import read_transactions
+from dpmine.itemsets.outofcore.transactions import PartitionedBaskets, Transactions, shortened
+from dpmine.itemsets.transactions.baskets import Baskets, truncated
+from dpmine.itemsets.transactions.memory import Budget
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROOMY = 10**9
+IN_CHUNKS = Budget(
+    whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=ROOMY, resident=ROOMY, projection=ROOMY, listing=ROOMY
+)
+"""Nothing is read at once, but all items fit into one miner."""
+FEW_RESIDENT = Budget(
+    whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=0, resident=2500, projection=3000, listing=ROOMY
+)
+"""Some items fit into the miner, the others are mined in several groups."""
+LARGER = Budget(
+    whole=0, chunk=40000, labels=ROOMY, gathered=0, all_resident=0, resident=12000, projection=60000, listing=ROOMY
+)
+"""The same for a few thousand lines."""
+NONE_RESIDENT = Budget(
+    whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=0, resident=0, projection=3000, listing=ROOMY
+)
+BUDGETS = st.sampled_from([IN_CHUNKS, FEW_RESIDENT, NONE_RESIDENT])
+
+NAMED = Columns(unit=("u",), basket=("b",), item="i")
+NO_BASKETS = Columns(unit=("u",), item="i")
+KEY = st.one_of(st.none(), st.integers(-3, 12))
+ITEM = st.one_of(st.none(), st.integers(0, 9))
+ROWS = st.lists(st.tuples(KEY, KEY, ITEM), max_size=80)
+SORTED_ROWS = ROWS.map(lambda rows: sorted(rows, key=lambda row: -5 if row[0] is None else row[0]))
+
+Row = tuple[int | None, int | None, int | None]
+
+
+def long_table(rows: list[Row], kind: str = "integer") -> pa.Table:
+    """Rows as columns u, b, i; keys and items as integers, texts or dictionaries."""
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
+    if kind == "integer":
+        return pa.table({name: pa.array(values, pa.int64()) for name, values in zip("ubi", columns, strict=True)})
+    texts = [[None if value is None else f"v{value + 50}" for value in values] for values in columns]
+    arrays = [pa.array(values, pa.string()) for values in texts]
+    return pa.table([a.dictionary_encode() if kind == "dictionary" else a for a in arrays], names=list("ubi"))
+
+
+def in_batches(table: pa.Table, rows: int = 7) -> pa.RecordBatchReader:
+    """The table as a stream, which can be read once."""
+    return pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=rows))
+
+
+def partitioned(data: Any, columns: Columns, budget: Budget, **options: Any) -> PartitionedBaskets:
+    found = read_transactions(data, columns, memory=budget, **options).transactions
+    assert isinstance(found, PartitionedBaskets)
+    return found
+
+
+def whole(parts: PartitionedBaskets) -> list[Any]:
+    """The units of all partitions."""
+    return sorted(unit for part in parts.parts() for unit in contents(part))
+
+
+def same_answers(transactions: Transactions, baskets: Baskets) -> None:
+    """Every question a universe asks has the answer of the data in memory."""
+    miner, truth = miner_of(transactions), Miner(baskets)
+    assert transactions.labels.to_pylist() == baskets.labels.to_pylist()
+    assert transactions.labels.type == baskets.labels.type
+    assert transactions.total_units == baskets.total_units
+    assert miner.item_supports.tolist() == truth.item_supports.tolist()
+    for size in (1, 2, 3):
+        for threshold in (1, 2, 4):
+            levels, expected_levels = miner.histogram(size, threshold), truth.histogram(size, threshold)
+            assert levels.supports.tolist() == expected_levels.supports.tolist()
+            assert levels.counts.tolist() == expected_levels.counts.tolist()
+            listed, expected_list = miner.itemsets(size, threshold), truth.itemsets(size, threshold)
+            assert listed.items.tolist() == expected_list.items.tolist()
+            assert listed.supports.tolist() == expected_list.supports.tolist()
+        same_members(miner, truth, size)
+
+
+def same_members(miner: SupportSource, truth: Miner, size: int) -> None:
+    """`nth` numbers the itemsets of a level, and `support` knows theirs."""
+    levels = truth.histogram(size, 1)
+    for support, count in zip(levels.supports.tolist()[:3], levels.counts.tolist(), strict=False):
+        members = {miner.nth(size, support, n) for n in range(min(count, 20))}
+        assert len(members) == min(count, 20)
+        assert {truth.support(member) for member in members} == {support}
+        assert {miner.support(member) for member in members} == {support}
+        with pytest.raises(BadParameter):
+            miner.nth(size, support, count)
+
+
+@settings(max_examples=40)
+@given(ROWS, BUDGETS, st.sampled_from(["integer", "text", "dictionary"]))
+def test_scattered_units(rows: list[Row], budget: Budget, kind: str) -> None:
+    table = long_table([*rows, (5, 1, 1), (4, 1, 1)], kind)
+    same_answers(partitioned(in_batches(table), NAMED, budget), read_baskets(table, NAMED).baskets)
+
+
+@settings(max_examples=40)
+@given(SORTED_ROWS, BUDGETS, st.sampled_from(["integer", "text", "dictionary"]))
+def test_sorted_units_are_not_put_away(rows: list[Row], budget: Budget, kind: str) -> None:
+    table = long_table([*rows, (13, 1, 1)], kind)
+    table = pa.Table.from_batches(table.to_batches(max_chunksize=7))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spill_partitions, "SpillFile", None)
+        same_answers(partitioned(table, NAMED, budget), read_baskets(table, NAMED).baskets)
+
+
+@settings(max_examples=20)
+@given(ROWS, BUDGETS, st.booleans())
+def test_units_without_baskets(rows: list[Row], budget: Budget, once: bool) -> None:
+    table = long_table([*rows, (5, 1, 1)])
+    data = in_batches(table) if once else table
+    same_answers(partitioned(data, NO_BASKETS, budget), read_baskets(table, NO_BASKETS).baskets)
+
+
+@settings(max_examples=20)
+@given(ROWS, BUDGETS, st.booleans(), st.booleans())
+def test_lists(rows: list[Row], budget: Budget, once: bool, named: bool) -> None:
+    lists: dict[tuple[int | None, int | None], list[int | None]] = {}
+    for unit, basket, item in [*rows, (5, 1, 1)]:
+        lists.setdefault((unit, basket), []).append(item)
+    units = [unit for unit, _ in lists]
+    table = pa.table({"u": pa.array(units, pa.int64()), "i": pa.array(list(lists.values()), pa.list_(pa.int64()))})
+    columns = Columns(unit=("u",) if named else (), item="i")
+    data = in_batches(table, 3) if once else table
+    same_answers(partitioned(data, columns, budget), read_baskets(table, columns).baskets)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(KEY, *[st.booleans()] * 5), min_size=1, max_size=30), BUDGETS, st.booleans(), st.booleans())
+def test_one_hot(rows: list[Any], budget: Budget, once: bool, named: bool) -> None:
+    names = ["u", *"abcde"]
+    table = pa.table({name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)})
+    table = table.set_column(0, "u", table.column("u").cast(pa.int64()))
+    columns = Columns(unit=("u",)) if named else Columns()
+    table = table if named else table.drop_columns(["u"])
+    data = in_batches(table, 3) if once else table
+    found = read_transactions(data, columns, memory=budget).transactions
+    same_answers(found, read_baskets(table, columns).baskets)
+
+
+@settings(max_examples=20)
+@given(ROWS, BUDGETS, st.booleans(), st.sampled_from([["3", "1", "77"], [1, 3, 77], [77]]))
+def test_a_catalogue(rows: list[Row], budget: Budget, once: bool, items: list[Any]) -> None:
+    table, catalogue = long_table([*rows, (5, 1, 1)]), pa.array(items)
+    data = in_batches(table) if once else table
+    found = partitioned(data, NAMED, budget, catalogue=catalogue)
+    same_answers(found, read_baskets(table, NAMED, catalogue=catalogue).baskets)
+
+
+@settings(max_examples=20)
+@given(ROWS, st.booleans(), st.integers(1, 3))
+def test_bounded_contributions(rows: list[Row], once: bool, limit: int) -> None:
+    table = long_table([*rows, (5, 1, 1)])
+    found = partitioned(in_batches(table) if once else table, NAMED, FEW_RESIDENT)
+    same_answers(shortened(found, limit), truncated(read_baskets(table, NAMED).baskets, limit))
+
+
+@settings(max_examples=20)
+@given(ROWS, st.booleans())
+def test_partitions_hold_whole_units(rows: list[Row], once: bool) -> None:
+    rows = [*rows, (5, 1, 1)]
+    table = long_table(rows)
+    found = partitioned(in_batches(table) if once else table, NAMED, IN_CHUNKS)
+    assert whole(found) == expected(rows)
+
+
+def test_composite_keys() -> None:
+    generator = np.random.default_rng(7)
+    table = pa.table({name: generator.integers(0, 6, 400) for name in ("u", "v", "b", "c", "i")})
+    table = table.set_column(1, "v", table.column("v").cast(pa.string()))
+    columns = Columns(unit=("u", "v"), basket=("b", "c"), item="i")
+    truth = read_baskets(table, columns).baskets
+    ordered = table.sort_by([(name, "ascending") for name in table.column_names])
+    for data in (table, ordered, in_batches(table), in_batches(ordered)):
+        same_answers(partitioned(data, columns, LARGER), truth)
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us"), pa.uint64(), pa.int16(), pa.large_string()])
+def test_kinds_of_keys(kind: pa.DataType) -> None:
+    generator = np.random.default_rng(8)
+    units = pa.array(generator.integers(0, 40, 500).tolist(), pa.int32() if kind == pa.date32() else pa.int64())
+    table = pa.table({"u": units.cast(kind), "i": generator.integers(0, 9, 500)})
+    for data in (table, table.sort_by("u"), in_batches(table)):
+        same_answers(partitioned(data, NO_BASKETS, LARGER), read_baskets(table, NO_BASKETS).baskets)
+
+
+VIEWS = [pa.string_view(), *(make(pa.string_view()) for make in (pa.list_, pa.large_list, pa.list_view))]
+
+
+@pytest.mark.parametrize("kind", [*VIEWS, pa.list_(pa.string_view(), 1)], ids=str)
+@pytest.mark.parametrize("once", [False, True])
+def test_one_null_key_beside_views_of_texts(kind: pa.DataType, once: bool) -> None:
+    """Arrow cannot filter views, which polars makes: one row must not stop a run that was charged."""
+    texts = ["b", "a", None, "c"]
+    items = pa.array(texts if kind == pa.string_view() else [[text] for text in texts], kind)
+    table = pa.table({"u": [1, None, 3, 4], "i": items})
+    data = in_batches(table) if once else table
+    same_answers(partitioned(data, NO_BASKETS, IN_CHUNKS), read_baskets(table, NO_BASKETS).baskets)
+
+
+@pytest.mark.slow
+def test_files_and_data_sets(tmp_path: Path) -> None:
+    generator = np.random.default_rng(9)
+    table = pa.table({"u": generator.integers(0, 90, 3000), "i": generator.integers(0, 30, 3000)})
+    for name, part in (("a", table.slice(0, 1700)), ("b", table.slice(1700)), ("s", table.sort_by("u"))):
+        (tmp_path / name).mkdir()
+        pq.write_table(part, tmp_path / name / "part.parquet", row_group_size=500)
+    parts = [tmp_path / "a", tmp_path / "b"]
+    truth = read_baskets(table, NO_BASKETS).baskets
+    for data in (parts, tmp_path / "s", ds.dataset([str(path / "part.parquet") for path in parts])):
+        same_answers(partitioned(data, NO_BASKETS, LARGER), truth)
+
+
+def test_frames_and_sequences() -> None:
+    table = long_table([(unit % 30, unit % 7, unit % 10) for unit in range(300)])
+    same_answers(partitioned(table.to_pandas(), NAMED, LARGER), read_baskets(table, NAMED).baskets)
+    baskets = [[0, 1, 2], [1, 2], [], [3]] * 40
+    same_answers(partitioned(baskets, Columns(), LARGER), read_baskets(baskets, Columns()).baskets)
+
+
+def test_small_data_stay_in_memory() -> None:
+    table = long_table([(1, 1, 1), (2, 2, 2)])
+    for data in (table, in_batches(table)):
+        assert isinstance(read_transactions(data, NAMED, memory="64MB").transactions, Baskets)
+
+
+def test_uneven_partitions_are_divided_again() -> None:
+    table = long_table([(unit, 1, item) for unit in range(300) for item in range(4)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpmine.itemsets.outofcore.read._WAYS_WHEN_UNKNOWN", 2)
+        found = partitioned(in_batches(table), NAMED, IN_CHUNKS)
+    assert sum(1 for _ in found.parts()) > 2
+    same_answers(found, read_baskets(table, NAMED).baskets)
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_one_unit_too_large(once: bool) -> None:
+    table = long_table([(1, 1, item % 10) for item in range(2000)])
+    with refused(BadParameter, "unit", "--memory"):
+        partitioned(in_batches(table) if once else table, NAMED, IN_CHUNKS)
+
+
+def test_too_many_items() -> None:
+    table = long_table([(item, 1, item) for item in range(2000)])
+    small = replace(IN_CHUNKS, labels=1000)
+    with refused(BadParameter, "items", "--memory", "catalogue"):
+        partitioned(in_batches(table), NAMED, small)
+
+
+def test_what_does_not_fit_is_refused_before_it_is_taken() -> None:
+    table = long_table([(unit, 1, item) for unit in range(60) for item in range(10)])
+    tiny = Budget(
+        whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=0, resident=0, projection=500, listing=300
+    )
+    found = partitioned(table, NAMED, tiny)
+    with refused(BadParameter, "single item", "--memory"):
+        PartitionedMiner(found).histogram(2, 1)
+    roomy = partitioned(table, NAMED, replace(tiny, projection=10**5))
+    with refused(BadParameter, "--memory"):
+        PartitionedMiner(roomy).itemsets(2, 1)
+
+
+def test_codes_outside_the_catalogue() -> None:
+    miner = PartitionedMiner(partitioned(long_table([(1, 1, 1), (2, 1, 2)]), NAMED, NONE_RESIDENT))
+    for wrong in ([], [5], [-1], [0, 0]):
+        with pytest.raises(BadParameter):
+            miner.support(wrong)
+
+
+@pytest.mark.parametrize("kind", ["integer", "text", "dictionary"])
+def test_batches_without_lines(kind: str) -> None:
+    table = long_table([*[(None, 1, 1)] * 7, *[(place, 1, 2) for place in (5, 3, 4, 1, 2, 0, 7)], (None, 1, 1)], kind)
+    same_answers(partitioned(in_batches(table), NAMED, IN_CHUNKS), read_baskets(table, NAMED).baskets)
+
+
+ROOMY_ENOUGH = Budget(
+    whole=0, chunk=6000, labels=ROOMY, gathered=ROOMY, all_resident=0, resident=0, projection=3000, listing=ROOMY
+)
+
+
+@settings(max_examples=60)
+@given(SORTED_ROWS, st.integers(0, 20_000), st.sampled_from(["integer", "text", "dictionary"]))
+def test_sorted_units_are_gathered_while_they_fit(rows: list[Row], room: int, kind: str) -> None:
+    table = long_table([*rows, (13, 1, 1)], kind)
+    table = pa.Table.from_batches(table.to_batches(max_chunksize=7))
+    truth = read_baskets(table, NAMED).baskets
+    found = read_transactions(table, NAMED, memory=ROOMY_ENOUGH).transactions
+    assert isinstance(found, Baskets)
+    assert found.labels.equals(truth.labels)
+    for name in ("items", "basket_starts", "unit_starts"):
+        assert getattr(found, name).tolist() == getattr(truth, name).tolist()
+    same_answers(read_transactions(table, NAMED, memory=replace(ROOMY_ENOUGH, gathered=room)).transactions, truth)

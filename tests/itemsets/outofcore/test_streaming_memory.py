@@ -1,0 +1,141 @@
+"""Peak memory of child processes, and what a limit may look like."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.shared import ROOT
+
+from dpmine.errors import BadParameter
+from dpmine.itemsets.transactions.memory import Budget, parse_memory, physical_memory
+
+MEGA = 10**6
+LIMIT = 100 * MEGA
+READING = 40 * MEGA
+"""What reading texts from Parquet holds whatever the limit and the size of the file; part of the libraries' base."""
+CHILD = """
+import json, sys
+import pyarrow as pa
+from dpmine.io.columns import Columns
+from dpmine.itemsets.outofcore.read import read_transactions
+from dpmine.itemsets.outofcore.miner import miner_of
+
+path, columns, memory, size, threshold = json.loads(sys.argv[1])
+columns = Columns.of(**columns)
+
+def peak():
+    # not getrusage: a child's maximum begins with the size of the process that started it
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+def levels(data, memory):
+    found = read_transactions(data, columns, memory=memory).transactions
+    levels = miner_of(found).histogram(size, threshold)
+    return [type(found).__name__, levels.supports.tolist(), levels.counts.tolist()]
+
+table = pa.table({name: [1, 2] for name in ("u", "b", "i")})
+levels(pa.RecordBatchReader.from_batches(table.schema, table.to_batches()), memory)  # compiled loops are loaded
+base = peak()
+result = levels(path, memory)
+print(json.dumps([peak() - base, *result]))
+"""
+
+
+def child(path: Path, columns: dict[str, Any], memory: int | None, size: int = 2, threshold: int = 50) -> list[Any]:
+    """Bytes on top of the libraries', the kind of transactions, and the histogram."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("needs /proc")
+    request = json.dumps([str(path), columns, memory, size, threshold])
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, request], capture_output=True, text=True, check=True, cwd=ROOT, timeout=300
+    )
+    return list(json.loads(done.stdout))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """About two million lines: sorted, scattered, and as texts; in memory they take more than 150 MB."""
+    folder = tmp_path_factory.mktemp("baskets")
+    command = ["--baskets", "200000", "--items", "1000", "--units", "60000", "-o", str(folder / "raw.parquet")]
+    subprocess.run([sys.executable, str(ROOT / "datasets" / "generate.py"), *command], check=True)
+    raw = pq.read_table(folder / "raw.parquet").rename_columns(["u", "b", "i"])
+    order = np.random.default_rng(1).permutation(raw.num_rows)
+    texts = {name: raw.column(name).cast(pa.string()) for name in raw.column_names}
+    tables = {"sorted": raw.sort_by("b"), "scattered": raw.take(pa.array(order)), "texts": pa.table(texts)}
+    for name, table in tables.items():
+        pq.write_table(table, folder / f"{name}.parquet", row_group_size=2**18)
+    return {name: folder / f"{name}.parquet" for name in tables}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "columns", "size"),
+    [
+        ("sorted", {"unit": "b", "item": "i"}, 2),
+        ("sorted", {"unit": "b", "item": "i"}, 3),
+        ("scattered", {"unit": "u", "item": "i"}, 2),
+        ("scattered", {"unit": "u", "basket": "b", "item": "i"}, 2),
+        ("texts", {"unit": "u", "basket": "b", "item": "i"}, 2),
+    ],
+)
+def test_peak_memory_stays_below_the_limit(
+    files: dict[str, Path], name: str, columns: dict[str, Any], size: int
+) -> None:
+    used, kind, *levels = child(files[name], columns, LIMIT, size)
+    free, usual_kind, *truth = child(files[name], columns, None, size)
+    assert (kind, usual_kind) == ("PartitionedBaskets", "Baskets")
+    assert levels == truth
+    assert used <= LIMIT + READING * (name == "texts")
+    assert used < free
+
+
+@pytest.mark.slow
+def test_peak_memory_with_conditional_databases(files: dict[str, Path]) -> None:
+    columns = {"unit": "b", "item": "i"}
+    used, kind, *levels = child(files["sorted"], columns, 72 * MEGA, threshold=5)
+    _, _, *truth = child(files["sorted"], columns, None, threshold=5)
+    assert kind == "PartitionedBaskets"
+    assert levels == truth
+    assert used <= 72 * MEGA + 30 * MEGA  # the smallest batches of Parquet files have a size of their own
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("4GB", 4 * 10**9),
+        ("500MB", 500 * MEGA),
+        ("2GiB", 2**31),
+        ("1.5G", 1500 * MEGA),
+        ("64000k", 64 * MEGA),
+        (" 1 tb ", 10**12),
+        (64 * MEGA, 64 * MEGA),
+        ("64000000", 64 * MEGA),
+        ("64000000B", 64 * MEGA),
+    ],
+)
+def test_sizes(text: int | str, size: int) -> None:
+    assert parse_memory(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GB", "4 apples", "-4GB", "1MB", "0", "4iB", "nan", True, "4GB\n4GB", 1.5])
+def test_what_is_no_size(text: Any) -> None:
+    with pytest.raises(BadParameter, match="memory must be a size"):
+        parse_memory(text)
+
+
+def test_half_of_the_machine_is_the_default() -> None:
+    assert parse_memory(None) == physical_memory() // 2
+
+
+def test_shares_fit_together() -> None:
+    budget = Budget.of(10**9)
+    together = budget.chunk + budget.labels + budget.resident + budget.projection
+    assert max(together, budget.whole, budget.all_resident + budget.listing) <= 10**9

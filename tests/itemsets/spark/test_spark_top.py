@@ -1,0 +1,110 @@
+"""The main job on Spark: the same universe, the same laws, and nothing left behind on the cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.datasets import mushroom
+from support.numpy_bits import NumpyBits
+from support.source_conformance import table_of
+from support.spark_oracle import LONG, on_spark, random_rows
+
+import dpmine
+from dpmine.itemsets.counting.miner import Miner
+from dpmine.itemsets.ingest.read import read_baskets
+from dpmine.itemsets.spark.supports import SparkMiner
+from dpmine.itemsets.universe import ItemsetUniverse
+
+pytestmark = pytest.mark.spark
+OPTIONS: dict[str, Any] = {"unit": "u", "basket": "b", "item": "i"}
+
+
+def cached(spark: Any) -> bool:
+    return not spark._jsparkSession.sharedState().cacheManager().isEmpty()
+
+
+@pytest.mark.parametrize("public", [True, False])
+@pytest.mark.parametrize("sizes", [range(2, 3), range(1, 4)])
+def test_the_universe_is_the_local_one(spark: Any, public: bool, sizes: range) -> None:
+    table = table_of(random_rows(21, units=60, items=12))
+    read = on_spark(spark, table, LONG)
+    local = ItemsetUniverse(Miner(read_baskets(table, LONG).baskets), sizes, catalogue_is_public=public)
+    there = ItemsetUniverse(SparkMiner(read.transactions), sizes, catalogue_is_public=public)
+    assert there.size == local.size
+    assert there.top() == local.top()
+    for floor in (9, 4, 1, 0):
+        assert list(there.head(floor)) == list(local.head(floor))
+    if public:
+        for mechanism in ("exponential", "max_of_laplaces"):
+            laws = [dpmine.law(universe, epsilon=1, delta=0, mechanism=mechanism) for universe in (local, there)]
+            assert laws[0].pmf.tolist() == laws[1].pmf.tolist()
+            assert laws[0].nothing == laws[1].nothing
+    else:
+        laws = [dpmine.law(universe, epsilon=1, delta=1e-2, mechanism="large_margin") for universe in (local, there)]
+        assert laws[0].pmf.tolist() == laws[1].pmf.tolist()
+    read.close()
+
+
+def test_members_and_tails_have_their_supports(spark: Any) -> None:
+    table = table_of(random_rows(22, units=40, items=10))
+    read = on_spark(spark, table, LONG)
+    local, there = Miner(read_baskets(table, LONG).baskets), SparkMiner(read.transactions)
+    universe, bits = ItemsetUniverse(there, range(2, 4), catalogue_is_public=True), NumpyBits(5)
+    for level in [*universe.head(0)][::3]:
+        for _ in range(3):
+            itemset = universe.member(level, bits=bits)
+            assert local.support(itemset) == level.score
+    for floor in (2, 1000):
+        itemset, support = universe.tail(floor, bits=bits)
+        assert local.support(itemset) == support < floor
+    read.close()
+
+
+@pytest.mark.parametrize("mechanism", ["exact", "exponential", "items_first", "auto"])
+def test_runs_end_to_end_and_leave_nothing_behind(spark: Any, mechanism: str) -> None:
+    """With ε = 1000 every mechanism takes the best ones, which no other itemset comes near."""
+    table = pa.table({"u": [*range(400)] * 3, "i": [*["a"] * 400, *["b"] * 400, *["c"] * 300, *["d"] * 100]})
+    options: dict[str, Any] = {"size": 2, "epsilon": 1000, "release_support": 1000, "mechanism": mechanism}
+    catalogue = ["a", "b", "c", "d", "e"]
+    results = [
+        dpmine.top_itemsets(
+            data, 1, unit="u", item="i", catalogue=catalogue, not_private=mechanism == "exact", **options
+        )
+        for data in (table, spark.createDataFrame(table).repartition(3))
+    ]
+    assert results[0].itemsets == results[1].itemsets == (frozenset("ab"),)
+    assert results[0].noisy_supports == results[1].noisy_supports == (400,)
+    assert results[0].to_dict() == results[1].to_dict()
+    assert not cached(spark)
+
+
+def test_many_places(spark: Any) -> None:
+    data = mushroom()
+    options: dict[str, Any] = {"mechanism": "exact", "not_private": True, "size": "2-3", **data.options}
+    there = dpmine.top_itemsets(spark.createDataFrame(data.table), 15, **options)
+    here = dpmine.top_itemsets(data.table, 15, **options)
+    known = dpmine.itemset_supports(data.table, size="2-3", min_support=4000, **data.options)
+    support_of = dict(zip(known["itemsets"], known["support"], strict=True))
+    supports = [[support_of[itemset] for itemset in result.itemsets] for result in (here, there)]
+    assert supports[0] == supports[1]  # ties may be broken either way
+    assert not cached(spark)
+
+
+def test_nothing_is_left_behind_by_a_listing_or_an_error(spark: Any) -> None:
+    frame = spark.createDataFrame(table_of(random_rows(1)))
+    dpmine.itemset_supports(frame, size="2-3", min_support=2, **OPTIONS)
+    assert not cached(spark)
+    with pytest.raises(dpmine.BadParameter, match="memory limit"):
+        dpmine.itemset_supports(
+            spark.range(900).selectExpr("0 as u", "id as i"), size=2, memory="64MB", unit="u", item="i"
+        )
+    assert not cached(spark)
+
+
+def test_a_frame_of_the_users_stays_as_it_was(spark: Any) -> None:
+    frame = spark.createDataFrame(table_of(random_rows(1))).persist()
+    dpmine.top_itemset(frame, **OPTIONS)
+    assert frame.is_cached
+    frame.unpersist()

@@ -1,0 +1,98 @@
+"""What is left by a fit, a picture or a history, once something was charged."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from dpmine_cli.main import run
+
+import dpmine
+from dpmine.errors import UnreadableFile
+from dpmine.io import figures as pictures
+from dpmine.privacy import Guarantee, Neighbors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_histogram_that_fails_to_fit_again_is_not_fitted(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'b.db'}"
+    dpmine.Ledger(url).grant("shop", epsilon=2)
+    model = dpmine.PrivateHistogram(bins=[4], lower=0, upper=1, ledger=url, dataset="shop")
+    model.fit(np.linspace(0, 1, 500))
+    with pytest.raises(dpmine.BadData):
+        model.fit(["x"])
+    assert "result_" not in vars(model)
+    with pytest.raises(dpmine.BudgetExceeded):
+        model.fit(np.linspace(0, 1, 500))
+    assert dpmine.Ledger(url).budget("shop").spent.epsilon == 2
+
+
+def test_histories_show_what_there_is(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    url = f"sqlite:///{tmp_path / 'b.db'}"
+    ledger = dpmine.Ledger(url)
+    ledger.grant("shop", epsilon=2, parts="by_index")
+    command = ["ledger", "history", "--ledger", url, "--dataset", "shop"]
+    assert run(command) == 0
+    assert capfd.readouterr().out.splitlines()[0].split("\t")[2:] == ["grant", "ε = 2, δ = 0", ""]
+    promise = dpmine.ExPostGuarantee(
+        Fraction(1), Fraction(0), Neighbors.REPLACE_ONE, "row", ex_post_epsilon=Fraction(1)
+    )
+    ledger.settle(ledger.charge("shop/north", promise, job="search"), "1/2")
+    assert run(command) == 0
+    lines = [line.split("\t")[4:] for line in capfd.readouterr().out.splitlines()]
+    assert lines == [
+        ["part -", "unit -", "reservation -", ""],
+        ["part north", "unit row", "reservation -", "search"],
+        ["part north", "unit row", "reservation 2", ""],
+    ]
+
+
+@pytest.mark.parametrize("changed", ["neighbors", "unit"])
+def test_another_relation_or_unit_is_status_2(tmp_path: Path, capfd: pytest.CaptureFixture[str], changed: str) -> None:
+    url = f"sqlite:///{tmp_path / 'b.db'}"
+    relation, unit = ("add_remove", None) if changed == "neighbors" else ("replace_one", "customer")
+    dpmine.Ledger(url).grant("shop", epsilon=2, neighbors=relation, unit=unit)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"a": [0.1] * 50}), tmp_path / "p.parquet")
+    job = ["histogram", str(tmp_path / "p.parquet"), "--column", "a", "--lower", "0", "--upper", "1", "--bins", "4"]
+    out = tmp_path / "out.json"
+    assert run([*job, "--ledger", url, "--dataset", "shop", "-o", str(out)]) == 2
+    assert capfd.readouterr().err.startswith("dpmine: error: 'shop' ")
+    assert not out.exists()
+    assert dpmine.Ledger(url).budget("shop").entries == 1
+
+
+def test_a_picture_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "a.svg"
+    pictures.write_picture(pictures.new_figure(1, 1), target)
+    before = target.read_bytes()
+
+    def full(_handle: int) -> None:
+        raise OSError
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UnreadableFile):
+        pictures.write_picture(pictures.new_figure(2, 2), target)
+    assert target.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["a.svg"]
+
+
+def test_a_charge_does_not_trust_a_history_that_was_cut(tmp_path: Path) -> None:
+    import sqlite3
+
+    ledger = dpmine.Ledger(f"sqlite:///{tmp_path / 'b.db'}")
+    ledger.grant("shop", epsilon=1)
+    promise = Guarantee(Fraction(1), Fraction(0), Neighbors.REPLACE_ONE)
+    ledger.charge("shop", promise, job="")
+    with sqlite3.connect(tmp_path / "b.db") as connection:
+        connection.execute("DELETE FROM dpmine_history WHERE number = 2")
+    for book in (ledger, dpmine.Ledger(f"sqlite:///{tmp_path / 'b.db'}")):
+        with pytest.raises(dpmine.BadLedger, match="not those of its history"):
+            book.charge("shop", promise, job="")

@@ -1,0 +1,76 @@
+"""A ledger that cannot be written charges nothing, and nothing is run."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from ledger.promises import promise
+
+from dpmine.ledger.ledger import Ledger
+
+READ_ONLY = """
+import os, sys
+import dpmine
+from dpmine.privacy import Guarantee, Neighbors
+from dpmine_cli.main import run
+from fractions import Fraction
+url, good, folder, *job = sys.argv[1:]
+os.chdir(folder)
+command = [*job, "--dataset", "shop", "-o", "out.json", "--ledger"]
+print(run([*command, good]), os.path.exists("out.json"))  # also loads all that nobody could not read
+os.remove("out.json")
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    promise = Guarantee(Fraction(1, 10), Fraction(0), Neighbors.REPLACE_ONE, "who")
+    dpmine.Ledger(url).charge("shop", promise, job="")
+except dpmine.DpmineError as error:
+    print(type(error).__name__, error)
+print(run([*command, url]), os.path.exists("out.json"))
+"""
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_read_only(file: Path, what: str) -> None:
+    """BadLedger; on the command line status 2 and no output. Root, who may write anywhere, becomes nobody."""
+    url = f"sqlite:///{file}"
+    Ledger(url).grant("shop", epsilon=100, delta="1/2")
+    Ledger(url).charge("shop", promise("1/100", unit="who"), job="")
+    Ledger(url).charge("shop", promise("1/100", unit="who"), job="")
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    public = Path(tempfile.mkdtemp())  # the folders of pytest are their owner's alone
+    try:
+        moved, work = public / "ledger" / "budget.db", public / "work"
+        for folder, rights in ((public, 0o755), (moved.parent, 0o755), (work, 0o777)):
+            folder.mkdir(exist_ok=True)
+            folder.chmod(rights)
+        shutil.copy(file, moved)
+        before = moved.read_bytes()
+        moved.chmod(0o444 if what == "file" else 0o666)
+        moved.parent.chmod(0o777 if what == "file" else 0o555)
+        pq.write_table(pa.table({"who": [1, 2], "what": ["a", "b"]}), work / "sales.parquet")
+        job = ("top-itemset", "sales.parquet", "--size", "1", "--unit", "who", "--item", "what")
+        command = [sys.executable, "-W", "error", "-c", READ_ONLY, f"sqlite:///{moved}", url, str(work), *job]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        told = done.stdout.splitlines()
+        assert (told[0], told[2:]) == ("0 True", ["2 False"]), done.stderr
+        assert told[1].startswith("BadLedger The ledger at ")
+        assert "it is read-only" in told[1] or "cannot be opened" in told[1]
+        last = done.stderr.splitlines()[-1]
+        assert last == f"dpmine: error: {told[1].removeprefix('BadLedger ')}"
+        assert moved.read_bytes() == before
+    finally:
+        moved.parent.chmod(0o755)
+        shutil.rmtree(public)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpmine import BadData, BadParameter
+from dpmine.models.histogram.bins import MOST_BINS, Bounds, Values, as_values, bin_counts
+
+
+@pytest.mark.parametrize("bounds", [(0, 1), (-3.7, 12.9), ("1e-9", "2e-9"), (1e9, 1e9 + 1)])
+@pytest.mark.parametrize("bins", [2, 3, 10, 100])
+def test_counts_are_those_of_numpy(bounds: tuple[Any, Any], bins: int) -> None:
+    edges = Bounds.of(*bounds).edges(bins)
+    low, high = float(bounds[0]), float(bounds[1])
+    values = np.random.default_rng(3).uniform(low, high, 500)
+    values = np.clip(
+        np.concatenate([values, edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf)]), low, high
+    )
+    assert Values.of(values).counts(edges).tolist() == np.histogram(values, edges)[0].tolist()
+
+
+def test_every_record_is_counted_by_itself() -> None:
+    """Counts of all are the sum of the counts of each: nothing of the others enters."""
+    bounds = Bounds.of(0, 1)
+    edges = bounds.edges(7)
+    values = bounds.clipped(np.array([0.1, 1 / 7, 2 / 7, 0.9999, 1, -3, np.nan, np.inf, -np.inf]))
+    together = Values.of(values).counts(edges)
+    alone = sum(Values.of(values[i : i + 1]).counts(edges) for i in range(len(values)))
+    assert together.tolist() == np.asarray(alone).tolist()
+
+
+def test_clipping_is_total() -> None:
+    wild = np.array([np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.5])
+    assert Bounds.of("0.25", 1).clipped(wild).tolist() == [0.25, 1, 0.25, 1, 0.25, 0.25, 0.5]
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [(1, 1), (2, 1), ("nan", 1), (0, "inf"), (0, None), (0, True), (0, "1e301"), (1, 1 + Fraction(1, 10**30))],
+    ids=str,
+)
+def test_unusable_bounds(bounds: tuple[Any, Any]) -> None:
+    with pytest.raises(BadParameter):
+        Bounds.of(*bounds)
+
+
+def test_bins_narrower_than_floats_are_refused() -> None:
+    with pytest.raises(BadParameter, match="narrow"):
+        Bounds.of(10**16, 10**16 + 4).edges(16)
+
+
+@pytest.mark.parametrize(
+    "bins", [[1], [0], [-4], [2.0], [4.5], ["4"], [True], [None], [], 4, "48", None, [4, 4], [MOST_BINS + 1]], ids=str
+)
+def test_unusable_numbers_of_bins(bins: Any) -> None:
+    with pytest.raises(BadParameter, match="bins"):
+        bin_counts(bins)
+
+
+def test_numbers_of_bins() -> None:
+    assert bin_counts(np.array([16, 4])) == (16, 4)
+    assert bin_counts(range(2, 5)) == (2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        [1, 2.5, None],
+        (1, 2.5, float("nan")),
+        np.array([1, 2.5, np.nan], np.float32),
+        np.array([[1], [2.5], [np.nan]]),
+        np.ma.MaskedArray([1, 2.5, 7], mask=[False, False, True]),
+        pd.Series([1, 2.5, None]),
+        pd.Series([1, 2.5, None], dtype="Float64"),
+        [Fraction(1), Decimal("2.5"), None],
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_numbers_of_all_kinds(x: Any) -> None:
+    values = as_values(x)
+    assert values.dtype == np.float64
+    assert values[:2].tolist() == [1, 2.5]
+    assert np.isnan(values[2])
+
+
+def test_integers_and_booleans() -> None:
+    assert as_values(np.array([1, 2], np.uint8)).tolist() == [1, 2]
+    assert as_values([True, False]).tolist() == [1, 0]
+
+
+def test_integers_beyond_floats_are_infinite_not_an_error() -> None:
+    assert as_values([10**400, -(10**400), 3]).tolist() == [np.inf, -np.inf, 3]
+
+
+@pytest.mark.parametrize(
+    "x",
+    [["kanarienvogel"], [[1, 2], [3, 4]], 3, "12", [{"a": 1}], [1, "2"], np.array([1j]), np.array(["2020"], "M8")],
+    ids=str,
+)
+def test_what_is_not_numbers_is_refused_without_a_word_of_it(x: Any) -> None:
+    with pytest.raises(BadData) as caught:
+        as_values(x)
+    assert "kanarienvogel" not in str(caught.value)
+    assert caught.value.__cause__ is None

@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from support.numpy_bits import NumpyBits
+
+from dpmine import BadData, BadParameter, Neighbors, law
+from dpmine.models.histogram.bins import Bounds, Grid, Values
+from dpmine.models.histogram.estimator import PrivateHistogram
+from dpmine.models.histogram.search import least_records
+from dpmine.models.histogram.stability import Form, records_needed, stabilities
+from dpmine.models.histogram.training import HistogramTraining, density_score
+from dpmine.models.validation.choosers import allowed
+from dpmine.models.validation.sensitivities import Sensitivities, comparable
+from dpmine.models.validation.split import train_size_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CANARY = 918273.5
+X = np.random.default_rng(7).beta(2, 5, 5000)
+
+
+def _model(**changes: Any) -> PrivateHistogram:
+    return PrivateHistogram(**{"bins": [4, 8, 16], "lower": 0, "upper": 1, **changes})
+
+
+def test_the_shape_of_what_is_learnt() -> None:
+    model = _model().fit(X)
+    bins = len(model.density_)
+    assert bins in {4, 8, 16}
+    assert model.bin_width_ == 1 / bins
+    assert model.edges_ == pytest.approx(np.linspace(0, 1, bins + 1))
+    assert model.counts_.shape == (bins,)
+    assert (model.counts_ >= 0).all()
+    assert float((model.density_ * model.bin_width_).sum()) == pytest.approx(1)
+    assert model.density_ == pytest.approx(model.counts_ / model.counts_.sum() / model.bin_width_)
+
+
+def test_guarantee() -> None:
+    promise = _model(epsilon=0.1, delta="1e-9", bins=[2, 4]).fit(X).guarantee_
+    assert (promise.epsilon, promise.delta) == (Fraction(1, 10), Fraction(1, 10**9))
+    assert (promise.neighbors, promise.unit, promise.private) == (Neighbors.REPLACE_ONE, "row", True)
+    assert any("nearest bound" in note for note in promise.notes)
+
+
+def test_one_candidate_takes_the_whole_budget_for_training_and_no_delta() -> None:
+    model = _model(bins=[4], epsilon=2).fit(X[:3])
+    assert (model.guarantee_.epsilon, model.guarantee_.delta) == (Fraction(2), Fraction(0))
+    assert model.result_.mechanism is None
+    bits = NumpyBits(1)
+    noise = HistogramTraining().draw(Grid(Bounds.of(0, 1), 4), Fraction(2), bits=NumpyBits(1))
+    model = _model(bins=[4], epsilon=2).fit(X, bits=bits)
+    counts = np.histogram(X, np.linspace(0, 1, 5))[0]
+    assert model.counts_ == pytest.approx(np.maximum(0, counts + np.array(noise) / 2**20))
+
+
+@pytest.mark.parametrize("mechanism", allowed())
+def test_every_chooser_keeps_to_the_budget(mechanism: str) -> None:
+    model = _model(mechanism=mechanism).fit(X)
+    assert (model.guarantee_.epsilon, model.guarantee_.delta) == (Fraction(1), Fraction(1, 10**6))
+    assert model.result_.mechanism == mechanism
+
+
+def test_a_silent_chooser_means_the_fewest_bins() -> None:
+    model = _model(mechanism="stable_maximiser", bins=[16, 8, 4], selection_share="1e-6").fit(X)
+    assert len(model.density_) == 4
+
+
+@pytest.mark.parametrize("stability", ["tight", "paper"])
+@pytest.mark.parametrize("refit", ["all", "train"])
+def test_the_last_training_sees_the_records_it_should(refit: str, stability: str) -> None:
+    model = _model(refit=refit, stability=stability, train_share=0.3, epsilon=50).fit(X)
+    assert float(model.counts_.sum()) == pytest.approx(5000 if refit == "all" else 1500, abs=20)
+
+
+def test_structure_is_found_when_there_is_enough_of_it() -> None:
+    """A comb of 16 teeth: with 16 bins it shows, with 4 or 2 it does not."""
+    comb = (np.random.default_rng(1).integers(0, 8, 40_000) * 2 + 0.5) / 16
+    assert len(_model(bins=[2, 4, 16], epsilon=5).fit(comb).density_) == 16
+
+
+def test_flat_data_take_the_fewest_bins() -> None:
+    """More bins add noise only: the law gives the fewest a probability of 0.99, and the bits are fixed."""
+    flat = np.random.default_rng(1).random(100_000)
+    assert len(_model(bins=[2, 5000], epsilon=4).fit(flat, bits=NumpyBits(2)).density_) == 2
+
+
+def test_bounds_other_than_the_unit_interval_are_mapped() -> None:
+    """The same draws, data and bounds moved and stretched: the same counts."""
+    here = _model().fit(X, bits=NumpyBits(4))
+    there = _model(lower=-8, upper=8).fit(X * 16 - 8, bits=NumpyBits(4))
+    assert there.counts_.tolist() == here.counts_.tolist()
+    assert there.bin_width_ == 16 * here.bin_width_
+    assert there.density_ == pytest.approx(here.density_ / 16)
+
+
+def test_values_outside_and_missing_ones_are_put_at_the_bounds() -> None:
+    x = np.concatenate([np.full(3000, -5.0), np.full(2000, np.inf), np.full(1000, np.nan)])
+    model = _model(bins=[2, 4], epsilon=20).fit(x)
+    assert float(model.counts_[0]) == pytest.approx(4000, abs=20)
+    assert float(model.counts_[-1]) == pytest.approx(2000, abs=20)
+
+
+def test_no_record_changes_the_laws_beyond_the_budget() -> None:
+    """The law of the chosen index with the training's noise fixed, over neighbours built to move scores the most."""
+    bins, alpha = (2, 8, 32), Fraction(1, 2)
+    size, held_out = 600, 600
+    stable = stabilities(Form.TIGHT, bins, records=size, alpha=alpha, failure=Fraction(1, 10**6))
+    grids = [Grid(Bounds.of(0, 1), count) for count in bins]
+    noise = [(0,) * count for count in bins]
+    low, high = np.full(size, 0.01), np.full(held_out, 0.99)
+    train = np.where(np.arange(size) == 0, 0.99, low)
+    checked = np.where(np.arange(held_out) == 0, 0.01, high)
+    losses = {}
+    for kind in Sensitivities:
+        for share in (Fraction(1), Fraction(1, 16)):
+            laws = [
+                _index_law(grids, noise, pair, [share * s.sensitivity(size, held_out) for s in stable], kind)
+                for pair in [(low, high), (train, high), (low, checked)]
+            ]
+            losses[kind, share] = max(float(np.abs(np.log(laws[0]) - np.log(other)).max()) for other in laws[1:])
+    for kind in Sensitivities:
+        assert losses[kind, Fraction(1)] <= 0.5
+        assert losses[kind, Fraction(1, 16)] > 0.5  # a broken twin: a sixteenth of the sensitivity
+
+
+def _index_law(grids: Any, noise: Any, data: Any, steps: list[Fraction], kind: Sensitivities) -> Any:
+    models = [
+        HistogramTraining().fit(Values.of(data[0]), grid, Fraction(1, 2), draw)
+        for grid, draw in zip(grids, noise, strict=True)
+    ]
+    scores = [density_score(model, Values.of(data[1])) for model in models]
+    found = comparable(scores, steps, epsilon=Fraction(1, 2), kind=kind)
+    return law(list(found.scores), epsilon="1/2", mechanism="max_of_exponentials", sensitivity=found.sensitivity).pmf
+
+
+@pytest.mark.parametrize("stability", ["tight", "paper"])
+@pytest.mark.parametrize("share", ["0.5", "1/3", "0.9"])
+def test_too_few_records_are_refused_with_the_number_needed(share: str, stability: str) -> None:
+    needed = records_needed(Form(stability), (4, 8, 16), alpha=Fraction(1, 2), failure=Fraction(1, 10**6))
+    total = least_records(needed, Fraction(share))
+    assert train_size_of(total, share) >= needed > train_size_of(total - 1, share)
+    model = _model(train_share=share, stability=stability)
+    with pytest.raises(BadData, match=f"at least {total}[.]"):
+        model.fit(X[: total - 1])
+    model.fit(X[:total])
+
+
+@pytest.mark.parametrize("bins", [[4], [4, 8]])
+def test_no_records_at_all(bins: list[int]) -> None:
+    with pytest.raises(BadData):
+        _model(bins=bins).fit([])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"bins": []},
+        {"bins": [1]},
+        {"bins": [4.0]},
+        {"bins": "4,8"},
+        {"lower": 1, "upper": 0},
+        {"lower": 1},
+        {"epsilon": 0},
+        {"epsilon": float("nan")},
+        {"delta": 0},
+        {"delta": 1},
+        {"train_share": 0},
+        {"train_share": 1},
+        {"selection_share": 1},
+        {"selection_share": "0"},
+        {"mechanism": "limited_domain"},
+        {"mechanism": "exact"},
+        {"mechanism": "guess"},
+        {"sensitivities": "local"},
+        {"caution": -1},
+        {"stability": "loose"},
+        {"refit": "none"},
+        {"neighbors": "add_remove"},
+    ],
+    ids=str,
+)
+def test_unusable_parameters_are_refused_before_data_are_read(changes: dict[str, Any]) -> None:
+    class Untouchable:
+        def __array__(self, *_: Any, **__: Any) -> None:
+            raise AssertionError
+
+    with pytest.raises(BadParameter):
+        _model(**changes).fit(Untouchable())
+
+
+def test_messages_hold_no_data() -> None:
+    unusable: list[Any] = [[str(CANARY)], [[CANARY, 1]], [CANARY, "a"]]
+    for x in unusable:
+        with pytest.raises(BadData) as caught:
+            _model().fit(x)
+        assert "918273" not in str(caught.value)
+    model = _model().fit([CANARY] * 5000)
+    shown = f"{model!r} {model.result_} {model.result_.to_json()}"
+    assert "918273" not in shown
+
+
+def test_it_is_an_estimator() -> None:
+    model = _model(epsilon="1/3")
+    assert model.get_params()["epsilon"] == "1/3"
+    copy = clone(model)
+    assert copy is not model
+    assert copy.get_params() == model.get_params()
+    assert model.set_params(bins=[2, 3]) is model
+    assert model.bins == [2, 3]
+    with pytest.raises(ValueError, match="widths"):
+        model.set_params(widths=[1])
+    assert "lower=0" in repr(model)
+
+
+def test_a_tiny_budget_can_be_sampled_from() -> None:
+    model = _model(bins=[4], epsilon=1e-20).fit(X, bits=NumpyBits(1))
+    assert model.counts_.max() > 2**43  # beyond the words that bins are drawn with
+    drawn = model.sample(50)
+    assert ((drawn >= 0) & (drawn < 1)).all()
+    assert (model.pdf(drawn) > 0).all()
+
+
+@pytest.mark.parametrize("use", [lambda m: m.pdf([0]), lambda m: m.sample(3), lambda m: m.plot(), lambda m: m.edges_])
+def test_before_the_fit_there_is_a_clear_error(use: Callable[[PrivateHistogram], object]) -> None:
+    with pytest.raises(NotFittedError, match="call fit"):
+        use(_model())
+    assert not hasattr(_model(), "density_")
+    use(_model(bins=[2]).fit(X))
+
+
+def test_a_single_entry_that_is_no_number_is_refused() -> None:
+    """The type of the data is public; missing entries have none."""
+    assert _model().fit([*X.tolist(), None]).guarantee_.private
+    for odd in ("0.5", [0.5]):
+        with pytest.raises(BadData, match="must hold numbers"):
+            _model().fit(np.array([*X.tolist(), odd], dtype=object))
+
+
+def test_results_as_text_and_json() -> None:
+    result = _model().fit(X).result_
+    document = json.loads(result.to_json())
+    assert document["bins"] == len(document["density"]) == len(document["edges"]) - 1
+    assert document["candidates"] == [4, 8, 16]
+    assert document["mechanism"] == "max_of_exponentials"
+    assert document["guarantee"]["private"] is True
+    lines = str(result).splitlines()
+    assert len(lines) == result.bins + 2
+    assert "ε = 1" in lines[-2]

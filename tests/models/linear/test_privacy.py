@@ -1,0 +1,139 @@
+"""Outputs on neighbours stay within e^ε of each other; mechanisms with half the noise or no slack do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+from support.numpy_bits import NumpyBits
+
+from dpmine.models.linear import objective_perturbation, output_perturbation
+from dpmine.models.linear.examples import Examples
+from dpmine.models.linear.losses import HuberLoss, LogisticLoss
+from dpmine.models.linear.objective_perturbation import Budget, ObjectivePerturbation
+from dpmine.models.linear.output_perturbation import OutputPerturbation
+from dpmine.models.linear.sensitivities import determinant_loss, harmonic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FALSE_ALARM = 1e-7  # of one confidence bound; below 60 of them a test, so a test is wrong with probability below 1e-5
+DRAWS = 2500
+ALPHA = Fraction(1)
+PAIRS = {
+    "opposite labels": (Examples(np.array([[1.0]])), Examples(np.array([[-1.0]]))),
+    "a row of zeros": (Examples(np.array([[1.0]])), Examples(np.array([[0.0]]))),
+}
+
+
+def measured_loss(training: Any, ridge: Fraction, pair: tuple[Examples, Examples]) -> float:
+    """A lower confidence bound on ε, from histograms of one-dimensional outputs and their tails."""
+    bits = NumpyBits(4)
+    samples = [
+        np.array([training.fit(data, ridge, ALPHA, training.draw(ridge, ALPHA, bits=bits))[0] for _ in range(DRAWS)])
+        for data in pair
+    ]
+    edges = np.quantile(np.concatenate(samples), np.linspace(0.02, 0.98, 15))
+    near = np.quantile(np.abs(np.concatenate(samples)), [0.01, 0.03, 0.1])
+    counts = [_counts(sample, edges, near) for sample in samples]
+    return max(_log_ratio(*both) for one in (counts, counts[::-1]) for both in zip(*one, strict=True))
+
+
+def _counts(sample: Any, edges: Any, near: Any) -> list[int]:
+    """How many outputs are in each event: above an edge, below one, near 0."""
+    events = [*(sample > edge for edge in edges), *(sample < edge for edge in edges)]
+    return [int(event.sum()) for event in [*events, *(np.abs(sample) < bound for bound in near)]]
+
+
+def _log_ratio(more: int, fewer: int) -> float:
+    low = beta.ppf(FALSE_ALARM, more, DRAWS - more + 1) if more else 0.0
+    high = beta.isf(FALSE_ALARM, fewer + 1, DRAWS - fewer)
+    return float(np.log(max(low, 1e-300) / high))
+
+
+@pytest.fixture(autouse=True)
+def fresh_terms() -> Iterator[None]:
+    """The public numbers are remembered; a broken twin's must not be."""
+    caches = (objective_perturbation._release, output_perturbation._release)
+    for cache in caches:
+        cache.cache_clear()
+    yield
+    for cache in caches:
+        cache.cache_clear()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("ridge", [Fraction(1, 100), Fraction(2)])
+@pytest.mark.parametrize("kind", [ObjectivePerturbation, OutputPerturbation])
+def test_outputs_on_neighbours(kind: Any, ridge: Fraction, pair: str) -> None:
+    assert measured_loss(kind(LogisticLoss(), 1), ridge, PAIRS[pair]) <= float(ALPHA)
+
+
+@pytest.mark.statistical
+def test_half_the_noise_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = output_perturbation._release
+    monkeypatch.setattr(output_perturbation, "_release", lambda *a: replace(honest(*a), scale=honest(*a).scale / 2))
+    training = OutputPerturbation(HuberLoss(Fraction(1, 2)), 1)
+    assert measured_loss(training, Fraction(4), PAIRS["opposite labels"]) > float(ALPHA)
+
+
+@pytest.mark.statistical
+def test_half_the_tilt_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = objective_perturbation._tilt_scale
+    monkeypatch.setattr(objective_perturbation, "_tilt_scale", lambda *a: honest(*a) / 2)
+    training = ObjectivePerturbation(HuberLoss(Fraction(1, 2)), 1)
+    assert measured_loss(training, Fraction(4), PAIRS["opposite labels"]) > float(ALPHA)
+
+
+@pytest.mark.statistical
+def test_the_slack_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """nΛ = 0.01 beside c = 1/4: the determinants differ by a factor of 26."""
+    monkeypatch.setattr(objective_perturbation, "sufficient_ridge", lambda *_: 0.0)
+    monkeypatch.setattr(objective_perturbation, "determinant_loss", lambda *_: 0.0)
+    training = ObjectivePerturbation(LogisticLoss(), 1)
+    assert measured_loss(training, Fraction(1, 100), PAIRS["a row of zeros"]) > float(ALPHA)
+
+
+def log_density(row: float, weight: float, *, ridge: float, tilt: float) -> float:
+    """Of the tilted minimiser in one dimension, n = 1, logistic loss, from its own formula; up to a constant."""
+    slope = -row / (1 + np.exp(row * weight))
+    bend = row * row / (2 + 2 * np.cosh(row * weight))
+    return float(-tilt / 2 * abs(ridge * weight + slope) + np.log(ridge + bend))
+
+
+@pytest.mark.parametrize("ridge", [Fraction(1, 1000), Fraction(1, 4), Fraction(10)])
+@pytest.mark.parametrize("alpha", [Fraction(1, 10), Fraction(1), Fraction(5)])
+def test_density_ratio_of_the_tilted_minimiser(ridge: Fraction, alpha: Fraction) -> None:
+    """The exact law of w*: within e^{α' + ln(1 + c/(nΛ))} everywhere."""
+    budget = Budget.split(LogisticLoss(), size=1, parameter=ridge, alpha=alpha, cover=Fraction(0), relieved=False)
+    rows, grid = np.linspace(-1, 1, 21), np.linspace(-30, 30, 301)
+    tilt = float(budget.tilt)
+    table = np.array([[log_density(row, w, ridge=budget.ridge, tilt=tilt) for w in grid] for row in rows])
+    worst = float((table.max(axis=0) - table.min(axis=0)).max())
+    slack = determinant_loss(1, budget.ridge, 0.25)
+    assert worst <= tilt + slack + 1e-9
+    assert tilt + slack <= float(alpha) * (1 + 1e-9)
+    assert budget.tilt >= alpha / 2 * (1 - Fraction(1, 10**9))
+
+
+@pytest.mark.parametrize("relieved", [False, True])
+def test_the_budget_adds_up(relieved: bool) -> None:
+    for size, ridge, alpha in [(1, 1e-9, 0.01), (1000, 1e-3, 1.0), (10**6, 10.0, 30.0), (1000, 1e-3, 1e5)]:
+        cover = Fraction(alpha) / 8
+        budget = Budget.split(
+            LogisticLoss(),
+            size=size,
+            parameter=Fraction(ridge),
+            alpha=Fraction(alpha),
+            cover=cover,
+            relieved=relieved,
+        )
+        spent = determinant_loss(size, harmonic(budget.ridge, budget.last), 0.25)
+        assert budget.tilt + Fraction(spent) + budget.cover == Fraction(alpha)
+        assert 0 < budget.last <= budget.ridge
+        assert budget.tilt > Fraction(alpha) * Fraction(3, 8)

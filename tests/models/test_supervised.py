@@ -1,0 +1,134 @@
+"""What private estimators make of any row and any label: data, never an error after the charge."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.numpy_bits import NumpyBits
+
+import dpmine
+from dpmine.errors import BadData
+from dpmine.models.supervised import checked_features, checked_labels, checked_targets
+
+AGES, CLASSES = [20.0, 30.0, 40.0, 50.0] * 50, ["no", "yes"]
+TARGET: dict[str, Any] = {"excess_risk": 1, "regularization": 1, "epsilon_max": 1000}
+BOUNDS: dict[str, Any] = {"lower": 0, "upper": 100}
+ESTIMATORS: dict[str, Any] = {
+    "logistic": lambda: dpmine.PrivateLogisticRegression(classes=CLASSES),
+    "bounded": lambda: dpmine.PrivateLogisticRegression(classes=CLASSES, feature_bounds=(0, 100)),
+    "svc": lambda: dpmine.PrivateHuberSVC(classes=CLASSES, method="output"),
+    "stumps": lambda: dpmine.HypothesisSelector(classes=CLASSES, **BOUNDS),
+    "conjunctions": lambda: dpmine.HypothesisSelector("conjunctions", classes=CLASSES),
+    "learner": lambda: dpmine.PrivateLearner(classes=CLASSES, accuracy=0.5, **BOUNDS),
+    "accuracy first": lambda: dpmine.AccuracyFirstLogistic(classes=CLASSES, **TARGET),
+    "ridge": lambda: dpmine.AccuracyFirstRidge(**TARGET),
+}
+ODD_NUMBERS: list[Any] = [
+    np.nan, np.inf, -np.inf, 1e308, 5e-324, None, pd.NA, pd.NaT, 10**400, -(10**400), Decimal("1e400"), True,
+]  # fmt: skip
+ODD_LABELS: list[Any] = ["maybe", "", None, np.nan, pd.NA, pd.NaT, 7, [1, 2], np.ones(2)]
+
+
+def _column(odd: Any) -> np.ndarray[Any, np.dtype[Any]]:
+    column = np.array([*AGES, None], dtype=object).reshape(-1, 1)
+    column[-1, 0] = odd
+    return column
+
+
+def _answers(estimator: Any) -> list[Any]:
+    values = [0.0, 1.0] if isinstance(estimator, dpmine.AccuracyFirstRidge) else CLASSES
+    return [values[age > 30] for age in [*AGES, 0.0]]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_no_value_of_a_row_causes_an_error(name: str) -> None:
+    """In training, and in scoring with what was trained."""
+    estimator = ESTIMATORS[name]()
+    for odd in ODD_NUMBERS:
+        estimator.fit(_column(odd), _answers(estimator))
+        if getattr(estimator, "reached_", True):
+            assert len(estimator.predict(_column(odd))) == len(AGES) + 1
+
+
+@pytest.mark.parametrize("name", sorted(set(ESTIMATORS) - {"ridge"}))
+def test_no_label_of_a_row_causes_an_error_where_the_classes_are_named(name: str) -> None:
+    for odd in ODD_LABELS:
+        estimator = ESTIMATORS[name]()
+        labels = np.empty(len(AGES) + 1, dtype=object)
+        labels[:] = _answers(estimator)
+        labels[-1] = odd
+        estimator.fit(_column(1.0), labels)
+        assert estimator.classes_.tolist() == CLASSES
+
+
+def test_a_label_that_is_no_class_counts_as_the_first() -> None:
+    for odd in ODD_LABELS:
+        labels = np.empty(3, dtype=object)
+        labels[:] = ["yes", "no", odd]
+        assert checked_labels(None, labels, 3, CLASSES)[1].tolist() == [1, -1, -1]
+    assert checked_labels(None, [1.0, 0.0, np.nan, 2.5], 4, [0.0, 1.0])[1].tolist() == [1, -1, -1, -1]
+    assert checked_labels(None, ["a", "b", "c"], 3, ["b", "a"])[1].tolist() == [1, -1, -1]
+
+
+@pytest.mark.parametrize(("labels", "classes"), [([0, 1], ["0", "1"]), (["0", "1"], [0, 1]), ([0.0, 1.0], ["a", "b"])])
+def test_labels_of_another_type_than_the_classes_are_rejected(labels: Any, classes: Any) -> None:
+    with pytest.raises(BadData, match="different types"):
+        checked_labels(None, labels, 2, classes)
+
+
+def test_a_missing_target_counts_as_0() -> None:
+    targets = [np.nan, np.inf, -np.inf, 2.0]
+    largest = np.finfo(np.float64).max
+    assert checked_targets(None, targets, 4).tolist() == [0, largest, -largest, 2]
+    assert checked_targets(None, [None, 10**400, 1, 2], 4).tolist() == [0, largest, 1, 2]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_guarantees_say_how_missing_values_and_classes_are_treated(name: str) -> None:
+    estimator = ESTIMATORS[name]()
+    notes = " ".join(estimator.fit(_column(1.0), _answers(estimator)).guarantee_.notes)
+    assert "a missing value counts as" in notes
+    assert ("a label that is neither, or missing, counts as the first" in notes) == (name != "ridge")
+    if name != "ridge":
+        notes = " ".join(estimator.set_params(classes=None).fit(_column(1.0), _answers(estimator)).guarantee_.notes)
+        assert "that exactly two occur, are taken as public" in notes
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "longdouble", "uint8", "int64", "bool", "object"])
+def test_numbers_of_every_type_are_read_as_float64(kind: str) -> None:
+    rows = np.array([[0, 1], [1, 0]]).astype(kind)
+    read = checked_features(dpmine.PrivateLogisticRegression(), rows, reset=True)
+    assert read.dtype == np.float64
+    assert read.tolist() == [[0, 1], [1, 0]]
+
+
+def test_numbers_beyond_float64_count_as_the_largest(recwarn: pytest.WarningsRecorder) -> None:
+    huge = np.array([[np.longdouble("1e4000")], [-np.longdouble("1e4000")]])
+    read = checked_features(dpmine.PrivateLogisticRegression(), huge, reset=True)
+    assert read.ravel().tolist() == [np.finfo(np.float64).max, np.finfo(np.float64).min]
+    assert not recwarn.list
+
+
+def test_missing_values_of_pandas_are_read() -> None:
+    frame = pd.DataFrame({"a": pd.array([1, None], dtype="Int64"), "b": pd.array([None, 0.5], dtype="Float64")})
+    read = checked_features(dpmine.PrivateLogisticRegression(), frame, reset=True)
+    assert read.tolist() == [[1, 0], [0, 0.5]]
+
+
+def test_rows_are_read_one_by_one() -> None:
+    """A row means the same whatever the others hold: an odd neighbour changes none of them."""
+    rows = np.array([[1, 2.5], [3, -4]], dtype=object)
+    for odd in ODD_NUMBERS:
+        both = np.vstack([rows, np.array([[odd, 0]], dtype=object)])
+        read = checked_features(dpmine.PrivateLogisticRegression(), both, reset=True)
+        assert read[:2].tolist() == [[1, 2.5], [3, -4]]
+
+
+def test_unknown_labels_alone_train_a_constant() -> None:
+    model = dpmine.PrivateLogisticRegression(classes=["no", "yes"], epsilon=1000)
+    model._fit([[1.0], [2.0]] * 50, ["idle"] * 100, bits=NumpyBits(1))
+    assert set(model.predict([[1.0], [2.0]])) == {"no"}

@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from support.adversary_oracles import softmax
+from support.tapes import assert_law
+from support.toy_training import SignedMean, signed_score
+
+from dpmine import BadParameter, Neighbors, law
+from dpmine.exact.bits import BitSource, SystemBits
+from dpmine.models.validation.choosers import allowed
+from dpmine.models.validation.procedure import Stability, Terms, Trained, Validated, select_parameter, train_validated
+from dpmine.selection.select import MECHANISMS
+
+TRAIN = [Fraction(i % 3, 2) for i in range(20)]
+VALIDATION = [Fraction(i % 2) for i in range(10)]
+BASE: dict[str, Any] = {
+    "train_size": 20,
+    "validation_size": 10,
+    "failure": "1e-6",
+    "training_epsilon": "1/3",
+    "selection_epsilon": "1/5",
+}
+
+
+def _stable(parameters: list[int]) -> list[Stability]:
+    return [Stability(Fraction(abs(p)), Fraction(abs(p))) for p in parameters]
+
+
+def _select(
+    parameters: list[int],
+    training: SignedMean | None = None,
+    bits: BitSource | None = None,
+    workers: int = 1,
+    **terms: Any,
+) -> Validated[int, Any]:
+    return select_parameter(
+        training or SignedMean(),
+        parameters,
+        TRAIN,
+        VALIDATION,
+        score=signed_score,
+        stabilities=_stable(parameters),
+        terms=Terms.of(**{**BASE, **terms}),
+        workers=workers,
+        bits=bits or SystemBits(),
+    )
+
+
+def _train(parameters: list[int], training: SignedMean, final: Any = None, **terms: Any) -> Trained[int, Any]:
+    return train_validated(
+        training,
+        parameters,
+        TRAIN,
+        VALIDATION,
+        score=signed_score,
+        stabilities=_stable(parameters),
+        terms=Terms.of(**{**BASE, **terms}),
+        final=final,
+        bits=SystemBits(),
+    )
+
+
+@pytest.mark.parametrize("kind", ["uniform", "candidate"])
+@pytest.mark.parametrize("mechanism", ["max_of_exponentials", "exponential", "max_of_laplaces"])
+def test_the_best_candidate_is_found_when_the_budget_is_large(mechanism: str, kind: str) -> None:
+    found = _select([-1, 5, 1], mechanism=mechanism, sensitivities=kind, selection_epsilon=500)
+    assert (found.index, found.parameter, found.mechanism) == (1, 5, mechanism)
+    assert found.model == (5, 5 * sum(TRAIN) / 20)
+
+
+@pytest.mark.parametrize("name", [name for name in allowed() if MECHANISMS[name].approximate])
+def test_approximate_choosers(name: str) -> None:
+    found = _select([-9, 9], mechanism=name, selection_epsilon=5000, selection_delta="1e-7")
+    assert found.index == 1
+    assert found.guarantee.delta == Fraction(1, 10**6) + Fraction(1, 10**7)
+    assert found.guarantee_with_model.delta == Fraction(1, 10**6) + 2 * Fraction(1, 10**7)
+
+
+def test_guarantee_of_the_index() -> None:
+    promise = _select([1, 2]).guarantee
+    assert (promise.epsilon, promise.delta) == (Fraction(1, 5), Fraction(1, 10**6))
+    assert (promise.neighbors, promise.unit, promise.private) == (Neighbors.REPLACE_ONE, "row", True)
+
+
+def test_guarantee_of_the_index_with_its_model() -> None:
+    promise = _select([1, 2]).guarantee_with_model
+    assert (promise.epsilon, promise.delta) == (Fraction(1, 3) + Fraction(1, 5), Fraction(1, 10**6))
+
+
+def test_guarantee_of_the_whole_procedure_and_what_was_trained() -> None:
+    training = SignedMean()
+    found = _train([-1, 5, 1], training, selection_epsilon=500, unit="patient")
+    assert found.guarantee.epsilon == Fraction(1, 3) + 500
+    assert found.guarantee.delta == Fraction(1, 10**6)
+    assert found.guarantee.unit == "patient"
+    third = Fraction(1, 3)
+    assert training.trained == [(-1, third), (5, third), (1, third), (5, third)]
+
+
+def test_the_last_training_draws_afresh() -> None:
+    training = SignedMean(noise_bits=64)
+    models = {_train([5], training).model for _ in range(3)}
+    assert len(models) == 3
+
+
+def test_the_last_training_may_see_all_records() -> None:
+    found = _train([-1, 5], SignedMean(), final=[*TRAIN, *VALIDATION], selection_epsilon=500)
+    assert found.model == (5, 5 * (sum(TRAIN) + sum(VALIDATION)) / 30)
+
+
+def test_threads_change_nothing() -> None:
+    alone, together = (_select([-1, 5, 1, 2], workers=workers, selection_epsilon=500) for workers in (1, 3))
+    assert (alone.index, alone.model) == (together.index, together.model)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["uniform", "candidate"])
+def test_law_of_the_choice(kind: str) -> None:
+    """Every bit tape, against a softmax written out: scores 2θ/2, n = 20, m = 10, so that Δ = |θ|/10."""
+    scores = {1: 1.0, -1: -1.0} if kind == "uniform" else {1: 1.0, -4: -4.0}
+    if kind == "uniform":
+        expected = softmax([10 * score for score in scores.values()], 0.1 / 2)
+    else:
+        t = 2 * 3.6889 / 0.1  # 2 ln(2/0.05)/ε, up to the rounding that the tolerance below allows for
+        lowered = [1 - t * 0.1, -4 - t * 0.4]
+        expected = softmax([0, -(lowered[0] - lowered[1]) / 0.5], 0.1 / 2)
+    parameters = list(scores)
+
+    def sampler(bits: BitSource) -> int:
+        found = _select(parameters, bits=bits, mechanism="exponential", sensitivities=kind, selection_epsilon="0.1")
+        assert found.index is not None
+        return found.index
+
+    assert_law(sampler, dict(enumerate(map(float, expected))), depth=14, undecided=0.05, runs=6000)
+
+
+@pytest.mark.parametrize("failure", [0.5, 0.1, 0.01])
+def test_utility_of_the_uniform_form(failure: float) -> None:
+    """Theorem 3, by the exact law: q ≥ max q − (2β/α2) ln(k/δ_0) with probability ≥ 1 − δ_0."""
+    from math import log
+
+    scores = [Fraction(i * i, 50) for i in range(12)]
+    pmf = law(scores, epsilon="1/2", mechanism="max_of_exponentials", sensitivity="1/20").pmf
+    bound = float(scores[-1]) - 2 * (1 / 20) / 0.5 * log(12 / failure)
+    assert sum(p for p, q in zip(pmf, scores, strict=True) if float(q) < bound) <= failure
+
+
+def test_a_silent_chooser_releases_nothing() -> None:
+    terms: dict[str, Any] = {"mechanism": "large_margin", "selection_delta": "1e-9"}
+    assert _select([1, 2], **terms).index is not None  # public candidates without dummies: a margin is not needed
+    silent: dict[str, Any] = {"mechanism": "stable_maximiser", "selection_delta": "1e-9", "selection_epsilon": "1e-9"}
+    found = _select([1, 1], **silent)
+    assert (found.index, found.parameter, found.model) == (None, None, None)
+    trained = _train([1, 1], SignedMean(), **silent)
+    assert (trained.index, trained.model) == (None, None)
+    assert trained.guarantee.epsilon == Fraction(1, 3) + Fraction(1, 10**9)
+
+
+def test_a_public_fallback() -> None:
+    silent: dict[str, Any] = {"mechanism": "stable_maximiser", "selection_delta": "1e-9", "selection_epsilon": "1e-9"}
+    found = _select([1, 1], fallback=1, **silent)
+    assert (found.index, found.parameter) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("limited_domain", "dummies"), ("bounded-growth", "counts"), ("exact", "not private"), ("guess", "one of")],
+)
+def test_other_choosers_are_refused_with_the_reason(name: str, reason: str) -> None:
+    with pytest.raises(BadParameter, match=reason):
+        _select([1, 2], mechanism=name, selection_delta="1e-6")
+
+
+def test_an_approximate_chooser_needs_its_own_delta() -> None:
+    with pytest.raises(BadParameter, match="large_margin needs a δ"):
+        _select([1, 2], mechanism="large_margin")
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+def test_auto_is_settled_by_public_numbers(delta: str) -> None:
+    assert _select([1, 2], mechanism="auto", selection_delta=delta).mechanism in allowed()
+
+
+def test_add_remove_is_refused_with_the_reason() -> None:
+    with pytest.raises(BadParameter, match="numbers of training and validation records"):
+        _select([1, 2], neighbors="add-remove")
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"train_size": 0},
+        {"train_size": 1.5},
+        {"validation_size": -1},
+        {"validation_size": True},
+        {"failure": 1},
+        {"failure": -1},
+        {"failure": "nan"},
+        {"training_epsilon": 0},
+        {"selection_epsilon": -1},
+        {"selection_delta": 1},
+        {"sensitivities": "local"},
+        {"caution": "-0.1"},
+        {"fallback": 2},
+        {"fallback": -1},
+        {"neighbors": "both"},
+    ],
+    ids=str,
+)
+def test_unusable_terms(terms: dict[str, Any]) -> None:
+    with pytest.raises(BadParameter):
+        _select([1, 2], **terms)
+
+
+def test_an_empty_validation_part_is_named() -> None:
+    with pytest.raises(BadParameter, match="validation part has no records"):
+        _select([1, 2], validation_size=0)
+
+
+def test_no_candidates() -> None:
+    with pytest.raises(BadParameter, match="at least one parameter"):
+        _select([])
+
+
+def test_every_candidate_needs_a_stability() -> None:
+    with pytest.raises(BadParameter, match="stabilities"):
+        select_parameter(
+            SignedMean(),
+            [1, 2],
+            TRAIN,
+            VALIDATION,
+            score=signed_score,
+            stabilities=_stable([1]),
+            terms=Terms.of(**BASE),
+            bits=SystemBits(),
+        )
+    with pytest.raises(BadParameter, match="greater than 0"):
+        _select([0, 1])

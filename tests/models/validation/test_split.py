@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations, permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from support.goodness import assert_sampled_law
+from support.numpy_bits import NumpyBits
+
+from dpmine import BadParameter
+from dpmine.exact.bits import SystemBits
+from dpmine.models.validation.split import random_parts, random_split, train_size_of
+from dpmine.models.validation.words import random_order, random_words, uniform_integers
+
+
+@pytest.mark.parametrize(("records", "train"), [(2, 1), (10, 3), (50_000, 20_000), (5, 0), (5, 5)])
+def test_parts_are_disjoint_and_complete(records: int, train: int) -> None:
+    rows, held_out = random_split(records, train, bits=SystemBits())
+    assert (len(rows), len(held_out)) == (train, records - train)
+    assert sorted([*rows, *held_out]) == list(range(records))
+
+
+def test_order_is_uniform_whatever_ties_happen() -> None:
+    """Keys of one byte, two records: all 65,536 pairs of keys, ties drawn again."""
+    masses: Counter[tuple[int, ...]] = Counter()
+
+    class Keys:
+        def __init__(self, first: int) -> None:
+            self._left = [first, 1]
+
+        def take(self, count: int) -> int:
+            assert count == 16
+            return self._left.pop(0)
+
+    for first in range(2**16):
+        masses[tuple(random_order(2, bits=Keys(first), size=1).tolist())] += 1  # type: ignore[arg-type]
+    ties = 256
+    assert masses == {(0, 1): (2**16 - ties) // 2 + ties, (1, 0): (2**16 - ties) // 2}  # ties end with the pair (0, 1)
+
+
+@pytest.mark.statistical
+def test_splits_are_uniform() -> None:
+    """False alarms: 10^−6."""
+    chances: dict[tuple[int, ...], float] = dict.fromkeys(combinations(range(5), 2), 1 / 10)
+    assert_sampled_law(lambda bits: tuple(map(int, random_split(5, 2, bits=bits)[0])), chances, draws=4000)
+
+
+@pytest.mark.statistical
+def test_orders_are_uniform() -> None:
+    """False alarms: 10^−6."""
+    chances: dict[tuple[int, ...], float] = dict.fromkeys(permutations(range(4)), 1 / 24)
+    assert_sampled_law(lambda bits: tuple(map(int, random_order(4, bits=bits))), chances, draws=6000)
+
+
+def test_words_are_the_bits_in_order() -> None:
+    class Counting:
+        def take(self, count: int) -> int:
+            return int.from_bytes(bytes(range(count // 8)), "big")
+
+    assert random_words(2, bits=Counting(), size=1).tolist() == [0, 1]  # type: ignore[arg-type]
+
+
+def test_many_words_are_drawn_in_blocks() -> None:
+    words = random_words(40_000, bits=NumpyBits(5))
+    assert len(set(words.tolist())) == 40_000
+
+
+@pytest.mark.parametrize("below", [1, 2, 3, 10, 2**53 + 1, 2**63])
+def test_integers_stay_below(below: int) -> None:
+    drawn = uniform_integers(2000, below, bits=SystemBits())
+    assert int(drawn.max()) < below
+    assert len(set(drawn.tolist())) > min(below, 1500) * 0.9
+
+
+def test_rejected_integers_are_drawn_again() -> None:
+    class Extreme:
+        """The largest word, which 3 rejects, and then 7."""
+
+        def __init__(self) -> None:
+            self._left = [2**64 - 1, 7]
+
+        def take(self, count: int) -> int:
+            return self._left.pop(0)
+
+    assert uniform_integers(1, 3, bits=Extreme()).tolist() == [1]  # type: ignore[arg-type]
+
+
+def test_random_parts_are_disjoint_and_even() -> None:
+    parts = random_parts(11, 3, bits=SystemBits())
+    assert sorted(map(len, parts)) == [3, 4, 4]
+    assert sorted(np.concatenate(parts).tolist()) == list(range(11))
+
+
+@pytest.mark.parametrize(
+    ("records", "share", "size"), [(10, 0.5, 5), (10, "0.9", 9), (2, 0.5, 1), (2, 0.99, 1), (3, "1/3", 1), (3, 0.01, 1)]
+)
+def test_sizes(records: int, share: Any, size: int) -> None:
+    assert train_size_of(records, share) == size
+
+
+@pytest.mark.parametrize(("records", "share"), [(1, 0.5), (0, 0.5), (10, 0), (10, 1), (10, "nan"), (10, 1.5)])
+def test_unusable_sizes(records: int, share: Any) -> None:
+    with pytest.raises(BadParameter):
+        train_size_of(records, share)
