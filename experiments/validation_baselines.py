@@ -1,7 +1,7 @@
 """The methods that stability-based validation is compared with.
 
-Proof: docs/proofs/models/validation.md. Source: Chaudhuri & Vinterbo 2013, section 5 and Theorem 5; dataSplit is also the
-tuning of Chaudhuri, Monteleoni & Sarwate 2011.
+Proof: docs/proofs/models/validation.md. Source: Chaudhuri & Vinterbo 2013, section 5 and Theorem 5; dataSplit is also
+the tuning of Chaudhuri, Monteleoni & Sarwate 2011.
 """
 
 from __future__ import annotations

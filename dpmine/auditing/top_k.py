@@ -1,7 +1,8 @@
 """The audit of private choices of k candidates: the law of the whole ordered list, list by list.
 
 Candidates of a group are exchangeable, so lists count by the groups that they name. Places are kept: a list tells at
-which of them nothing came, which is more than is released, and what the proofs promise (docs/proofs/selection/composition.md).
+which of them nothing came, which is more than is released, and what the proofs promise
+(docs/proofs/selection/composition.md).
 """
 
 from __future__ import annotations

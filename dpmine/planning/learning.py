@@ -151,7 +151,8 @@ def plan_learning(
         best_error: error of the best rule, in [0, 1), for the label-private learner.
 
     Raises BadParameter for unusable parameters.
-    Source: Chaudhuri & Hsu 2011, theorems 8, 9, 27, 12 and 5, with the constants of docs/proofs/models/sample_complexity.md.
+    Source: Chaudhuri & Hsu 2011, theorems 8, 9, 27, 12 and 5, with the constants of
+    docs/proofs/models/sample_complexity.md.
     """
     kind = named(LearnedClass, "learn", learned)
     family = _family(kind, dimension)

@@ -203,8 +203,8 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
         guarantee_: `dpmine.ExPostGuarantee`: what the fit cost, and what it could have cost.
 
     Source: Ligett et al. 2017, Algorithm 3, with a sharper test, a smaller ball and less noise.
-    Proofs: docs/proofs/models/noise_reduction.md, docs/proofs/models/above_threshold.md, docs/proofs/models/excess_risk.md,
-    docs/proofs/models/brownian_noise_reduction.md.
+    Proofs: docs/proofs/models/noise_reduction.md, docs/proofs/models/above_threshold.md,
+    docs/proofs/models/excess_risk.md, docs/proofs/models/brownian_noise_reduction.md.
     """
 
     kind = "ridge"

@@ -153,9 +153,9 @@ def train_searched(
 
     The candidates are not released: their
     stability alone protects the choice, so the last training may be another α1-private one, `final`, and may see all
-    examples: a record of either part pays for the choice and for that training (docs/proofs/models/validation.md). The ramp's
-    bounds hold for every draw, so a pure chooser leaves δ = 0. Where an approximate chooser says nothing, the largest λ
-    is taken, which is public.
+    examples: a record of either part pays for the choice and for that training (docs/proofs/models/validation.md).
+    The ramp's bounds hold for every draw, so a pure chooser leaves δ = 0. Where an approximate chooser says nothing,
+    the largest λ is taken, which is public.
     """
     parts = random_split(examples.units, search.train_units(examples.units), bits=bits)
     train, held = (examples.take(rows_of_units(units, examples.each)) for units in parts)

@@ -2,7 +2,8 @@
 
 Notation: n examples of norm ≤ 1, ridge Λ, loss with |ℓ'| ≤ 1 and c-Lipschitz ℓ', training budget α.
 Bounds are floats, rounded up (budgets down) by `PADDING`, which covers the rounding of the few operations behind them.
-Source: Chaudhuri & Vinterbo 2013, Theorem 4, with the corrections that docs/proofs/models/objective_perturbation.md proves.
+Source: Chaudhuri & Vinterbo 2013, Theorem 4, with the corrections that docs/proofs/models/objective_perturbation.md
+proves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Covers, packings and doubling dimensions of finite sets of hypotheses. Proofs: docs/proofs/models/private_learners.md.
+"""Covers, packings and doubling dimensions of finite sets of hypotheses.
+
+Proofs: docs/proofs/models/private_learners.md.
 
 An r-cover of a set has a member within distance r of every element; an r-packing has members farther than r apart.
 """

@@ -1,7 +1,7 @@
 """Classes of infinitely many hypotheses, and their covers under a public reference distribution.
 
-Proofs: docs/proofs/models/private_learners.md. Whether the data's distribution is smooth to the reference is for the user to
-say: it cannot be verified privately.
+Proofs: docs/proofs/models/private_learners.md. Whether the data's distribution is smooth to the reference is for the
+user to say: it cannot be verified privately.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 m is the number of records, ε the privacy parameter (replace_one unless said otherwise), a the accuracy: the error
 allowed beyond the best one of the class, δ the probability of failure. What is enough is rounded up, what is too few is
 rounded down, through balls that contain the real numbers.
-Proof: docs/proofs/models/sample_complexity.md. Source: Chaudhuri & Hsu 2011, whose own statements have unnamed constants.
+Proof: docs/proofs/models/sample_complexity.md. Source: Chaudhuri & Hsu 2011, whose own statements have unnamed
+constants.
 """
 
 from __future__ import annotations

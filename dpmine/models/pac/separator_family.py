@@ -1,4 +1,7 @@
-"""Linear separators through the origin, all of them, and their covers. Proofs: docs/proofs/models/private_learners.md."""
+"""Linear separators through the origin, all of them, and their covers.
+
+Proofs: docs/proofs/models/private_learners.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The large margin mechanism with one-sided noise and a sharper account. Proof: docs/proofs/selection/large_margin_tight.md."""
+"""The large margin mechanism with one-sided noise and a sharper account.
+
+Proof: docs/proofs/selection/large_margin_tight.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The k best of an unknown universe: the limited-domain mechanism in one shot. Proof: docs/proofs/selection/composition.md."""
+"""The k best of an unknown universe: the limited-domain mechanism in one shot.
+
+Proof: docs/proofs/selection/composition.md.
+"""
 
 from __future__ import annotations
 
