@@ -233,7 +233,7 @@ def test_named_classes_need_not_occur_and_turn_the_rule_round() -> None:
     frame, labels = people(400)
     options: dict[str, Any] = {"lower": 0, "upper": 120, "grid": 121, "epsilon": 50}
     chosen = HypothesisSelector(classes=["rich", "poor"], **options).fit(frame[["age"]], labels)
-    assert str(chosen.hypothesis_) == "age < 41"
+    assert str(chosen.hypothesis_) in {"age < 40", "age < 41", "age < 42"}
     alone = HypothesisSelector("thresholds", classes=["poor", "rich"], **options).fit(frame[["age"]], ["rich"] * 400)
     assert set(alone.predict(frame[["age"]])) == {"rich"}
     unusable: list[Any] = [["a"], ["a", "a"], "ab", 3]
