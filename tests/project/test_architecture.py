@@ -1,0 +1,39 @@
+"""The map of the code is true: what the documents name is there, and every room is on the map."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "DECISIONS.md", "THREAT_MODEL.md")]
+FOLDERS = "dpmine|cli|tests|docs|benchmarks|experiments|fuzz|examples|datasets"
+PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./-]*\w/?")
+MOST_FILES = 20
+
+
+def test_paths_in_documents_exist() -> None:
+    named = {
+        (page.name, path)
+        for page in [*DOCUMENTS, *(ROOT / "docs").rglob("*.md")]
+        for path in PATH.findall(page.read_text(encoding="utf-8"))
+        if "NAME" not in path
+    }
+    made = re.compile(r"datasets/generate|benchmarks/results|docs/(?:tutorial|how-to)/?$")
+    missing = sorted((page, path) for page, path in named if not (ROOT / path).exists() and not made.match(path))
+    assert missing == []
+
+
+def test_every_room_is_on_the_map() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = [path.name for path in (ROOT / "dpmine").iterdir() if (path / "__init__.py").is_file()]
+    assert [room for room in rooms if not re.search(rf"\b{room}\b", page)] == []
+
+
+def test_no_folder_is_too_full() -> None:
+    counts = {
+        folder: sum(path.is_file() and path.suffix in {".py", ".md"} for path in folder.iterdir())
+        for top in ("dpmine", "cli", "tests", "experiments", "docs")
+        for folder in [ROOT / top, *(path for path in (ROOT / top).rglob("*") if path.is_dir())]
+    }
+    assert {str(folder.relative_to(ROOT)): count for folder, count in counts.items() if count > MOST_FILES} == {}
