@@ -18,9 +18,10 @@ import numpy as np
 from dpmine import HypothesisSelector, Levels, law, select
 from dpmine.errors import BadData
 from dpmine.exact.bits import SystemBits
-from dpmine.models.pac.conjunctions import Conjunctions
-from dpmine.models.pac.families import SeparatorFamily, ThresholdFamily
-from dpmine.models.pac.grid import Grid
+from dpmine.models.pac.classes.conjunctions import Conjunctions
+from dpmine.models.pac.classes.grid import Grid
+from dpmine.models.pac.classes.thresholds import Thresholds
+from dpmine.models.pac.covers.families import SeparatorFamily, ThresholdFamily
 from dpmine.models.pac.learners import learn, learn_labels, plan
 from dpmine.models.pac.records import Records
 from dpmine.models.pac.sample_complexity import (
@@ -32,7 +33,6 @@ from dpmine.models.pac.sample_complexity import (
     records_for_cover,
     records_for_labels,
 )
-from dpmine.models.pac.thresholds import Thresholds
 from experiments import hypothesis_figures as figures
 from experiments.hypothesis_data import (
     ADULT_GRIDS,

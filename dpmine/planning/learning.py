@@ -10,8 +10,8 @@ from math import floor
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.families import IntervalFamily, SeparatorFamily, StumpFamily, ThresholdFamily
-from dpmine.models.pac.family import COARSEST
+from dpmine.models.pac.covers.families import IntervalFamily, SeparatorFamily, StumpFamily, ThresholdFamily
+from dpmine.models.pac.covers.family import COARSEST
 from dpmine.models.pac.learners import too_fine
 from dpmine.models.pac.sample_complexity import (
     Setting,
@@ -25,7 +25,7 @@ from dpmine.parameters import Number, below_one, exact_number, named, whole
 from dpmine.privacy import rounded_up
 
 if TYPE_CHECKING:
-    from dpmine.models.pac.family import Family
+    from dpmine.models.pac.covers.family import Family
 
 _LARGEST_SMOOTHNESS = 10**100
 _WHERE = {

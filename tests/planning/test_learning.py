@@ -13,7 +13,7 @@ import pytest
 
 from dpmine import BadParameter
 from dpmine.models.pac import learners
-from dpmine.models.pac.families import ThresholdFamily
+from dpmine.models.pac.covers.families import ThresholdFamily
 from dpmine.models.pac.sample_complexity import Setting
 from dpmine.planning.learning import _family, plan_learning
 

@@ -26,7 +26,7 @@ from dpmine.selection.select import build_mechanism, choose, guarantee_of
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.models.pac.family import Family
+    from dpmine.models.pac.covers.family import Family
     from dpmine.models.pac.hypothesis import Hypothesis, HypothesisClass
     from dpmine.models.pac.records import Records
     from dpmine.models.supervised import Floats

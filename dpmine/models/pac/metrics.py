@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.covers import TOLERANCE
+from dpmine.models.pac.covers.greedy import TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

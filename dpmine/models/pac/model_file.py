@@ -21,8 +21,8 @@ from dpmine.models.model_file import (
     text_of,
     truth_of,
 )
-from dpmine.models.pac.scope import DEFAULT_GRID, GRIDDED, NAMES
-from dpmine.models.pac.thresholds import Side
+from dpmine.models.pac.classes.thresholds import Side
+from dpmine.models.pac.features import DEFAULT_GRID, GRIDDED, NAMES
 from dpmine.models.supervised import unnamed_features
 from dpmine.parameters import exact_number, positive, probability
 from dpmine.privacy import Neighbors

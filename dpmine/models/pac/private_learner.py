@@ -10,9 +10,9 @@ from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW
 from dpmine.models.contribution import EVERY_ROW
 from dpmine.models.pac.classifier import HypothesisClassifier
+from dpmine.models.pac.features import Scope, family_of
 from dpmine.models.pac.learners import LABEL_UNIT, learn, learn_labels, learn_realizable, require_columns, too_fine
 from dpmine.models.pac.sample_complexity import Setting, Target
-from dpmine.models.pac.scope import Scope, family_of
 from dpmine.parameters import below_one, named
 from dpmine.privacy import Guarantee, Neighbors
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.ledger.ledger import Ledger
     from dpmine.models.contribution import Bounding, PrivacyUnit
-    from dpmine.models.pac.family import Family
+    from dpmine.models.pac.covers.family import Family
     from dpmine.models.pac.learners import Learned
     from dpmine.models.pac.records import Records
     from dpmine.parameters import Number

@@ -13,10 +13,10 @@ from dpmine.ledger.charging import ROW
 from dpmine.models.contribution import EVERY_ROW
 from dpmine.models.frames import whole_features
 from dpmine.models.model_file import reading
+from dpmine.models.pac.classes.listed import Listed
 from dpmine.models.pac.classifier import HypothesisClassifier
-from dpmine.models.pac.listed import Listed
+from dpmine.models.pac.features import Scope, class_of
 from dpmine.models.pac.model_file import read_model, write_model
-from dpmine.models.pac.scope import Scope, class_of
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.select import AUTO, advice, build_mechanism, choose, guarantee_of, plain_name
@@ -47,7 +47,7 @@ class HypothesisSelector(HypothesisClassifier):
         hypotheses: "thresholds" (x >= t), "intervals" (a <= x < b), "stumps" (a threshold on one of several features,
             either side), "conjunctions" (all of some 0/1 features), "separators" (w·x >= 0, whole weights); a
             `HypothesisClass`; or a list of predictors that were trained on PUBLIC data (as a
-            `dpmine.models.pac.listed.Listed` where the selector is to be cloned).
+            `dpmine.models.pac.classes.listed.Listed` where the selector is to be cloned).
         epsilon: ε > 0, read exactly.
         delta: δ in (0, 1), used by approximate mechanisms only.
         mechanism: as in `dpmine.select`; "auto" is `DEFAULT_MECHANISM`.

@@ -10,7 +10,7 @@ import numpy as np
 from dpmine.models.pac.records import Records
 
 if TYPE_CHECKING:
-    from dpmine.models.pac.grid import Grid
+    from dpmine.models.pac.classes.grid import Grid
 
 
 def some_records(size: int, columns: int, seed: int) -> Records:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpmine import BadParameter
-from dpmine.models.pac.covers import (
+from dpmine.models.pac.covers.greedy import (
     TOLERANCE,
     cover_over_net,
     covering_radius,
@@ -26,7 +26,7 @@ from dpmine.models.pac.metrics import AngleMetric, DisagreementMetric, IntervalM
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dpmine.models.pac.covers import Metric
+    from dpmine.models.pac.covers.greedy import Metric
     from dpmine.models.supervised import Floats
 
 CELLS = 20

@@ -15,16 +15,16 @@ from scipy import integrate
 from scipy.special import gamma
 
 from dpmine import BadParameter
-from dpmine.models.pac import separator_family
-from dpmine.models.pac.cuts import Cut, Slice, threshold_cuts
-from dpmine.models.pac.families import IntervalFamily, SeparatorFamily, StumpFamily, ThresholdFamily
+from dpmine.models.pac.classes.separators import Separators
+from dpmine.models.pac.classes.thresholds import Side
+from dpmine.models.pac.covers import separators
+from dpmine.models.pac.covers.families import IntervalFamily, SeparatorFamily, StumpFamily, ThresholdFamily
+from dpmine.models.pac.covers.sampled import Cut, Slice, threshold_cuts
+from dpmine.models.pac.covers.separators import ROUNDED_FEATURES
 from dpmine.models.pac.records import Records
-from dpmine.models.pac.separator_family import ROUNDED_FEATURES
-from dpmine.models.pac.separators import Separators
-from dpmine.models.pac.thresholds import Side
 
 if TYPE_CHECKING:
-    from dpmine.models.pac.family import Family
+    from dpmine.models.pac.covers.family import Family
     from dpmine.models.supervised import Floats
 
 RADII = [Fraction(1, 4), Fraction(1, 5), Fraction(1, 7), Fraction(3, 40), Fraction(1, 50)]
@@ -258,9 +258,9 @@ def test_sampled_separators_are_all_of_them_where_centres_are_too_many(monkeypat
     features = np.random.default_rng(3).normal(size=(70, 3)) / 4
     found = family.sample_cover(features, Fraction(1, 20)).size
     enough = found * 386 * 70
-    monkeypatch.setattr(separator_family, "_MOST_COMPARED", enough)
+    monkeypatch.setattr(separators, "_MOST_COMPARED", enough)
     assert family.sample_cover(features, Fraction(1, 20)).size == found < 386
-    monkeypatch.setattr(separator_family, "_MOST_COMPARED", enough - 1)
+    monkeypatch.setattr(separators, "_MOST_COMPARED", enough - 1)
     assert family.sample_cover(features, Fraction(1, 20)) == Separators.of(3, 4)
 
 
@@ -271,10 +271,10 @@ def test_sampled_separators_are_all_of_them_where_there_are_too_many_predictions
     family = SeparatorFamily.of(2, resolution=4, bound=[1, 3])
     features = np.random.default_rng(4).normal(size=(70, 2)) / 4
     base = Separators.of(2, 4, bound=[1, 3])
-    monkeypatch.setattr(separator_family, "MOST_PREDICTIONS", base.size * 70)
+    monkeypatch.setattr(separators, "MOST_PREDICTIONS", base.size * 70)
     assert family.sample_cover(features, Fraction(1, 4)).size < base.size
     monkeypatch.setattr(Separators, "predictions", None)
-    monkeypatch.setattr(separator_family, "MOST_PREDICTIONS", base.size * 70 - 1)
+    monkeypatch.setattr(separators, "MOST_PREDICTIONS", base.size * 70 - 1)
     assert family.sample_cover(features, Fraction(1, 4)) == base
 
 

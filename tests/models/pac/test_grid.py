@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadParameter
-from dpmine.models.pac.blocks import Ends
-from dpmine.models.pac.grid import Grid
-from dpmine.models.pac.intervals import Intervals
+from dpmine.models.pac.classes.blocks import Ends
+from dpmine.models.pac.classes.grid import Grid
+from dpmine.models.pac.classes.intervals import Intervals
+from dpmine.models.pac.classes.runs import Runs
+from dpmine.models.pac.classes.stumps import Stumps
+from dpmine.models.pac.classes.thresholds import Side, Thresholds
 from dpmine.models.pac.records import Records
-from dpmine.models.pac.runs import Runs
-from dpmine.models.pac.stumps import Stumps
-from dpmine.models.pac.thresholds import Side, Thresholds
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 INTEGERS = st.integers(-(10**18), 10**18)

@@ -13,7 +13,7 @@ from support.goodness import assert_sampled_law
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter
-from dpmine.models.pac.families import IntervalFamily, SeparatorFamily, StumpFamily, ThresholdFamily
+from dpmine.models.pac.covers.families import IntervalFamily, SeparatorFamily, StumpFamily, ThresholdFamily
 from dpmine.models.pac.learners import (
     LABEL_ONLY,
     LABEL_UNIT,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.pac.family import Family
+    from dpmine.models.pac.covers.family import Family
     from dpmine.models.pac.hypothesis import Hypothesis
     from dpmine.models.pac.learners import Learned
 
@@ -76,7 +76,7 @@ def _candidates(hypotheses: Any) -> list[Hypothesis]:
 
 
 def _sides() -> list[Any]:
-    from dpmine.models.pac.thresholds import Side
+    from dpmine.models.pac.classes.thresholds import Side
 
     return list(Side)
 

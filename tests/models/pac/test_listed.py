@@ -18,11 +18,11 @@ from support.adversary_conformance import check_universe
 from support.goodness import assert_sampled_law
 
 from dpmine import BadParameter
-from dpmine.models.pac.conjunctions import Conjunction
-from dpmine.models.pac.grid import Grid
-from dpmine.models.pac.listed import Listed
+from dpmine.models.pac.classes.conjunctions import Conjunction
+from dpmine.models.pac.classes.grid import Grid
+from dpmine.models.pac.classes.listed import Listed
+from dpmine.models.pac.classes.thresholds import Threshold
 from dpmine.models.pac.records import Records
-from dpmine.models.pac.thresholds import Threshold
 from dpmine.selection.select import build_mechanism, law
 
 if TYPE_CHECKING:

@@ -21,12 +21,12 @@ from support.adversary_conformance import (
 from support.numpy_bits import NumpyBits
 
 from dpmine import law, select
-from dpmine.models.pac.grid import Grid
-from dpmine.models.pac.intervals import Intervals
-from dpmine.models.pac.kernels_intervals import pairs_by_difference
+from dpmine.models.pac.classes.grid import Grid
+from dpmine.models.pac.classes.intervals import Intervals
+from dpmine.models.pac.classes.kernels_intervals import pairs_by_difference
+from dpmine.models.pac.classes.stumps import Stumps
+from dpmine.models.pac.classes.thresholds import Side, Thresholds
 from dpmine.models.pac.records import Records
-from dpmine.models.pac.stumps import Stumps
-from dpmine.models.pac.thresholds import Side, Thresholds
 
 if TYPE_CHECKING:
     from dpmine.models.pac.hypothesis import HypothesisClass

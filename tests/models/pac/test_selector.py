@@ -15,9 +15,9 @@ from sklearn.utils.estimator_checks import check_estimator
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter, HypothesisSelector, NotPrivate
-from dpmine.models.pac.grid import Grid
-from dpmine.models.pac.listed import Listed
-from dpmine.models.pac.thresholds import Thresholds
+from dpmine.models.pac.classes.grid import Grid
+from dpmine.models.pac.classes.listed import Listed
+from dpmine.models.pac.classes.thresholds import Thresholds
 
 CANARY = 918273.5
 

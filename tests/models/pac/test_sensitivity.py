@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from models.pac.oracles import some_records
 
-from dpmine.models.pac.conjunctions import Conjunctions
-from dpmine.models.pac.grid import Grid
-from dpmine.models.pac.intervals import Intervals
-from dpmine.models.pac.listed import Listed
+from dpmine.models.pac.classes.conjunctions import Conjunctions
+from dpmine.models.pac.classes.grid import Grid
+from dpmine.models.pac.classes.intervals import Intervals
+from dpmine.models.pac.classes.listed import Listed
+from dpmine.models.pac.classes.separators import Separators
+from dpmine.models.pac.classes.stumps import Stumps
+from dpmine.models.pac.classes.thresholds import Side, Thresholds
 from dpmine.models.pac.records import Records
-from dpmine.models.pac.separators import Separators
-from dpmine.models.pac.stumps import Stumps
-from dpmine.models.pac.thresholds import Side, Thresholds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from dpmine import BadParameter
-from dpmine.models.pac.records import Records
-from dpmine.models.pac.separators import (
+from dpmine.models.pac.classes.separators import (
     GRID_STEPS,
     MOST_WEIGHTS,
     Separator,
@@ -23,7 +22,8 @@ from dpmine.models.pac.separators import (
     net_size,
     rounded,
 )
-from dpmine.models.pac.signs import sign_counts
+from dpmine.models.pac.classes.signs import sign_counts
+from dpmine.models.pac.records import Records
 
 SHAPES = [(2, 1), (2, 7), (3, 1), (3, 4), (4, 2), (5, 1), (6, 1)]
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from dpmine import BadParameter, NotPrivate
 from dpmine.io.figures import new_figure
-from dpmine.models.pac.conjunctions import Conjunctions
-from dpmine.models.pac.grid import Grid
-from dpmine.models.pac.listed import Listed
+from dpmine.models.pac.classes.conjunctions import Conjunctions
+from dpmine.models.pac.classes.grid import Grid
+from dpmine.models.pac.classes.listed import Listed
+from dpmine.models.pac.classes.thresholds import Thresholds
 from dpmine.models.pac.records import Records
-from dpmine.models.pac.thresholds import Thresholds
 from dpmine.privacy import Neighbors
 from dpmine.selection.select import law
 from dpmine.selection.universes.dense import Dense

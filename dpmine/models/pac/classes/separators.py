@@ -283,7 +283,7 @@ def _correct(half: Floats, positives: Floats, negatives: Floats) -> NDArray[np.i
 
     w: the positives with w·x ≥ 0 and the negatives with w·x < 0. −w: those with w·x ≤ 0, and with w·x > 0.
     """
-    from dpmine.models.pac.signs import sign_counts
+    from dpmine.models.pac.classes.signs import sign_counts
 
     above, below = sign_counts(half, positives)
     above_wrong, below_right = sign_counts(half, negatives)

@@ -11,10 +11,7 @@ from fractions import Fraction
 from math import inf, nextafter, pi
 from typing import TYPE_CHECKING
 
-from dpmine.models.pac.covers import TOLERANCE, cover_over_net, small_greedy_cover
-from dpmine.models.pac.family import require_radius
-from dpmine.models.pac.metrics import MOST_PREDICTIONS, AngleMetric, DisagreementMetric
-from dpmine.models.pac.separators import (
+from dpmine.models.pac.classes.separators import (
     MOST_WEIGHTS,
     Separators,
     SomeSeparators,
@@ -24,6 +21,9 @@ from dpmine.models.pac.separators import (
     net_size,
     require_dimension,
 )
+from dpmine.models.pac.covers.family import require_radius
+from dpmine.models.pac.covers.greedy import TOLERANCE, cover_over_net, small_greedy_cover
+from dpmine.models.pac.metrics import MOST_PREDICTIONS, AngleMetric, DisagreementMetric
 from dpmine.models.pac.smoothness import separator_dimension, separator_packing
 from dpmine.parameters import named
 

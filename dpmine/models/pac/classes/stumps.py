@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpmine.models.pac.thresholds import Place, Side, Threshold, ThresholdUniverse, checked_place
+from dpmine.models.pac.classes.thresholds import Place, Side, Threshold, ThresholdUniverse, checked_place
 
 if TYPE_CHECKING:
-    from dpmine.models.pac.grid import Grid
+    from dpmine.models.pac.classes.grid import Grid
     from dpmine.models.pac.records import Records
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from dpmine.exact.decisions import uniform_below
 from dpmine.models.pac.candidates import candidate_number
-from dpmine.models.pac.kernels_intervals import pairs_by_difference
-from dpmine.models.pac.runs import Runs
+from dpmine.models.pac.classes.kernels_intervals import pairs_by_difference
+from dpmine.models.pac.classes.runs import Runs
 from dpmine.selection.universes.base import Level, Score
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.pac.grid import Grid
+    from dpmine.models.pac.classes.grid import Grid
     from dpmine.models.pac.records import Bools, Records
     from dpmine.models.supervised import Floats
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine.models.pac.thresholds import Side
+from dpmine.models.pac.classes.thresholds import Side
 from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:

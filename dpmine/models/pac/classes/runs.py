@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpmine.models.pac.grid import Grid, Places
+    from dpmine.models.pac.classes.grid import Grid, Places
     from dpmine.models.pac.records import Bools
     from dpmine.models.supervised import Floats
 

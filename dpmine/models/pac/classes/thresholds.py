@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from dpmine.models.pac.blocks import Blocks
 from dpmine.models.pac.candidates import candidate_number
-from dpmine.models.pac.runs import Runs
+from dpmine.models.pac.classes.blocks import Blocks
+from dpmine.models.pac.classes.runs import Runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpmine.models.pac.grid import Grid
+    from dpmine.models.pac.classes.grid import Grid
     from dpmine.models.pac.records import Bools, Records
     from dpmine.models.supervised import Floats
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.conjunctions import Conjunctions
-from dpmine.models.pac.families import IntervalFamily, SeparatorFamily, StumpFamily, ThresholdFamily
-from dpmine.models.pac.grid import Grid
-from dpmine.models.pac.intervals import Intervals
-from dpmine.models.pac.separators import MOST_DIMENSIONS, Separators, finest_resolution
-from dpmine.models.pac.stumps import Stumps
-from dpmine.models.pac.thresholds import Thresholds
+from dpmine.models.pac.classes.conjunctions import Conjunctions
+from dpmine.models.pac.classes.grid import Grid
+from dpmine.models.pac.classes.intervals import Intervals
+from dpmine.models.pac.classes.separators import MOST_DIMENSIONS, Separators, finest_resolution
+from dpmine.models.pac.classes.stumps import Stumps
+from dpmine.models.pac.classes.thresholds import Thresholds
+from dpmine.models.pac.covers.families import IntervalFamily, SeparatorFamily, StumpFamily, ThresholdFamily
 from dpmine.models.supervised import unnamed_features
 from dpmine.parameters import whole
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
 
-    from dpmine.models.pac.family import Family
+    from dpmine.models.pac.covers.family import Family
     from dpmine.models.pac.hypothesis import HypothesisClass
 
 DEFAULT_GRID = 1001

@@ -12,14 +12,14 @@ from math import ceil, inf, log2
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.cuts import SampleCover, interval_cover, stump_cover, threshold_cover
-from dpmine.models.pac.family import Family, require_radius
-from dpmine.models.pac.grid import MOST_POINTS, Grid
-from dpmine.models.pac.intervals import Intervals
-from dpmine.models.pac.separator_family import NetMethod, SeparatorFamily
+from dpmine.models.pac.classes.grid import MOST_POINTS, Grid
+from dpmine.models.pac.classes.intervals import Intervals
+from dpmine.models.pac.classes.stumps import Stumps
+from dpmine.models.pac.classes.thresholds import Thresholds
+from dpmine.models.pac.covers.family import Family, require_radius
+from dpmine.models.pac.covers.sampled import SampleCover, interval_cover, stump_cover, threshold_cover
+from dpmine.models.pac.covers.separators import NetMethod, SeparatorFamily
 from dpmine.models.pac.smoothness import THRESHOLD_DIMENSION
-from dpmine.models.pac.stumps import Stumps
-from dpmine.models.pac.thresholds import Thresholds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
