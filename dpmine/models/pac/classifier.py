@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData
 from dpmine.models.base import forget_fit
-from dpmine.models.pac.records import Records
+from dpmine.models.pac.hypothesis import Records
 from dpmine.models.supervised import (
     MISSING_NOTE,
     PrivateClassifier,

@@ -21,7 +21,7 @@ from dpmine.models.model_file import (
     text_of,
     truth_of,
 )
-from dpmine.models.pac.classes.thresholds import Side
+from dpmine.models.pac.classes.thresholds import CutSide
 from dpmine.models.pac.features import DEFAULT_GRID, GRIDDED, NAMES
 from dpmine.models.supervised import unnamed_features
 from dpmine.parameters import exact_number, positive, probability
@@ -82,29 +82,29 @@ def write_model(selector: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class ModelFile:
     """What a model file holds.
 
     Attributes:
         parameters: of the selector, by name.
         fitted: its fitted attributes, by name; the hypothesis is made anew from the candidate.
         rule: the text of the hypothesis, as it stands in the file.
-        told: its parameters, as they stand in the file.
+        described: its parameters, as they stand in the file.
     """
 
     parameters: dict[str, Any]
     fitted: dict[str, Any]
     rule: Any
-    told: Any
+    described: Any
 
     def require_same(self, hypothesis: Hypothesis | None) -> None:
         """Raises ValueError for a file whose hypothesis is not the one that its candidate stands for."""
         made = (None, None) if hypothesis is None else (str(hypothesis), hypothesis.parameters())
-        if made != (self.rule, self.told):
+        if made != (self.rule, self.described):
             raise ValueError
 
 
-def read_model(text: str) -> Model:
+def read_model(text: str) -> ModelFile:
     """The parts of a model file. Raises BadData for what cannot be one."""
     with reading("hypothesis"):
         document = document_of(text, FORMAT)
@@ -135,7 +135,7 @@ def read_model(text: str) -> Model:
             fitted["feature_names_in_"] = np.array(names, dtype=object)
         if document["label"] is not None:
             fitted["label_"] = text_of(document["label"])
-        return Model(parameters, fitted, document["hypothesis"], document["parameters"])
+        return ModelFile(parameters, fitted, document["hypothesis"], document["parameters"])
 
 
 def _whole(entry: Any, names: list[str]) -> tuple[str, ...]:
@@ -184,5 +184,5 @@ def _fraction(entry: Any) -> Fraction:
 def _candidate(entry: Any) -> Any:
     """A whole number, or a tuple of whole numbers and sides; the class checks whether it is one of its own."""
     if isinstance(entry, list):
-        return tuple(Side(part) if isinstance(part, str) else natural(part) for part in entry)
+        return tuple(CutSide(part) if isinstance(part, str) else natural(part) for part in entry)
     return None if entry is None else natural(entry)

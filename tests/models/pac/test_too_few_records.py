@@ -12,13 +12,15 @@ import pytest
 from dpmine import BadParameter
 from dpmine.models.pac.sample_complexity import (
     Target,
-    label_records_too_few,
     needle_failure,
+    records_for_labels,
+    records_too_few_for_packing,
+)
+from experiments.learning_bounds import (
+    label_records_too_few,
     packing_success,
     records_for_dimension,
-    records_for_labels,
     records_too_few_for_dimension,
-    records_too_few_for_packing,
 )
 
 if TYPE_CHECKING:

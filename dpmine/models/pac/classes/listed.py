@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.candidates import candidate_number
+from dpmine.models.pac.hypothesis import candidate_number
 from dpmine.models.supervised import is_missing
 from dpmine.selection.universes.dense import Dense
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpmine.models.pac.records import Bools, Records
+    from dpmine.models.pac.hypothesis import Bools, Records
     from dpmine.models.supervised import Floats
 
 _PAIRS_OF_NUMBERS = ((0, 1), (-1, 1))
@@ -126,15 +126,12 @@ class Listed:
         Every predictor is asked once, about all records at once, on a copy of their features. Raises BadParameter as
         `ListedHypothesis.predict` does.
         """
-        return Dense(np.array([self._correct(position, records) for position in range(self.size)], np.int64))
+        return Dense([records.correct(self.hypothesis(position)) for position in range(self.size)])
 
     def hypothesis(self, candidate: int) -> ListedHypothesis:
         """The predictor at that position; TypeError or IndexError where there is none."""
         position = candidate_number(candidate, self.size)
         return ListedHypothesis(position, self.names[position], self.predictors[position], self._pairs)
-
-    def _correct(self, position: int, records: Records) -> int:
-        return int(np.count_nonzero(self.hypothesis(position).predict(records.features) == records.positive))
 
 
 def _require_predictors(predictors: Iterable[Any]) -> tuple[Any, ...]:

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine.models.pac.classes.thresholds import Side
+from dpmine.models.pac.classes.thresholds import CutSide
 from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from dpmine.models.pac.hypothesis import Hypothesis
-    from dpmine.models.pac.records import Bools, Records
+    from dpmine.models.pac.hypothesis import Bools, Hypothesis, Records
     from dpmine.models.supervised import Floats
 
 _NEVER = "never"
@@ -27,7 +26,7 @@ _ALWAYS = "always"
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class RealThreshold:
     """x >= t, or x < t, for one feature and any number t.
 
     Attributes:
@@ -38,14 +37,14 @@ class Cut:
     """
 
     threshold: float
-    side: Side = Side.AT_LEAST
+    side: CutSide = CutSide.AT_LEAST
     column: int = 0
     feature: str = "x"
 
     def predict(self, features: Floats) -> Bools:
         """Whether each row of `features`, shape (n, d), is on the side."""
         reached: Bools = features[:, self.column] >= self.threshold
-        return reached if self.side is Side.AT_LEAST else ~reached
+        return reached if self.side is CutSide.AT_LEAST else ~reached
 
     def parameters(self) -> dict[str, Any]:
         """Feature, side and t; None for infinity."""
@@ -53,12 +52,12 @@ class Cut:
 
     def __str__(self) -> str:
         if self.threshold == inf:
-            return _NEVER if self.side is Side.AT_LEAST else _ALWAYS
+            return _NEVER if self.side is CutSide.AT_LEAST else _ALWAYS
         return f"{self.feature} {self.side} {self.threshold:.6g}"
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class RealInterval:
     """a <= x < b for the first feature and any numbers a ≤ b.
 
     Attributes:
@@ -108,15 +107,11 @@ class SampleCover:
 
     def universe(self, records: Records) -> Dense:
         """Candidates 0 … K − 1 with exact scores."""
-        return Dense([self._correct(hypothesis, records) for hypothesis in self.hypotheses])
+        return Dense([records.correct(hypothesis) for hypothesis in self.hypotheses])
 
     def hypothesis(self, candidate: int) -> Hypothesis:
         """The one with that number."""
         return self.hypotheses[candidate]
-
-    @staticmethod
-    def _correct(hypothesis: Hypothesis, records: Records) -> int:
-        return int(np.count_nonzero(hypothesis.predict(records.features) == records.positive))
 
 
 def threshold_cuts(values: Floats, radius: Fraction) -> tuple[float, ...]:
@@ -139,7 +134,9 @@ def threshold_cuts(values: Floats, radius: Fraction) -> tuple[float, ...]:
 
 def threshold_cover(values: Floats, radius: Fraction, feature: str) -> SampleCover:
     """`threshold_cuts` as a class."""
-    return SampleCover("thresholds", tuple(Cut(cut, feature=feature) for cut in threshold_cuts(values, radius)))
+    return SampleCover(
+        "thresholds", tuple(RealThreshold(cut, feature=feature) for cut in threshold_cuts(values, radius))
+    )
 
 
 def interval_cover(values: Floats, radius: Fraction, feature: str) -> SampleCover:
@@ -149,7 +146,7 @@ def interval_cover(values: Floats, radius: Fraction, feature: str) -> SampleCove
     """
     cuts = threshold_cuts(values, radius / 2)
     return SampleCover(
-        "intervals", (Slice(inf, inf, feature), *(Slice(a, b, feature) for a, b in combinations(cuts, 2)))
+        "intervals", (RealInterval(inf, inf, feature), *(RealInterval(a, b, feature) for a, b in combinations(cuts, 2)))
     )
 
 
@@ -159,10 +156,10 @@ def stump_cover(features: Floats, radius: Fraction, names: tuple[str, ...]) -> S
     Not a packing: stumps of different features may agree.
     """
     cuts = [
-        Cut(cut, side, column, name)
+        RealThreshold(cut, side, column, name)
         for column, name in enumerate(names)
         for cut in threshold_cuts(features[:, column], radius)
-        for side in Side
+        for side in CutSide
     ]
     return SampleCover("stumps", tuple(cuts))
 
