@@ -173,7 +173,8 @@ def plan_cover(records: int, family: Family, target: Target, setting: Setting) -
     text = (
         f"With probability at least {1 - target.failure}, the error is at most {target.accuracy} {_BEYOND[setting]} "
         f"{family.name}, for independent records from a distribution in which no event is more than "
-        f"{_six_digits_below(smoothness):g} times as likely as under the reference. Drawn from {cover.size} hypotheses."
+        f"{_rounded(smoothness, 6, ROUND_DOWN):g} times as likely as under the reference. "
+        f"Drawn from {cover.size} hypotheses."
     )
     return CoverPlan(cover, ErrorBound(target.accuracy, target.failure, cover.size, radius, smoothness, text))
 
@@ -193,9 +194,9 @@ def _remedy(family: Family, target: Target, setting: Setting, radius: Fraction) 
     """What would make the radius, now too small, the finest that there is."""
     accuracy, smoothness = target.accuracy * family.finest / radius, target.radius(1, setting) / family.finest
     if accuracy < _NEARLY_ONE:
-        return f"accuracy must be at least {_three_digits_above(accuracy):g}"
+        return f"accuracy must be at least {_rounded(accuracy, 3, ROUND_UP):g}"
     if smoothness >= 1:
-        return f"smoothness must be at most {_six_digits_below(smoothness):g}"
+        return f"smoothness must be at most {_rounded(smoothness, 6, ROUND_DOWN):g}"
     if setting.fineness * family.finest >= _NEARLY_ONE:
         return "take fewer features"
     return "take a larger accuracy and a smaller smoothness"
@@ -249,16 +250,8 @@ def _about_distribution(family: Family, target: Target, best_error: Fraction) ->
     )
 
 
-def _six_digits_below(value: Fraction) -> float:
-    return _rounded(value, Context(prec=6, rounding=ROUND_DOWN))
-
-
-def _three_digits_above(value: Fraction) -> float:
-    return _rounded(value, Context(prec=3, rounding=ROUND_UP))
-
-
-def _rounded(value: Fraction, rounding: Context) -> float:
-    return float(rounding.divide(Decimal(value.numerator), Decimal(value.denominator)))
+def _rounded(value: Fraction, digits: int, rounding: str) -> float:
+    return float(Context(prec=digits, rounding=rounding).divide(Decimal(value.numerator), Decimal(value.denominator)))
 
 
 def require_columns(family: Family, columns: int) -> None:

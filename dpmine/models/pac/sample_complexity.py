@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import GUARD_BITS, Ball, exact_ball, logarithm, working_precision
 from dpmine.exact.rounding import above, below
-from dpmine.parameters import below_one, exact_number, exact_share, positive, probability, whole
+from dpmine.parameters import below_one, exact_number, positive, probability, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,16 +155,14 @@ def needle_failure(records: int, epsilon: Number) -> float:
     return -float_above(lambda: 1 / (5 + 3 * (-exact_ball(loss)).exp()) - 1)
 
 
-def records_too_few_for_packing(packing: int, epsilon: Number, success: Number = Fraction(1, 2)) -> int:
-    """With so many records, or fewer, some target is missed with probability ≥ 1 − s: ln((P − 1)s/(1 − s))/ε, or 0.
+def records_too_few_for_packing(packing: int, epsilon: Number) -> int:
+    """With so many records, or fewer, some target is missed with probability ≥ 1/2: ln(P − 1)/ε, rounded down.
 
-    Rounded down. `success` is s in (0, 1); a target is missed by an error above a. Requires: P = `packing` hypotheses,
-    any two of which disagree by more than 2a; the learner may be label-private only.
-    Source: the proof of theorem 12. Raises BadParameter.
+    A target is missed by an error above a. Requires: P = `packing` ≥ 1 hypotheses, any two of which disagree by more
+    than 2a; the learner may be label-private only. Source: the proof of theorem 12. Raises BadParameter.
     """
-    others, rate, share = whole("packing", packing) - 1, positive("epsilon", epsilon), exact_share("success", success)
-    odds = others * share / (1 - share)
-    return max(0, floor(below(lambda: logarithm(odds) / exact_ball(rate), PRECISION))) if others else 0
+    others, rate = whole("packing", packing) - 1, positive("epsilon", epsilon)
+    return floor(below(lambda: logarithm(others) / exact_ball(rate), PRECISION)) if others else 0
 
 
 def _label_cover(target: Target, vc: int, size: int | None) -> Ball:

@@ -16,7 +16,7 @@ from dpmine.models.model_file import reading
 from dpmine.models.pac.classes.listed import Listed
 from dpmine.models.pac.classifier import HypothesisClassifier
 from dpmine.models.pac.features import PublicFeatures, class_of, presumed_features
-from dpmine.models.pac.model_file import read_model, write_model
+from dpmine.models.pac.model_file import described, read_model, write_model
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.select import AUTO, advice, build_mechanism, choose, guarantee_of, plain_name
@@ -56,7 +56,7 @@ class HypothesisSelector(HypothesisClassifier):
         upper: public upper bound; larger values count as it.
         grid: number of points of each feature's grid, 1 to 2^64, one for all or one a feature; None: 1,001.
         width: the most features of a conjunction; None: 3.
-        resolution: the largest whole weight of a separator; None: 8, or as large as so many features allow.
+        resolution: the largest whole weight of a separator; None: 8, or less where there are many features.
         classes: the two labels, public, the one that rules describe last; None: those that occur, sorted.
         not_private: opts in to the mechanism "exact".
         unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
@@ -178,13 +178,13 @@ class HypothesisSelector(HypothesisClassifier):
     @classmethod
     def from_json(cls, text: str) -> Self:
         """A fitted selector out of what `to_json` gave. Raises BadData for any other text."""
-        model = read_model(text)
-        selector = cls(**model.parameters)
-        for name, value in model.fitted.items():
-            setattr(selector, name, value)
         with reading("hypothesis"):
+            parameters, fitted, hypothesis = read_model(text)
+            selector = cls(**parameters)
+            vars(selector).update(fitted)
             selector._settle(selector.class_for(selector.names_))
-            model.require_same(selector.hypothesis_)
+            if described(selector.hypothesis_) != hypothesis:
+                raise ValueError
         return selector
 
     def _settle(self, hypotheses: HypothesisClass[Any]) -> None:

@@ -63,14 +63,14 @@ class Conjunction:
 class Conjunctions:
     """All conjunctions of at least 1 and at most `width` of d boolean features.
 
-    A value above 0 counts as true, any other as false: a rule for all numbers, so that no value in the data is refused.
+    A value above 0 counts as true, any other as false: a rule for all numbers, so that no value is rejected.
 
     Attributes:
         features: the d names, all different.
         width: w, from 1 to d.
 
     Raises BadParameter for other names or widths, and where there are more than 2^24 conjunctions. All of them are
-    scored, always. A limit on those that occur in the data would tell something about the data.
+    scored, always. A limit on those that occur in the data would disclose something about the data.
     """
 
     features: tuple[str, ...]

@@ -148,10 +148,16 @@ class Separators:
         return Dense(self.correct(records))
 
     def correct(self, records: Records) -> NDArray[np.int64]:
-        """How many records each candidate classifies correctly: int64, shape (K,)."""
+        """How many records each candidate classifies correctly: int64, shape (K,).
+
+        w: the positives with w·x ≥ 0 and the negatives with w·x < 0. −w: those with w·x ≤ 0, and with w·x > 0.
+        """
         points = rounded(records.features, self.bounds)
         half = _positive_faces(self.dimension, self.resolution).astype(np.float64)
-        return _correct(half, points[records.positive], points[~records.positive])
+        positives, negatives = points[records.positive], points[~records.positive]
+        above, below = sign_counts(half, positives)
+        above_wrong, below_right = sign_counts(half, negatives)
+        return np.concatenate([len(positives) - below + below_right, len(positives) - above + above_wrong])
 
     def hypothesis(self, candidate: int) -> Separator:
         """The separator with those weights; TypeError or IndexError where there is none."""
@@ -280,16 +286,6 @@ def _positive_faces(dimension: int, resolution: int) -> NDArray[np.int32]:
         offsets = [1 - resolution] * axis + [resolution] + [-resolution] * (dimension - axis - 1)
         faces.append(face + np.array(offsets, np.int32))
     return np.concatenate(faces)
-
-
-def _correct(half: Floats, positives: Floats, negatives: Floats) -> NDArray[np.int64]:
-    """Correct counts of all w of `half`, then of all −w.
-
-    w: the positives with w·x ≥ 0 and the negatives with w·x < 0. −w: those with w·x ≤ 0, and with w·x > 0.
-    """
-    above, below = sign_counts(half, positives)
-    above_wrong, below_right = sign_counts(half, negatives)
-    return np.concatenate([len(positives) - below + below_right, len(positives) - above + above_wrong])
 
 
 def sign_counts(weights: Floats, points: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

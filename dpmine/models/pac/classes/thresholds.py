@@ -59,11 +59,6 @@ class Threshold:
     column: int = 0
     feature: str = "x"
 
-    def __post_init__(self) -> None:
-        """Raises IndexError for a place that the grid does not have."""
-        if not 0 <= self.place < self.grid.points:
-            raise IndexError("the grid has no such place")
-
     @property
     def threshold(self) -> Fraction:
         """The t of the rule."""

@@ -9,14 +9,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from itertools import combinations
+from math import ceil, inf
 from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadParameter
 from dpmine.models.pac.classes.grid import MOST_POINTS, PublicGrid
 from dpmine.models.pac.classes.intervals import Intervals
-from dpmine.models.pac.classes.thresholds import Stumps, Thresholds
-from dpmine.models.pac.covers.sampled import SampleCover, interval_cover, stump_cover, threshold_cover
+from dpmine.models.pac.classes.thresholds import CutSide, Stumps, Thresholds
+from dpmine.models.pac.covers.sampled import RealInterval, RealThreshold, SampleCover, threshold_cuts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,7 +124,8 @@ class ThresholdFamily(_OnInterval):
 
     def sample_cover(self, features: Floats, radius: Fraction) -> SampleCover:
         """From the order statistics; a packing as well, and the smallest cover there is."""
-        return threshold_cover(features[:, 0], radius, self.feature)
+        cuts = threshold_cuts(features[:, 0], radius)
+        return SampleCover(self.name, 1, tuple(RealThreshold(cut, feature=self.feature) for cut in cuts))
 
     def sample_cover_size(self, radius: Fraction) -> int:
         """⌈1/r⌉."""
@@ -159,8 +161,9 @@ class IntervalFamily(_OnInterval):
         return self.checked(radius) / 2
 
     def sample_cover(self, features: Floats, radius: Fraction) -> SampleCover:
-        """From the order statistics."""
-        return interval_cover(features[:, 0], radius, self.feature)
+        """All a <= x < b between cuts of radius r/2, and the empty interval: not a packing."""
+        ends = [(inf, inf), *combinations(threshold_cuts(features[:, 0], radius / 2), 2)]
+        return SampleCover(self.name, 1, tuple(RealInterval(a, b, self.feature) for a, b in ends))
 
     def sample_cover_size(self, radius: Fraction) -> int:
         """n(n − 1)/2 + 1 for n = ⌈2/r⌉."""
@@ -224,8 +227,14 @@ class StumpFamily(Family):
         return own if self.columns == 1 else Fraction(-1)
 
     def sample_cover(self, features: Floats, radius: Fraction) -> SampleCover:
-        """From the order statistics of each feature."""
-        return stump_cover(features, radius, self.features)
+        """The cuts of every feature, on both sides: not a packing, as stumps of different features may agree."""
+        cuts = [
+            RealThreshold(cut, side, column, name)
+            for column, name in enumerate(self.features)
+            for cut in threshold_cuts(features[:, column], radius)
+            for side in CutSide
+        ]
+        return SampleCover(self.name, self.columns, tuple(cuts))
 
     def sample_cover_size(self, radius: Fraction) -> int:
         """2d⌈1/r⌉."""

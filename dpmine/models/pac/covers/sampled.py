@@ -6,7 +6,6 @@ Proof: docs/proofs/models/private_learners.md, section 3. Only for features that
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 from math import floor, inf
 from typing import TYPE_CHECKING, Any
 
@@ -92,13 +91,13 @@ class SampleCover:
 
     Attributes:
         name: that of the class they cover.
+        columns: how many features that class sees.
         hypotheses: at least one.
-        columns: how many features they see; None for as many as that class does.
     """
 
     name: str
+    columns: int
     hypotheses: tuple[Hypothesis, ...]
-    columns: int | None = None
 
     @property
     def size(self) -> int:
@@ -130,38 +129,6 @@ def threshold_cuts(values: Floats, radius: Fraction) -> tuple[float, ...]:
         first = int(np.searchsorted(below, below[centre] + reach, side="right"))
     thresholds = np.append(cuts, inf)[chosen].tolist()
     return tuple(thresholds)
-
-
-def threshold_cover(values: Floats, radius: Fraction, feature: str) -> SampleCover:
-    """`threshold_cuts` as a class."""
-    return SampleCover(
-        "thresholds", tuple(RealThreshold(cut, feature=feature) for cut in threshold_cuts(values, radius))
-    )
-
-
-def interval_cover(values: Floats, radius: Fraction, feature: str) -> SampleCover:
-    """All a <= x < b between cuts of radius r/2, and the empty interval: an r-cover of all real intervals.
-
-    With n ≤ ⌈2/r⌉ cuts it has n(n − 1)/2 + 1 members. Not a packing.
-    """
-    cuts = threshold_cuts(values, radius / 2)
-    return SampleCover(
-        "intervals", (RealInterval(inf, inf, feature), *(RealInterval(a, b, feature) for a, b in combinations(cuts, 2)))
-    )
-
-
-def stump_cover(features: Floats, radius: Fraction, names: tuple[str, ...]) -> SampleCover:
-    """The cuts of every feature, on both sides: an r-cover of all real stumps, of at most 2d⌈1/r⌉ members.
-
-    Not a packing: stumps of different features may agree.
-    """
-    cuts = [
-        RealThreshold(cut, side, column, name)
-        for column, name in enumerate(names)
-        for cut in threshold_cuts(features[:, column], radius)
-        for side in CutSide
-    ]
-    return SampleCover("stumps", tuple(cuts))
 
 
 def _plain(number: float) -> float | None:

@@ -112,7 +112,7 @@ class SeparatorFamily(Family):
         """Greedy centres of the finite class, a packing as well.
 
         All of it, a 0-cover, where the centres would be too many to find, or the class times the rows, public numbers,
-        too many predictions to compare. Raises BadParameter for no rows.
+        too many predictions to compare. Requires: at least one row.
         """
         compared = self.base.size * len(features)
         if compared > MOST_PREDICTIONS:
