@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 DEFAULT_GRID = 1001
 DEFAULT_WIDTH = 3
 DEFAULT_RESOLUTION = 8
-_MOST_PRESUMED = 1000  # features; conjunctions of as many are refused anyway
+_MOST_PRESUMED = 1000  # features; conjunctions of as many are rejected anyway
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def family_of(name: str, public: PublicFeatures) -> Family:
 
 
 def presumed_features(hypotheses: object, *bounds: Any, width: Any = None) -> tuple[str, ...]:
-    """Names of as many features as such parameters speak of, to check them by where the features are not known.
+    """Names of as many features as the parameters are for, to check them where the features are not known.
 
     `bounds` are lower, upper and grid, as far as the class has them.
     """

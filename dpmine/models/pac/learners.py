@@ -47,7 +47,7 @@ _PUBLIC = (
     "the class, its reference distribution and the accuracy were chosen without the data; the number of records is "
     "public"
 )
-_NEARLY_ONE = Fraction(99, 100)  # no use in asking for an accuracy above it
+_NEARLY_ONE = Fraction(99, 100)  # a larger accuracy is of no use
 _UNUSED = Fraction(1, 2)  # a δ that pure mechanisms do not take
 
 
@@ -255,7 +255,7 @@ def _rounded(value: Fraction, digits: int, rounding: str) -> float:
 
 
 def require_columns(family: Family, columns: int) -> None:
-    """BadParameter unless the family is about so many features."""
+    """Raises BadParameter unless the family is about this number of features."""
     if columns != family.columns:
         raise BadParameter(f"The {family.name} of this family need {family.columns} features, one a column.")
 

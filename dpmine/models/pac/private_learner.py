@@ -116,8 +116,8 @@ class PrivateLearner(HypothesisClassifier):
         learner = self._checked_learner()
         if self.best_error is not None:
             below_one("best_error", self.best_error)
-        presumed = presumed_features(self.hypotheses, self.lower, self.upper)
-        family = self._family(presumed if features is None else features)
+        names = presumed_features(self.hypotheses, self.lower, self.upper) if features is None else features
+        family = self._family(names)
         if features is not None:
             require_columns(family, len(features))
         target = self._target()

@@ -156,7 +156,7 @@ def needle_failure(records: int, epsilon: Number) -> float:
 
 
 def records_too_few_for_packing(packing: int, epsilon: Number) -> int:
-    """With so many records, or fewer, some target is missed with probability ≥ 1/2: ln(P − 1)/ε, rounded down.
+    """With at most this number of records, some target is missed with probability ≥ 1/2: ⌊ln(P − 1)/ε⌋.
 
     A target is missed by an error above a. Requires: P = `packing` ≥ 1 hypotheses, any two of which disagree by more
     than 2a; the learner may be label-private only. Source: the proof of theorem 12. Raises BadParameter.

@@ -141,9 +141,9 @@ class HypothesisSelector(HypothesisClassifier):
 
     def _require_usable(self, features: Sequence[str] | None) -> None:
         super()._require_usable(features)
-        presumed = presumed_features(self.hypotheses, self.lower, self.upper, self.grid, width=self.width)
-        names = presumed if features is None else features
-        self.require_parameters(names if features is not None or isinstance(self.hypotheses, str) else ())
+        if features is None and isinstance(self.hypotheses, str):
+            features = presumed_features(self.hypotheses, self.lower, self.upper, self.grid, width=self.width)
+        self.require_parameters(features or ())
 
     def _promise(self, rows: int) -> Guarantee:  # noqa: ARG002 - scores are divided by their sensitivity
         return guarantee_of(self._mechanism(1)).for_unit(ROW)

@@ -230,7 +230,7 @@ def _pairs_inside(sizes: NDArray[np.uint64], prime: int) -> int:
 
 
 def _enough_primes(size: int) -> tuple[int, ...]:
-    """So many that their product exceeds any count up to `size`."""
+    """The first of the primes, whose product exceeds any count up to `size`."""
     return next(_PRIMES[:many] for many in range(1, len(_PRIMES) + 1) if prod(_PRIMES[:many]) > size)
 
 

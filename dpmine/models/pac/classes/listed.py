@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpmine.models.supervised import Floats
 
 _PAIRS_OF_NUMBERS = ((0, 1), (-1, 1))
-"""First and second class, where nobody says what the classes are called."""
+"""First and second class, where the classes are not given."""
 _FAILED = "failed: it must accept any rows with the features that the records have."
 _UNFITTED = (
     "is not fitted: fit it on public data; wrap a list of fitted estimators in Listed so that clone keeps them fitted."
@@ -55,7 +55,7 @@ class ListedHypothesis:
         Raises BadParameter, which names the position of the predictor and nothing else, where it fails or answers with
         anything but one of two classes a row.
         """
-        if len(features) == 0:  # many an estimator refuses to say nothing
+        if len(features) == 0:  # many estimators reject an empty array
             return np.zeros(0, np.bool_)
         answers = _answers(self.predictor, features)
         if isinstance(answers, str):
@@ -80,14 +80,13 @@ class ListedHypothesis:
 class Listed:
     """A list of predictors: functions X -> labels, fitted scikit-learn estimators, or hypotheses.
 
-    THE PREDICTORS MUST BE PUBLIC: trained on public data, or written down by somebody who has not seen the private
-    data. Predictors trained on the same private data void the guarantee, because their being in the list already tells
-    something about it.
+    THE PREDICTORS MUST BE PUBLIC: trained on public data, or written down without a look at the private data.
+    Predictors trained on the same private data void the guarantee, because the list itself then depends on the data.
 
     A predictor must answer for each row by that row alone. One that looks at the other rows (ranks them, say, or
     subtracts their mean) changes many answers when one record changes; then scores have no sensitivity of 1, and the
-    guarantee is void. Nor may its answers be random. It must also answer every row that can occur: a refusal tells that
-    there is a row it cannot answer. None of this can be checked: it is the caller's promise.
+    guarantee is void. Nor may its answers be random. It must also answer every row that can occur: an error
+    discloses a row it cannot answer. None of this can be checked: the caller asserts it.
 
     Attributes:
         predictors: as given, a tuple.
