@@ -181,7 +181,8 @@ class HypothesisSelector(HypothesisClassifier):
         with reading("hypothesis"):
             parameters, fitted, hypothesis = read_model(text)
             selector = cls(**parameters)
-            vars(selector).update(fitted)
+            for name, value in fitted.items():
+                setattr(selector, name, value)
             selector._settle(selector.class_for(selector.names_))
             if described(selector.hypothesis_) != hypothesis:
                 raise ValueError

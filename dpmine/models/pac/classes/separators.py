@@ -88,13 +88,13 @@ class Separators:
     Every direction lies within the angle asin(√(d − 1)/(2k)) of one of them (`net_angle`).
 
     Attributes:
-        dimension: d.
+        columns: the number of features, d.
         resolution: k.
         bounds: public bounds of the features' absolute values, one each; what lies beyond ±bound counts as ±bound.
         features: the features' names.
     """
 
-    dimension: int
+    columns: int
     resolution: int
     bounds: tuple[Fraction, ...]
     features: tuple[str, ...]
@@ -126,18 +126,13 @@ class Separators:
         return cls(dimension, resolution, _bounds(bound, dimension), names)
 
     @property
-    def columns(self) -> int:
-        """The number of features, d."""
-        return self.dimension
-
-    @property
     def size(self) -> int:
         """(2k + 1)^d − (2k − 1)^d."""
-        return net_size(self.dimension, self.resolution)
+        return net_size(self.columns, self.resolution)
 
     def weights(self) -> NDArray[np.int32]:
         """All weight vectors, int32, shape (K, d); the second half are the first with the opposite sign, in order."""
-        half = _positive_faces(self.dimension, self.resolution)
+        half = _positive_faces(self.columns, self.resolution)
         return np.concatenate([half, -half])
 
     def universe(self, records: Records) -> Dense:
@@ -153,7 +148,7 @@ class Separators:
         w: the positives with w·x ≥ 0 and the negatives with w·x < 0. −w: those with w·x ≤ 0, and with w·x > 0.
         """
         points = rounded(records.features, self.bounds)
-        half = _positive_faces(self.dimension, self.resolution).astype(np.float64)
+        half = _positive_faces(self.columns, self.resolution).astype(np.float64)
         positives, negatives = points[records.positive], points[~records.positive]
         above, below = sign_counts(half, positives)
         above_wrong, below_right = sign_counts(half, negatives)
@@ -162,7 +157,7 @@ class Separators:
     def hypothesis(self, candidate: int) -> Separator:
         """The separator with those weights; TypeError or IndexError where there is none."""
         place, half = candidate_number(candidate, self.size), self.size // 2
-        weights = _positive_faces(self.dimension, self.resolution)[place % half].tolist()
+        weights = _positive_faces(self.columns, self.resolution)[place % half].tolist()
         signed = weights if place < half else [-weight for weight in weights]
         return Separator(tuple(signed), self.bounds, self.features)
 
@@ -178,18 +173,18 @@ class SomeSeparators:
     """Some separators of a class, such as a cover of it; candidates are counted from 0 again.
 
     Attributes:
-        all: the class.
+        base: the class.
         members: int64, shape (K,): which of its candidates.
     """
 
-    all: Separators
+    base: Separators
     members: NDArray[np.int64]
     name = "separators"
 
     @property
     def columns(self) -> int:
         """The number of features, d."""
-        return self.all.columns
+        return self.base.columns
 
     @property
     def size(self) -> int:
@@ -198,11 +193,11 @@ class SomeSeparators:
 
     def universe(self, records: Records) -> Dense:
         """Exact scores, by way of those of the whole class."""
-        return Dense(self.all.correct(records)[self.members])
+        return Dense(self.base.correct(records)[self.members])
 
     def hypothesis(self, candidate: int) -> Separator:
         """The separator with that number; TypeError or IndexError where there is none."""
-        return self.all.hypothesis(int(self.members[candidate_number(candidate, self.size)]))
+        return self.base.hypothesis(int(self.members[candidate_number(candidate, self.size)]))
 
 
 def net_size(dimension: int, resolution: int) -> int:

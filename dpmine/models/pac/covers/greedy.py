@@ -1,6 +1,6 @@
 """Greedy covers of finite sets of hypotheses, and the share of a sample on which two of them differ.
 
-Proofs: docs/proofs/models/private_learners.md.
+`SeparatorFamily` finds the covers of samples with them. Proofs: docs/proofs/models/private_learners.md.
 
 An r-cover of a set has a member within distance r of every element; an r-packing has members farther than r apart.
 """

@@ -77,7 +77,7 @@ class SeparatorFamily(Family):
     @property
     def columns(self) -> int:
         """The number of features, d."""
-        return self.base.dimension
+        return self.base.columns
 
     @property
     def vc(self) -> int:
