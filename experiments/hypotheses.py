@@ -18,21 +18,20 @@ import numpy as np
 from dpmine import HypothesisSelector, Levels, law, select
 from dpmine.errors import BadData
 from dpmine.exact.bits import SystemBits
-from dpmine.models.pac.conjunctions import Conjunctions
-from dpmine.models.pac.families import SeparatorFamily, ThresholdFamily
-from dpmine.models.pac.grid import Grid
-from dpmine.models.pac.learners import learn, learn_labels, plan
-from dpmine.models.pac.records import Records
+from dpmine.models.pac.classes.conjunctions import Conjunctions
+from dpmine.models.pac.classes.grid import PublicGrid
+from dpmine.models.pac.classes.thresholds import Thresholds
+from dpmine.models.pac.covers.families import ThresholdFamily
+from dpmine.models.pac.covers.separators import SeparatorFamily
+from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.learners import Learner, learn, plan_cover
 from dpmine.models.pac.sample_complexity import (
     Setting,
     Target,
     errors_lost_by_exponential,
-    errors_lost_by_large_margin,
-    large_margin_reach,
     records_for_cover,
     records_for_labels,
 )
-from dpmine.models.pac.thresholds import Thresholds
 from experiments import hypothesis_figures as figures
 from experiments.hypothesis_data import (
     ADULT_GRIDS,
@@ -45,6 +44,7 @@ from experiments.hypothesis_data import (
     two_of_many,
     worst_for,
 )
+from experiments.learning_bounds import errors_lost_by_large_margin, large_margin_reach
 from experiments.shells import shells
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,7 +66,7 @@ def target_of(epsilon: Fraction | float, accuracy: Fraction | float) -> Target:
 
 
 def fine_thresholds(bits: int) -> Thresholds:
-    return Thresholds(Grid.of(0, 1, 2**bits))
+    return Thresholds(PublicGrid.of(0, 1, 2**bits))
 
 
 def drawn(grid: Thresholds, universe: Any, **options: Any) -> float:
@@ -88,7 +88,8 @@ def finite_bound(size: int, records: int, epsilon: Fraction | None) -> float:
 def promised_smoothness(records: int, epsilon: Fraction, accuracy: Fraction) -> Fraction:
     """κ̂ of the learner; 0 where it refuses."""
     try:
-        return plan(records, FAMILY, target_of(epsilon, accuracy), Setting.AGNOSTIC).promise.smoothness or Fraction(0)
+        planned = plan_cover(records, FAMILY, target_of(epsilon, accuracy), Setting.AGNOSTIC)
+        return planned.error_bound.smoothness or Fraction(0)
     except BadData:
         return Fraction(0)
 
@@ -127,7 +128,7 @@ def excess_by_records(distribution: Mixture, records: int, repeats: int) -> figu
         chosen = thresholds_chosen(sample)
         for epsilon, a in accuracies.items():
             if a is not None:
-                learned: Any = learn(sample, FAMILY, epsilon=epsilon, accuracy=a, failure=FAILURE, bits=BITS)
+                learned: Any = learn(sample, FAMILY, target_of(epsilon, a), bits=BITS)
                 chosen["learner", epsilon] = float(learned.hypothesis.threshold)
         for key, threshold in chosen.items():
             found.setdefault(key, []).append(distribution.excess(threshold))
@@ -281,14 +282,14 @@ def labels_needed(target: Target) -> int:
 def on_bump(distribution: Mixture, repeats: int) -> dict[str, np.ndarray]:
     """Excess errors of three choices at m = 2,000, ε = 0.1; a = 0.3 for both learners."""
     generator, grid = np.random.default_rng([SEED, int(distribution.smoothness)]), fine_thresholds(64)
-    options: dict[str, Any] = {"epsilon": EPSILONS[1], "accuracy": Fraction(3, 10), "failure": FAILURE, "bits": BITS}
-    learners: dict[str, Any] = {"labels only": learn_labels, "fully private learner": learn}
+    target = target_of(EPSILONS[1], Fraction(3, 10))
+    learners = {"labels only": Learner.LABEL_PRIVATE, "fully private learner": Learner.PRIVATE}
     found: dict[str, list[float]] = {name: [] for name in (*learners, "fully private, 2^64 grid")}
     for _ in range(repeats):
         sample = distribution.records(2000, generator)
         for name, learner in learners.items():
-            threshold = learner(sample, FAMILY, **options).hypothesis.threshold
-            found[name].append(distribution.excess(float(threshold)))
+            learned: Any = learn(sample, FAMILY, target, learner, bits=BITS)
+            found[name].append(distribution.excess(float(learned.hypothesis.threshold)))
         chosen = drawn(grid, grid.universe(sample), mechanism="max_of_exponentials", epsilon=EPSILONS[1])
         found["fully private, 2^64 grid"].append(distribution.excess(chosen))
     return {name: np.array(values) for name, values in found.items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dpmine.models.pac.records import Records
+from dpmine.models.pac.hypothesis import Records
 
 BOUNDARY = 0.375
 NOISE = 0.1  # share of labels that are flipped

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from dpmine.errors import BadParameter
 from dpmine.exact.decisions import uniform_below
 from dpmine.exact.reals import GUARD_BITS, exact_ball, working_precision
-from dpmine.models.pac.sample_complexity import packing_success
 from dpmine.parameters import Number, positive, whole
 from dpmine.selection.universes.levels import exact_score
+from experiments.learning_bounds import packing_success
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
@@ -40,7 +40,7 @@ class Example:
     positive: bool
 
 
-Learner: TypeAlias = Callable[[Sequence[Example]], Number]
+ThresholdLearner: TypeAlias = Callable[[Sequence[Example]], Number]
 """A learner of thresholds t, which predict "positive" at t and above; a float is the dyadic number it is."""
 
 
@@ -165,7 +165,7 @@ class Trials:
         return Fraction(self.failed, self.tried)
 
 
-def try_learner(learner: Learner, haystack: Haystack, places: Iterable[int], *, bits: BitSource) -> Trials:
+def try_learner(learner: ThresholdLearner, haystack: Haystack, places: Iterable[int], *, bits: BitSource) -> Trials:
     """Run a learner on one sample of m records from D_z for every place, and count its failures.
 
     `bits` draws the samples; the learner's own randomness is its own affair. Every z is tried with places =
@@ -177,7 +177,7 @@ def try_learner(learner: Learner, haystack: Haystack, places: Iterable[int], *, 
     return Trials(len(results), sum(results), haystack.failure)
 
 
-def _fails(learner: Learner, needle: Needle, records: int, bits: BitSource) -> bool:
+def _fails(learner: ThresholdLearner, needle: Needle, records: int, bits: BitSource) -> bool:
     return needle.error(learner(needle.sample(records, bits=bits))) > TOLERATED
 
 

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
     from fractions import Fraction
 
-    from dpmine.models.pac.hypothesis import HypothesisClass
-    from dpmine.models.pac.records import Records
+    from dpmine.models.pac.hypothesis import HypothesisClass, Records
 
 C = TypeVar("C", bound="Hashable")
 

@@ -10,8 +10,8 @@ from math import floor
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.families import IntervalFamily, SeparatorFamily, StumpFamily, ThresholdFamily
-from dpmine.models.pac.family import COARSEST
+from dpmine.models.pac.covers.families import COARSEST, IntervalFamily, StumpFamily, ThresholdFamily
+from dpmine.models.pac.covers.separators import SeparatorFamily
 from dpmine.models.pac.learners import too_fine
 from dpmine.models.pac.sample_complexity import (
     Setting,
@@ -25,7 +25,7 @@ from dpmine.parameters import Number, below_one, exact_number, named, whole
 from dpmine.privacy import rounded_up
 
 if TYPE_CHECKING:
-    from dpmine.models.pac.family import Family
+    from dpmine.models.pac.covers.families import Family
 
 _LARGEST_SMOOTHNESS = 10**100
 _WHERE = {
@@ -56,9 +56,9 @@ class LearningPlan:
         target: ε, the accuracy a and the failure probability.
         smoothness: κ, how far the data may be from the reference distribution.
         best_error: b, error of the best rule, for the label-private learner.
-        private: enough for `learn`; None where it can make no cover that is fine enough.
-        realizable: enough for `learn_realizable`; None alike.
-        labels: enough for `learn_labels`, which protects labels only.
+        private: enough for the private learner; None where it can make no cover that is fine enough.
+        realizable: enough for the realizable learner; None alike.
+        labels: enough for the label-private learner, which protects labels only.
         too_few: with so many or fewer, some rule is missed by more than a with probability ≥ 1/2, whoever learns; None
             where a is too large for such a statement.
         notes: why a number is missing, and what would help.

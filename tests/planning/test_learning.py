@@ -13,7 +13,7 @@ import pytest
 
 from dpmine import BadParameter
 from dpmine.models.pac import learners
-from dpmine.models.pac.families import ThresholdFamily
+from dpmine.models.pac.covers.families import ThresholdFamily
 from dpmine.models.pac.sample_complexity import Setting
 from dpmine.planning.learning import _family, plan_learning
 
@@ -74,7 +74,7 @@ def test_learners_accept_every_number_and_keep_its_smoothness(
         radius = planned.target.radius(planned.smoothness, setting)
         assert (records is None) == (radius < family.finest)
         if records is not None:
-            found = learners.plan(records, family, planned.target, setting).promise.smoothness
+            found = learners.plan_cover(records, family, planned.target, setting).error_bound.smoothness
             assert found is not None
             assert found >= planned.smoothness * (1 - Fraction(1, 10**6))
     missing = sum(records is None for records in numbers.values())
@@ -91,7 +91,10 @@ def test_the_label_private_learner_accepts_its_number(
     planned = plan_learning(learned, accuracy="0.4", dimension=dimension, best_error=best_error)
     family = _family(planned.learned, dimension)
     rows = np.random.default_rng(1).normal(size=(planned.labels, family.columns))
-    assert learners.plan_labels(rows, family, planned.target, best_error).promise.accuracy == planned.target.accuracy
+    assert (
+        learners.plan_label_cover(rows, family, planned.target, best_error).error_bound.accuracy
+        == planned.target.accuracy
+    )
 
 
 def test_numbers_that_no_learner_accepts_are_missing() -> None:

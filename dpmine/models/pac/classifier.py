@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData
 from dpmine.models.base import forget_fit
-from dpmine.models.pac.records import Records
+from dpmine.models.pac.hypothesis import Records
 from dpmine.models.supervised import (
     MISSING_NOTE,
     PrivateClassifier,
@@ -32,7 +32,7 @@ class HypothesisClassifier(PrivateClassifier):
     """Predicts by one hypothesis, which describes the second of the two classes.
 
     Attributes:
-        hypothesis_: the chosen one, readable with `str`; None when nothing stood out.
+        hypothesis_: the chosen one, readable with `str`; None when the mechanism returned none.
         classes_: the two classes: as given, or those that occur, sorted.
         names_: names of the features: of the columns, or x0, x1, …
     """
@@ -41,7 +41,7 @@ class HypothesisClassifier(PrivateClassifier):
     hypothesis_: Hypothesis | None
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The class of every row. Raises BadData as `fit`, and where no hypothesis stood out."""
+        """The class of every row. Raises BadData as `fit`, and where the mechanism returned no hypothesis."""
         check_is_fitted(self)
         features = checked_features(self, X, reset=False)
         if self.hypothesis_ is None:

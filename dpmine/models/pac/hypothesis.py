@@ -1,17 +1,47 @@
-"""What is chosen, and what it is chosen from."""
+"""Hypotheses, finite classes of them, and the labelled records that score them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from dataclasses import dataclass
+from operator import index
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+
+import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
-    from dpmine.models.pac.records import Bools, Records
+    from numpy.typing import NDArray
+
+    from dpmine.exact.bits import BitSource
     from dpmine.models.supervised import Floats
-    from dpmine.selection.universes.base import Universe
+    from dpmine.selection.universes.base import Level, Score, Universe
 
+B = TypeVar("B", bound="Hashable")
 C = TypeVar("C", bound="Hashable")
+
+Bools: TypeAlias = "NDArray[np.bool_]"
+"""Arrays of truth values."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Records:
+    """m records of d features and a label each; one record is one privacy unit.
+
+    Attributes:
+        features: float64, shape (m, d), finite.
+        positive: bool, shape (m,): whether the label is the second of the two classes.
+    """
+
+    features: Floats
+    positive: Bools
+
+    def __len__(self) -> int:
+        return len(self.positive)
+
+    def correct(self, hypothesis: Hypothesis) -> int:
+        """How many records a hypothesis classifies correctly: its score."""
+        return int(np.count_nonzero(hypothesis.predict(self.features) == self.positive))
 
 
 class Hypothesis(Protocol):
@@ -55,3 +85,34 @@ class HypothesisClass(Protocol[C]):
     def hypothesis(self, candidate: C) -> Hypothesis:
         """The hypothesis that a candidate of the universe stands for."""
         ...
+
+
+class Renamed(Generic[B, C]):
+    """`universe` with the same levels, whose candidates are called what `name` calls them."""
+
+    def __init__(self, universe: Universe[B], name: Callable[[B], C]) -> None:
+        self._inner, self._name = universe, name
+        self.size, self.padding, self.least = universe.size, universe.padding, universe.least
+        self.top, self.head, self.below, self.lower = universe.top, universe.head, universe.below, universe.lower
+
+    def member(self, level: Level, *, bits: BitSource) -> C:
+        """A uniform candidate of the level."""
+        return self._name(self._inner.member(level, bits=bits))
+
+    def tail(self, floor: Score, *, bits: BitSource) -> tuple[C, Score]:
+        """A uniform candidate with a score below `floor`, and its score."""
+        candidate, score = self._inner.tail(floor, bits=bits)
+        return self._name(candidate), score
+
+
+def candidate_number(candidate: Any, size: int) -> int:
+    """The candidate, which may come out of a file, as an integer.
+
+    Raises TypeError for what is no whole number, IndexError outside 0 … `size` − 1.
+    """
+    if isinstance(candidate, bool):
+        raise TypeError("a candidate is a whole number")
+    number = index(candidate)
+    if not 0 <= number < size:
+        raise IndexError(f"the class has candidates 0 to {size - 1} only")
+    return number

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal
+from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadData, BadParameter
+from dpmine.ledger.charging import ROW
 from dpmine.models.pac.sample_complexity import (
     Setting,
     Target,
@@ -26,9 +28,8 @@ from dpmine.selection.select import build_mechanism, choose, guarantee_of
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.models.pac.family import Family
-    from dpmine.models.pac.hypothesis import Hypothesis, HypothesisClass
-    from dpmine.models.pac.records import Records
+    from dpmine.models.pac.covers.families import Family
+    from dpmine.models.pac.hypothesis import Hypothesis, HypothesisClass, Records
     from dpmine.models.supervised import Floats
     from dpmine.parameters import Number
     from dpmine.selection.mechanisms.base import Mechanism
@@ -46,30 +47,34 @@ _PUBLIC = (
     "the class, its reference distribution and the accuracy were chosen without the data; the number of records is "
     "public"
 )
-_NEARLY_ONE = Fraction(99, 100)  # no use in asking for an accuracy above it
+_NEARLY_ONE = Fraction(99, 100)  # a larger accuracy is of no use
 _UNUSED = Fraction(1, 2)  # a δ that pure mechanisms do not take
 
 
+class Learner(StrEnum):
+    """Which of the three."""
+
+    PRIVATE = "private"
+    """Rows are protected; the data must be smooth to the reference distribution. Figure 1, theorems 7 and 8."""
+    REALIZABLE = "realizable"
+    """The same, mostly with fewer rows, where some hypothesis of the class never errs. Figure 2, theorem 9."""
+    LABEL_PRIVATE = "label_private"
+    """Labels are protected. THIS IS NOT FULL PRIVACY: the result may reveal the features of a row. Figure 3."""
+
+    @property
+    def setting(self) -> Setting:
+        """What the learner assumes of the best hypothesis."""
+        return Setting.REALIZABLE if self is Learner.REALIZABLE else Setting.AGNOSTIC
+
+
 @dataclass(frozen=True, slots=True)
-class _Protected:
-    """Whom a guarantee is for, and what it takes for granted."""
-
-    unit: str
-    note: str
-
-
-_ROWS = _Protected("row", _PUBLIC)
-_LABELS = _Protected(LABEL_UNIT, LABEL_ONLY)
-
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """What a learner promises about its hypothesis.
+class ErrorBound:
+    """What a learner guarantees about the error of its hypothesis.
 
     Attributes:
-        accuracy: a: the error beyond the best hypothesis's is at most this; None where nothing is promised about
-            records to come.
-        failure: δ: the promise fails with at most this probability, over sample and draw.
+        accuracy: a: the error beyond the best hypothesis's is at most this; None where nothing is known about records
+            to come.
+        failure: δ: the bound fails with at most this probability, over sample and draw.
         cover_size: |G|, how many hypotheses were drawn from.
         radius: that of the cover: under the reference distribution, or on the unlabelled sample.
         smoothness: κ̂, how far from the reference the data's distribution may be; None without a reference.
@@ -88,106 +93,65 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True)
+class CoverPlan:
+    """What a learner draws from: for figures 1 and 2 a matter of public numbers alone.
+
+    Attributes:
+        hypotheses: the cover G.
+        error_bound: of a draw from it.
+    """
+
+    hypotheses: HypothesisClass[Any]
+    error_bound: ErrorBound
+
+
+@dataclass(frozen=True, slots=True)
 class Learned:
     """A hypothesis drawn privately.
 
     Attributes:
         hypothesis: readable with `str`.
-        guarantee: what was promised to those in the data.
-        promise: what is promised about the hypothesis.
+        guarantee: of privacy, for those in the data.
+        error_bound: of the hypothesis.
     """
 
     hypothesis: Hypothesis
     guarantee: Guarantee
-    promise: Promise
-
-    def __str__(self) -> str:
-        return f"{self.hypothesis}  ({self.guarantee})\n{self.promise}"
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a learner draws from: for figures 1 and 2 a matter of public numbers alone.
-
-    Attributes:
-        hypotheses: the cover G.
-        promise: what a draw from it promises.
-    """
-
-    hypotheses: HypothesisClass[Any]
-    promise: Promise
+    error_bound: ErrorBound
 
 
 def learn(
     records: Records,
     family: Family,
+    target: Target,
+    learner: Learner = Learner.PRIVATE,
     *,
-    epsilon: Number,
-    accuracy: Number,
-    failure: Number,
-    neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
+    best_error: Number | None = None,
     bits: BitSource,
 ) -> Learned:
-    """ε-private learning with a reference distribution, whatever the error of the best hypothesis.
+    """A hypothesis learnt with ε-privacy of rows, or of labels only, whatever the error of the best hypothesis.
 
-    Law: the finest cover that m records allow (`plan`), then the exponential mechanism on correct records.
-    Promise: error at most `accuracy` above the best of the class, with probability ≥ 1 − `failure`, for independent
-    records of a distribution κ-smooth to the reference, κ ≤ κ̂.
-    Source: Chaudhuri & Hsu 2011, figure 1, theorems 7 and 8.
+    Requires: replace_one, as how fine the cover is depends on the number of records.
+    Law: the finest cover that m records allow (`plan_cover`), or with LABEL_PRIVATE, where neighbours differ in the
+    label of one row and features ARE NOT PROTECTED, an a/4-cover of `family.sampled` by its disagreements on the rows
+    (`plan_label_cover`); then the exponential mechanism on correct records.
+    Accuracy: error at most a above the best of the class, with probability ≥ 1 − δ, for independent records of a
+    distribution κ-smooth to the reference, κ ≤ κ̂; REALIZABLE also takes a hypothesis that never errs (privacy does
+    not). LABEL_PRIVATE needs no reference; `best_error` is for `plan_label_cover`.
     Raises BadData for too few records, with the number it takes; BadParameter for unusable parameters.
     """
-    target = _target(neighbors, epsilon, accuracy, failure)
     require_columns(family, records.features.shape[1])
-    return _drawn(plan(len(records), family, target, Setting.AGNOSTIC), records, target, _ROWS, bits=bits)
+    if learner is Learner.LABEL_PRIVATE:
+        planned, unit, note = plan_label_cover(records.features, family, target, best_error), LABEL_UNIT, LABEL_ONLY
+    else:
+        planned, unit, note = plan_cover(len(records), family, target, learner.setting), ROW, _PUBLIC
+    mechanism = mechanism_for(target)
+    candidate = choose(mechanism, planned.hypotheses.universe(records), sensitivity=Fraction(1), bits=bits)
+    guarantee = guarantee_of(mechanism).for_unit(unit).noting(note)
+    return Learned(planned.hypotheses.hypothesis(candidate), guarantee, planned.error_bound)
 
 
-def learn_realizable(
-    records: Records,
-    family: Family,
-    *,
-    epsilon: Number,
-    accuracy: Number,
-    failure: Number,
-    neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
-    bits: BitSource,
-) -> Learned:
-    """As `learn`, with fewer records for classes in which some hypothesis never errs: it must, for the promise.
-
-    Privacy does not need that. Source: Chaudhuri & Hsu 2011, figure 2, theorem 9. Raises as `learn`.
-    """
-    target = _target(neighbors, epsilon, accuracy, failure)
-    require_columns(family, records.features.shape[1])
-    return _drawn(plan(len(records), family, target, Setting.REALIZABLE), records, target, _ROWS, bits=bits)
-
-
-def learn_labels(
-    records: Records,
-    family: Family,
-    *,
-    epsilon: Number,
-    accuracy: Number,
-    failure: Number,
-    best_error: Number | None = None,
-    neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
-    bits: BitSource,
-) -> Learned:
-    """ε-LABEL-private learning: neighbours differ in the label of one row; the features ARE NOT PROTECTED.
-
-    Law: an a/4-cover of the class by its disagreements on the rows, then the exponential mechanism on correct records.
-    Promise: without `best_error`, about the errors on these rows. With `best_error` = b in [0, 1), and a class whose
-    best error is at most b, that the error is at most `accuracy` above it with probability ≥ 1 − `failure`; no
-    reference distribution is needed. The class is `family.sampled`.
-    Source: Chaudhuri & Hsu 2011, figure 3, theorems 26 and 27.
-    Raises BadData for no records, or, with `best_error`, too few for the promise, with a number that is enough;
-    BadParameter for unusable parameters.
-    """
-    target = _target(neighbors, epsilon, accuracy, failure)
-    require_columns(family, records.features.shape[1])
-    planned = plan_labels(records.features, family, target, best_error)
-    return _drawn(planned, records, target, _LABELS, bits=bits)
-
-
-def plan(records: int, family: Family, target: Target, setting: Setting) -> Plan:
+def plan_cover(records: int, family: Family, target: Target, setting: Setting) -> CoverPlan:
     """The cover that figures 1 and 2 draw from when there are m = `records`; no data are needed to know it.
 
     κ̂ is the largest with A ln(4|G_κ̂|/δ) ≤ m, up to one part in a million, and up to the finest cover that can be made.
@@ -209,9 +173,10 @@ def plan(records: int, family: Family, target: Target, setting: Setting) -> Plan
     text = (
         f"With probability at least {1 - target.failure}, the error is at most {target.accuracy} {_BEYOND[setting]} "
         f"{family.name}, for independent records from a distribution in which no event is more than "
-        f"{_six_digits_below(smoothness):g} times as likely as under the reference. Drawn from {cover.size} hypotheses."
+        f"{_rounded(smoothness, 6, ROUND_DOWN):g} times as likely as under the reference. "
+        f"Drawn from {cover.size} hypotheses."
     )
-    return Plan(cover, Promise(target.accuracy, target.failure, cover.size, radius, smoothness, text))
+    return CoverPlan(cover, ErrorBound(target.accuracy, target.failure, cover.size, radius, smoothness, text))
 
 
 def too_fine(family: Family, target: Target, setting: Setting, smoothness: Number = 1) -> str | None:
@@ -229,16 +194,23 @@ def _remedy(family: Family, target: Target, setting: Setting, radius: Fraction) 
     """What would make the radius, now too small, the finest that there is."""
     accuracy, smoothness = target.accuracy * family.finest / radius, target.radius(1, setting) / family.finest
     if accuracy < _NEARLY_ONE:
-        return f"accuracy must be at least {_three_digits_above(accuracy):g}"
+        return f"accuracy must be at least {_rounded(accuracy, 3, ROUND_UP):g}"
     if smoothness >= 1:
-        return f"smoothness must be at most {_six_digits_below(smoothness):g}"
+        return f"smoothness must be at most {_rounded(smoothness, 6, ROUND_DOWN):g}"
     if setting.fineness * family.finest >= _NEARLY_ONE:
         return "take fewer features"
     return "take a larger accuracy and a smaller smoothness"
 
 
-def plan_labels(features: Floats, family: Family, target: Target, best_error: Number | None = None) -> Plan:
-    """The cover that figure 3 draws from, by the unlabelled rows, shape (m, columns). Raises as `learn_labels`."""
+def plan_label_cover(features: Floats, family: Family, target: Target, best_error: Number | None = None) -> CoverPlan:
+    """The cover that figure 3 draws from, by the unlabelled rows, shape (m, columns).
+
+    Without `best_error`, the bound is about the errors on these rows. With `best_error` = b in [0, 1), and a class
+    whose best error is at most b, it is about the error on records to come.
+    Source: Chaudhuri & Hsu 2011, theorems 26 and 27.
+    Raises BadData for no records, or, with `best_error`, too few for the bound, with a number that is enough;
+    BadParameter for unusable parameters.
+    """
     if not len(features):
         raise BadData("At least 1 record is needed.")
     radius = target.accuracy / 4
@@ -248,7 +220,7 @@ def plan_labels(features: Floats, family: Family, target: Target, best_error: Nu
         _require_labels(len(features), cover.size, family, target, error)
     text = _about_sample(cover.size, family, target) if error is None else _about_distribution(family, target, error)
     accuracy = None if error is None else target.accuracy
-    return Plan(cover, Promise(accuracy, target.failure, cover.size, radius, None, text))
+    return CoverPlan(cover, ErrorBound(accuracy, target.failure, cover.size, radius, None, text))
 
 
 def _require_labels(records: int, size: int, family: Family, target: Target, best_error: Fraction) -> None:
@@ -278,30 +250,12 @@ def _about_distribution(family: Family, target: Target, best_error: Fraction) ->
     )
 
 
-def _six_digits_below(value: Fraction) -> float:
-    return _rounded(value, Context(prec=6, rounding=ROUND_DOWN))
-
-
-def _three_digits_above(value: Fraction) -> float:
-    return _rounded(value, Context(prec=3, rounding=ROUND_UP))
-
-
-def _rounded(value: Fraction, rounding: Context) -> float:
-    return float(rounding.divide(Decimal(value.numerator), Decimal(value.denominator)))
-
-
-def _target(neighbors: str | Neighbors, epsilon: Number, accuracy: Number, failure: Number) -> Target:
-    """Raises BadParameter, also for add_remove."""
-    if Neighbors.parse(neighbors) is Neighbors.ADD_REMOVE:
-        raise BadParameter(
-            "Private learners need neighbors replace_one: how fine the cover is depends on the number of records, "
-            "which add_remove would keep private."
-        )
-    return Target.of(epsilon=epsilon, accuracy=accuracy, failure=failure)
+def _rounded(value: Fraction, digits: int, rounding: str) -> float:
+    return float(Context(prec=digits, rounding=rounding).divide(Decimal(value.numerator), Decimal(value.denominator)))
 
 
 def require_columns(family: Family, columns: int) -> None:
-    """BadParameter unless the family is about so many features."""
+    """Raises BadParameter unless the family is about this number of features."""
     if columns != family.columns:
         raise BadParameter(f"The {family.name} of this family need {family.columns} features, one a column.")
 
@@ -309,10 +263,3 @@ def require_columns(family: Family, columns: int) -> None:
 def mechanism_for(target: Target) -> Mechanism:
     """The exponential mechanism at ε in its general form: one record may raise some scores and lower others."""
     return build_mechanism("exponential", epsilon=target.epsilon, delta=_UNUSED, neighbors=Neighbors.REPLACE_ONE)
-
-
-def _drawn(planned: Plan, records: Records, target: Target, protected: _Protected, *, bits: BitSource) -> Learned:
-    mechanism = mechanism_for(target)
-    candidate = choose(mechanism, planned.hypotheses.universe(records), sensitivity=Fraction(1), bits=bits)
-    guarantee = guarantee_of(mechanism).for_unit(protected.unit).noting(protected.note)
-    return Learned(planned.hypotheses.hypothesis(candidate), guarantee, planned.promise)

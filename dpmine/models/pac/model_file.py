@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,18 +10,16 @@ import numpy as np
 from dpmine.errors import BadData
 from dpmine.models.model_file import (
     are_classes,
-    distinct_texts,
     document_of,
+    fitted_attributes,
     list_of,
     natural,
-    read_guarantee,
-    reading,
     require_classes,
     text_of,
     truth_of,
 )
-from dpmine.models.pac.scope import DEFAULT_GRID, GRIDDED, NAMES
-from dpmine.models.pac.thresholds import Side
+from dpmine.models.pac.classes.thresholds import CutSide
+from dpmine.models.pac.features import DEFAULT_GRID, GRIDDED, NAMES
 from dpmine.models.supervised import unnamed_features
 from dpmine.parameters import exact_number, positive, probability
 from dpmine.privacy import Neighbors
@@ -50,11 +47,11 @@ def write_model(selector: Any) -> str:
         raise BadData("Only hypotheses of a class with a name can be written to a model file.")
     if len(selector.names_) > _MOST_COLUMNS:
         raise BadData(f"A model file has at most {_MOST_COLUMNS} columns: choose among fewer features.")
-    chosen, hypotheses = selector.hypothesis_, selector.class_for(selector.names_)
+    (rule, parameters), hypotheses = described(selector.hypothesis_), selector.class_for(selector.names_)
     document = {
         "format": FORMAT,
-        "hypothesis": None if chosen is None else str(chosen),
-        "parameters": None if chosen is None else chosen.parameters(),
+        "hypothesis": rule,
+        "parameters": parameters,
         "class": {
             "name": selector.hypotheses,
             "features": None if getattr(selector, "feature_names_in_", None) is None else selector.names_,
@@ -81,61 +78,37 @@ def write_model(selector: Any) -> str:
     return json.dumps(document, ensure_ascii=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
-    """What a model file holds.
+def described(hypothesis: Hypothesis | None) -> tuple[str | None, dict[str, Any] | None]:
+    """The text of a hypothesis, and its parameters."""
+    return (None, None) if hypothesis is None else (str(hypothesis), hypothesis.parameters())
 
-    Attributes:
-        parameters: of the selector, by name.
-        fitted: its fitted attributes, by name; the hypothesis is made anew from the candidate.
-        rule: the text of the hypothesis, as it stands in the file.
-        told: its parameters, as they stand in the file.
+
+def read_model(text: str) -> tuple[dict[str, Any], dict[str, Any], tuple[Any, Any]]:
+    """Parameters of the selector by name, its fitted attributes by name, and the hypothesis as `described` in the file.
+
+    The hypothesis is to be made anew from the candidate, and must be described the same. Raises as `reading` expects.
     """
-
-    parameters: dict[str, Any]
-    fitted: dict[str, Any]
-    rule: Any
-    told: Any
-
-    def require_same(self, hypothesis: Hypothesis | None) -> None:
-        """Raises ValueError for a file whose hypothesis is not the one that its candidate stands for."""
-        made = (None, None) if hypothesis is None else (str(hypothesis), hypothesis.parameters())
-        if made != (self.rule, self.told):
-            raise ValueError
-
-
-def read_model(text: str) -> Model:
-    """The parts of a model file. Raises BadData for what cannot be one."""
-    with reading("hypothesis"):
-        document = document_of(text, FORMAT)
-        about = document["class"]
-        if about["name"] not in NAMES or not are_classes(document["classes"]):
-            raise ValueError
-        parameters = {"hypotheses": about["name"]}
-        parameters |= {name: _read(about[name], _fraction) for name in _NUMBERS}
-        parameters |= {name: _read(about[name], natural) for name in _COUNTS}
-        parameters |= _requested(document["requested"])
-        named, columns = about["features"] is not None, natural(about["columns"])
-        if not 0 < columns <= _MOST_COLUMNS:
-            raise ValueError
-        names = distinct_texts(about["features"]) if named else unnamed_features(columns)
-        if len(names) != columns:
-            raise ValueError
-        fitted = {
-            "n_features_in_": len(names),
-            "names_": names,
-            "whole_": _whole(about.get("whole", []), names),
-            "classes_": np.array(document["classes"]),
-            "candidate_": _candidate(document["candidate"]),
-            "mechanism_": text_of(document["mechanism"]),
-            "guarantee_": read_guarantee(document["guarantee"]),
-            "advice_": "",
-        }
-        if named:
-            fitted["feature_names_in_"] = np.array(names, dtype=object)
-        if document["label"] is not None:
-            fitted["label_"] = text_of(document["label"])
-        return Model(parameters, fitted, document["hypothesis"], document["parameters"])
+    document = document_of(text, FORMAT)
+    about, columns = document["class"], natural(document["class"]["columns"])
+    if about["name"] not in NAMES or not are_classes(document["classes"]) or not 0 < columns <= _MOST_COLUMNS:
+        raise ValueError
+    parameters = {
+        "hypotheses": about["name"],
+        **{name: _read(about[name], _fraction) for name in _NUMBERS},
+        **{name: _read(about[name], natural) for name in _COUNTS},
+        **_requested(document["requested"]),
+    }
+    fitted = fitted_attributes({**document, "features": about["features"]}, columns)
+    names = unnamed_features(columns) if about["features"] is None else about["features"]
+    fitted |= {
+        "names_": names,
+        "whole_": _whole(about.get("whole", []), names),
+        "classes_": np.array(document["classes"]),
+        "candidate_": _candidate(document["candidate"]),
+        "mechanism_": text_of(document["mechanism"]),
+        "advice_": "",
+    }
+    return parameters, fitted, (document["hypothesis"], document["parameters"])
 
 
 def _whole(entry: Any, names: list[str]) -> tuple[str, ...]:
@@ -184,5 +157,5 @@ def _fraction(entry: Any) -> Fraction:
 def _candidate(entry: Any) -> Any:
     """A whole number, or a tuple of whole numbers and sides; the class checks whether it is one of its own."""
     if isinstance(entry, list):
-        return tuple(Side(part) if isinstance(part, str) else natural(part) for part in entry)
+        return tuple(CutSide(part) if isinstance(part, str) else natural(part) for part in entry)
     return None if entry is None else natural(entry)

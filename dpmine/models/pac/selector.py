@@ -13,10 +13,10 @@ from dpmine.ledger.charging import ROW
 from dpmine.models.contribution import EVERY_ROW
 from dpmine.models.frames import whole_features
 from dpmine.models.model_file import reading
+from dpmine.models.pac.classes.listed import Listed
 from dpmine.models.pac.classifier import HypothesisClassifier
-from dpmine.models.pac.listed import Listed
-from dpmine.models.pac.model_file import read_model, write_model
-from dpmine.models.pac.scope import Scope, class_of
+from dpmine.models.pac.features import PublicFeatures, class_of, presumed_features
+from dpmine.models.pac.model_file import described, read_model, write_model
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.select import AUTO, advice, build_mechanism, choose, guarantee_of, plain_name
@@ -47,16 +47,16 @@ class HypothesisSelector(HypothesisClassifier):
         hypotheses: "thresholds" (x >= t), "intervals" (a <= x < b), "stumps" (a threshold on one of several features,
             either side), "conjunctions" (all of some 0/1 features), "separators" (w·x >= 0, whole weights); a
             `HypothesisClass`; or a list of predictors that were trained on PUBLIC data (as a
-            `dpmine.models.pac.listed.Listed` where the selector is to be cloned).
+            `dpmine.models.pac.classes.listed.Listed` where the selector is to be cloned).
         epsilon: ε > 0, read exactly.
         delta: δ in (0, 1), used by approximate mechanisms only.
-        mechanism: as in `dpmine.select`; "auto" is `DEFAULT_MECHANISM`.
+        mechanism: as in `dpmine.select`; "auto" is `DEFAULT_MECHANISM` (permute-and-flip).
         neighbors: "replace_one" (the number of units is public) or "add_remove".
         lower: public lower bound of the features, one for all or one a feature; smaller values count as it.
         upper: public upper bound; larger values count as it.
         grid: number of points of each feature's grid, 1 to 2^64, one for all or one a feature; None: 1,001.
         width: the most features of a conjunction; None: 3.
-        resolution: the largest whole weight of a separator; None: 8, or as large as so many features allow.
+        resolution: the largest whole weight of a separator; None: 8, or less where there are many features.
         classes: the two labels, public, the one that rules describe last; None: those that occur, sorted.
         not_private: opts in to the mechanism "exact".
         unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
@@ -66,15 +66,25 @@ class HypothesisSelector(HypothesisClassifier):
         dataset: the data set's name in the ledger.
 
     Attributes:
-        hypothesis_: the chosen one, readable with `str`; None when an approximate mechanism says that nothing stands
-            out.
+        hypothesis_: the chosen one, readable with `str`; None when an approximate mechanism returned none.
         names_: names of the features: of the columns, or x0, x1, …
         whole_: the features of integer type in a table; rules cut them at whole numbers.
         classes_: the two classes; the rule of a hypothesis describes the second.
-        candidate_: the hypothesis as its class numbers it; None when nothing stood out.
+        candidate_: the hypothesis as its class numbers it; None when the mechanism returned none.
         mechanism_: the mechanism that chose.
-        guarantee_: what the release of these attributes promises.
-        advice_: when nothing stood out, what would have been needed; else "".
+        guarantee_: of the release of these attributes.
+        advice_: when the mechanism returned none, what would have been needed; else "".
+
+    Example:
+        >>> import numpy as np
+        >>> age = np.arange(5000).reshape(-1, 1) % 90
+        >>> selector = HypothesisSelector("thresholds", lower=0, upper=120, grid=121).fit(age, age[:, 0] >= 41)
+        >>> print(selector.guarantee_)
+        ε = 1, δ = 0 per row, neighbours replace-one
+
+    See Also:
+        PrivateLearner: bounds the error on records to come, given enough records.
+        PrivateLogisticRegression: a linear classifier with real weights, trained privately.
 
     Source: Chaudhuri, Hsu & Song 2014, section 4.2. Proof: docs/proofs/models/hypothesis_classes.md.
     """
@@ -131,9 +141,9 @@ class HypothesisSelector(HypothesisClassifier):
 
     def _require_usable(self, features: Sequence[str] | None) -> None:
         super()._require_usable(features)
-        limits = {"lower": self.lower, "upper": self.upper, "grid": self.grid, "width": self.width}
-        names = Scope.presumed(self.hypotheses, **limits) if features is None else features
-        self.require_parameters(names if features is not None or isinstance(self.hypotheses, str) else ())
+        if features is None and isinstance(self.hypotheses, str):
+            features = presumed_features(self.hypotheses, self.lower, self.upper, self.grid, width=self.width)
+        self.require_parameters(features or ())
 
     def _promise(self, rows: int) -> Guarantee:  # noqa: ARG002 - scores are divided by their sensitivity
         return guarantee_of(self._mechanism(1)).for_unit(ROW)
@@ -142,10 +152,10 @@ class HypothesisSelector(HypothesisClassifier):
         """The class of hypotheses about features of those names. Raises BadParameter for unusable parameters."""
         wanted = self.hypotheses
         known = tuple(getattr(self, "whole_", ()))
-        scope = Scope(tuple(names), self.lower, self.upper, self.grid, self.width, self.resolution, known)
+        public = PublicFeatures(tuple(names), self.lower, self.upper, self.grid, self.width, self.resolution, known)
         if isinstance(wanted, str):
-            return class_of(wanted, scope)
-        scope.require_unused("These hypotheses")
+            return class_of(wanted, public)
+        public.require_unused("These hypotheses")
         if isinstance(wanted, Sequence):
             classes = getattr(self, "classes_", None)
             return Listed(wanted, classes=None if classes is None else tuple(classes.tolist()))
@@ -168,13 +178,14 @@ class HypothesisSelector(HypothesisClassifier):
     @classmethod
     def from_json(cls, text: str) -> Self:
         """A fitted selector out of what `to_json` gave. Raises BadData for any other text."""
-        model = read_model(text)
-        selector = cls(**model.parameters)
-        for name, value in model.fitted.items():
-            setattr(selector, name, value)
         with reading("hypothesis"):
+            parameters, fitted, hypothesis = read_model(text)
+            selector = cls(**parameters)
+            for name, value in fitted.items():
+                setattr(selector, name, value)
             selector._settle(selector.class_for(selector.names_))
-            model.require_same(selector.hypothesis_)
+            if described(selector.hypothesis_) != hypothesis:
+                raise ValueError
         return selector
 
     def _settle(self, hypotheses: HypothesisClass[Any]) -> None:

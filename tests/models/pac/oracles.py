@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmine.models.pac.records import Records
+from dpmine.models.pac.hypothesis import Records
 
 if TYPE_CHECKING:
-    from dpmine.models.pac.grid import Grid
+    from dpmine.models.pac.classes.grid import PublicGrid
 
 
 def some_records(size: int, columns: int, seed: int) -> Records:
@@ -20,18 +20,18 @@ def some_records(size: int, columns: int, seed: int) -> Records:
     return Records(features, generator.random(size) < 0.5)
 
 
-def clipped(grid: Grid, value: float) -> Fraction:
+def clipped(grid: PublicGrid, value: float) -> Fraction:
     return min(grid.upper, max(grid.lower, Fraction(value)))
 
 
-def correct_at_least(grid: Grid, records: Records, column: int, place: int) -> int:
+def correct_at_least(grid: PublicGrid, records: Records, column: int, place: int) -> int:
     """x >= t, by the definition."""
     point = grid.point(place)
     answers = [clipped(grid, value) >= point for value in records.features[:, column].tolist()]
     return sum(answer == truth for answer, truth in zip(answers, records.positive.tolist(), strict=True))
 
 
-def correct_between(grid: Grid, records: Records, first: int, last: int) -> int:
+def correct_between(grid: PublicGrid, records: Records, first: int, last: int) -> int:
     """a <= x < b, by the definition; `last` may be the place after the last point."""
     answers = [
         grid.point(first) <= clipped(grid, value) and (last == grid.points or clipped(grid, value) < grid.point(last))

@@ -18,8 +18,8 @@ from support.tapes import enumerate_law
 
 from dpmine import BadData, BadParameter
 from dpmine.itemsets.counting.miner import _affordable
-from dpmine.models.pac.conjunctions import MOST, Conjunctions, Subsets, _baskets, _correct, _memory_for_all
-from dpmine.models.pac.records import Records
+from dpmine.models.pac.classes.conjunctions import MOST, Conjunctions, Subsets, _baskets, _correct, _memory_for_all
+from dpmine.models.pac.hypothesis import Records
 from dpmine.privacy import Neighbors
 from dpmine.selection.select import build_mechanism, law
 

@@ -12,13 +12,10 @@ from hypothesis import strategies as st
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadParameter
-from dpmine.models.pac.blocks import Ends
-from dpmine.models.pac.grid import Grid
-from dpmine.models.pac.intervals import Intervals
-from dpmine.models.pac.records import Records
-from dpmine.models.pac.runs import Runs
-from dpmine.models.pac.stumps import Stumps
-from dpmine.models.pac.thresholds import Side, Thresholds
+from dpmine.models.pac.classes.grid import PublicGrid, Runs
+from dpmine.models.pac.classes.intervals import Intervals
+from dpmine.models.pac.classes.thresholds import BlockEnds, CutSide, Stumps, Thresholds
+from dpmine.models.pac.hypothesis import Records
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 INTEGERS = st.integers(-(10**18), 10**18)
@@ -26,7 +23,7 @@ SHARES = st.lists(st.floats(0, 1), max_size=6)
 POINTS = st.one_of(st.integers(1, 40), st.sampled_from([2**31, 2**53 - 1, 2**53 + 1, 2**63, 2**64 - 1, 2**64]))
 
 
-def place_by_fractions(grid: Grid, value: float) -> int:
+def place_by_fractions(grid: PublicGrid, value: float) -> int:
     """The definition: the largest place whose point is not above the clipped value."""
     clipped = min(grid.upper, max(grid.lower, Fraction(value)))
     if grid.points == 1:
@@ -42,13 +39,13 @@ def with_neighbours(values: list[float]) -> list[float]:
     return [x for value in values for x in (np.nextafter(value, -np.inf), value, np.nextafter(value, np.inf))]
 
 
-def near_points(grid: Grid, shares: list[float]) -> list[float]:
+def near_points(grid: PublicGrid, shares: list[float]) -> list[float]:
     """Floats at and next to both bounds and some points."""
     places = [int(share * (grid.points - 1)) for share in (0.0, 1.0, *shares)]
     return [x for x in with_neighbours([float(grid.point(place)) for place in places]) if np.isfinite(x)]
 
 
-def check_places(grid: Grid, values: list[float]) -> None:
+def check_places(grid: PublicGrid, values: list[float]) -> None:
     assert grid.places(np.array(values, np.float64)).tolist() == [place_by_fractions(grid, value) for value in values]
 
 
@@ -60,7 +57,7 @@ def check_places(grid: Grid, values: list[float]) -> None:
 def test_places_are_exact(low: float, high: float, points: int, values: list[float]) -> None:
     if low >= high:
         return
-    grid = Grid(Fraction(low), Fraction(high), points)
+    grid = PublicGrid(Fraction(low), Fraction(high), points)
     check_places(grid, [*values, low, high, float(np.float64(low) + (high / 2 - low / 2))])
 
 
@@ -79,7 +76,7 @@ def test_places_are_exact_for_bounds_that_are_no_floats(
     low: Fraction, width: Fraction, points: int, shares: list[float]
 ) -> None:
     if width:
-        grid = Grid.of(low, low + abs(width), points)
+        grid = PublicGrid.of(low, low + abs(width), points)
         check_places(grid, near_points(grid, shares))
 
 
@@ -89,7 +86,7 @@ def test_points_that_are_floats_are_their_own_places(
     low: int, known: int, apart: int, between: int, data: st.DataObject | None
 ) -> None:
     """Every `between`-th point is a whole number; no estimate can tell on which side of such a point a float is."""
-    grid = Grid.of(low, low + known * apart, known * between + 1)
+    grid = PublicGrid.of(low, low + known * apart, known * between + 1)
     numbers = range(known + 1) if data is None else data.draw(st.lists(st.integers(0, known), max_size=6))
     at_points = np.array([low + apart * number for number in numbers], np.float64)
     assert grid.places(at_points).tolist() == [between * number for number in numbers]
@@ -100,7 +97,7 @@ def test_points_that_are_floats_are_their_own_places(
 @pytest.mark.parametrize("points", [1001, 10**15, 2**64])
 def test_places_of_many_numbers(bounds: tuple[Any, Any], points: int) -> None:
     """More than are estimated at once."""
-    grid = Grid.of(*bounds, points)
+    grid = PublicGrid.of(*bounds, points)
     low, high = float(grid.lower), float(grid.upper)
     check_places(
         grid, np.random.default_rng(3).uniform(1.1 * low - 0.1 * high, 1.1 * high - 0.1 * low, 20_000).tolist()
@@ -112,7 +109,7 @@ def test_cuts_of_whole_numbers_say_the_same_as_the_points(
     lower: Fraction, width: Fraction, points: int, data: st.DataObject
 ) -> None:
     """For every whole number between the bounds; other numbers are placed as the rule reads."""
-    grid, real = (Grid.of(lower, lower + width, points, only_whole=whole) for whole in (True, False))
+    grid, real = (PublicGrid.of(lower, lower + width, points, only_whole=whole) for whole in (True, False))
     place = data.draw(st.integers(0, points - 1))
     assert grid.cut(place).denominator == 1
     assert grid.written(place) == str(grid.cut(place))
@@ -127,15 +124,15 @@ def test_cuts_of_whole_numbers_say_the_same_as_the_points(
 
 def test_numbers_that_are_not_finite() -> None:
     """Infinities count as bounds; what is no number has no place."""
-    for grid in (Grid.of(0, 1, 11), Grid.of(0, "1e-320", 11)):
+    for grid in (PublicGrid.of(0, 1, 11), PublicGrid.of(0, "1e-320", 11)):
         with pytest.raises(ValueError, match="NaN"):
             grid.places(np.array([0.5, np.nan]))
-    assert Grid.of(0, 1, 11).places(np.array([np.inf, -np.inf])).tolist() == [10, 0]
+    assert PublicGrid.of(0, 1, 11).places(np.array([np.inf, -np.inf])).tolist() == [10, 0]
 
 
 def test_values_at_points_of_decimal_grids() -> None:
     """0.3 as a float lies below 3/10: whoever means the decimal grid gets the place below."""
-    grid = Grid.of(0, 1, 11)
+    grid = PublicGrid.of(0, 1, 11)
     assert grid.places(np.array([0.3, 0.5, 0.7])).tolist() == [2, 5, 6]
     assert [grid.point(place) for place in (0, 3, 10)] == [0, Fraction(3, 10), 1]
 
@@ -156,12 +153,12 @@ def test_values_at_points_of_decimal_grids() -> None:
 )
 def test_bad_grids(bounds: tuple[Any, Any, Any], hint: str) -> None:
     with pytest.raises(BadParameter, match=hint):
-        Grid.of(*bounds)
+        PublicGrid.of(*bounds)
 
 
 @given(st.lists(st.tuples(st.floats(-1, 2), st.booleans()), max_size=12), st.integers(1, 9))
 def test_runs_are_the_grid_cut_at_the_data(rows: list[tuple[float, bool]], points: int) -> None:
-    grid = Grid.of("-0.5", "1.25", points)
+    grid = PublicGrid.of("-0.5", "1.25", points)
     values, positive = np.array([x for x, _ in rows]), np.array([y for _, y in rows], bool)
     runs = Runs.of(grid, values, positive)
     below = [
@@ -199,7 +196,7 @@ def check_runs(runs: Runs) -> None:
 @pytest.mark.parametrize("values", [[], [0.0], [1.0], [0.0, 1.0], [0.5, 0.5, 1 / 3], [0.0, np.nextafter(0.0, 1), 1.0]])
 def test_runs_of_2_to_the_64_points(values: list[float]) -> None:
     """Where runs, and the place after the last, do not fit 64 bits."""
-    runs = Runs.of(Grid.of(0, 1, 2**64), np.array(values, float), np.ones(len(values), bool))
+    runs = Runs.of(PublicGrid.of(0, 1, 2**64), np.array(values, float), np.ones(len(values), bool))
     check_runs(runs)
     check_runs(runs.without_last_place())
     assert sum(size for _, size in runs.ranges()) == 2**64 + 1
@@ -209,7 +206,7 @@ def test_runs_of_2_to_the_64_points(values: list[float]) -> None:
     st.lists(st.one_of(st.integers(1, 2**64), st.sampled_from([1, 2**32, 2**64])), min_size=1, max_size=9), st.data()
 )
 def test_ends_of_blocks_beyond_64_bits(sizes: list[int], data: st.DataObject) -> None:
-    ends = Ends(np.array([size - 1 for size in sizes], np.uint64))
+    ends = BlockEnds(np.array([size - 1 for size in sizes], np.uint64))
     truth = list(accumulate(sizes))
     assert ends.at(np.arange(len(sizes))) == truth
     for rank in (0, truth[-1] - 1, *truth[:-1], *(end - 1 for end in truth), data.draw(st.integers(0, truth[-1] - 1))):
@@ -222,39 +219,39 @@ def test_ends_of_blocks_beyond_64_bits(sizes: list[int], data: st.DataObject) ->
 def test_blocks_of_2_to_the_64_places(value: float) -> None:
     """One record at a bound leaves 2^64 places in one block, and two features and sides have more than 64 bits."""
     bits, points, records = NumpyBits(4), 2**64, Records(np.full((1, 2), value), np.array([True]))
-    grid = Grid.of(0, 1, points)
+    grid = PublicGrid.of(0, 1, points)
     universe = Stumps((grid, grid), ("a", "b")).universe(records)
     reached = place_by_fractions(grid, value) + 1  # so many thresholds
     assert {level.score: level.count for level in universe.head(0)} == {1: 2 * points, 0: 2 * points}
     for level in universe.head(0):
         for _ in range(20):
             column, place, side = universe.member(level, bits=bits)
-            answer = (place < reached) == (side is Side.AT_LEAST)
+            answer = (place < reached) == (side is CutSide.AT_LEAST)
             assert (column in {0, 1}, 0 <= place < points, int(answer)) == (True, True, level.score)
 
 
-GRID = Grid.of(0, 1, 5)
+GRID = PublicGrid.of(0, 1, 5)
 BAD_PLACES: list[Any] = [
-    (0, 5, Side.AT_LEAST),
-    (0, -1, Side.AT_LEAST),
-    (0, 1.0, Side.AT_LEAST),
-    (0, True, Side.AT_LEAST),
-    (0, "1", Side.AT_LEAST),
+    (0, 5, CutSide.AT_LEAST),
+    (0, -1, CutSide.AT_LEAST),
+    (0, 1.0, CutSide.AT_LEAST),
+    (0, True, CutSide.AT_LEAST),
+    (0, "1", CutSide.AT_LEAST),
     (0, 1, ">="),
     (0, 1, None),
     (0, 1, 1),
-    (-1, 1, Side.AT_LEAST),
-    (2, 1, Side.AT_LEAST),
-    (99, 5, Side.AT_LEAST),
+    (-1, 1, CutSide.AT_LEAST),
+    (2, 1, CutSide.AT_LEAST),
+    (99, 5, CutSide.AT_LEAST),
     (0, 1),
-    (0, 1, Side.AT_LEAST, 1),
+    (0, 1, CutSide.AT_LEAST, 1),
     3,
     None,
     ">=<",
 ]
 
 
-@pytest.mark.parametrize("candidate", [*BAD_PLACES, (1, 1, Side.AT_LEAST), (0, 1, Side.BELOW)])
+@pytest.mark.parametrize("candidate", [*BAD_PLACES, (1, 1, CutSide.AT_LEAST), (0, 1, CutSide.BELOW)])
 def test_what_is_no_threshold(candidate: Any) -> None:
     with pytest.raises((LookupError, ValueError, TypeError)):
         Thresholds(GRID).hypothesis(candidate)
@@ -268,7 +265,21 @@ def test_what_is_no_stump(candidate: Any) -> None:
 
 @pytest.mark.parametrize(
     "candidate",
-    [(0, 6), (5, 6), (2, 2), (3, 2), (-1, 2), (0, 1.0), (True, 2), (0, "1"), (1,), (0, 1, 2), 7, None, (0, Side.BELOW)],
+    [
+        (0, 6),
+        (5, 6),
+        (2, 2),
+        (3, 2),
+        (-1, 2),
+        (0, 1.0),
+        (True, 2),
+        (0, "1"),
+        (1,),
+        (0, 1, 2),
+        7,
+        None,
+        (0, CutSide.BELOW),
+    ],
 )
 def test_what_is_no_interval(candidate: Any) -> None:
     with pytest.raises((LookupError, ValueError, TypeError)):

@@ -13,30 +13,27 @@ from support.goodness import assert_sampled_law
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter
-from dpmine.models.pac.families import IntervalFamily, SeparatorFamily, StumpFamily, ThresholdFamily
+from dpmine.models.pac.covers.families import IntervalFamily, StumpFamily, ThresholdFamily
+from dpmine.models.pac.covers.separators import SeparatorFamily
+from dpmine.models.pac.hypothesis import Records
 from dpmine.models.pac.learners import (
     LABEL_ONLY,
     LABEL_UNIT,
+    Learner,
     learn,
-    learn_labels,
-    learn_realizable,
     mechanism_for,
-    plan,
-    plan_labels,
+    plan_cover,
+    plan_label_cover,
     too_fine,
 )
-from dpmine.models.pac.records import Records
 from dpmine.models.pac.sample_complexity import Setting, Target, records_for_cover, records_for_labels
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws import Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from dpmine.exact.bits import BitSource
-    from dpmine.models.pac.family import Family
+    from dpmine.models.pac.covers.families import Family
     from dpmine.models.pac.hypothesis import Hypothesis
-    from dpmine.models.pac.learners import Learned
 
 ANYTHING = Target.of(epsilon="0.5", accuracy="0.8", failure="0.5")
 """A target that few records reach, so that laws are spread out."""
@@ -57,10 +54,6 @@ def _records(family: Family, count: int, seed: int) -> Records:
     return Records(features, (features[:, 0] > 0.4) ^ (generator.random(count) < 0.3))
 
 
-def _asked(target: Target) -> dict[str, Any]:
-    return {"epsilon": target.epsilon, "accuracy": target.accuracy, "failure": target.failure}
-
-
 def _candidates(hypotheses: Any) -> list[Hypothesis]:
     """All hypotheses of a small class, by what its universe can hold."""
     name, size = type(hypotheses).__name__, hypotheses.size
@@ -76,9 +69,9 @@ def _candidates(hypotheses: Any) -> list[Hypothesis]:
 
 
 def _sides() -> list[Any]:
-    from dpmine.models.pac.thresholds import Side
+    from dpmine.models.pac.classes.thresholds import CutSide
 
-    return list(Side)
+    return list(CutSide)
 
 
 def _enumerated(hypotheses: Any, records: Records, epsilon: Fraction) -> dict[Any, float]:
@@ -117,7 +110,7 @@ def _fewest(family: Family, target: Target, setting: Setting) -> int:
 def test_the_law_of_a_plan_is_the_enumerated_one(family: Family, setting: Setting) -> None:
     count = _fewest(family, ANYTHING, setting)
     records = _records(family, count, seed=1)
-    cover = plan(count, family, ANYTHING, setting).hypotheses
+    cover = plan_cover(count, family, ANYTHING, setting).hypotheses
     wanted = _by_score(_enumerated(cover, records, ANYTHING.epsilon), records)
     assert _level_masses(cover, records, ANYTHING) == pytest.approx(wanted, rel=1e-9, abs=1e-300)
 
@@ -125,23 +118,23 @@ def test_the_law_of_a_plan_is_the_enumerated_one(family: Family, setting: Settin
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_the_law_of_a_label_plan_is_the_enumerated_one(family: Family) -> None:
     records = _records(family, 30, seed=2)
-    cover = plan_labels(records.features, family, ANYTHING).hypotheses
+    cover = plan_label_cover(records.features, family, ANYTHING).hypotheses
     wanted = _by_score(_enumerated(cover, records, ANYTHING.epsilon), records)
     assert _level_masses(cover, records, ANYTHING) == pytest.approx(wanted, rel=1e-9)
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("learner", "setting"), [(learn, Setting.AGNOSTIC), (learn_realizable, Setting.REALIZABLE)])
+@pytest.mark.parametrize("learner", [Learner.PRIVATE, Learner.REALIZABLE])
 @pytest.mark.parametrize("family", [FAMILIES[0], FAMILIES[2]], ids=lambda family: family.name)
-def test_draws_follow_the_law(learner: Callable[..., Learned], setting: Setting, family: Family) -> None:
+def test_draws_follow_the_law(learner: Learner, family: Family) -> None:
     """False-alarm rate 1e-6 a case."""
     target = Target.of(epsilon="0.05", accuracy="0.8", failure="0.5")
-    count = _fewest(family, target, setting)
+    count = _fewest(family, target, learner.setting)
     records = _records(family, count, seed=3)
-    law = _enumerated(plan(count, family, target, setting).hypotheses, records, target.epsilon)
+    law = _enumerated(plan_cover(count, family, target, learner.setting).hypotheses, records, target.epsilon)
 
     def draw(bits: BitSource) -> Any:
-        return learner(records, family, **_asked(target), bits=bits).hypothesis
+        return learn(records, family, target, learner, bits=bits).hypothesis
 
     assert_sampled_law(draw, law, draws=800)
 
@@ -151,10 +144,10 @@ def test_draws_follow_the_law(learner: Callable[..., Learned], setting: Setting,
 def test_label_private_draws_follow_the_law(family: Family) -> None:
     """False-alarm rate 1e-6 a case."""
     records = _records(family, 30, seed=4)
-    law = _enumerated(plan_labels(records.features, family, ANYTHING).hypotheses, records, ANYTHING.epsilon)
+    law = _enumerated(plan_label_cover(records.features, family, ANYTHING).hypotheses, records, ANYTHING.epsilon)
 
     def draw(bits: BitSource) -> Any:
-        return learn_labels(records, family, **_asked(ANYTHING), bits=bits).hypothesis
+        return learn(records, family, ANYTHING, Learner.LABEL_PRIVATE, bits=bits).hypothesis
 
     assert_sampled_law(draw, law, draws=800)
 
@@ -165,22 +158,19 @@ def test_label_private_draws_follow_the_law(family: Family) -> None:
 def test_too_few_records_are_refused_with_the_number_needed(family: Family, target: Target, setting: Setting) -> None:
     needed = _fewest(family, target, setting)
     with pytest.raises(BadData, match=f"At least {needed} records"):
-        plan(needed - 1, family, target, setting)
-    promise = plan(needed, family, target, setting).promise
+        plan_cover(needed - 1, family, target, setting)
+    promise = plan_cover(needed, family, target, setting).error_bound
     assert promise.smoothness is not None
     assert promise.smoothness >= 1
 
 
-def test_learners_refuse_as_their_plans_do() -> None:
+@pytest.mark.parametrize("learner", [Learner.PRIVATE, Learner.REALIZABLE])
+def test_learners_refuse_as_their_plans_do(learner: Learner) -> None:
     family = FAMILIES[0]
-    needed = _fewest(family, ANYTHING, Setting.AGNOSTIC)
+    needed = _fewest(family, ANYTHING, learner.setting)
     with pytest.raises(BadData, match=f"At least {needed} "):
-        learn(_records(family, needed - 1, seed=0), family, **_asked(ANYTHING), bits=NumpyBits(0))
-    learn(_records(family, needed, seed=0), family, **_asked(ANYTHING), bits=NumpyBits(0))
-    needed = _fewest(family, ANYTHING, Setting.REALIZABLE)
-    with pytest.raises(BadData, match=f"At least {needed} "):
-        learn_realizable(_records(family, needed - 1, seed=0), family, **_asked(ANYTHING), bits=NumpyBits(0))
-    learn_realizable(_records(family, needed, seed=0), family, **_asked(ANYTHING), bits=NumpyBits(0))
+        learn(_records(family, needed - 1, seed=0), family, ANYTHING, learner, bits=NumpyBits(0))
+    learn(_records(family, needed, seed=0), family, ANYTHING, learner, bits=NumpyBits(0))
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -191,7 +181,7 @@ def test_the_smoothness_is_the_largest_that_the_records_allow(
 ) -> None:
     target = Target.of(epsilon=1, accuracy="0.3", failure="0.05")
     records = int(times * _fewest(family, target, setting))
-    promise = plan(records, family, target, setting).promise
+    promise = plan_cover(records, family, target, setting).error_bound
     smoothness = promise.smoothness
     assert smoothness is not None
     assert promise.radius == target.accuracy / (setting.fineness * smoothness)
@@ -205,7 +195,7 @@ def test_the_smoothness_is_the_largest_that_the_records_allow(
 def test_a_plan_needs_no_data() -> None:
     """Figures 1 and 2: the same cover for every data set of that size."""
     family = FAMILIES[0]
-    first, second = (plan(3000, family, ANYTHING, Setting.AGNOSTIC) for _ in range(2))
+    first, second = (plan_cover(3000, family, ANYTHING, Setting.AGNOSTIC) for _ in range(2))
     assert first == second
 
 
@@ -217,9 +207,9 @@ def test_the_learnt_hypothesis_is_as_good_as_promised() -> None:
     features = generator.random((8000, 1)) / 2 + 0.25
     records = Records(features, (features[:, 0] >= 0.37) ^ (generator.random(8000) < 0.1))
     for seed in range(5):
-        result = learn(records, family, **_asked(target), bits=NumpyBits(seed))
-        assert result.promise.smoothness is not None
-        assert result.promise.smoothness >= 2
+        result = learn(records, family, target, bits=NumpyBits(seed))
+        assert result.error_bound.smoothness is not None
+        assert result.error_bound.smoothness >= 2
         place = float(result.hypothesis.parameters()["threshold"])
         assert 0.8 * 2 * abs(min(max(place, 0.25), 0.75) - 0.37) <= target.accuracy
 
@@ -227,51 +217,45 @@ def test_the_learnt_hypothesis_is_as_good_as_promised() -> None:
 def test_the_guarantees() -> None:
     family, target = FAMILIES[0], ANYTHING
     records = _records(family, 2000, seed=5)
-    for learner in (learn, learn_realizable):
-        result = learner(records, family, **_asked(target), bits=NumpyBits(1))
+    for learner in (Learner.PRIVATE, Learner.REALIZABLE):
+        result = learn(records, family, target, learner, bits=NumpyBits(1))
         assert (result.guarantee.epsilon, result.guarantee.delta) == (Fraction(1, 2), Fraction(0))
         assert (result.guarantee.unit, result.guarantee.neighbors) == ("row", Neighbors.REPLACE_ONE)
         assert result.guarantee.notes[0].endswith("the number of records is public")
         assert len(result.guarantee.notes) == 1
-        assert "times as likely as under the reference" in str(result)
-        assert result.promise.accuracy == target.accuracy
-    labels = learn_labels(records, family, **_asked(target), bits=NumpyBits(1))
+        assert "times as likely as under the reference" in str(result.error_bound)
+        assert result.error_bound.accuracy == target.accuracy
+    labels = learn(records, family, target, Learner.LABEL_PRIVATE, bits=NumpyBits(1))
     assert (labels.guarantee.epsilon, labels.guarantee.delta) == (Fraction(1, 2), Fraction(0))
     assert (labels.guarantee.unit, labels.guarantee.neighbors) == (LABEL_UNIT, Neighbors.REPLACE_ONE)
     assert labels.guarantee.notes == (LABEL_ONLY,)
     assert LABEL_ONLY.startswith("LABEL PRIVACY ONLY: ")
-    assert labels.promise.accuracy is None
-    assert labels.promise.smoothness is None
-    assert "Nothing is promised about other rows" in str(labels.promise)
+    assert labels.error_bound.accuracy is None
+    assert labels.error_bound.smoothness is None
+    assert "Nothing is promised about other rows" in str(labels.error_bound)
 
 
-@pytest.mark.parametrize("learner", [learn, learn_realizable, learn_labels])
-def test_requests_that_cannot_be_met_are_refused(learner: Callable[..., Learned]) -> None:
+@pytest.mark.parametrize("learner", list(Learner))
+def test_requests_that_cannot_be_met_are_refused(learner: Learner) -> None:
     family = FAMILIES[0]
-    records = _records(family, 2000, seed=6)
     bits = NumpyBits(0)
-    with pytest.raises(BadParameter, match="replace_one: how fine the cover is depends on the number of records"):
-        learner(records, family, **_asked(ANYTHING), neighbors="add-remove", bits=bits)
     with pytest.raises(BadParameter, match="need 2 features"):
-        learner(records, FAMILIES[2], **_asked(ANYTHING), bits=bits)
-    for name in ("epsilon", "accuracy", "failure"):
-        with pytest.raises(BadParameter, match=name):
-            learner(records, family, **{**_asked(ANYTHING), name: 0}, bits=bits)
+        learn(_records(family, 2000, seed=6), FAMILIES[2], ANYTHING, learner, bits=bits)
     with pytest.raises(BadData, match="t least"):
-        learner(_records(family, 0, seed=0), family, **_asked(ANYTHING), bits=bits)
+        learn(_records(family, 0, seed=0), family, ANYTHING, learner, bits=bits)
 
 
 def test_covers_that_would_be_too_large_are_refused() -> None:
     family = SeparatorFamily.of(6)
     target = Target.of(epsilon=1, accuracy="0.2", failure="0.05")
     with pytest.raises(BadParameter, match="accuracy must be at least") as refusal:
-        plan(10**6, family, target, Setting.AGNOSTIC)
+        plan_cover(10**6, family, target, Setting.AGNOSTIC)
     least = re.search(r"at least (0\.\d+)", str(refusal.value))
     assert least is not None
     enough = Target.of(epsilon=1, accuracy=least[1], failure="0.05")
-    assert plan(10**6, family, enough, Setting.AGNOSTIC).promise.cover_size == 9**6 - 7**6
+    assert plan_cover(10**6, family, enough, Setting.AGNOSTIC).error_bound.cover_size == 9**6 - 7**6
     with pytest.raises(BadParameter, match="take fewer features"):
-        plan(10**6, family, target, Setting.REALIZABLE)
+        plan_cover(10**6, family, target, Setting.REALIZABLE)
 
 
 @pytest.mark.parametrize("family", [*FAMILIES, SeparatorFamily.of(6)], ids=lambda family: family.name)
@@ -305,7 +289,7 @@ def test_one_label_moves_every_score_by_one(family: Family) -> None:
     records = _records(family, 25, seed=8)
     flipped = records.positive.copy()
     flipped[4] = not flipped[4]
-    cover = plan_labels(records.features, family, ANYTHING).hypotheses
+    cover = plan_label_cover(records.features, family, ANYTHING).hypotheses
     for index in range(cover.size):
         answers = cover.hypothesis(index).predict(records.features)
         scores = [int((answers == labels).sum()) for labels in (records.positive, flipped)]
@@ -320,7 +304,7 @@ def test_features_are_not_protected_under_label_privacy() -> None:
     target = Target.of(epsilon=1, accuracy="0.1", failure="0.05")
     covers = [
         {str(cover.hypothesis(index)) for index in range(cover.size)}
-        for cover in (plan_labels(rows, FAMILIES[0], target).hypotheses for rows in (features, moved))
+        for cover in (plan_label_cover(rows, FAMILIES[0], target).hypotheses for rows in (features, moved))
     ]
     assert covers[0] != covers[1]
 
@@ -331,22 +315,22 @@ def test_label_private_promises_need_records(family: Family, best_error: Fractio
     """The number in the refusal is enough, whether all rows are alike or all are different."""
     target = Target.of(epsilon=1, accuracy="0.4", failure="0.1")
     with pytest.raises(BadData, match="are enough") as refusal:
-        plan_labels(_records(family, 5, seed=9).features, family, target, best_error)
+        plan_label_cover(_records(family, 5, seed=9).features, family, target, best_error)
     enough = int(re.findall(r"(\d+) are enough", str(refusal.value))[0])
     different, alike = _records(family, enough, seed=9).features, np.full((enough, family.columns), 0.5)
     for rows in (different, alike):
-        planned = plan_labels(rows, family, target, best_error)
-        assert planned.promise.accuracy == target.accuracy
+        planned = plan_label_cover(rows, family, target, best_error)
+        assert planned.error_bound.accuracy == target.accuracy
         assert records_for_labels(target, family.vc, best_error, planned.hypotheses.size) <= enough
-        assert family.sampled in planned.promise.text
+        assert family.sampled in planned.error_bound.text
     fewest = records_for_labels(target, family.vc, best_error, 1)
     with pytest.raises(BadData, match="are enough"):
-        plan_labels(alike[: fewest - 1], family, target, best_error)
+        plan_label_cover(alike[: fewest - 1], family, target, best_error)
 
 
 def test_best_errors_are_shares() -> None:
     with pytest.raises(BadParameter, match="best_error"):
-        plan_labels(np.zeros((3, 1)), FAMILIES[0], ANYTHING, 1)
+        plan_label_cover(np.zeros((3, 1)), FAMILIES[0], ANYTHING, 1)
 
 
 def test_the_promise_about_the_rows_holds() -> None:
@@ -354,8 +338,8 @@ def test_the_promise_about_the_rows_holds() -> None:
     target = Target.of(epsilon="0.5", accuracy="0.2", failure="0.1")
     family = FAMILIES[0]
     records = _records(family, 120, seed=10)
-    planned = plan_labels(records.features, family, target)
-    lost = int(re.findall(r"and (\d+) more", planned.promise.text)[0])
+    planned = plan_label_cover(records.features, family, target)
+    lost = int(re.findall(r"and (\d+) more", planned.error_bound.text)[0])
     cuts = [*records.features[:, 0].tolist(), 2.0]
     best = max(int(((records.features[:, 0] >= cut) == records.positive).sum()) for cut in cuts)
     law = _by_score(_enumerated(planned.hypotheses, records, target.epsilon), records)

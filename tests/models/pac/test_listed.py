@@ -18,11 +18,11 @@ from support.adversary_conformance import check_universe
 from support.goodness import assert_sampled_law
 
 from dpmine import BadParameter
-from dpmine.models.pac.conjunctions import Conjunction
-from dpmine.models.pac.grid import Grid
-from dpmine.models.pac.listed import Listed
-from dpmine.models.pac.records import Records
-from dpmine.models.pac.thresholds import Threshold
+from dpmine.models.pac.classes.conjunctions import Conjunction
+from dpmine.models.pac.classes.grid import PublicGrid
+from dpmine.models.pac.classes.listed import Listed
+from dpmine.models.pac.classes.thresholds import Threshold
+from dpmine.models.pac.hypothesis import Records
 from dpmine.selection.select import build_mechanism, law
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def test_estimators_that_answer_with_texts() -> None:
 
 
 def test_hypotheses_of_other_classes_and_of_other_lists() -> None:
-    threshold = Threshold(Grid.of(0, 10, 11), 2, feature="age")
+    threshold = Threshold(PublicGrid.of(0, 10, 11), 2, feature="age")
     conjunction = Conjunction((0,), ("old",))
     inner = Listed([over(2.5)], names=["mine"]).hypothesis(0)
     listed = Listed([threshold, conjunction, inner])

@@ -13,7 +13,7 @@ from support.numpy_bits import NumpyBits
 import dpmine
 from dpmine import BadParameter
 from dpmine.models.pac.sample_complexity import needle_failure
-from experiments.needles import TOLERATED, Example, Haystack, Learner, Needle, try_learner
+from experiments.needles import TOLERATED, Example, Haystack, Needle, ThresholdLearner, try_learner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ def _correct(sample: Sequence[Example], threshold: Fraction) -> int:
     return sum((example.point >= threshold) == example.positive for example in sample)
 
 
-def _private(haystack: Haystack, mechanism: str) -> Learner:
+def _private(haystack: Haystack, mechanism: str) -> ThresholdLearner:
     """A private selection over a grid that holds every z: all the help there could be."""
     grid = [Fraction(k, haystack.pins) for k in range(haystack.pins + 1)]
 
@@ -76,7 +76,7 @@ def test_who_knows_the_place_succeeds_there_and_nowhere_else() -> None:
 
 def test_failures_are_counted_per_place_and_repeatable() -> None:
     """The same bits, the same failures."""
-    learner: Learner = lambda sample: float(np.median([float(example.point) for example in sample]))  # noqa: E731
+    learner: ThresholdLearner = lambda sample: float(np.median([float(example.point) for example in sample]))  # noqa: E731
     runs = [try_learner(learner, HAYSTACK, range(1, 200), bits=NumpyBits(9)) for _ in range(2)]
     assert runs[0] == runs[1]
     assert runs[0].tried == 199

@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter, PrivateLearner
-from dpmine.models.pac.families import ThresholdFamily
+from dpmine.models.pac.covers.families import ThresholdFamily
 
 EXPECTED_FAILED_CHECKS = {
     "check_classifier_data_not_an_array": "compares two fits, whose draws differ",

@@ -21,35 +21,33 @@ from support.adversary_conformance import (
 from support.numpy_bits import NumpyBits
 
 from dpmine import law, select
-from dpmine.models.pac.grid import Grid
-from dpmine.models.pac.intervals import Intervals
-from dpmine.models.pac.kernels_intervals import pairs_by_difference
-from dpmine.models.pac.records import Records
-from dpmine.models.pac.stumps import Stumps
-from dpmine.models.pac.thresholds import Side, Thresholds
+from dpmine.models.pac.classes.grid import PublicGrid
+from dpmine.models.pac.classes.intervals import Intervals, pairs_by_difference
+from dpmine.models.pac.classes.thresholds import CutSide, Stumps, Thresholds
+from dpmine.models.pac.hypothesis import Records
 
 if TYPE_CHECKING:
     from dpmine.models.pac.hypothesis import HypothesisClass
 
-GRIDS = [Grid.of("-1/2", "5/4", points) for points in (1, 2, 5, 8)]
+GRIDS = [PublicGrid.of("-1/2", "5/4", points) for points in (1, 2, 5, 8)]
 SMALL = [(size, grid, seed) for seed, size in enumerate((0, 1, 2, 3, 7, 20)) for grid in GRIDS]
 
 
-def truth_of_thresholds(grid: Grid, records: Records) -> dict[Any, int]:
-    return {(0, j, Side.AT_LEAST): correct_at_least(grid, records, 0, j) for j in range(grid.points)}
+def truth_of_thresholds(grid: PublicGrid, records: Records) -> dict[Any, int]:
+    return {(0, j, CutSide.AT_LEAST): correct_at_least(grid, records, 0, j) for j in range(grid.points)}
 
 
-def truth_of_stumps(grids: tuple[Grid, ...], records: Records) -> dict[Any, int]:
+def truth_of_stumps(grids: tuple[PublicGrid, ...], records: Records) -> dict[Any, int]:
     truth: dict[Any, int] = {}
     for column, grid in enumerate(grids):
         for place in range(grid.points):
             correct = correct_at_least(grid, records, column, place)
-            truth[column, place, Side.AT_LEAST] = correct
-            truth[column, place, Side.BELOW] = len(records) - correct
+            truth[column, place, CutSide.AT_LEAST] = correct
+            truth[column, place, CutSide.BELOW] = len(records) - correct
     return truth
 
 
-def truth_of_intervals(grid: Grid, records: Records) -> dict[Any, int]:
+def truth_of_intervals(grid: PublicGrid, records: Records) -> dict[Any, int]:
     return {ends: correct_between(grid, records, *ends) for ends in combinations(range(grid.points + 1), 2)}
 
 
@@ -74,20 +72,20 @@ def check_class(hypotheses: HypothesisClass[Any], records: Records, truth: dict[
 
 
 @pytest.mark.parametrize(("size", "grid", "seed"), SMALL)
-def test_small_classes_are_their_definitions(size: int, grid: Grid, seed: int) -> None:
+def test_small_classes_are_their_definitions(size: int, grid: PublicGrid, seed: int) -> None:
     records = some_records(size, 1, seed)
     check_class(Thresholds(grid), records, truth_of_thresholds(grid, records))
     check_class(Intervals(grid), records, truth_of_intervals(grid, records))
     wide = some_records(size, 2, seed)
-    grids = (grid, Grid.of(0, 1, 3))
+    grids = (grid, PublicGrid.of(0, 1, 3))
     check_class(Stumps(grids, ("a", "b")), wide, truth_of_stumps(grids, wide))
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_universes_keep_their_promises(seed: int) -> None:
-    records, grid = some_records(6, 1, seed), Grid.of(-1, 2, 5)
+    records, grid = some_records(6, 1, seed), PublicGrid.of(-1, 2, 5)
     check_universe(Thresholds(grid).universe(records), truth_of_thresholds(grid, records))
-    grids = (grid, Grid.of(0, 1, 2))
+    grids = (grid, PublicGrid.of(0, 1, 2))
     wide = some_records(6, 2, seed)
     check_universe(Stumps(grids, ("a", "b")).universe(wide), truth_of_stumps(grids, wide))
 
@@ -95,7 +93,7 @@ def test_universes_keep_their_promises(seed: int) -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_intervals_keep_the_promises_of_universes(seed: int) -> None:
     """All but the law of the tail, whose rejections take more bits than can be enumerated."""
-    records, grid = some_records(6, 1, seed), Grid.of(-1, 2, 4)
+    records, grid = some_records(6, 1, seed), PublicGrid.of(-1, 2, 4)
     universe, truth = Intervals(grid).universe(records), truth_of_intervals(grid, records)
     check_size(universe, truth)
     for floor in interesting_floors(truth, universe.least):
@@ -110,7 +108,7 @@ def test_tails_of_intervals_are_uniform() -> None:
     """χ² at every floor that leaves a tail; false alarms: 10^−6 each."""
     from scipy.stats import chisquare
 
-    records, grid, bits = some_records(6, 1, 5), Grid.of(-1, 2, 4), NumpyBits(1)
+    records, grid, bits = some_records(6, 1, 5), PublicGrid.of(-1, 2, 4), NumpyBits(1)
     universe, truth = Intervals(grid).universe(records), truth_of_intervals(grid, records)
     for floor in range(min(truth.values()) + 1, max(truth.values()) + 2):
         tail = {ends: score for ends, score in truth.items() if score < floor}
@@ -121,7 +119,7 @@ def test_tails_of_intervals_are_uniform() -> None:
 
 @pytest.mark.parametrize("floor", [-5, 0, 3, 4, 9, Fraction(7, 2)])
 def test_intervals_may_be_asked_in_any_order(floor: Any) -> None:
-    records, grid = some_records(9, 1, 4), Grid.of(-1, 2, 6)
+    records, grid = some_records(9, 1, 4), PublicGrid.of(-1, 2, 6)
     universe = Intervals(grid).universe(records)
     counts = Counter(truth_of_intervals(grid, records).values())
     for asked in (universe.top(), floor, universe.top() - 1, floor):
@@ -147,7 +145,7 @@ def test_counts_beyond_64_bits_are_exact() -> None:
     """Three records cut 2^64 points into four runs: the pairs between and within them, by hand."""
     points = 2**64
     records = Records(np.array([[0.25], [0.5], [0.75]]), np.array([True, True, False]))
-    universe = Intervals(Grid.of(0, 1, points)).universe(records)
+    universe = Intervals(PublicGrid.of(0, 1, points)).universe(records)
     quarter = [int(Fraction(k, 4) * (points - 1)) for k in (1, 2, 3)]
     sizes = [quarter[0] + 1, quarter[1] - quarter[0], quarter[2] - quarter[1], points - quarter[2]]
     gains = [0, 1, 2, 1]
@@ -166,7 +164,7 @@ def test_counts_beyond_64_bits_are_exact() -> None:
 def test_the_best_of_2_to_the_64_is_found_where_it_leads(mechanism: str) -> None:
     generator = np.random.default_rng(0)
     values = generator.random((20_000, 1))
-    grid = Grid.of(0, 1, 2**64)
+    grid = PublicGrid.of(0, 1, 2**64)
     records = Records(values, values[:, 0] >= 0.371)
     threshold = Thresholds(grid).hypothesis(
         select(Thresholds(grid).universe(records), mechanism=mechanism, epsilon=1).index
@@ -187,7 +185,7 @@ def test_intervals_are_drawn_by_the_exponential_law() -> None:
 
     from dpmine.selection.select import build_mechanism, choose
 
-    records, grid = some_records(8, 1, 2), Grid.of(-1, 2, 9)
+    records, grid = some_records(8, 1, 2), PublicGrid.of(-1, 2, 9)
     truth = truth_of_intervals(grid, records)
     weights = np.array([np.exp(0.4 * correct) for correct in truth.values()])
     mechanism = build_mechanism("exponential", epsilon="0.8", delta=1e-6, neighbors="replace_one")
@@ -201,10 +199,10 @@ def test_intervals_are_drawn_by_the_exponential_law() -> None:
 
 
 def test_rules_can_be_read() -> None:
-    grid = Grid.of(0, 120, 121)
-    assert str(Thresholds(grid, "age").hypothesis((0, 41, Side.AT_LEAST))) == "age >= 41"
-    assert str(Stumps((grid, grid), ("age", "hours")).hypothesis((1, 41, Side.BELOW))) == "hours < 41"
+    grid = PublicGrid.of(0, 120, 121)
+    assert str(Thresholds(grid, "age").hypothesis((0, 41, CutSide.AT_LEAST))) == "age >= 41"
+    assert str(Stumps((grid, grid), ("age", "hours")).hypothesis((1, 41, CutSide.BELOW))) == "hours < 41"
     assert str(Intervals(grid, "age").hypothesis((18, 65))) == "18 <= age < 65"
     assert str(Intervals(grid, "age").hypothesis((18, 121))) == "age >= 18"
-    told = Intervals(Grid.of(0, 1, 4), "x").hypothesis((1, 4)).parameters()
+    told = Intervals(PublicGrid.of(0, 1, 4), "x").hypothesis((1, 4)).parameters()
     assert told == {"feature": "x", "lower": 1 / 3, "upper": None, "lower_exact": "1/3", "upper_exact": None}

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from models.pac.oracles import some_records
 
-from dpmine.models.pac.conjunctions import Conjunctions
-from dpmine.models.pac.grid import Grid
-from dpmine.models.pac.intervals import Intervals
-from dpmine.models.pac.listed import Listed
-from dpmine.models.pac.records import Records
-from dpmine.models.pac.separators import Separators
-from dpmine.models.pac.stumps import Stumps
-from dpmine.models.pac.thresholds import Side, Thresholds
+from dpmine.models.pac.classes.conjunctions import Conjunctions
+from dpmine.models.pac.classes.grid import PublicGrid
+from dpmine.models.pac.classes.intervals import Intervals
+from dpmine.models.pac.classes.listed import Listed
+from dpmine.models.pac.classes.separators import Separators
+from dpmine.models.pac.classes.thresholds import CutSide, Stumps, Thresholds
+from dpmine.models.pac.hypothesis import Records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,11 +22,11 @@ if TYPE_CHECKING:
     from dpmine.models.pac.hypothesis import HypothesisClass
     from dpmine.models.supervised import Floats
 
-GRID = Grid.of("-1/2", "5/4", 6)
+GRID = PublicGrid.of("-1/2", "5/4", 6)
 CLASSES: dict[str, tuple[HypothesisClass[Any], int, Iterable[Any]]] = {
-    "thresholds": (Thresholds(GRID), 1, [(0, j, Side.AT_LEAST) for j in range(6)]),
+    "thresholds": (Thresholds(GRID), 1, [(0, j, CutSide.AT_LEAST) for j in range(6)]),
     "intervals": (Intervals(GRID), 1, [(i, j) for j in range(7) for i in range(j)]),
-    "stumps": (Stumps((GRID, GRID), ("a", "b")), 2, [(c, j, s) for c in range(2) for j in range(6) for s in Side]),
+    "stumps": (Stumps((GRID, GRID), ("a", "b")), 2, [(c, j, s) for c in range(2) for j in range(6) for s in CutSide]),
     "conjunctions": (Conjunctions(("a", "b", "c"), 2), 3, [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]),
     "separators": (Separators.of(2, 2, bound=3), 2, range(Separators.of(2, 2).size)),
     "predictors": (Listed([lambda x: x[:, 0] > 0, lambda x: x[:, 0] > 1]), 1, range(2)),

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from dpmine import BadParameter, NotPrivate
 from dpmine.io.figures import new_figure
-from dpmine.models.pac.conjunctions import Conjunctions
-from dpmine.models.pac.grid import Grid
-from dpmine.models.pac.listed import Listed
-from dpmine.models.pac.records import Records
-from dpmine.models.pac.thresholds import Thresholds
+from dpmine.models.pac.classes.conjunctions import Conjunctions
+from dpmine.models.pac.classes.grid import PublicGrid
+from dpmine.models.pac.classes.listed import Listed
+from dpmine.models.pac.classes.thresholds import Thresholds
+from dpmine.models.pac.hypothesis import Records
 from dpmine.privacy import Neighbors
 from dpmine.selection.select import law
 from dpmine.selection.universes.dense import Dense
@@ -129,7 +129,7 @@ def around_one_point(points: int) -> Shells:
     """600 negatives just below one half and 600 positives just above, on a grid of [0, 1]."""
     features = np.repeat([0.49995, 0.50005], 600)[:, np.newaxis]
     positive = np.repeat([False, True], 600)
-    return shells(Records(features, positive), Thresholds(Grid.of(0, 1, points), "x"))
+    return shells(Records(features, positive), Thresholds(PublicGrid.of(0, 1, points), "x"))
 
 
 def test_shells_win_on_a_coarse_grid() -> None:

@@ -12,14 +12,15 @@ import pytest
 from scipy import integrate, special
 
 from dpmine import BadParameter
-from dpmine.models.pac.sample_complexity import Target, records_for_dimension
-from dpmine.models.pac.smoothness import (
+from dpmine.models.pac.sample_complexity import Target
+from experiments.learning_bounds import (
     THRESHOLD_DIMENSION,
     band_smoothness,
     band_smoothness_as_published,
     caps_smoothness,
     caps_smoothness_as_published,
     needle_smoothness,
+    records_for_dimension,
     separator_dimension,
     separator_packing,
     threshold_grid_dimension,

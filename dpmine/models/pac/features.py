@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.conjunctions import Conjunctions
-from dpmine.models.pac.families import IntervalFamily, SeparatorFamily, StumpFamily, ThresholdFamily
-from dpmine.models.pac.grid import Grid
-from dpmine.models.pac.intervals import Intervals
-from dpmine.models.pac.separators import MOST_DIMENSIONS, Separators, finest_resolution
-from dpmine.models.pac.stumps import Stumps
-from dpmine.models.pac.thresholds import Thresholds
+from dpmine.models.pac.classes.conjunctions import Conjunctions
+from dpmine.models.pac.classes.grid import PublicGrid
+from dpmine.models.pac.classes.intervals import Intervals
+from dpmine.models.pac.classes.separators import MOST_DIMENSIONS, Separators, finest_resolution
+from dpmine.models.pac.classes.thresholds import Stumps, Thresholds
+from dpmine.models.pac.covers.families import IntervalFamily, StumpFamily, ThresholdFamily
+from dpmine.models.pac.covers.separators import SeparatorFamily
 from dpmine.models.supervised import unnamed_features
 from dpmine.parameters import whole
 
@@ -22,17 +23,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
 
-    from dpmine.models.pac.family import Family
+    from dpmine.models.pac.covers.families import Family
     from dpmine.models.pac.hypothesis import HypothesisClass
 
 DEFAULT_GRID = 1001
 DEFAULT_WIDTH = 3
 DEFAULT_RESOLUTION = 8
-_MOST_PRESUMED = 1000  # features; conjunctions of as many are refused anyway
+_MOST_PRESUMED = 1000  # features; conjunctions of as many are rejected anyway
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class PublicFeatures:
     """What is public about the features; an entry that is None is the class's default, or has no use in it.
 
     Attributes:
@@ -53,16 +54,7 @@ class Scope:
     resolution: Any = None
     whole: tuple[str, ...] = ()
 
-    @classmethod
-    def presumed(cls, name: object, *, lower: Any, upper: Any, grid: Any = None, width: Any = None) -> tuple[str, ...]:
-        """Names of as many features as such parameters speak of, to check them by where the features are not known."""
-        least = {"separators": 2}.get(str(name), 1)
-        if type(width) is int:
-            least = max(least, min(width, _MOST_PRESUMED))
-        several = (len(value) for value in (lower, upper, grid) if isinstance(value, list | tuple | np.ndarray))
-        return tuple(unnamed_features(max(least, *several, 0)))
-
-    def grids(self) -> tuple[Grid, ...]:
+    def grids(self) -> tuple[PublicGrid, ...]:
         """One a feature. Raises BadParameter without bounds, or where they are not one, or one a feature."""
         if self.lower is None or self.upper is None:
             raise BadParameter("Give lower and upper, the public bounds of the features (--lower, --upper).")
@@ -71,11 +63,11 @@ class Scope:
             self._each(name, value) for name, value in (("lower", self.lower), ("upper", self.upper), ("grid", points))
         )
         return tuple(
-            Grid.of(low, high, size, only_whole=name in self.whole)
+            PublicGrid.of(low, high, size, only_whole=name in self.whole)
             for name, low, high, size in zip(self.features, *each, strict=True)
         )
 
-    def grid_of_one(self, name: str) -> tuple[Grid, str]:
+    def grid_of_one(self, name: str) -> tuple[PublicGrid, str]:
         """The grid and the name of the only feature. Raises BadParameter where there are several."""
         if len(self.features) != 1:
             raise BadParameter(f"{name} are rules of one feature: give one, or take stumps.")
@@ -106,7 +98,7 @@ class Scope:
         return values
 
 
-def class_of(name: str, scope: Scope) -> HypothesisClass[Any]:
+def class_of(name: str, public: PublicFeatures) -> HypothesisClass[Any]:
     """The class of that name. Raises BadParameter for unusable parameters, or ones that the class has no use for."""
     made = _CLASSES.get(str(name))
     if made is None:
@@ -114,57 +106,63 @@ def class_of(name: str, scope: Scope) -> HypothesisClass[Any]:
             f"hypotheses must be one of: {', '.join(_CLASSES)}, a HypothesisClass, or a list of predictors."
         )
     make, used = made
-    scope.require_unused(name, used)
-    return make(scope)
+    public.require_unused(name, used)
+    return make(public)
 
 
-def family_of(name: str, scope: Scope) -> Family:
+def family_of(name: str, public: PublicFeatures) -> Family:
     """The infinite class of that name, its reference uniform between the bounds. Raises BadParameter as `class_of`."""
     make = _FAMILIES.get(str(name))
     if make is None:
         raise BadParameter(f"hypotheses must be one of: {', '.join(_FAMILIES)}, or a Family.")
-    return make(scope)
+    return make(public)
 
 
-def _threshold_family(scope: Scope) -> Family:
-    grid, feature = scope.grid_of_one("thresholds")
-    return ThresholdFamily.of(grid.lower, grid.upper, feature=feature)
+def presumed_features(hypotheses: object, *bounds: Any, width: Any = None) -> tuple[str, ...]:
+    """Names of as many features as the parameters are for, to check them where the features are not known.
+
+    `bounds` are lower, upper and grid, as far as the class has them.
+    """
+    least = {"separators": 2}.get(str(hypotheses), 1)
+    if type(width) is int:
+        least = max(least, min(width, _MOST_PRESUMED))
+    several = (len(value) for value in bounds if isinstance(value, list | tuple | np.ndarray))
+    return tuple(unnamed_features(max(least, *several, 0)))
 
 
-def _interval_family(scope: Scope) -> Family:
-    grid, feature = scope.grid_of_one("intervals")
-    return IntervalFamily.of(grid.lower, grid.upper, feature=feature)
+def _family_of_one(kind: type[ThresholdFamily | IntervalFamily], public: PublicFeatures) -> Family:
+    grid, feature = public.grid_of_one(kind.name)
+    return kind.of(grid.lower, grid.upper, feature=feature)
 
 
-def _stump_family(scope: Scope) -> Family:
-    grids = scope.grids()
-    bounds = [grid.lower for grid in grids], [grid.upper for grid in grids]
-    return StumpFamily.of(*bounds, features=scope.features)
+def _stump_family(public: PublicFeatures) -> Family:
+    grids = public.grids()
+    return StumpFamily.of([grid.lower for grid in grids], [grid.upper for grid in grids], features=public.features)
 
 
-def _separator_family(scope: Scope) -> Family:
-    return SeparatorFamily.of(len(scope.features), bound=scope.largest, features=scope.features)
+def _separator_family(public: PublicFeatures) -> Family:
+    return SeparatorFamily.of(len(public.features), bound=public.largest, features=public.features)
 
 
-def _conjunctions(scope: Scope) -> Conjunctions:
-    width = min(DEFAULT_WIDTH, len(scope.features)) if scope.width is None else whole("width", scope.width)
-    return Conjunctions(scope.features, width)
+def _conjunctions(public: PublicFeatures) -> Conjunctions:
+    width = min(DEFAULT_WIDTH, len(public.features)) if public.width is None else whole("width", public.width)
+    return Conjunctions(public.features, width)
 
 
 _OPTIONS = ("lower", "upper", "grid", "width", "resolution")
 _GRID = ("lower", "upper", "grid")
-_CLASSES: dict[str, tuple[Callable[[Scope], HypothesisClass[Any]], tuple[str, ...]]] = {
-    "thresholds": (lambda scope: Thresholds(*scope.grid_of_one("thresholds")), _GRID),
-    "intervals": (lambda scope: Intervals(*scope.grid_of_one("intervals")), _GRID),
-    "stumps": (lambda scope: Stumps(scope.grids(), scope.features), _GRID),
+_CLASSES: dict[str, tuple[Callable[[PublicFeatures], HypothesisClass[Any]], tuple[str, ...]]] = {
+    "thresholds": (lambda public: Thresholds(*public.grid_of_one("thresholds")), _GRID),
+    "intervals": (lambda public: Intervals(*public.grid_of_one("intervals")), _GRID),
+    "stumps": (lambda public: Stumps(public.grids(), public.features), _GRID),
     "conjunctions": (_conjunctions, ("width",)),
-    "separators": (Scope.separators, ("lower", "upper", "resolution")),
+    "separators": (PublicFeatures.separators, ("lower", "upper", "resolution")),
 }
 NAMES = tuple(_CLASSES)
 GRIDDED = tuple(name for name, (_, used) in _CLASSES.items() if "grid" in used)
-_FAMILIES: dict[str, Callable[[Scope], Family]] = {
-    "thresholds": _threshold_family,
-    "intervals": _interval_family,
+_FAMILIES: dict[str, Callable[[PublicFeatures], Family]] = {
+    "thresholds": partial(_family_of_one, ThresholdFamily),
+    "intervals": partial(_family_of_one, IntervalFamily),
     "stumps": _stump_family,
     "separators": _separator_family,
 }

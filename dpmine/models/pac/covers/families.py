@@ -6,78 +6,133 @@ user to say: it cannot be verified privately.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, inf, log2
-from typing import TYPE_CHECKING
+from itertools import combinations
+from math import ceil, inf
+from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.cuts import SampleCover, interval_cover, stump_cover, threshold_cover
-from dpmine.models.pac.family import Family, require_radius
-from dpmine.models.pac.grid import MOST_POINTS, Grid
-from dpmine.models.pac.intervals import Intervals
-from dpmine.models.pac.separator_family import NetMethod, SeparatorFamily
-from dpmine.models.pac.smoothness import THRESHOLD_DIMENSION
-from dpmine.models.pac.stumps import Stumps
-from dpmine.models.pac.thresholds import Thresholds
+from dpmine.models.pac.classes.grid import MOST_POINTS, PublicGrid
+from dpmine.models.pac.classes.intervals import Intervals
+from dpmine.models.pac.classes.thresholds import CutSide, Stumps, Thresholds
+from dpmine.models.pac.covers.sampled import RealInterval, RealThreshold, SampleCover, threshold_cuts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dpmine.models.pac.hypothesis import HypothesisClass
     from dpmine.models.supervised import Floats
     from dpmine.parameters import Number
 
-__all__ = ["Family", "IntervalFamily", "NetMethod", "SeparatorFamily", "StumpFamily", "ThresholdFamily"]
+COARSEST = Fraction(1, 4)
+"""No learner asks for a coarser cover: it takes radius a/4 or less."""
+
+
+class Family(ABC):
+    """A class H, perhaps infinite, with a public reference distribution U; ρ_U is the share on which two differ.
+
+    Attributes:
+        name: what the class is called.
+        columns: how many features its hypotheses see.
+        vc: the VC dimension, or an upper bound on it.
+        finest: the least radius of a cover that can be made.
+        sampled: the class that `sample_cover` covers, in words.
+    """
+
+    __slots__ = ()
+    name: Any
+    columns: Any
+    vc: Any
+    finest: Any
+    sampled: Any
+
+    @abstractmethod
+    def cover(self, radius: Fraction) -> HypothesisClass[Any]:
+        """An r-cover of (H, ρ_U). Raises BadParameter for radii outside [finest, 1/4]."""
+
+    @abstractmethod
+    def cover_size(self, radius: Fraction) -> int:
+        """|cover(radius)|, without making it. Same errors."""
+
+    @abstractmethod
+    def separation(self, radius: Fraction) -> Fraction:
+        """Two members of `cover(radius)` are always farther apart than this by ρ_U; −1 where some are equal."""
+
+    @abstractmethod
+    def sample_cover(self, features: Floats, radius: Fraction) -> HypothesisClass[Any]:
+        """An r-cover of the class `sampled` by the share of these rows, shape (m, columns), on which two differ."""
+
+    @abstractmethod
+    def sample_cover_size(self, radius: Fraction) -> int:
+        """What |sample_cover(features, radius)| is at most, whatever the rows."""
+
+    def checked(self, radius: Fraction) -> Fraction:
+        """The radius, if there are such covers; BadParameter otherwise."""
+        if radius > COARSEST:
+            raise BadParameter("A cover needs a radius of at most 1/4.")
+        if radius < self.finest:
+            raise BadParameter(
+                f"A cover of {self.name} needs a radius of at least {float(self.finest):.3g}: a finer one has too many "
+                "hypotheses to score."
+            )
+        return radius
 
 
 @dataclass(frozen=True, slots=True)
-class ThresholdFamily:
+class _OnInterval(Family):
+    """Rules of one feature, the reference uniform on [lower, upper]; made by `of`."""
+
+    lower: Fraction
+    upper: Fraction
+    feature: str = "x"
+    columns = 1
+
+    @classmethod
+    def of(cls, lower: Number, upper: Number, *, feature: str = "x") -> Self:
+        """Raises BadParameter unless lower < upper."""
+        return cls(*_bounds(lower, upper), feature)
+
+
+class ThresholdFamily(_OnInterval):
     """x >= t for every t in [lower, upper], the reference uniform between them; made by `of`. VC dimension 1.
 
     The doubling dimension is 1: an interval is two intervals of half its length.
     Covers: N thresholds at distances 2/(2N − 1), the first at `lower`; a packing of the same radius.
     """
 
-    lower: Fraction
-    upper: Fraction
-    feature: str = "x"
+    __slots__ = ()
     name = "thresholds"
-    columns = 1
-    doubling = float(THRESHOLD_DIMENSION)
     vc = 1
     finest = Fraction(1, 2 * MOST_POINTS - 1)
     sampled = "all real thresholds"
-
-    @classmethod
-    def of(cls, lower: Number, upper: Number, *, feature: str = "x") -> ThresholdFamily:
-        """Raises BadParameter unless lower < upper."""
-        return cls(*_bounds(lower, upper), feature)
 
     def cover(self, radius: Fraction) -> Thresholds:
         """Thresholds on a public grid."""
         points = self.cover_size(radius)
         last = self.lower + (self.upper - self.lower) * Fraction(2 * points - 2, 2 * points - 1)
-        return Thresholds(Grid.of(self.lower, last, points), self.feature)
+        return Thresholds(PublicGrid.of(self.lower, last, points), self.feature)
 
     def cover_size(self, radius: Fraction) -> int:
         """⌈(1 + r)/(2r)⌉, exact; an r-cover has ⌈1/(2r)⌉ members at least."""
-        return ceil((1 + require_radius(self, radius)) / (2 * radius))
+        return ceil((1 + self.checked(radius)) / (2 * radius))
 
     def separation(self, radius: Fraction) -> Fraction:
         """The radius."""
-        return require_radius(self, radius)
+        return self.checked(radius)
 
     def sample_cover(self, features: Floats, radius: Fraction) -> SampleCover:
         """From the order statistics; a packing as well, and the smallest cover there is."""
-        return threshold_cover(features[:, 0], radius, self.feature)
+        cuts = threshold_cuts(features[:, 0], radius)
+        return SampleCover(self.name, 1, tuple(RealThreshold(cut, feature=self.feature) for cut in cuts))
 
     def sample_cover_size(self, radius: Fraction) -> int:
         """⌈1/r⌉."""
         return ceil(1 / radius)
 
 
-@dataclass(frozen=True, slots=True)
-class IntervalFamily:
+class IntervalFamily(_OnInterval):
     """a <= x < b for all a < b in [lower, upper], the reference uniform between them; made by `of`. VC dimension 2.
 
     The doubling dimension is infinite: around a very short interval, the ball of radius r holds about 1/r disjoint
@@ -86,37 +141,29 @@ class IntervalFamily:
     Covers: the non-empty intervals between points at distances 1/N; a packing of half the radius.
     """
 
-    lower: Fraction
-    upper: Fraction
-    feature: str = "x"
+    __slots__ = ()
     name = "intervals"
-    columns = 1
-    doubling = inf
     vc = 2
     finest = Fraction(1, MOST_POINTS)
     sampled = "all real intervals"
 
-    @classmethod
-    def of(cls, lower: Number, upper: Number, *, feature: str = "x") -> IntervalFamily:
-        """Raises BadParameter unless lower < upper."""
-        return cls(*_bounds(lower, upper), feature)
-
     def cover(self, radius: Fraction) -> Intervals:
         """Intervals on a public grid; the last end is open, as nothing lies beyond `upper`."""
-        return Intervals(_equal_parts(self.lower, self.upper, ceil(1 / require_radius(self, radius))), self.feature)
+        return Intervals(_equal_parts(self.lower, self.upper, ceil(1 / self.checked(radius))), self.feature)
 
     def cover_size(self, radius: Fraction) -> int:
         """N(N + 1)/2 for N = ⌈1/r⌉, exact."""
-        points = ceil(1 / require_radius(self, radius))
+        points = ceil(1 / self.checked(radius))
         return points * (points + 1) // 2
 
     def separation(self, radius: Fraction) -> Fraction:
         """Half the radius."""
-        return require_radius(self, radius) / 2
+        return self.checked(radius) / 2
 
     def sample_cover(self, features: Floats, radius: Fraction) -> SampleCover:
-        """From the order statistics."""
-        return interval_cover(features[:, 0], radius, self.feature)
+        """All a <= x < b between cuts of radius r/2, and the empty interval: not a packing."""
+        ends = [(inf, inf), *combinations(threshold_cuts(features[:, 0], radius / 2), 2)]
+        return SampleCover(self.name, 1, tuple(RealInterval(a, b, self.feature) for a, b in ends))
 
     def sample_cover_size(self, radius: Fraction) -> int:
         """n(n − 1)/2 + 1 for n = ⌈2/r⌉."""
@@ -125,7 +172,7 @@ class IntervalFamily:
 
 
 @dataclass(frozen=True, slots=True)
-class StumpFamily:
+class StumpFamily(Family):
     """x_f >= t and x_f < t for every feature f and every t between its bounds, the reference uniform on the box.
 
     Made by `of`. The doubling dimension is at most log2(4d): a ball meets each of the 2d branches (a feature and a
@@ -143,25 +190,18 @@ class StumpFamily:
     sampled = "all real stumps"
 
     @classmethod
-    def of(
-        cls, lower: Sequence[Number], upper: Sequence[Number], *, features: Sequence[str] | None = None
-    ) -> StumpFamily:
+    def of(cls, lower: Sequence[Number], upper: Sequence[Number], *, features: Sequence[str] | None = None) -> Self:
         """Bounds of each feature, and names. Raises BadParameter unless they fit each other and lower < upper."""
         names = tuple(features) if features is not None else tuple(f"x{i + 1}" for i in range(len(lower)))
         if not 0 < len(lower) == len(upper) == len(names):
             raise BadParameter("lower, upper and features must be as many as there are features, at least one.")
-        pairs = [_bounds(low, high) for low, high in zip(lower, upper, strict=True)]
-        return cls(tuple(low for low, _ in pairs), tuple(high for _, high in pairs), names)
+        lows, highs = zip(*map(_bounds, lower, upper), strict=True)
+        return cls(lows, highs, names)
 
     @property
     def columns(self) -> int:
         """The number of features, d."""
         return len(self.features)
-
-    @property
-    def doubling(self) -> float:
-        """log2(4d); 1 for one feature."""
-        return 1.0 if self.columns == 1 else 2 + log2(self.columns)
 
     @property
     def vc(self) -> int:
@@ -183,26 +223,32 @@ class StumpFamily:
 
     def separation(self, radius: Fraction) -> Fraction:
         """The radius with one feature; −1 with several, as the constants occur again."""
-        own = require_radius(self, radius)
+        own = self.checked(radius)
         return own if self.columns == 1 else Fraction(-1)
 
     def sample_cover(self, features: Floats, radius: Fraction) -> SampleCover:
-        """From the order statistics of each feature."""
-        return stump_cover(features, radius, self.features)
+        """The cuts of every feature, on both sides: not a packing, as stumps of different features may agree."""
+        cuts = [
+            RealThreshold(cut, side, column, name)
+            for column, name in enumerate(self.features)
+            for cut in threshold_cuts(features[:, column], radius)
+            for side in CutSide
+        ]
+        return SampleCover(self.name, self.columns, tuple(cuts))
 
     def sample_cover_size(self, radius: Fraction) -> int:
         """2d⌈1/r⌉."""
         return 2 * self.columns * ceil(1 / radius)
 
     def _points(self, radius: Fraction) -> int:
-        return ceil(1 / (2 * require_radius(self, radius)))
+        return ceil(1 / (2 * self.checked(radius)))
 
 
 def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:
-    grid = Grid.of(lower, upper, 1)
+    grid = PublicGrid.of(lower, upper, 1)
     return grid.lower, grid.upper
 
 
-def _equal_parts(lower: Fraction, upper: Fraction, parts: int) -> Grid:
+def _equal_parts(lower: Fraction, upper: Fraction, parts: int) -> PublicGrid:
     """The left ends of that many equal parts."""
-    return Grid.of(lower, upper if parts == 1 else lower + (upper - lower) * Fraction(parts - 1, parts), parts)
+    return PublicGrid.of(lower, upper if parts == 1 else lower + (upper - lower) * Fraction(parts - 1, parts), parts)

@@ -6,20 +6,18 @@ Proof: docs/proofs/models/private_learners.md, section 3. Only for features that
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 from math import floor, inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine.models.pac.thresholds import Side
+from dpmine.models.pac.classes.thresholds import CutSide
 from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from dpmine.models.pac.hypothesis import Hypothesis
-    from dpmine.models.pac.records import Bools, Records
+    from dpmine.models.pac.hypothesis import Bools, Hypothesis, Records
     from dpmine.models.supervised import Floats
 
 _NEVER = "never"
@@ -27,7 +25,7 @@ _ALWAYS = "always"
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class RealThreshold:
     """x >= t, or x < t, for one feature and any number t.
 
     Attributes:
@@ -38,14 +36,14 @@ class Cut:
     """
 
     threshold: float
-    side: Side = Side.AT_LEAST
+    side: CutSide = CutSide.AT_LEAST
     column: int = 0
     feature: str = "x"
 
     def predict(self, features: Floats) -> Bools:
         """Whether each row of `features`, shape (n, d), is on the side."""
         reached: Bools = features[:, self.column] >= self.threshold
-        return reached if self.side is Side.AT_LEAST else ~reached
+        return reached if self.side is CutSide.AT_LEAST else ~reached
 
     def parameters(self) -> dict[str, Any]:
         """Feature, side and t; None for infinity."""
@@ -53,12 +51,12 @@ class Cut:
 
     def __str__(self) -> str:
         if self.threshold == inf:
-            return _NEVER if self.side is Side.AT_LEAST else _ALWAYS
+            return _NEVER if self.side is CutSide.AT_LEAST else _ALWAYS
         return f"{self.feature} {self.side} {self.threshold:.6g}"
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class RealInterval:
     """a <= x < b for the first feature and any numbers a ≤ b.
 
     Attributes:
@@ -93,13 +91,13 @@ class SampleCover:
 
     Attributes:
         name: that of the class they cover.
+        columns: how many features that class sees.
         hypotheses: at least one.
-        columns: how many features they see; None for as many as that class does.
     """
 
     name: str
+    columns: int
     hypotheses: tuple[Hypothesis, ...]
-    columns: int | None = None
 
     @property
     def size(self) -> int:
@@ -108,15 +106,11 @@ class SampleCover:
 
     def universe(self, records: Records) -> Dense:
         """Candidates 0 … K − 1 with exact scores."""
-        return Dense([self._correct(hypothesis, records) for hypothesis in self.hypotheses])
+        return Dense([records.correct(hypothesis) for hypothesis in self.hypotheses])
 
     def hypothesis(self, candidate: int) -> Hypothesis:
         """The one with that number."""
         return self.hypotheses[candidate]
-
-    @staticmethod
-    def _correct(hypothesis: Hypothesis, records: Records) -> int:
-        return int(np.count_nonzero(hypothesis.predict(records.features) == records.positive))
 
 
 def threshold_cuts(values: Floats, radius: Fraction) -> tuple[float, ...]:
@@ -135,36 +129,6 @@ def threshold_cuts(values: Floats, radius: Fraction) -> tuple[float, ...]:
         first = int(np.searchsorted(below, below[centre] + reach, side="right"))
     thresholds = np.append(cuts, inf)[chosen].tolist()
     return tuple(thresholds)
-
-
-def threshold_cover(values: Floats, radius: Fraction, feature: str) -> SampleCover:
-    """`threshold_cuts` as a class."""
-    return SampleCover("thresholds", tuple(Cut(cut, feature=feature) for cut in threshold_cuts(values, radius)))
-
-
-def interval_cover(values: Floats, radius: Fraction, feature: str) -> SampleCover:
-    """All a <= x < b between cuts of radius r/2, and the empty interval: an r-cover of all real intervals.
-
-    With n ≤ ⌈2/r⌉ cuts it has n(n − 1)/2 + 1 members. Not a packing.
-    """
-    cuts = threshold_cuts(values, radius / 2)
-    return SampleCover(
-        "intervals", (Slice(inf, inf, feature), *(Slice(a, b, feature) for a, b in combinations(cuts, 2)))
-    )
-
-
-def stump_cover(features: Floats, radius: Fraction, names: tuple[str, ...]) -> SampleCover:
-    """The cuts of every feature, on both sides: an r-cover of all real stumps, of at most 2d⌈1/r⌉ members.
-
-    Not a packing: stumps of different features may agree.
-    """
-    cuts = [
-        Cut(cut, side, column, name)
-        for column, name in enumerate(names)
-        for cut in threshold_cuts(features[:, column], radius)
-        for side in Side
-    ]
-    return SampleCover("stumps", tuple(cuts))
 
 
 def _plain(number: float) -> float | None:

@@ -1,30 +1,42 @@
-"""Disagreement metrics: the share of a distribution, or of a sample, on which two hypotheses differ."""
+"""Metrics of classes under their reference distributions, covers by them, and estimates of doubling dimensions.
+
+No learner uses them: they check what proofs say of covers (docs/proofs/models/private_learners.md).
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import cos, floor, pi
-from typing import TYPE_CHECKING, Self
+from fractions import Fraction
+from math import cos, log2, pi
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.covers import TOLERANCE
+from dpmine.models.pac.covers.greedy import DisagreementMetric, Metric, greedy_centres
+from dpmine.parameters import Number, positive, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from dpmine.models.pac.records import Bools
+    from dpmine.models.pac.hypothesis import Bools
     from dpmine.models.supervised import Floats
 
-MOST_PREDICTIONS = 2**32
-"""The most predictions (hypotheses times records) that are kept, one bit each: half a gigabyte."""
-_AT_A_TIME = 2**22  # words of predictions that are compared at a time
+TOLERANCE = Fraction(1, 2**40)
+"""How much farther than asked an element of a cover may be: what rounding of float distances is given."""
+_CENTRES = 64
 _DOUBTFUL = 2.0**-24  # cosines this close to the limit are decided by the angle itself
+
+
+class DistanceMetric(Metric, Protocol):
+    """Distances in [0, 1] that are known as numbers."""
+
+    def distances(self, index: int) -> Floats:
+        """From one hypothesis to all: float64, shape (K,), right to 2^-45."""
+        ...
 
 
 class ClosedForm(ABC):
@@ -188,61 +200,87 @@ class AngleMetric(ClosedForm):
         return angles
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class DisagreementMetric:
-    """ρ_X: the share of the records of a sample X on which two hypotheses differ. Exact.
+class SampleMetric(DisagreementMetric):
+    """ρ_X with its distances as numbers."""
 
-    Attributes:
-        words: uint64, shape (K, w): the predictions, a bit each; made by `DisagreementMetric.of`.
-        records: m ≥ 1.
-    """
-
-    words: NDArray[np.uint64]
-    records: int
-
-    @classmethod
-    def of(cls, predictions: Iterable[Bools], *, hypotheses: int, records: int) -> DisagreementMetric:
-        """`predictions`: blocks of bool rows (b, m), a row a hypothesis, `hypotheses` rows together.
-
-        Raises BadParameter for no records, and where the predictions would take more than half a gigabyte.
-        """
-        if not records:
-            raise BadParameter("A sample without records tells no hypotheses apart: give at least one.")
-        if hypotheses * records > MOST_PREDICTIONS:
-            most = MOST_PREDICTIONS // records
-            raise BadParameter(f"{hypotheses} hypotheses are too many for the sample: take at most {most}.")
-        words = np.zeros((hypotheses, -(-records // 64)), np.uint64)
-        row = 0
-        for block in predictions:
-            packed = np.packbits(block, axis=1)
-            words[row : row + len(block)].view(np.uint8)[:, : packed.shape[1]] = packed
-            row += len(block)
-        return cls(words, records)
-
-    @property
-    def size(self) -> int:
-        """K."""
-        return len(self.words)
-
-    def disagreements(self, index: int) -> NDArray[np.int64]:
-        """The number of records on which each hypothesis differs from one: int64, shape (K,)."""
-        step = max(1, _AT_A_TIME // self.words.shape[1])
-        parts = [
-            np.bitwise_count(self.words[start : start + step] ^ self.words[index]).sum(axis=1, dtype=np.int64)
-            for start in range(0, self.size, step)
-        ]
-        return np.concatenate(parts)
+    __slots__ = ()
 
     def distances(self, index: int) -> Floats:
         """The shares."""
         shares: Floats = self.disagreements(index) / self.records
         return shares
 
-    def within(self, index: int, radius: Fraction) -> Bools:
-        """Which hypotheses differ on at most r·m records."""
-        near: Bools = self.disagreements(index) <= floor(radius * self.records)
-        return near
 
-    def restrict(self, members: NDArray[np.int64]) -> DisagreementMetric:
-        """These hypotheses only."""
-        return DisagreementMetric(self.words[members], self.records)
+def greedy_cover(metric: Metric, radius: Fraction) -> NDArray[np.int64]:
+    """`greedy_centres` as an array."""
+    return np.fromiter(greedy_centres(metric, radius), np.int64)
+
+
+def cover_over_net(net: Metric, net_radius: Fraction, radius: Fraction) -> NDArray[np.int64]:
+    """Greedy centres of a finite net of an infinite class H.
+
+    Requires: every element of H is within `net_radius` < radius of the net, a subset of H.
+    Law: an (r + 2^-40)-cover of H, and an (r − net_radius)-packing: radii add, so the net is covered to the difference.
+    Raises BadParameter when the net is too coarse.
+    """
+    if net_radius >= radius:
+        raise BadParameter("The net must be finer than the cover that is made of it.")
+    return greedy_cover(net, radius - net_radius)
+
+
+def covering_radius(metric: DistanceMetric, centres: Iterable[int]) -> float:
+    """The least r for which `centres` are an r-cover of the set."""
+    nearest = np.full(metric.size, np.inf)
+    for centre in centres:
+        np.minimum(nearest, metric.distances(centre), out=nearest)
+    return float(nearest.max())
+
+
+def separation(metric: DistanceMetric, centres: NDArray[np.int64]) -> float:
+    """The least distance between two of the centres: they are an r-packing for every r below it; inf for one centre."""
+    among = metric.restrict(centres)
+    rows = (np.delete(among.distances(i), i) for i in range(len(centres) - 1))
+    return min((float(row.min()) for row in rows), default=float("inf"))
+
+
+@dataclass(frozen=True, slots=True)
+class DoublingEstimate:
+    """Bounds on the doubling dimension of a finite metric, at the scales and around the centres looked at.
+
+    The doubling dimension at scale r is log2 of the balls of radius r/2 that the ball of radius r needs, at the worst
+    centre (Chaudhuri & Hsu 2011, section 2.4). It says how fast covers grow: |G| ≤ (4·diameter/r)^d.
+
+    Attributes:
+        lower: no doubling dimension is smaller: some ball holds an r-packing of 2^lower members, and no ball of radius
+            r/2 holds two of them. It holds for every class that contains this one, too.
+        upper: the balls looked at can be covered by 2^upper balls. An upper bound on the dimension only if every scale
+            and every centre that matter were looked at (`complete` says it of the centres): an estimate otherwise.
+        complete: whether every hypothesis was a centre.
+    """
+
+    lower: float
+    upper: float
+    complete: bool
+
+
+def doubling_dimension(metric: DistanceMetric, radii: Iterable[Number], *, centres: int = _CENTRES) -> DoublingEstimate:
+    """Bounds from greedy packings and covers of the balls around up to `centres` hypotheses, evenly spread by number.
+
+    Raises BadParameter without radii, or for an empty set.
+    """
+    if not metric.size:
+        raise BadParameter("A doubling dimension needs at least one hypothesis.")
+    count = min(metric.size, whole("centres", centres))
+    looked_at = [metric.size * number // count for number in range(count)]
+    scales = [positive("radius", radius) for radius in radii]
+    bounds = [_balls_needed(metric, centre, scale) for centre in looked_at for scale in scales]
+    if not bounds:
+        raise BadParameter("A doubling dimension needs at least one radius.")
+    least, most = (max(column) for column in zip(*bounds, strict=True))
+    return DoublingEstimate(log2(least), log2(most), count == metric.size)
+
+
+def _balls_needed(metric: DistanceMetric, centre: int, radius: Fraction) -> tuple[int, int]:
+    """Lower and upper bound on the balls of radius r/2 that cover the ball of radius r around a hypothesis."""
+    ball = metric.restrict(np.flatnonzero(metric.within(centre, radius)))
+    return len(greedy_cover(ball, radius)), len(greedy_cover(ball, radius / 2))

@@ -17,17 +17,16 @@ import pyarrow as pa
 from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.transactions.baskets import Baskets, starts_of
-from dpmine.models.pac.candidates import candidate_number
+from dpmine.models.pac.hypothesis import Renamed, candidate_number
 from dpmine.parameters import whole
 from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dpmine.exact.bits import BitSource
-    from dpmine.models.pac.records import Bools, Records
+    from dpmine.models.pac.hypothesis import Bools, Records
     from dpmine.models.supervised import Floats
-    from dpmine.selection.universes.base import Level, Score
+    from dpmine.selection.universes.base import Universe
 
 MOST = 2**24
 """Conjunctions that are scored at most: they take about 1.5 GB if all of them hold somewhere."""
@@ -64,14 +63,14 @@ class Conjunction:
 class Conjunctions:
     """All conjunctions of at least 1 and at most `width` of d boolean features.
 
-    A value above 0 counts as true, any other as false: a rule for all numbers, so that no value in the data is refused.
+    A value above 0 counts as true, any other as false: a rule for all numbers, so that no value is rejected.
 
     Attributes:
         features: the d names, all different.
         width: w, from 1 to d.
 
     Raises BadParameter for other names or widths, and where there are more than 2^24 conjunctions. All of them are
-    scored, always. A limit on those that occur in the data would tell something about the data.
+    scored, always. A limit on those that occur in the data would disclose something about the data.
     """
 
     features: tuple[str, ...]
@@ -97,14 +96,17 @@ class Conjunctions:
         """Σ C(d, r) over r = 1 … w."""
         return self._numbering.size
 
-    def universe(self, records: Records) -> ConjunctionUniverse:
+    def universe(self, records: Records) -> Universe[Positions]:
         """All conjunctions with their scores.
 
+        Score: negatives + support among positives − support among negatives. Whatever holds for no record at all has
+        the score of the class that is never predicted, like a conjunction that gains as much as it loses.
         Raises BadData unless the records have one column a feature.
         """
         if records.features.shape[1] != len(self.features):
             raise BadData(f"The records must have one column a feature: {len(self.features)} columns.")
-        return ConjunctionUniverse(records, self._numbering)
+        numbering = self._numbering
+        return Renamed(Dense(_correct(records, numbering)), numbering.subset)
 
     def hypothesis(self, candidate: Positions) -> Conjunction:
         """The conjunction of the features at these positions.
@@ -156,36 +158,6 @@ class Subsets:
             left -= int(binomials[item])
             found.append(item)
         return tuple(reversed(found))
-
-
-class ConjunctionUniverse:
-    """All conjunctions of a class by their numbers of correct records; a candidate is its `Positions`.
-
-    Score: negatives + support among positives − support among negatives. Whatever holds for no record at all has the
-    score of the class that is never predicted, like a conjunction that gains as much as it loses.
-    """
-
-    padding = 0
-
-    def __init__(self, records: Records, numbering: Subsets) -> None:
-        """`records`: one column an item of the numbering."""
-        self._numbering = numbering
-        self._scored = Dense(_correct(records, numbering))
-        self.size = self._scored.size
-        self.least = self._scored.least
-        self.top = self._scored.top
-        self.head = self._scored.head
-        self.below = self._scored.below
-        self.lower = self._scored.lower
-
-    def member(self, level: Level, *, bits: BitSource) -> Positions:
-        """A uniform conjunction with the level's score."""
-        return self._numbering.subset(self._scored.member(level, bits=bits))
-
-    def tail(self, floor: Score, *, bits: BitSource) -> tuple[Positions, Score]:
-        """A uniform conjunction with a score below `floor`, and its score."""
-        number, score = self._scored.tail(floor, bits=bits)
-        return self._numbering.subset(number), score
 
 
 def _require_few(features: int, width: int) -> None:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpmine.compiled import compiled
 from dpmine.errors import BadParameter
-from dpmine.models.pac.candidates import candidate_number
+from dpmine.itemsets.counting.arrays import in_parallel, thread_count
+from dpmine.models.pac.hypothesis import candidate_number
 from dpmine.parameters import Number, positive, whole
 from dpmine.selection.universes.dense import Dense
 
@@ -23,15 +25,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpmine.models.pac.records import Bools, Records
+    from dpmine.models.pac.hypothesis import Bools, Records
     from dpmine.models.supervised import Floats
 
 MOST_DIMENSIONS = 6
+"""The loop over signs is written out for six coordinates; fewer are filled up with zeros."""
 MOST_WEIGHTS = 2**20
 """The most weight vectors of a class; with 50,000 records, this many take about ten seconds."""
 GRID_STEPS = 2**20
 """A feature is rounded to whole multiples of its bound/2^20, between −bound and bound."""
 _BLOCK = 256  # candidates whose predictions are made at a time
+_PART = 4096  # weight vectors a thread takes at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +88,13 @@ class Separators:
     Every direction lies within the angle asin(√(d − 1)/(2k)) of one of them (`net_angle`).
 
     Attributes:
-        dimension: d.
+        columns: the number of features, d.
         resolution: k.
         bounds: public bounds of the features' absolute values, one each; what lies beyond ±bound counts as ±bound.
         features: the features' names.
     """
 
-    dimension: int
+    columns: int
     resolution: int
     bounds: tuple[Fraction, ...]
     features: tuple[str, ...]
@@ -122,18 +126,13 @@ class Separators:
         return cls(dimension, resolution, _bounds(bound, dimension), names)
 
     @property
-    def columns(self) -> int:
-        """The number of features, d."""
-        return self.dimension
-
-    @property
     def size(self) -> int:
         """(2k + 1)^d − (2k − 1)^d."""
-        return net_size(self.dimension, self.resolution)
+        return net_size(self.columns, self.resolution)
 
     def weights(self) -> NDArray[np.int32]:
         """All weight vectors, int32, shape (K, d); the second half are the first with the opposite sign, in order."""
-        half = _positive_faces(self.dimension, self.resolution)
+        half = _positive_faces(self.columns, self.resolution)
         return np.concatenate([half, -half])
 
     def universe(self, records: Records) -> Dense:
@@ -144,15 +143,21 @@ class Separators:
         return Dense(self.correct(records))
 
     def correct(self, records: Records) -> NDArray[np.int64]:
-        """How many records each candidate classifies correctly: int64, shape (K,)."""
+        """How many records each candidate classifies correctly: int64, shape (K,).
+
+        w: the positives with w·x ≥ 0 and the negatives with w·x < 0. −w: those with w·x ≤ 0, and with w·x > 0.
+        """
         points = rounded(records.features, self.bounds)
-        half = _positive_faces(self.dimension, self.resolution).astype(np.float64)
-        return _correct(half, points[records.positive], points[~records.positive])
+        half = _positive_faces(self.columns, self.resolution).astype(np.float64)
+        positives, negatives = points[records.positive], points[~records.positive]
+        above, below = sign_counts(half, positives)
+        above_wrong, below_right = sign_counts(half, negatives)
+        return np.concatenate([len(positives) - below + below_right, len(positives) - above + above_wrong])
 
     def hypothesis(self, candidate: int) -> Separator:
         """The separator with those weights; TypeError or IndexError where there is none."""
         place, half = candidate_number(candidate, self.size), self.size // 2
-        weights = _positive_faces(self.dimension, self.resolution)[place % half].tolist()
+        weights = _positive_faces(self.columns, self.resolution)[place % half].tolist()
         signed = weights if place < half else [-weight for weight in weights]
         return Separator(tuple(signed), self.bounds, self.features)
 
@@ -168,18 +173,18 @@ class SomeSeparators:
     """Some separators of a class, such as a cover of it; candidates are counted from 0 again.
 
     Attributes:
-        all: the class.
+        base: the class.
         members: int64, shape (K,): which of its candidates.
     """
 
-    all: Separators
+    base: Separators
     members: NDArray[np.int64]
     name = "separators"
 
     @property
     def columns(self) -> int:
         """The number of features, d."""
-        return self.all.columns
+        return self.base.columns
 
     @property
     def size(self) -> int:
@@ -188,11 +193,11 @@ class SomeSeparators:
 
     def universe(self, records: Records) -> Dense:
         """Exact scores, by way of those of the whole class."""
-        return Dense(self.all.correct(records)[self.members])
+        return Dense(self.base.correct(records)[self.members])
 
     def hypothesis(self, candidate: int) -> Separator:
         """The separator with that number; TypeError or IndexError where there is none."""
-        return self.all.hypothesis(int(self.members[candidate_number(candidate, self.size)]))
+        return self.base.hypothesis(int(self.members[candidate_number(candidate, self.size)]))
 
 
 def net_size(dimension: int, resolution: int) -> int:
@@ -278,13 +283,39 @@ def _positive_faces(dimension: int, resolution: int) -> NDArray[np.int32]:
     return np.concatenate(faces)
 
 
-def _correct(half: Floats, positives: Floats, negatives: Floats) -> NDArray[np.int64]:
-    """Correct counts of all w of `half`, then of all −w.
+def sign_counts(weights: Floats, points: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many points have w·x > 0, and how many w·x < 0, for every w: two int64 arrays of shape (k,).
 
-    w: the positives with w·x ≥ 0 and the negatives with w·x < 0. −w: those with w·x ≤ 0, and with w·x > 0.
+    `weights`: (k, d), `points`: (n, d), d ≤ 6, whole numbers so small that every w·x is exact in float64.
+    Memory: O(k + n), whatever k·n is.
     """
-    from dpmine.models.pac.signs import sign_counts
+    columns = np.zeros((MOST_DIMENSIONS, len(points)))
+    columns[: points.shape[1]] = points.T
+    filled = np.zeros((len(weights), MOST_DIMENSIONS))
+    filled[:, : weights.shape[1]] = weights
+    above, below = np.zeros(len(weights), np.int64), np.zeros(len(weights), np.int64)
 
-    above, below = sign_counts(half, positives)
-    above_wrong, below_right = sign_counts(half, negatives)
-    return np.concatenate([len(positives) - below + below_right, len(positives) - above + above_wrong])
+    def count(start: int) -> None:
+        part = slice(start, start + _PART)
+        _count_signs(filled[part], columns, above[part], below[part])
+
+    for _ in in_parallel(count, range(0, len(weights), _PART), thread_count()):
+        pass
+    return above, below
+
+
+@compiled
+def _count_signs(weights: Floats, columns: Floats, above: NDArray[np.int64], below: NDArray[np.int64]) -> None:
+    """One pass over the points a weight vector; the sums are exact, so their order does not matter."""
+    for row in range(weights.shape[0]):
+        w0, w1, w2 = weights[row, 0], weights[row, 1], weights[row, 2]
+        w3, w4, w5 = weights[row, 3], weights[row, 4], weights[row, 5]
+        more = np.int64(0)
+        less = np.int64(0)
+        for i in range(columns.shape[1]):
+            product = w0 * columns[0, i] + w1 * columns[1, i] + w2 * columns[2, i]
+            product += w3 * columns[3, i] + w4 * columns[4, i] + w5 * columns[5, i]
+            more += np.int64(product > 0)
+            less += np.int64(product < 0)
+        above[row] = more
+        below[row] = less

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.candidates import candidate_number
+from dpmine.models.pac.hypothesis import candidate_number
 from dpmine.models.supervised import is_missing
 from dpmine.selection.universes.dense import Dense
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpmine.models.pac.records import Bools, Records
+    from dpmine.models.pac.hypothesis import Bools, Records
     from dpmine.models.supervised import Floats
 
 _PAIRS_OF_NUMBERS = ((0, 1), (-1, 1))
-"""First and second class, where nobody says what the classes are called."""
+"""First and second class, where the classes are not given."""
 _FAILED = "failed: it must accept any rows with the features that the records have."
 _UNFITTED = (
     "is not fitted: fit it on public data; wrap a list of fitted estimators in Listed so that clone keeps them fitted."
@@ -55,7 +55,7 @@ class ListedHypothesis:
         Raises BadParameter, which names the position of the predictor and nothing else, where it fails or answers with
         anything but one of two classes a row.
         """
-        if len(features) == 0:  # many an estimator refuses to say nothing
+        if len(features) == 0:  # many estimators reject an empty array
             return np.zeros(0, np.bool_)
         answers = _answers(self.predictor, features)
         if isinstance(answers, str):
@@ -80,14 +80,13 @@ class ListedHypothesis:
 class Listed:
     """A list of predictors: functions X -> labels, fitted scikit-learn estimators, or hypotheses.
 
-    THE PREDICTORS MUST BE PUBLIC: trained on public data, or written down by somebody who has not seen the private
-    data. Predictors trained on the same private data void the guarantee, because their being in the list already tells
-    something about it.
+    THE PREDICTORS MUST BE PUBLIC: trained on public data, or written down without a look at the private data.
+    Predictors trained on the same private data void the guarantee, because the list itself then depends on the data.
 
     A predictor must answer for each row by that row alone. One that looks at the other rows (ranks them, say, or
     subtracts their mean) changes many answers when one record changes; then scores have no sensitivity of 1, and the
-    guarantee is void. Nor may its answers be random. It must also answer every row that can occur: a refusal tells that
-    there is a row it cannot answer. None of this can be checked: it is the caller's promise.
+    guarantee is void. Nor may its answers be random. It must also answer every row that can occur: an error
+    discloses a row it cannot answer. None of this can be checked: the caller asserts it.
 
     Attributes:
         predictors: as given, a tuple.
@@ -126,15 +125,12 @@ class Listed:
         Every predictor is asked once, about all records at once, on a copy of their features. Raises BadParameter as
         `ListedHypothesis.predict` does.
         """
-        return Dense(np.array([self._correct(position, records) for position in range(self.size)], np.int64))
+        return Dense([records.correct(self.hypothesis(position)) for position in range(self.size)])
 
     def hypothesis(self, candidate: int) -> ListedHypothesis:
         """The predictor at that position; TypeError or IndexError where there is none."""
         position = candidate_number(candidate, self.size)
         return ListedHypothesis(position, self.names[position], self.predictors[position], self._pairs)
-
-    def _correct(self, position: int, records: Records) -> int:
-        return int(np.count_nonzero(self.hypothesis(position).predict(records.features) == records.positive))
 
 
 def _require_predictors(predictors: Iterable[Any]) -> tuple[Any, ...]:

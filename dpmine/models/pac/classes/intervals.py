@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from dpmine.compiled import compiled
 from dpmine.exact.decisions import uniform_below
-from dpmine.models.pac.candidates import candidate_number
-from dpmine.models.pac.kernels_intervals import pairs_by_difference
-from dpmine.models.pac.runs import Runs
+from dpmine.models.pac.classes.grid import Runs
+from dpmine.models.pac.hypothesis import candidate_number
 from dpmine.selection.universes.base import Level, Score
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.pac.grid import Grid
-    from dpmine.models.pac.records import Bools, Records
+    from dpmine.models.pac.classes.grid import PublicGrid
+    from dpmine.models.pac.hypothesis import Bools, Records
     from dpmine.models.supervised import Floats
 
-Ends: TypeAlias = tuple[int, int]
+PlacePair: TypeAlias = tuple[int, int]
 """First place inside, first place after; the place after the last point stands for no upper end."""
 
 _PRIMES = (2147483647, 2147483629, 2147483587, 2147483579, 2147483563)  # the largest below 2^31
@@ -44,8 +44,8 @@ class Interval:
         feature: the feature's name.
     """
 
-    grid: Grid
-    ends: Ends
+    grid: PublicGrid
+    ends: PlacePair
     feature: str = "x"
 
     def __post_init__(self) -> None:
@@ -96,7 +96,7 @@ class Intervals:
         feature: what the one feature is called.
     """
 
-    grid: Grid
+    grid: PublicGrid
     feature: str = "x"
     name = "intervals"
     columns = 1
@@ -111,7 +111,7 @@ class Intervals:
         runs = Runs.of(self.grid, records.features[:, 0], records.positive)
         return IntervalUniverse(runs, negatives=len(records) - int(records.positive.sum()))
 
-    def hypothesis(self, candidate: Ends) -> Interval:
+    def hypothesis(self, candidate: PlacePair) -> Interval:
         """The interval between those places. Raises LookupError, ValueError or TypeError for what is no candidate."""
         first, after = candidate
         ends = candidate_number(first, self.grid.points), candidate_number(after, self.grid.points + 1)
@@ -164,11 +164,11 @@ class IntervalUniverse:
         """Twice as deep below the best score."""
         return max(self.least, self.top() - max(_FIRST_DEPTH, 2 * (self.top() - ceil(floor))))
 
-    def member(self, level: Level, *, bits: BitSource) -> Ends:
+    def member(self, level: Level, *, bits: BitSource) -> PlacePair:
         """A uniform interval of the level: its later run by rank, then its earlier one, then the places in both."""
         return self._pair(int(level.score) - self._negatives, uniform_below(level.count, bits=bits))
 
-    def tail(self, floor: Score, *, bits: BitSource) -> tuple[Ends, int]:
+    def tail(self, floor: Score, *, bits: BitSource) -> tuple[PlacePair, int]:
         """A uniform interval with a score below `floor`, by rejection from all intervals."""
         while True:
             ends = _two_of(0, uniform_below(self.size, bits=bits))
@@ -176,7 +176,7 @@ class IntervalUniverse:
             if score < floor:
                 return ends, score
 
-    def _score(self, ends: Ends) -> int:
+    def _score(self, ends: PlacePair) -> int:
         first, last = map(self._runs.run_of, ends)
         return self._negatives + int(self._runs.gains[last] - self._runs.gains[first])
 
@@ -193,7 +193,7 @@ class IntervalUniverse:
             counts[-least] = (counts[-least] + _pairs_inside(sizes, prime)) % prime
         return counts
 
-    def _pair(self, rise: int, number: int) -> Ends:
+    def _pair(self, rise: int, number: int) -> PlacePair:
         """Interval `number` of those that raise the gain by `rise`."""
         seen: dict[int, int] = {}
         for (start, size), gain in zip(self._runs.ranges(), self._runs.gains.tolist(), strict=True):
@@ -230,7 +230,7 @@ def _pairs_inside(sizes: NDArray[np.uint64], prime: int) -> int:
 
 
 def _enough_primes(size: int) -> tuple[int, ...]:
-    """So many that their product exceeds any count up to `size`."""
+    """The first of the primes, whose product exceeds any count up to `size`."""
     return next(_PRIMES[:many] for many in range(1, len(_PRIMES) + 1) if prod(_PRIMES[:many]) > size)
 
 
@@ -243,7 +243,33 @@ def _combined(residues: Sequence[int], primes: Sequence[int]) -> int:
     return value
 
 
-def _two_of(start: int, number: int) -> Ends:
+def _two_of(start: int, number: int) -> PlacePair:
     """Pair `number` of the places from `start` on: pairs ordered by their later place, then by the earlier one."""
     later = (1 + isqrt(8 * number + 1)) // 2
     return start + number - later * (later - 1) // 2, start + later
+
+
+@compiled
+def pairs_by_difference(
+    gains: NDArray[np.int64], sizes: NDArray[np.uint64], least: int, most: int, prime: int
+) -> NDArray[np.uint64]:
+    """Residues modulo `prime` < 2^31: at v − `least`, Σ sizes_i · sizes_j over i < j with gains_j − gains_i = v.
+
+    `sizes` are residues themselves. Only v of `least` … `most` are counted, so a record costs no more than the
+    differences within reach of it.
+    """
+    lowest, highest = gains.min(), gains.max()
+    seen = np.zeros(highest - lowest + 1, np.uint64)  # total size of the places so far, by gain
+    found = np.zeros(most - least + 1, np.uint64)
+    modulus = np.uint64(prime)
+    least_gain = gains[0]
+    for place in range(len(gains)):
+        gain, size = gains[place], sizes[place]
+        reach = min(most, gain - least_gain)
+        for difference in range(max(least, gain - highest), reach + 1):
+            before = seen[gain - difference - lowest]
+            if before:
+                found[difference - least] = (found[difference - least] + size * before) % modulus
+        seen[gain - lowest] = (seen[gain - lowest] + size) % modulus
+        least_gain = min(least_gain, gain)
+    return found

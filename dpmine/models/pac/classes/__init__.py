@@ -1,0 +1,1 @@
+"""Finite classes of hypotheses, each with the universe that scores all of it exactly."""
