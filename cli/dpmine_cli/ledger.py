@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.ledger.budget import Budget
-    from dpmine.ledger.history import Entry
     from dpmine.ledger.ledger import Ledger
+    from dpmine.ledger.records import Entry
 
 app = typer.Typer(
     help="Budgets that outlive runs: what was granted, spent and is left.\n\n"

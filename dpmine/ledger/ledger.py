@@ -12,14 +12,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadLedger, BadParameter, NoLedger, NotPrivate
-from dpmine.ledger import rows as records
-from dpmine.ledger.amounts import Amount, Parts
-from dpmine.ledger.budget import WHOLE, Budget, checked_name, name_and_part, whole_name
-from dpmine.ledger.charging import charge_begins
+from dpmine.ledger import records
+from dpmine.ledger.budget import WHOLE, Amount, Budget, Parts, checked_name, name_and_part, whole_name
+from dpmine.ledger.charging import charge_committing
 from dpmine.ledger.database import Database
-from dpmine.ledger.history import Entry, Kind
-from dpmine.ledger.schema import require_own_schema
-from dpmine.ledger.verify import replayed
+from dpmine.ledger.records import Entry, Kind
+from dpmine.ledger.verify import replayed, require_own_schema
 from dpmine.parameters import Number, below_one, exact_number, positive
 from dpmine.privacy import ExPostGuarantee, Neighbors
 
@@ -110,7 +108,7 @@ class Ledger:
         with self._database.writing() as connection:
             budget = _of_unit(_require(self._found(connection, name), name), guarantee)
             after = records.append(connection, budget.charging(part, amount), kind, part, amount, job=job)
-            charge_begins()
+            charge_committing()
         return Receipt(name, part, after.entries)
 
     def settle(self, receipt: Receipt, epsilon: Number) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from dpmine.errors import BadData, BadLedger
-from dpmine.ledger.amounts import Amount
+from dpmine.ledger.budget import Amount
 from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.checks import checked_plan, price_of
 from dpmine.reporting.job import Payer

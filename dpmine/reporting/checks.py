@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, DpmineError, NotPrivate
-from dpmine.ledger.amounts import Amount
-from dpmine.ledger.budget import name_and_part
+from dpmine.ledger.budget import Amount, name_and_part
 from dpmine.ledger.ledger import Ledger
 from dpmine.privacy import ExPostGuarantee, short
 

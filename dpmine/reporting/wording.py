@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from fractions import Fraction
 
-    from dpmine.ledger.amounts import Amount
+    from dpmine.ledger.budget import Amount
     from dpmine.privacy import Guarantee
 
 _ALWAYS = (

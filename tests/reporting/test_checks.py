@@ -10,7 +10,7 @@ from reporting.jobs import AGES, ALL, PAIRS, RULE, TARGET, WEIGHTS, job
 
 import dpmine
 from dpmine.errors import BadData, BadParameter, BudgetExceeded, UnreadableFile
-from dpmine.ledger.amounts import Amount
+from dpmine.ledger.budget import Amount
 from dpmine.privacy import ExPostGuarantee
 from dpmine.reporting.checks import checked_plan
 

@@ -12,7 +12,7 @@ from reporting.jobs import AGES, ALL, PAIRS, RULE, job
 from typer.main import get_command
 
 from dpmine.errors import BadParameter, UnreadableFile
-from dpmine.ledger.amounts import Amount
+from dpmine.ledger.budget import Amount
 from dpmine.privacy import Neighbors
 from dpmine.reporting.histogram_job import HistogramJob
 from dpmine.reporting.itemset_job import TopItemsetJob

@@ -15,7 +15,7 @@ import pytest
 from reporting.jobs import ALL, PAIRS, RULE, job
 
 from dpmine.errors import BadData
-from dpmine.ledger.amounts import Amount
+from dpmine.ledger.budget import Amount
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.charts import Bar, bars, stacked, steps, told_apart
 from dpmine.reporting.page import render

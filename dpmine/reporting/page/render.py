@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.io.paths import shown_name
 from dpmine.itemsets.results import printable
-from dpmine.ledger.amounts import Amount
-from dpmine.ledger.budget import name_and_part
+from dpmine.ledger.budget import Amount, name_and_part
 from dpmine.privacy import short
 from dpmine.reporting.charts import REMAINING, SPENT_ELSEWHERE, SPENT_HERE, Share, stacked
 from dpmine.reporting.checks import total

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, UnreadableFile
 from dpmine.io.atomic import read_file
-from dpmine.ledger.amounts import Amount
-from dpmine.ledger.budget import checked_name, name_and_part
+from dpmine.ledger.budget import Amount, checked_name, name_and_part
 from dpmine.parameters import below_one, exact_number, positive
 from dpmine.privacy import Neighbors
 
