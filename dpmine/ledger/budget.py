@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, BudgetExceeded
 from dpmine.parameters import named
-from dpmine.privacy import rounded_up, short
+from dpmine.privacy import ExPostGuarantee, rounded_up, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from dpmine.privacy import Neighbors
+    from dpmine.privacy import Guarantee, Neighbors
 
 
 _LONGEST_NUMBER = 2600  # bits of a numerator or denominator: sums of five such numbers can still be written as text
@@ -55,9 +55,30 @@ class Amount:
         }
 
     @classmethod
+    def of(cls, guarantee: Guarantee) -> Amount:
+        """What a guarantee costs at most."""
+        return cls(guarantee.epsilon, guarantee.delta)
+
+    @classmethod
+    def settled(cls, guarantee: Guarantee) -> Amount:
+        """What a run came to; of an ex-post guarantee, the ε that is charged in the end."""
+        epsilon = guarantee.ex_post_epsilon if isinstance(guarantee, ExPostGuarantee) else guarantee.epsilon
+        return cls(epsilon, guarantee.delta)
+
+    @classmethod
+    def total(cls, amounts: Iterable[Amount]) -> Amount:
+        """The sum."""
+        return sum(amounts, cls())
+
+    @classmethod
     def read(cls, epsilon: object, delta: object) -> Amount:
         """As a ledger writes them: "1/3", "0". Raises ValueError for any other value or spelling."""
         return cls(_read(epsilon), _read(delta))
+
+    @property
+    def decimals(self) -> str:
+        """ε and δ, as decimals where those are exact."""
+        return f"ε = {short(self.epsilon)}, δ = {short(self.delta)}"
 
     def __str__(self) -> str:
         return f"ε = {self.epsilon}, δ = {self.delta}"

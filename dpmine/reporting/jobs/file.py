@@ -7,28 +7,22 @@ import tomllib
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, UnreadableFile
 from dpmine.io.atomic import read_file
 from dpmine.ledger.budget import Amount, checked_name, name_and_part
+from dpmine.ledger.charging import without_passwords
 from dpmine.parameters import below_one, exact_number, positive
 from dpmine.privacy import Neighbors
+from dpmine.reporting.jobs.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from dpmine.reporting.job import Job
+    from dpmine.reporting.jobs.job import Job
 
-_KINDS = {
-    "top-itemset": ("itemset_job", "TopItemsetJob"),
-    "histogram": ("histogram_job", "HistogramJob"),
-    "classify": ("model_jobs", "ClassifyJob"),
-    "accuracy-first": ("model_jobs", "AccuracyFirstJob"),
-    "hypothesis": ("model_jobs", "HypothesisJob"),
-}
 _LONGEST = 10_000_000  # bytes
 _MOST_JOBS = 1000
 _LARGEST = 10**100
@@ -113,20 +107,19 @@ def _terms(value: object) -> Terms:
 def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], terms: Terms) -> Job:
     options = dict(_table(f"job {number}", value))
     kind, source = options.pop("kind", None), options.pop("input", None)
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise BadParameter(f"The kind of job {number} must be {' or '.join(map(repr, _KINDS))}.")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise BadParameter(f"The kind of job {number} must be {' or '.join(map(repr, KINDS))}.")
     name = checked_name(f"name of job {number}", options.pop("name", f"{kind} {number}"))
     where = f"job {name!r}"
     if not isinstance(source, str) or not source:
         raise BadParameter(f"The input of {where} must be a path, or a name of [inputs].")
-    module, title = _KINDS[kind]
-    job: type[Job] = getattr(import_module(f"dpmine.reporting.{module}"), title)
+    job = KINDS[kind]
     _require_known(options, job.known, where)
     for option, entry in options.items():
         _require_plain(f"{option} of {where}", entry)
-    if "neighbors" in job.known:
-        options = {"neighbors": terms.neighbors.value, **options}
-    return job(name, source, _input_paths(source, inputs, where), options)
+    options = {"neighbors": terms.neighbors.value, **options}
+    charged = {"ledger": without_passwords(terms.ledger), "dataset": terms.dataset}
+    return job(name, source, _input_paths(source, inputs, where), options, charged)
 
 
 def _input_paths(source: str, inputs: Mapping[str, tuple[str, ...]], where: str) -> tuple[str, ...]:

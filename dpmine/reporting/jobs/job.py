@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmine.errors import BadParameter
 from dpmine.io.paths import shown_name
 from dpmine.parameters import exact_number, listed
+from dpmine.reporting.jobs.options import OF_UNIT, OPTIONS, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import pyarrow as pa
 
-    from dpmine.ledger.ledger import Ledger
+    from dpmine.ledger.charging import Account
     from dpmine.privacy import Guarantee
+    from dpmine.reporting.jobs.options import Option
 
 
 _LISTS = {"features", "lambdas", "lower", "upper", "bins", "grid"}
-OF_UNIT = frozenset({"unit", "rows_per_unit", "one_row_per"})
-"""Options of jobs on tables that state the privacy unit."""
 _NAMES = {"neighbors", "mechanism"}
-
-
-@dataclass(frozen=True, slots=True)
-class Payer:
-    """Who pays for jobs: a data set's budget in a ledger."""
-
-    ledger: Ledger
-    dataset: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +35,7 @@ class Released:
 
     Attributes:
         document: as the command prints it in JSON.
-        guarantee: what it promises.
+        guarantee: of the result.
         tables: Arrow tables by the suffix of their file's name; "" for the main one.
         model: a model file, for jobs that learn one.
     """
@@ -50,54 +46,114 @@ class Released:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Job(ABC):
-    """One entry of a job file.
+    """One entry of a job file, or the options of one command.
 
     Attributes:
         name: its title.
         source: the input as the job file calls it.
         paths: the Parquet files that are read.
-        options: the options by name, as the job file gives them.
+        options: the options that are given, by name.
+        charged: ledger and data set that are charged, as stored results name them.
+        flags: whether messages spell options as the command line does.
     """
 
     kind: ClassVar[str]
-    known: ClassVar[frozenset[str]]
-    """The options that the kind has."""
+    table: ClassVar[Mapping[str, Option]]
+    known: ClassVar[frozenset[str]] = frozenset()
+    """The keys that a job file may have; a subclass names those that are not in the table."""
 
     name: str
     source: str
     paths: tuple[str, ...]
     options: Mapping[str, Any]
+    charged: Mapping[str, str] = field(default_factory=dict)
+    flags: bool = False
 
-    @abstractmethod
-    def promise(self) -> Guarantee:
-        """The most that `run` will promise; everything that can be checked without reading a value is checked.
+    def __init_subclass__(cls) -> None:
+        if "kind" in vars(cls):
+            cls.table = OPTIONS[cls.kind]
+            cls.known |= {name for name, option in cls.table.items() if option.in_jobs}
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The most that `run` will cost; everything that can be checked without reading a value is checked, once.
 
         Raises BadParameter, BadData for columns that are missing or of the wrong type, UnreadableFile.
         """
+        return self._checked()
 
     @abstractmethod
-    def run(self, payer: Payer, *, progress: Callable[[float], None]) -> Released:
+    def _checked(self) -> Guarantee:
+        """See `guarantee`."""
+
+    @abstractmethod
+    def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """Charge the ledger, read the data, release. Raises whatever the library's call raises."""
 
+    @cached_property
     def content(self) -> dict[str, Any]:
         """What is asked, whatever it is called: two jobs of the same content are the same job."""
-        options = {name: plain(self.spelled(name)) for name in sorted(self.options)}
-        if self.known >= OF_UNIT and "unit" in options:  # it named an assertion once, in results that may be stored
+        options = {name: _plain(self._canonical(name)) for name in sorted(self.options)}
+        if self.known >= OF_UNIT.keys() and "unit" in options:  # it named an assertion once, in results still stored
             options["unit columns"] = options.pop("unit")
-        return {"kind": self.kind, "input": [shown_name(path) for path in self.paths], "options": options}
+        return {"kind": self.kind, "input": list(map(shown_name, self.paths)), "options": options, **self.charged}
 
-    def spelled(self, name: str) -> Any:
+    @cached_property
+    def stem(self) -> str:
+        """How the names of its result's files begin: its name, as far as it is safe everywhere, and `digest`."""
+        return f"{re.sub(r'[^a-z0-9]+', '-', self.name.lower()).strip('-')[:40] or 'job'}-{self.digest}"
+
+    @cached_property
+    def digest(self) -> str:
+        """Of what is asked, in 16 hexadecimal digits."""
+        return hashlib.sha256(json.dumps(self.content, sort_keys=True).encode()).hexdigest()[:16]
+
+    def _canonical(self, name: str) -> Any:
         """An option, in one of its spellings: lists with commas as lists, dashes as underscores."""
         value = self.options[name]
         if name in _LISTS and isinstance(value, str):
             return [_number_or_text(entry) for entry in listed(value)]
         return str(value).replace("-", "_") if name in _NAMES and isinstance(value, str) else value
 
-    def given(self, *names: str) -> dict[str, Any]:
-        """Those of the options that the job file has."""
-        return {name: self.options[name] for name in names if name in self.options}
+    def given(self, *left_out: str) -> dict[str, Any]:
+        """The options that are given, by the library's names, without those left out."""
+        renamed = {name: option.parameter for name, option in self.table.items() if option.parameter}
+        return {renamed.get(name, name): value for name, value in self.options.items() if name not in left_out}
+
+    def missing(self) -> list[str]:
+        """The options that are needed and not given."""
+        return [
+            name
+            for name, option in self.table.items()
+            if option.needed and option.in_jobs and name not in self.options and self._agrees(option)
+        ]
+
+    def require_options(self) -> None:
+        """Raises BadParameter where an option is missing, or one is given that belongs to another choice."""
+        for name, option in self.table.items():
+            if name in self.options and option.only_with is not None and not self._agrees(option):
+                other, value, reason = option.only_with
+                this, with_other = spelled(name, flags=self.flags), spelled(other, value, flags=self.flags)
+                raise BadParameter(f"{this} is for {with_other}: {reason}")
+        if missing := self.missing():
+            raise BadParameter(f"{missing[0]} is missing: jobs of the kind {self.kind} need it.")
+
+    def _agrees(self, option: Option) -> bool:
+        """Whether another option has the value that this one is for."""
+        if option.only_with is None:
+            return True
+        other, value, _ = option.only_with
+        return bool(self.options.get(other, self.table[other].default) == value)
+
+    def choice(self, name: str) -> str:
+        """One of the names that an option may have. Raises BadParameter."""
+        option = self.table[name]
+        value = self.options.get(name, option.default)
+        if value not in option.choices:
+            raise BadParameter(f"{name} must be {' or '.join(map(repr, option.choices))}.")
+        return str(value)
 
     def required(self, name: str) -> Any:
         """An option that must be there. Raises BadParameter."""
@@ -105,42 +161,15 @@ class Job(ABC):
             raise BadParameter(f"{name} is missing: jobs of the kind {self.kind} need it.")
         return self.options[name]
 
-    def protected(self) -> dict[str, Any]:
-        """The estimator's parameters for the privacy unit of a table. Raises BadParameter."""
-        if "unit" in self.options and "one_row_per" in self.options:
-            raise BadParameter("one_row_per is for tables without a column of the unit: leave it out, or unit.")
-        named = {} if self.asserted is None else {"unit": self.asserted}
-        return {**self.given("rows_per_unit"), **named}
-
-    @property
-    def asserted(self) -> str | None:
-        """The privacy unit of which the job file asserts that it has one row each; None for none."""
-        return self.options.get("one_row_per")
-
-    def units(self) -> list[str]:
-        """The columns that name the privacy unit of a row; none where each row is one. Raises BadParameter."""
-        columns = self.options.get("unit", [])
-        columns = [columns] if isinstance(columns, str) else columns
-        if not isinstance(columns, list) or not all(isinstance(name, str) and name for name in columns):
-            raise BadParameter("unit must be a column of the table, or a list of them; to assert it, take one_row_per.")
-        return columns
-
-    def text(self, name: str) -> str:
-        """An option that must be there, as text. Raises BadParameter."""
-        value = self.required(name)
-        if not isinstance(value, str) or not value:
-            raise BadParameter(f"{name} must be text.")
-        return value
-
 
 def _number_or_text(text: str) -> Any:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """A value of a job file for JSON: numbers that are equal are written alike."""
     if isinstance(value, bool | str):
         return value
     if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
+        return [_plain(entry) for entry in value]
     return str(exact_number("value", value))

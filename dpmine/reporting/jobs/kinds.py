@@ -1,67 +1,206 @@
-"""Jobs that learn a model from a table: classify, accuracy-first and hypothesis."""
+"""The kinds of jobs: itemsets of transactions, densities of columns, and models that are learned from tables."""
 
 from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-from sklearn.base import is_regressor
-
 from dpmine.errors import BadData, BadParameter
-from dpmine.itemsets.results import printable
-from dpmine.models.accuracy_first.estimators import ESTIMATORS
-from dpmine.models.frames import fit_table, unit_name
-from dpmine.models.linear.classifiers import CLASSIFIERS
-from dpmine.models.pac.selector import HypothesisSelector
-from dpmine.models.summaries import ChosenHypothesis, LinearModel
-from dpmine.models.tables import require_columns
-from dpmine.parameters import listed, one_or_each, whole_numbers
-from dpmine.reporting.job import OF_UNIT, Job, Payer, Released
+from dpmine.parameters import listed, one_or_each, truth, whole_numbers
+from dpmine.reporting.jobs.job import Job, Released
+from dpmine.reporting.jobs.options import spelled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from dpmine.itemsets.results import TopItemsets
+    from dpmine.ledger.charging import Account
+    from dpmine.models.histogram.estimator import PrivateHistogram
     from dpmine.privacy import Guarantee
 
+_COLUMNS = ("unit", "basket", "item", "items", "one_hot")
 
-class ModelJob(Job):
-    """What they share: an estimator of features and a label."""
 
-    __slots__ = ()
+class TopItemsetJob(Job):
+    """The top itemsets of transactions, with supports and rules where they are asked for."""
+
+    kind: ClassVar[str] = "top-itemset"
+    known: ClassVar[frozenset[str]] = frozenset({"items"})
+
+    def _checked(self) -> Guarantee:
+        from dpmine.io.columns import Columns
+        from dpmine.io.open import open_source
+        from dpmine.itemsets.ingest.layouts import plan_layout
+        from dpmine.itemsets.request import Request
+        from dpmine.itemsets.top import top_itemsets
+        from dpmine.itemsets.transactions.memory import parse_memory
+
+        parse_memory(self.options.get("memory"))
+        self.require_options()
+        self._least_confidence()
+        asked, possible = self._asked(), signature(Request.of).parameters
+        defaults = {name: each.default for name, each in signature(top_itemsets).parameters.items() if name in possible}
+        request = Request.of(**{**defaults, **{name: value for name, value in asked.items() if name in possible}})
+        columns = Columns.of(**{name: value for name, value in asked.items() if name in _COLUMNS})
+        return request.promise.for_unit(plan_layout(open_source(list(self.paths), columns), columns).unit_name)
+
+    def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
+        """See `Job.run`."""
+        from dpmine.itemsets.top import top_itemsets
+
+        result = top_itemsets(
+            list(self.paths),
+            **self._asked(),
+            memory=self.options.get("memory"),
+            ledger=account.ledger,
+            dataset=account.dataset,
+            progress=progress,
+            notice=lambda _text: None,  # the page names the unit that was found
+        )
+        document, tables = json.loads(result.to_json()), {"": result.to_arrow()}
+        if result.advice:
+            document["advice"] = result.advice
+        if self._has_rules and result.itemsets:
+            document["rules"], tables["-rules"] = self._found_rules(result)
+        return Released(document, result.guarantee, tables)
+
+    def _found_rules(self, result: TopItemsets) -> tuple[list[dict[str, Any]], Any]:
+        """As JSON and as a table."""
+        import pyarrow as pa
+
+        from dpmine.itemsets.rules import plain_rules
+
+        rules = plain_rules(result.rules(self._least_confidence()))
+        return rules, pa.Table.from_pylist(rules)
+
+    @property
+    def _has_rules(self) -> bool:
+        return truth("rules", self.options.get("rules", False))
+
+    def _least_confidence(self) -> Any:
+        from dpmine.itemsets.rules import confidence
+
+        return confidence(self.options.get("min_confidence", 0))
+
+    def _asked(self) -> dict[str, Any]:
+        """The arguments of the library's call, but for data and ledger."""
+        asked = {"k": self.table["top"].default, **self.given("min_confidence", "memory")}
+        return {**asked, "rules": self._has_rules, "one_hot": truth("one_hot", asked.get("one_hot", False))}
+
+
+class TableJob(Job):
+    """A job on rows of a table, with columns that may name their privacy unit."""
+
+    def parameters(self, *left_out: str) -> dict[str, Any]:
+        """The estimator's parameters that are given, without those left out. Raises BadParameter."""
+        if "unit" in self.options and "one_row_per" in self.options:
+            raise BadParameter("one_row_per is for tables without a column of the unit: leave it out, or unit.")
+        given = self.given("unit", "one_row_per", *left_out)
+        return given if self.asserted is None else {**given, "unit": self.asserted}
+
+    @property
+    def asserted(self) -> str | None:
+        """The privacy unit of which the job file asserts that it has one row each; None for none."""
+        return self.options.get("one_row_per")
+
+    @property
+    def units(self) -> Sequence[str]:
+        """The columns that name the privacy unit of a row; none where each row is one. Raises BadParameter."""
+        columns = self.options.get("unit", [])
+        columns = [columns] if isinstance(columns, str) else columns
+        if not isinstance(columns, list) or not all(isinstance(name, str) and name for name in columns):
+            raise BadParameter("unit must be a column of the table, or a list of them; to assert it, take one_row_per.")
+        return columns
+
+    def text(self, name: str) -> str:
+        """An option that must be there, as text. Raises BadParameter."""
+        value = self.required(name)
+        if not isinstance(value, str) or not value:
+            raise BadParameter(f"{name} must be text.")
+        return value
+
+
+class HistogramJob(TableJob):
+    """The density of a column."""
+
+    kind: ClassVar[str] = "histogram"
+
+    def _checked(self) -> Guarantee:
+        from dpmine.models.frames import unit_name
+        from dpmine.models.tables import require_columns
+
+        self.require_options()
+        guarantee = self._estimator().promise(unit_name(self.units))
+        require_columns(list(self.paths), [self.text("column")], keys=self.units, asserted=self.asserted)
+        return guarantee
+
+    def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
+        """See `Job.run`."""
+        from dpmine.models.frames import unit_name
+        from dpmine.models.histogram.search import density_of_column
+
+        column, units, estimator = self.text("column"), self.units, self._estimator()
+        unit = estimator.privacy_unit(unit_name(units))
+        density = density_of_column(
+            estimator.search(unit.rows), unit, account, list(self.paths), column=column, units=units, progress=progress
+        )
+        return Released({"column": column, **density.to_dict()}, density.guarantee, {"": density.to_arrow()})
+
+    def _estimator(self) -> PrivateHistogram:
+        from dpmine.models.histogram.estimator import PrivateHistogram
+
+        bins = whole_numbers("bins", self.options.get("bins", self.table["bins"].default))
+        return PrivateHistogram(bins=bins, **self.parameters("column", "bins"))
+
+
+class ModelJob(TableJob):
+    """A job that learns a model of a label from features; the commands train by it, too."""
+
     label: ClassVar[str] = "label"
     """The option that names the column to be predicted."""
 
-    def promise(self) -> Guarantee:
-        """See `Job.promise`."""
+    def _checked(self) -> Guarantee:
+        from sklearn.base import is_regressor
+
+        from dpmine.models.frames import unit_name
+        from dpmine.models.tables import require_columns
+
         estimator, features, label = self.estimator(), self._features(), self.text(self.label)
         self.require_parameters(estimator, features)
         numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
-        require_columns(list(self.paths), numbers, labels=labels, keys=self.units(), asserted=self.asserted)
-        promise: Guarantee = estimator.promise(unit_name(self.units()))
-        return promise
+        require_columns(list(self.paths), numbers, labels=labels, keys=self.units, asserted=self.asserted)
+        guarantee: Guarantee = estimator.promise(unit_name(self.units))
+        return guarantee
 
-    def run(self, payer: Payer, *, progress: Callable[[float], None]) -> Released:
+    def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""
-        estimator = self.estimator(ledger=payer.ledger, dataset=payer.dataset)
-        label, features, units = self.text(self.label), self._features(), self.units()
-        fit_table(estimator, list(self.paths), label=label, features=features, units=units, progress=progress)
-        table = self.summary(estimator).to_arrow()
+        estimator = self.estimator(ledger=account.ledger, dataset=account.dataset)
+        self.fit(estimator, progress)
         model = _model_file(estimator)
-        return Released(json.loads(model), estimator.guarantee_, {"": table}, model)
+        return Released(json.loads(model), estimator.guarantee_, {"": self.summary(estimator).to_arrow()}, model)
+
+    def fit(self, estimator: Any, progress: Callable[[float], None]) -> None:
+        """Train on the columns that the options name. Raises as `fit_table`."""
+        from dpmine.models.frames import fit_table
+
+        label, features = self.text(self.label), listed(self.options["features"])
+        fit_table(estimator, list(self.paths), label=label, features=features, units=self.units, progress=progress)
 
     @abstractmethod
     def estimator(self, **account: Any) -> Any:
         """The estimator, with the options of the job."""
 
-    def require_parameters(self, estimator: Any, features: list[str]) -> None:  # noqa: ARG002 - some classes look
+    def require_parameters(self, estimator: Any, features: list[str]) -> None:
         """Raises BadParameter for parameters that are not usable."""
-        estimator.require_parameters()
+        estimator.require_parameters(features)
 
-    def summary(self, estimator: Any) -> Any:
+    def summary(self, estimator: Any, *remarks: str) -> Any:
         """What is written as a table."""
-        return LinearModel(estimator)
+        from dpmine.models.summaries import LinearModel
+
+        return LinearModel(estimator, *remarks)
 
     def _features(self) -> list[str]:
         features = listed(self.required("features"))
@@ -73,10 +212,14 @@ class ModelJob(Job):
 
 
 def _model_file(estimator: Any) -> str:
-    """The model as JSON; labels that JSON and pages cannot hold are spelled out, so that no paid result is lost."""
+    """The model as JSON; labels that JSON and pages cannot hold are spelled out, so that no charged result is lost."""
     try:
         return str(estimator.to_json())
     except BadData:
+        import numpy as np
+
+        from dpmine.itemsets.results import printable
+
         estimator.classes_ = np.array([printable(repr(label)) for label in estimator.classes_.tolist()])
         return str(estimator.to_json())
 
@@ -84,135 +227,67 @@ def _model_file(estimator: Any) -> str:
 class ClassifyJob(ModelJob):
     """A linear classifier."""
 
-    __slots__ = ()
     kind: ClassVar[str] = "classify"
-    _as_given: ClassVar[tuple[str, ...]] = (
-        "method",
-        "huber",
-        "classes",
-        "validation_share",
-        "selection_share",
-        "mechanism",
-        "sensitivities",
-        "caution",
-        "epsilon",
-        "delta",
-        "neighbors",
-    )
-    known: ClassVar[frozenset[str]] = frozenset(
-        {*_as_given, *OF_UNIT, "label", "features", "lower", "upper", "norm_bound", "lambdas", "loss", "intercept"}
-    )
 
     def estimator(self, **account: Any) -> Any:
         """See `ModelJob.estimator`."""
-        name = self.options.get("loss", "logistic")
-        kind = CLASSIFIERS.get(name) if isinstance(name, str) else None
-        if kind is None:
-            raise BadParameter(f"loss must be {' or '.join(map(repr, CLASSIFIERS))}.")
-        if "huber" in self.options and self.options.get("loss") != "huber":
-            raise BadParameter("huber needs loss = 'huber': logistic regression has no rounded corner.")
-        given = self.given(*self._as_given) | self.protected()
+        from dpmine.models.linear.classifiers import CLASSIFIERS
+
+        name = self.choice("loss")
+        self.require_options()
+        given = self.parameters("label", "features", "loss", "lower", "upper", "lambdas")
         if "lambdas" in self.options:
             given["lambdas"] = one_or_each(self.options["lambdas"])
-        if "intercept" in self.options:
-            given["fit_intercept"] = self.options["intercept"]
-        return kind(**self._scale(), **given, **account)
-
-    def _scale(self) -> dict[str, Any]:
-        """The public bounds: those of the features, the norm bound, or both."""
-        scale, bounds = self.given("norm_bound"), self.given("lower", "upper")
-        if not scale and not bounds:
+        if bounds := [bound for bound in ("lower", "upper") if bound in self.options]:
+            given["feature_bounds"] = tuple(one_or_each(self.required(bound)) for bound in ("lower", "upper"))
+        if not bounds and "norm_bound" not in self.options:
             raise BadParameter("lower and upper are missing, the public bounds of the features (or norm_bound).")
-        if bounds:
-            scale["feature_bounds"] = tuple(one_or_each(self.required(name)) for name in ("lower", "upper"))
-        return scale
-
-    def require_parameters(self, estimator: Any, features: list[str]) -> None:
-        """See `ModelJob.require_parameters`."""
-        estimator.require_parameters(features)
+        return CLASSIFIERS[name](**given, **account)
 
 
 class AccuracyFirstJob(ModelJob):
     """The least privacy loss that reaches a target."""
 
-    __slots__ = ()
     kind: ClassVar[str] = "accuracy-first"
     label: ClassVar[str] = "target"
-    _as_given: ClassVar[tuple[str, ...]] = (
-        "excess_risk",
-        "regularization",
-        "epsilon_max",
-        "x_bound",
-        "y_bound",
-        "failure_probability",
-        "method",
-        "delta",
-        "steps",
-        "slack",
-        "test",
-        "radius",
-        "keep_last",
-        "classes",
-        "neighbors",
-    )
-    known: ClassVar[frozenset[str]] = frozenset({*_as_given, *OF_UNIT, "target", "features", "model_kind", "intercept"})
 
     def estimator(self, **account: Any) -> Any:
         """See `ModelJob.estimator`."""
-        name = self.options.get("model_kind", "ridge")
-        kind = ESTIMATORS.get(name) if isinstance(name, str) else None
-        if kind is None:
-            raise BadParameter(f"model_kind must be {' or '.join(map(repr, ESTIMATORS))}.")
-        for needed in ("excess_risk", "regularization", "x_bound", *(["y_bound"] if name == "ridge" else [])):
-            self.required(needed)
-        if "classes" in self.options and name == "ridge":
-            raise BadParameter("classes are for model_kind = 'logistic': ridge regression predicts a number.")
-        if "y_bound" in self.options and name != "ridge":
-            raise BadParameter("y_bound is for model_kind = 'ridge': classes have no bound.")
-        if "delta" in self.options and self.options.get("method") != "brownian":
-            raise BadParameter("delta is for method = 'brownian': other methods spend none.")
-        given: dict[str, Any] = self.given(*self._as_given) | self.protected()
-        if "intercept" in self.options:
-            given["fit_intercept"] = self.options["intercept"]
-        return kind(**given, **account)
+        from dpmine.models.accuracy_first.estimators import ESTIMATORS
+
+        name = self.choice("model_kind")
+        self.require_options()
+        return ESTIMATORS[name](**self.parameters("target", "features", "model_kind"), **account)
+
+    def require_parameters(self, estimator: Any, features: list[str]) -> None:  # noqa: ARG002 - bounds are of rows
+        """See `ModelJob.require_parameters`."""
+        estimator.require_parameters()
 
 
 class HypothesisJob(ModelJob):
     """A rule out of a class of rules."""
 
-    __slots__ = ()
     kind: ClassVar[str] = "hypothesis"
-    _as_given: ClassVar[tuple[str, ...]] = (
-        "width",
-        "resolution",
-        "classes",
-        "mechanism",
-        "epsilon",
-        "delta",
-        "neighbors",
-    )
-    known: ClassVar[frozenset[str]] = frozenset(
-        {*_as_given, *OF_UNIT, "label", "class", "features", "lower", "upper", "grid"}
-    )
 
-    def estimator(self, **account: Any) -> HypothesisSelector:
+    def estimator(self, **account: Any) -> Any:
         """See `ModelJob.estimator`."""
-        return HypothesisSelector(
-            hypotheses=self.options.get("class", "stumps"),
-            lower=one_or_each(self.options.get("lower")),
-            upper=one_or_each(self.options.get("upper")),
-            grid=one_or_each(whole_numbers("grid", self.options.get("grid"))),
-            **self.given(*self._as_given),
-            **self.protected(),
-            **account,
-        )
+        from dpmine.models.pac.selector import HypothesisSelector
 
-    def require_parameters(self, estimator: Any, features: list[str]) -> None:
-        """See `ModelJob.require_parameters`."""
-        if not isinstance(estimator.hypotheses, str):
+        self.require_options()
+        if not isinstance(self.options.get("class", ""), str):
             raise BadParameter("class must be the name of a class of rules, such as 'stumps'.")
-        estimator.require_parameters(features)
+        given = self.parameters("label", "features", "lower", "upper", "grid")
+        bounds = {name: one_or_each(self.options.get(name)) for name in ("lower", "upper")}
+        grid = whole_numbers(spelled("grid", flags=self.flags), self.options.get("grid"))
+        return HypothesisSelector(**given, **bounds, grid=one_or_each(grid), **account)
 
-    def summary(self, estimator: Any) -> Any:
+    def summary(self, estimator: Any, *remarks: str) -> Any:  # noqa: ARG002 - a rule says all of itself
         """See `ModelJob.summary`."""
+        from dpmine.models.summaries import ChosenHypothesis
+
         return ChosenHypothesis(estimator)
+
+
+KINDS: dict[str, type[Job]] = {
+    job.kind: job for job in (TopItemsetJob, HistogramJob, ClassifyJob, AccuracyFirstJob, HypothesisJob)
+}

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cache
+from math import exp
 from typing import TYPE_CHECKING, Any
 
 from dpmine.io.paths import shown_name
 from dpmine.itemsets.results import printable
 from dpmine.ledger.budget import Amount, name_and_part
-from dpmine.privacy import short
-from dpmine.reporting.charts import REMAINING, SPENT_ELSEWHERE, SPENT_HERE, Share, stacked
-from dpmine.reporting.checks import total
-from dpmine.reporting.sections import Body, body_of
-from dpmine.reporting.wording import amount_text, beside_text, change_text, plain_words, unprotected
+from dpmine.privacy import Neighbors, short
+from dpmine.reporting.page.charts import BAR, OTHER, SOFT, Share, stacked
+from dpmine.reporting.page.sections import Body, body_of
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from jinja2 import Environment
 
     from dpmine.ledger.budget import Budget
+    from dpmine.privacy import Guarantee
     from dpmine.reporting.batch import Outcome, Report
-    from dpmine.reporting.svg import Chart
+    from dpmine.reporting.page.charts import Chart
+
+_MOST_ROWS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,7 @@ class Section:
     kind: str
     asked: tuple[tuple[str, str], ...]
     body: Body | None
-    promise: str
-    reused: bool
+    guarantee: str
     files: tuple[str, ...]
 
 
@@ -51,47 +52,65 @@ class Spending:
 
 
 def render(report: Report, *, today: datetime | None = None) -> str:
-    """The page, in UTF-8."""
+    """The page, in UTF-8.
+
+    See Also:
+        dpmine.reporting.batch.run_batch: makes the report.
+    """
     from markupsafe import Markup
 
-    terms = report.job_file.terms
-    here = total(outcome.price for outcome in report.outcomes)
-    promised = total(_most(outcome) for outcome in report.outcomes)
-    guarantees = [(outcome.job.name, outcome.result.guarantee) for outcome in report.outcomes if outcome.result]
-    template = _environment().get_template("report.html.j2")
-    return template.render(
-        title=printable(report.job_file.title),
-        dataset=printable(terms.dataset),
-        unit=printable(report.unit),
-        day=(today or datetime.now(UTC)).date().isoformat(),
-        version=__version__,
-        total=amount_text(promised),
-        paid="" if here == promised else amount_text(here),
-        sections=[
-            _section(number, outcome, _beside(outcome, report.outcomes))
-            for number, outcome in enumerate(report.outcomes, 1)
-        ],
-        spending=_spending(report.budget, name_and_part(terms.dataset)[1], here) if report.budget else None,
-        words=plain_words(promised, terms.neighbors, report.unit),
-        change=change_text(terms.neighbors, report.unit),
-        unprotected=unprotected(terms.neighbors, report.unit, guarantees),
-        style=Markup(_environment().get_template("report.css").render()),  # noqa: S704 - a file of ours
-    )
+    terms, outcomes = report.job_file.terms, report.outcomes
+    here = Amount.total(outcome.charge for outcome in outcomes)
+    promised = Amount.total(outcome.most for outcome in outcomes)
+    guarantees = [(outcome.job.name, outcome.result.guarantee) for outcome in outcomes if outcome.result]
+    content = {
+        "title": report.job_file.title,
+        "dataset": terms.dataset,
+        "unit": report.unit,
+        "day": (today or datetime.now(UTC)).date().isoformat(),
+        "version": __version__,
+        "total": promised.decimals,
+        "paid": "" if here == promised else here.decimals,
+        "sections": [_section(number, outcome, outcomes) for number, outcome in enumerate(outcomes, 1)],
+        "spending": _spending(report.budget, name_and_part(terms.dataset)[1], here) if report.budget else None,
+        "words": plain_words(promised, terms.neighbors, report.unit),
+        "change": change_text(terms.neighbors, report.unit),
+        "unprotected": unprotected(terms.neighbors, report.unit, guarantees),
+        "most_rows": _MOST_ROWS,
+    }
+    style = Markup(_environment().get_template("report.css").render())  # noqa: S704 - a file of ours
+    return _environment().get_template("report.html.j2").render(_on_one_line(content), style=style)
 
 
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    loader = PackageLoader("dpmine.reporting")
-    return Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_shown,
-    )
+    loader = PackageLoader("dpmine.reporting.page")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def _on_one_line(value: Any) -> Any:
+    """All texts in a value on one line, whatever letters they have; markup is ours."""
+    if isinstance(value, str):
+        return value if value.isprintable() or hasattr(value, "__html__") else printable(value)
+    if isinstance(value, dict):
+        return {name: _on_one_line(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_on_one_line(entry) for entry in value]
+    if is_dataclass(value):
+        return {each.name: _on_one_line(getattr(value, each.name)) for each in fields(value)}
+    return value
+
+
+def _section(number: int, outcome: Outcome, outcomes: Sequence[Outcome]) -> Section:
+    job, result, anchor = outcome.job, outcome.result, f"job-{number}"
+    body = None if result is None else _body(job.kind, result.document, anchor)
+    if body is not None and (remark := _beside(outcome, outcomes)):
+        body = replace(body, remarks=(*body.remarks, remark))
+    asked = (("input", shown_name(job.source)), *((name, _written(value)) for name, value in job.options.items()))
+    guarantee = str(result.guarantee if result else outcome.guarantee)
+    return Section(anchor, job.name, job.kind, asked, body, guarantee, result.files if result else ())
 
 
 def _beside(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:
@@ -99,8 +118,8 @@ def _beside(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:
     label = _label(outcome)
     if label is None:
         return ""
-    others = [other.job.name for other in outcomes if other is not outcome and _label(other) == label]
-    return beside_text(printable(label[1]), [printable(name) for name in others])
+    others = [each.job.name for each in outcomes if each is not outcome and _label(each) == label]
+    return beside_text(printable(label[1]), list(map(printable, others)))
 
 
 def _label(outcome: Outcome) -> tuple[Sequence[str], str] | None:
@@ -109,32 +128,10 @@ def _label(outcome: Outcome) -> tuple[Sequence[str], str] | None:
     return (outcome.job.paths, label) if isinstance(label, str) else None
 
 
-def _section(number: int, outcome: Outcome, remark: str) -> Section:
-    job, result, anchor = outcome.job, outcome.result, f"job-{number}"
-    body = None if result is None else _body(job.kind, result.document, anchor)
-    if body is not None and remark:
-        body = replace(body, remarks=(*body.remarks, remark))
-    return Section(
-        anchor,
-        printable(job.name),
-        job.kind,
-        (
-            ("input", printable(shown_name(job.source))),
-            *((name, _written(value)) for name, value in job.options.items()),
-        ),
-        body,
-        str(result.guarantee if result else outcome.promise),
-        outcome.reused,
-        result.files if result else (),
-    )
-
-
 def _written(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_written, value))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return printable(value)
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else _on_one_line(str(value))
 
 
 def _body(kind: str, document: dict[str, Any], anchor: str) -> Body:
@@ -145,43 +142,100 @@ def _body(kind: str, document: dict[str, Any], anchor: str) -> Body:
         return Body("The stored result cannot be shown: restore its file, or delete it to run the job again.")
 
 
-def _most(outcome: Outcome) -> Amount:
-    """What an outcome was promised to cost at most, whatever it came to."""
-    return Amount(outcome.promise.epsilon, outcome.promise.delta) if outcome.charged else Amount()
-
-
-def _shown(value: Any) -> Any:
-    """Texts on one line, whatever letters they have; markup is ours."""
-    return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
-
-
 def _spending(budget: Budget, part: str, here: Amount) -> Spending:
-    remaining = budget.remaining_of(part)
-    rest = budget.granted - remaining - here
+    granted, remaining = budget.granted, budget.remaining_of(part)
+    rest = granted - remaining - here
     elsewhere = Amount(max(rest.epsilon, Fraction(0)), max(rest.delta, Fraction(0)))
-    parts = [
-        ("granted", budget.granted),
-        ("spent by this page", here),
-        ("spent by other runs", elsewhere),
-        ("remaining", remaining),
+    spent = {"spent by this page": here, "spent by other runs": elsewhere, "remaining": remaining}
+    rows = [(name, short(each.epsilon), short(each.delta)) for name, each in [("granted", granted), *spent.items()]]
+    shares = [
+        ("ε", [_share(each.epsilon, granted.epsilon, name) for name, each in spent.items()]),
+        ("δ", [_share(each.delta, granted.delta, name) for name, each in spent.items()]),
     ]
-    rows = tuple((name, short(amount.epsilon), short(amount.delta)) for name, amount in parts)
-    chart = stacked(
-        "ledger",
-        f"The budget: {amount_text(budget.granted)} granted, {amount_text(remaining)} remaining.",
-        [(symbol, _shares([getattr(amount, field) for _, amount in parts])) for symbol, field in _NUMBERS],
-    )
-    return Spending(chart, rows)
+    caption = f"The budget: {granted.decimals} granted, {remaining.decimals} remaining."
+    return Spending(stacked("ledger", caption, shares), tuple(rows))
 
 
-_NUMBERS = (("ε", "epsilon"), ("δ", "delta"))
+def _share(amount: Fraction, granted: Fraction, name: str) -> Share:
+    colours = {"spent by this page": BAR, "spent by other runs": OTHER, "remaining": SOFT}
+    return Share(min(1.0, float(amount / granted)) if granted else 0.0, colours[name], name)
 
 
-def _shares(amounts: list[Any]) -> list[Share]:
-    """Of this page, of others, and what remains, as shares of the grant."""
-    granted, *parts = amounts
-    looks = ((SPENT_HERE, "spent by this page"), (SPENT_ELSEWHERE, "spent by other runs"), (REMAINING, "remaining"))
+_ALWAYS = (
+    (
+        "What holds for people in general. A pattern that is true of nearly everybody may show here, and it is then "
+        "true of most single persons, whether or not their data were used."
+    ),
+    "Groups: k units (each {unit}) together are protected by k·ε only, and by a δ that is more than k times as large.",
+    "What was given as public: names of columns and inputs, options, bounds, catalogues, classes, candidates.",
+    "Whether a job could be carried out at all, how long it ran and how much memory it took.",
+    "Anything else that is released from the same data: other pages, and what other runs cost, add up with this one.",
+)
+_MOST_SAID = 20  # ε beyond which the factor is a number that nobody reads
+
+
+def change_text(neighbors: Neighbors, unit: str) -> str:
+    """What the two data sets that a guarantee compares differ in."""
+    if neighbors is Neighbors.REPLACE_ONE:
+        return f"the data of any one {unit} replaced by any other data"
+    return f"any one {unit} and all its data added or taken away"
+
+
+def factor_text(epsilon: Fraction) -> str:
+    """e^ε, never below it."""
+    if epsilon > _MOST_SAID:
+        return "more than 100 million"
+    return f"{rounded_up_at(exp(float(epsilon)), 2):,.2f}"
+
+
+def rounded_up_at(value: float, digits: int) -> float:
+    """The value with so many decimals, never below it."""
+    lower = round(value, digits)
+    return lower if lower >= value else round(lower + 10.0**-digits, digits)
+
+
+def odds_text(epsilon: Fraction) -> str:
+    """The most that an attacker who is 50 % sure of a fact about one unit can become sure of it."""
+    if epsilon > _MOST_SAID:
+        return "100 %"
+    return f"{rounded_up_at(100 / (1 + exp(-float(epsilon))), 1):g} %"
+
+
+def plain_words(total: Amount, neighbors: Neighbors, unit: str) -> list[str]:
+    """What the sum of all results on a page promises at most, a sentence each."""
+    more = f", plus at most {short(total.delta)}" if total.delta else ""
+    aside = " (except with probability about δ)" if total.delta else ""
+    # A fact about somebody's data is another one with other data: one taken away, and one added.
+    twice = 1 if neighbors is Neighbors.REPLACE_ONE else 2
+    odds = odds_text(twice * total.epsilon)
+    fact = f"an attacker who knows all other data and is 50 % sure of a fact about one {unit}"
     return [
-        Share(min(1.0, float(part / granted)) if granted else 0.0, colour, name)
-        for part, (colour, name) in zip(parts, looks, strict=True)
+        f"The results on this page would have come out about as likely with {change_text(neighbors, unit)}.",
+        f"About as likely: no set of results becomes more than {factor_text(total.epsilon)} times as likely{more}.",
+        f"Worst case: {fact} can become at most {odds} sure{aside}.",
+    ]
+
+
+def beside_text(label: str, others: Sequence[str]) -> str:
+    """Why a model may disagree with other jobs' models of the same label; "" where there are none."""
+    if not others:
+        return ""
+    return (
+        f"Also about {label}: {', '.join(others)}. These are different models, each chosen with noise of its own. "
+        "A weight says what a feature adds while the other features stay as they are; a rule sees its own features "
+        "only. So they may point in opposite directions."
+    )
+
+
+def unprotected(neighbors: Neighbors, unit: str, guarantees: Iterable[tuple[str, Guarantee]]) -> list[str]:
+    """Everything that is not protected, and what the guarantees, by the names of their jobs, rest on."""
+    number = f"The number of units (each {unit}), which counts as public."
+    notes: dict[str, list[str]] = {}
+    for name, guarantee in guarantees:
+        for note in guarantee.notes:
+            notes.setdefault(note, []).append(name)
+    return [
+        *([number] if neighbors is Neighbors.REPLACE_ONE else []),
+        *(text.replace("{unit}", unit) for text in _ALWAYS),
+        *(f"{', '.join(names)}: {note}." for note, names in notes.items()),
     ]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.itemsets.noisy_supports import LEVEL
 from dpmine.itemsets.results import printable
-from dpmine.reporting.charts import Bar, bars, steps
+from dpmine.reporting.page.charts import Bar, bars, steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dpmine.reporting.svg import Chart
+    from dpmine.reporting.page.charts import Chart
 
-_MOST_ROWS = 200
+
 _NOT_MEASURED = "How well it predicts was not measured here: that would cost budget, too."
 _LONGEST = 400  # characters of an itemset
 
@@ -29,16 +29,6 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     numbers: int = 1
     folded: bool = False
-
-    @property
-    def shown(self) -> tuple[tuple[str, ...], ...]:
-        """No more than fit a page."""
-        return self.rows[:_MOST_ROWS]
-
-    @property
-    def left_out(self) -> int:
-        """How many rows are only in the files."""
-        return len(self.rows) - len(self.shown)
 
 
 @dataclass(frozen=True, slots=True)
