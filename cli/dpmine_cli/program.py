@@ -10,23 +10,22 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from dpmine_cli import (
-    accuracy_first,
-    audit,
-    classify,
-    completion,
-    doctor,
-    histogram,
-    hypothesis,
-    interrupts,
-    ledger,
-    options,
-    plan,
-    report,
-    supports,
-    top_itemset,
-)
+from dpmine_cli import completion, histogram, interrupts, itemsets, ledger, models, plan, report
+from dpmine_cli.line import Version, add
 
+_COMMANDS = {
+    "top-itemset": (itemsets.top_itemset, "Choose the top itemsets of transactions, privately."),
+    "supports": (itemsets.supports, "Print exact supports. NOT private."),
+    "audit": (plan.audit, "Measure the privacy of mechanisms against their claims."),
+    "plan": (plan.plan, "Say what can be expected, without touching data."),
+    "classify": (models.classify, "Train a linear classifier, privately."),
+    "accuracy-first": (models.accuracy_first, "Train to a target, at the least privacy loss."),
+    "hypothesis": (models.hypothesis, "Choose a rule that predicts a label, privately."),
+    "histogram": (histogram.histogram, "Estimate the density of a column, privately."),
+    "ledger": (ledger.app, "Grant, show and check budgets that outlive runs."),
+    "report": (report.report, "Run a file of jobs, and write one page."),
+    "doctor": (plan.doctor, "Say whether dpmine works here."),
+}
 app = typer.Typer(
     help="Private frequent-itemset mining: publish what goes together, so that no single person shows.",
     add_completion=False,  # dpmine_cli.completion has its options, with errors of one line
@@ -34,17 +33,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("top-itemset", short_help="Choose the top itemsets of transactions, privately.")(top_itemset.top_itemset)
-app.command("supports", short_help="Print exact supports. NOT private.")(supports.supports)
-app.command("audit", short_help="Measure the privacy of mechanisms against their claims.")(audit.audit)
-app.command("plan", short_help="Say what can be expected, without touching data.")(plan.plan)
-app.command("classify", short_help="Train a linear classifier, privately.")(classify.classify)
-app.command("accuracy-first", short_help="Train to a target, at the least privacy loss.")(accuracy_first.accuracy_first)
-app.command("hypothesis", short_help="Choose a rule that predicts a label, privately.")(hypothesis.hypothesis)
-app.command("histogram", short_help="Estimate the density of a column, privately.")(histogram.histogram)
-app.add_typer(ledger.app, name="ledger", short_help="Grant, show and check budgets that outlive runs.")
-app.command("report", short_help="Run a file of jobs, and write one page.")(report.report)
-app.command("doctor", short_help="Say whether dpmine works here.")(doctor.doctor)
+for _name, (_command, _short_help) in _COMMANDS.items():
+    if isinstance(_command, typer.Typer):
+        app.add_typer(_command, name=_name, short_help=_short_help)
+    else:
+        add(app, _name, _command, _short_help)
 
 _NO_MEMORY = (
     "there is not enough memory: close other programs, or give a lower --memory (larger data are then streamed)."
@@ -54,7 +47,7 @@ OK, BUG, BAD_REQUEST, NO_BUDGET = 0, 1, 2, 3
 
 @app.callback()
 def root(
-    version: options.Version = False,
+    version: Version = False,
     install_completion: completion.Install = False,
     show_completion: completion.Show = False,
 ) -> None:

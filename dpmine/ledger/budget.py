@@ -192,6 +192,10 @@ class Budget:
         """What may still be charged to a part, or to the whole."""
         return self.remaining if part == WHOLE else self.granted - self._of(WHOLE) - self._of(part)
 
+    def left_of(self, dataset: str) -> str:
+        """What may still be charged to "shop" or "shop/north", in decimals."""
+        return self.remaining_of(name_and_part(dataset)[1]).decimals
+
     def charging(self, part: str, amount: Amount) -> Budget:
         """The budget after a charge, which may be negative, in settlements.
 

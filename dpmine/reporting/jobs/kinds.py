@@ -189,8 +189,8 @@ class ModelJob(TableJob):
         fit_table(estimator, list(self.paths), label=label, features=features, units=self.units, progress=progress)
 
     @abstractmethod
-    def estimator(self, **account: Any) -> Any:
-        """The estimator, with the options of the job."""
+    def estimator(self, **others: Any) -> Any:
+        """The estimator, with the options of the job and other parameters. Raises BadParameter."""
 
     def require_parameters(self, estimator: Any, features: list[str]) -> None:
         """Raises BadParameter for parameters that are not usable."""
@@ -229,7 +229,7 @@ class ClassifyJob(ModelJob):
 
     kind: ClassVar[str] = "classify"
 
-    def estimator(self, **account: Any) -> Any:
+    def estimator(self, **others: Any) -> Any:
         """See `ModelJob.estimator`."""
         from dpmine.models.linear.classifiers import CLASSIFIERS
 
@@ -237,12 +237,17 @@ class ClassifyJob(ModelJob):
         self.require_options()
         given = self.parameters("label", "features", "loss", "lower", "upper", "lambdas")
         if "lambdas" in self.options:
-            given["lambdas"] = one_or_each(self.options["lambdas"])
-        if bounds := [bound for bound in ("lower", "upper") if bound in self.options]:
-            given["feature_bounds"] = tuple(one_or_each(self.required(bound)) for bound in ("lower", "upper"))
-        if not bounds and "norm_bound" not in self.options:
-            raise BadParameter("lower and upper are missing, the public bounds of the features (or norm_bound).")
-        return CLASSIFIERS[name](**given, **account)
+            strengths = listed(self.options["lambdas"])
+            given["lambdas"] = strengths[0] if len(strengths) == 1 else strengths
+        lower, upper, norm = (spelled(bound, flags=self.flags) for bound in ("lower", "upper", "norm_bound"))
+        if "lower" in self.options and "upper" in self.options:
+            given["feature_bounds"] = tuple(one_or_each(self.options[bound]) for bound in ("lower", "upper"))
+        elif "lower" in self.options or "upper" in self.options:
+            missing = upper if "lower" in self.options else lower
+            raise BadParameter(f"{missing} is missing: {lower} and {upper} are the public bounds of the features.")
+        elif "norm_bound" not in self.options:
+            raise BadParameter(f"{lower} and {upper} are missing, the public bounds of the features (or {norm}).")
+        return CLASSIFIERS[name](**{**given, **others})
 
 
 class AccuracyFirstJob(ModelJob):
@@ -251,13 +256,13 @@ class AccuracyFirstJob(ModelJob):
     kind: ClassVar[str] = "accuracy-first"
     label: ClassVar[str] = "target"
 
-    def estimator(self, **account: Any) -> Any:
+    def estimator(self, **others: Any) -> Any:
         """See `ModelJob.estimator`."""
         from dpmine.models.accuracy_first.estimators import ESTIMATORS
 
         name = self.choice("model_kind")
         self.require_options()
-        return ESTIMATORS[name](**self.parameters("target", "features", "model_kind"), **account)
+        return ESTIMATORS[name](**{**self.parameters("target", "features", "model_kind"), **others})
 
     def require_parameters(self, estimator: Any, features: list[str]) -> None:  # noqa: ARG002 - bounds are of rows
         """See `ModelJob.require_parameters`."""
@@ -269,7 +274,7 @@ class HypothesisJob(ModelJob):
 
     kind: ClassVar[str] = "hypothesis"
 
-    def estimator(self, **account: Any) -> Any:
+    def estimator(self, **others: Any) -> Any:
         """See `ModelJob.estimator`."""
         from dpmine.models.pac.selector import HypothesisSelector
 
@@ -279,7 +284,7 @@ class HypothesisJob(ModelJob):
         given = self.parameters("label", "features", "lower", "upper", "grid")
         bounds = {name: one_or_each(self.options.get(name)) for name in ("lower", "upper")}
         grid = whole_numbers(spelled("grid", flags=self.flags), self.options.get("grid"))
-        return HypothesisSelector(**given, **bounds, grid=one_or_each(grid), **account)
+        return HypothesisSelector(**{**given, **bounds, "grid": one_or_each(grid), **others})
 
     def summary(self, estimator: Any, *remarks: str) -> Any:  # noqa: ARG002 - a rule says all of itself
         """See `ModelJob.summary`."""
