@@ -29,12 +29,11 @@ class CommandLine:
     def __init__(self, context: typer.Context) -> None:
         self._context = context
         self.options = {name.rstrip("_"): _plain(value) for name, value in context.params.items()}
+        vars(self).update(self.options)
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self.options[name]
-        except KeyError:
-            raise AttributeError(name) from None
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     @cached_property
     def destination(self) -> Destination:

@@ -92,6 +92,7 @@ def _job(line: CommandLine, kind: str) -> ModelJob:
     job: Any = KINDS[kind]("", "", tuple(line.files), given, flags=True)
     if missing := job.missing():
         raise BadParameter(f"Training needs {', '.join('--' + name.replace('_', '-') for name in missing)} as well.")
+    job.require_options()
     line.require_one_unit()
     return job
 

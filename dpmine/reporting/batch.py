@@ -92,7 +92,7 @@ class Batch:
     @property
     def to_charge(self) -> Amount:
         """What the jobs without a stored result cost at most."""
-        return Amount.total(step.charge for step in self.steps if step.pending)
+        return Amount.total([step.charge for step in self.steps if step.pending])
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,13 +279,13 @@ def _common_unit(steps: Sequence[Step], terms: Terms, budget: Budget | None) -> 
 
 def _require_total(batch: Batch, terms: Terms) -> None:
     """That the file's total suffices for all jobs, and the ledger for those that are yet to be charged."""
-    stored = Amount.total(step.charge for step in batch.steps if step.stored)
+    stored = Amount.total([step.charge for step in batch.steps if step.stored])
     if not (batch.budget.spent if batch.budget else Amount()).fits(stored):
         raise BadLedger(
             f"The stored results cost {stored}, which the ledger does not know: restore the ledger that paid for them, "
             "or give another --results folder."
         )
-    asked = Amount.total(step.charge for step in batch.steps)
+    asked = Amount.total([step.charge for step in batch.steps])
     if not terms.total.fits(asked):
         raise BudgetExceeded(
             f"The jobs cost up to {asked} together, and [budget] allows {terms.total}: {_advice(asked, terms.total)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from functools import cached_property
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -40,7 +41,7 @@ class TopItemsetJob(Job):
         parse_memory(self.options.get("memory"))
         self.require_options()
         self._least_confidence()
-        asked, possible = self._asked(), signature(Request.of).parameters
+        asked, possible = self._asked, signature(Request.of).parameters
         defaults = {name: each.default for name, each in signature(top_itemsets).parameters.items() if name in possible}
         request = Request.of(**{**defaults, **{name: value for name, value in asked.items() if name in possible}})
         columns = Columns.of(**{name: value for name, value in asked.items() if name in _COLUMNS})
@@ -52,7 +53,7 @@ class TopItemsetJob(Job):
 
         result = top_itemsets(
             list(self.paths),
-            **self._asked(),
+            **self._asked,
             memory=self.options.get("memory"),
             ledger=account.ledger,
             dataset=account.dataset,
@@ -84,6 +85,7 @@ class TopItemsetJob(Job):
 
         return confidence(self.options.get("min_confidence", 0))
 
+    @cached_property
     def _asked(self) -> dict[str, Any]:
         """The arguments of the library's call, but for data and ledger."""
         asked = {"k": self.table["top"].default, **self.given("min_confidence", "memory")}
@@ -229,6 +231,19 @@ class ClassifyJob(ModelJob):
 
     kind: ClassVar[str] = "classify"
 
+    def require_options(self) -> None:
+        """See `Job.require_options`."""
+        super().require_options()
+        lower, upper, norm = (spelled(name, flags=self.flags) for name in ("lower", "upper", "norm_bound"))
+        missing = [name for name in ("lower", "upper") if name not in self.options]
+        if len(missing) == 1:
+            raise BadParameter(
+                f"{spelled(missing[0], flags=self.flags)} is missing: give {lower} and {upper} together, the public "
+                "bounds of the features."
+            )
+        if missing and "norm_bound" not in self.options:
+            raise BadParameter(f"{lower} and {upper} are missing, the public bounds of the features (or {norm}).")
+
     def estimator(self, **others: Any) -> Any:
         """See `ModelJob.estimator`."""
         from dpmine.models.linear.classifiers import CLASSIFIERS
@@ -239,14 +254,8 @@ class ClassifyJob(ModelJob):
         if "lambdas" in self.options:
             strengths = listed(self.options["lambdas"])
             given["lambdas"] = strengths[0] if len(strengths) == 1 else strengths
-        lower, upper, norm = (spelled(bound, flags=self.flags) for bound in ("lower", "upper", "norm_bound"))
-        if "lower" in self.options and "upper" in self.options:
+        if "lower" in self.options:
             given["feature_bounds"] = tuple(one_or_each(self.options[bound]) for bound in ("lower", "upper"))
-        elif "lower" in self.options or "upper" in self.options:
-            missing = upper if "lower" in self.options else lower
-            raise BadParameter(f"{missing} is missing: {lower} and {upper} are the public bounds of the features.")
-        elif "norm_bound" not in self.options:
-            raise BadParameter(f"{lower} and {upper} are missing, the public bounds of the features (or {norm}).")
         return CLASSIFIERS[name](**{**given, **others})
 
 

@@ -60,8 +60,8 @@ def render(report: Report, *, today: datetime | None = None) -> str:
     from markupsafe import Markup
 
     terms, outcomes = report.job_file.terms, report.outcomes
-    here = Amount.total(outcome.charge for outcome in outcomes)
-    promised = Amount.total(outcome.most for outcome in outcomes)
+    here = Amount.total([outcome.charge for outcome in outcomes])
+    promised = Amount.total([outcome.most for outcome in outcomes])
     guarantees = [(outcome.job.name, outcome.result.guarantee) for outcome in outcomes if outcome.result]
     content = {
         "title": report.job_file.title,
