@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dpmine.parameters import listed
 from dpmine_cli.output import Destination, Format, Prepared, ledger_files
@@ -89,7 +89,7 @@ def _job(line: CommandLine, kind: str) -> ModelJob:
     if not line.files:
         raise BadParameter("Training needs FILE; scoring needs --model and --predict FILE.")
     given = {name: line.options[name] for name in line.given if name in KINDS[kind].known}
-    job: Any = KINDS[kind]("", "", tuple(line.files), given, flags=True)
+    job = cast("ModelJob", KINDS[kind]("", "", tuple(line.files), given, flags=True))
     if missing := job.missing():
         raise BadParameter(f"Training needs {', '.join('--' + name.replace('_', '-') for name in missing)} as well.")
     job.require_options()

@@ -13,19 +13,6 @@ from typer.exceptions import TyperException
 from dpmine_cli import completion, histogram, interrupts, itemsets, ledger, models, plan, report
 from dpmine_cli.line import Version, add
 
-_COMMANDS = {
-    "top-itemset": (itemsets.top_itemset, "Choose the top itemsets of transactions, privately."),
-    "supports": (itemsets.supports, "Print exact supports. NOT private."),
-    "audit": (plan.audit, "Measure the privacy of mechanisms against their claims."),
-    "plan": (plan.plan, "Say what can be expected, without touching data."),
-    "classify": (models.classify, "Train a linear classifier, privately."),
-    "accuracy-first": (models.accuracy_first, "Train to a target, at the least privacy loss."),
-    "hypothesis": (models.hypothesis, "Choose a rule that predicts a label, privately."),
-    "histogram": (histogram.histogram, "Estimate the density of a column, privately."),
-    "ledger": (ledger.app, "Grant, show and check budgets that outlive runs."),
-    "report": (report.report, "Run a file of jobs, and write one page."),
-    "doctor": (plan.doctor, "Say whether dpmine works here."),
-}
 app = typer.Typer(
     help="Private frequent-itemset mining: publish what goes together, so that no single person shows.",
     add_completion=False,  # dpmine_cli.completion has its options, with errors of one line
@@ -33,11 +20,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _name, (_command, _short_help) in _COMMANDS.items():
-    if isinstance(_command, typer.Typer):
-        app.add_typer(_command, name=_name, short_help=_short_help)
-    else:
-        add(app, _name, _command, _short_help)
+add(app, "top-itemset", itemsets.top_itemset, "Choose the top itemsets of transactions, privately.")
+add(app, "supports", itemsets.supports, "Print exact supports. NOT private.")
+add(app, "audit", plan.audit, "Measure the privacy of mechanisms against their claims.")
+add(app, "plan", plan.plan, "Say what can be expected, without touching data.")
+add(app, "classify", models.classify, "Train a linear classifier, privately.")
+add(app, "accuracy-first", models.accuracy_first, "Train to a target, at the least privacy loss.")
+add(app, "hypothesis", models.hypothesis, "Choose a rule that predicts a label, privately.")
+add(app, "histogram", histogram.histogram, "Estimate the density of a column, privately.")
+app.add_typer(ledger.app, name="ledger", short_help="Grant, show and check budgets that outlive runs.")
+add(app, "report", report.report, "Run a file of jobs, and write one page.")
+add(app, "doctor", plan.doctor, "Say whether dpmine works here.")
 
 _NO_MEMORY = (
     "there is not enough memory: close other programs, or give a lower --memory (larger data are then streamed)."

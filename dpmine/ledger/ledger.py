@@ -43,6 +43,20 @@ class Ledger:
 
     `Ledger("sqlite:///budget.db")` is a file beside the work of one machine; `Ledger("postgresql://user@host/db")` is
     for teams. Nothing is opened before it is needed. All methods raise BadLedger where the database cannot be used.
+
+    Example:
+        >>> import tempfile
+        >>> import dpmine
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = dpmine.Ledger(f"sqlite:///{folder}/budget.db")
+        ...     budget = ledger.grant("shop", epsilon=3, unit="customer")
+        ...     options = {"mechanism": "exponential", "epsilon": 1, "unit": "customer"}
+        ...     chosen = dpmine.select([90, 20], **options, ledger=ledger, dataset="shop")
+        ...     print(ledger.budget("shop").remaining)
+        ε = 2, δ = 0
+
+    See Also:
+        dpmine.top_itemsets, dpmine.select: charge a ledger before they read data, as estimators do.
     """
 
     def __init__(self, url: str) -> None:
