@@ -53,7 +53,7 @@ class Document(Protocol):
         ...
 
 
-class Table(Document, Protocol):
+class TableDocument(Document, Protocol):
     """A result that is a table, too."""
 
     def to_arrow(self) -> Any:
@@ -104,7 +104,7 @@ class Destination:
             raise BadParameter("Parquet is not for a terminal: give -o FILE, or redirect the output.")
         return cls(chosen, path and target(path))
 
-    def write_result(self, result: Table) -> None:
+    def write_result(self, result: TableDocument) -> None:
         """A result, in any format."""
         if self.format is Format.PARQUET:
             self._write(_parquet(result.to_arrow()))

@@ -22,10 +22,10 @@ def report(line: CommandLine) -> None:
     from dpmine.io.atomic import require_apart
     from dpmine.reporting.batch import checked_batch, run_batch
     from dpmine.reporting.jobs.file import read_job_file
-    from dpmine.reporting.store import Store
+    from dpmine.reporting.store import ResultsFolder
 
     job_file = read_job_file(line.jobs)
-    store = Store(line.results or line.output.with_name(f"{line.jobs.stem}-results"))
+    store = ResultsFolder(line.results or line.output.with_name(f"{line.jobs.stem}-results"))
     batch = checked_batch(job_file, store, retry=line.retry)
     written = {"--output": page, "--results": store.folder / "result.parquet"}
     require_apart(written, batch.paths, {"the job file": line.jobs, **ledger_files(job_file.terms.ledger)})

@@ -144,20 +144,9 @@ def append(
     reservation: int = 0,
 ) -> Budget:
     """One more entry, and the totals of `budget`, which it leads to. Returns the budget with the entry counted."""
-    entry = Entry(
-        dataset=budget.dataset,
-        number=budget.entries + 1,
-        kind=str(kind),
-        part=part,
-        epsilon=str(amount.epsilon),
-        delta=str(amount.delta),
-        reservation=reservation,
-        unit=budget.unit,
-        neighbors=str(budget.neighbors),
-        parts=str(budget.parts),
-        job=job,
-        time=_written_at(connection, budget.dataset, reservation),
-    )
+    number, time = budget.entries + 1, _written_at(connection, budget.dataset, reservation)
+    record = {"number": number, "kind": str(kind), "part": part, "reservation": reservation, "job": job, "time": time}
+    entry = Entry(**_terms(budget), **_numbers(amount), **record)
     after = replace(budget, entries=entry.number, seal=entry.seal(budget.seal))
     connection.execute(insert(HISTORY), {**asdict(entry), "seal": after.seal})
     connection.execute(_WRITE_BUDGET, {**_row(after), "named": budget.dataset})
@@ -179,23 +168,22 @@ def _today() -> str:
 
 
 def _write_total(connection: Connection, budget: Budget, part: str) -> None:
-    total = budget.charged[part]
-    row = {"dataset": budget.dataset, "part": part, "epsilon": str(total.epsilon), "delta": str(total.delta)}
+    row = {"dataset": budget.dataset, "part": part, **_numbers(budget.charged[part])}
     if not connection.execute(_WRITE_TOTAL, {**row, "named": budget.dataset, "at": part}).rowcount:
         connection.execute(insert(SPENT), row)
 
 
 def _row(budget: Budget) -> dict[str, Any]:
-    return {
-        "dataset": budget.dataset,
-        "unit": budget.unit,
-        "neighbors": str(budget.neighbors),
-        "parts": str(budget.parts),
-        "epsilon": str(budget.granted.epsilon),
-        "delta": str(budget.granted.delta),
-        "entries": budget.entries,
-        "seal": budget.seal,
-    }
+    return {**_terms(budget), **_numbers(budget.granted), "entries": budget.entries, "seal": budget.seal}
+
+
+def _terms(budget: Budget) -> dict[str, Any]:
+    unit, neighbors, parts = budget.unit, str(budget.neighbors), str(budget.parts)
+    return {"dataset": budget.dataset, "unit": unit, "neighbors": neighbors, "parts": parts}
+
+
+def _numbers(amount: Amount) -> dict[str, str]:
+    return {"epsilon": str(amount.epsilon), "delta": str(amount.delta)}
 
 
 def _budget(connection: Connection, row: Any) -> Budget:

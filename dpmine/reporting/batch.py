@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from dpmine.ledger.budget import Budget
     from dpmine.privacy import Guarantee
-    from dpmine.reporting.jobs.file import JobFile, Terms
+    from dpmine.reporting.jobs.file import BudgetTerms, JobFile
     from dpmine.reporting.jobs.job import Job
-    from dpmine.reporting.store import Store
+    from dpmine.reporting.store import ResultsFolder
 
 
 _BEGUN_BEFORE = (
@@ -96,7 +96,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class JobOutcome:
     """What became of a job.
 
     Attributes:
@@ -140,11 +140,11 @@ class Report:
 
     job_file: JobFile
     unit: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[JobOutcome, ...]
     budget: Budget | None
 
 
-def checked_batch(job_file: JobFile, store: Store, *, retry: bool = False) -> Batch:
+def checked_batch(job_file: JobFile, store: ResultsFolder, *, retry: bool = False) -> Batch:
     """What is to be charged and run; jobs that failed before, only to `retry` them. Reads no values, writes nothing.
 
     An input is opened once, however often the batch is checked.
@@ -157,7 +157,7 @@ def checked_batch(job_file: JobFile, store: Store, *, retry: bool = False) -> Ba
     return _within(terms, steps, Ledger(terms.ledger).known(terms.dataset))
 
 
-def run_batch(job_file: JobFile, store: Store, *, watch: Watcher, retry: bool = False) -> Report:
+def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry: bool = False) -> Report:
     """Run the jobs that have no stored result; grants the data set its budget where the ledger does not know it.
 
     Everything is checked before anything is charged. A job that fails, even by a bug, does not stop the others; it is
@@ -182,7 +182,7 @@ def run_batch(job_file: JobFile, store: Store, *, watch: Watcher, retry: bool = 
     return Report(job_file, batch.unit, outcomes, _budget(ledger, terms.dataset))
 
 
-def _granted(ledger: Ledger, terms: Terms, unit: str) -> Budget:
+def _granted(ledger: Ledger, terms: BudgetTerms, unit: str) -> Budget:
     total = terms.total
     return ledger.grant(
         terms.dataset, epsilon=total.epsilon, delta=total.delta, neighbors=terms.neighbors, unit=unit, only_first=True
@@ -196,11 +196,11 @@ def _budget(ledger: Ledger | None, dataset: str) -> Budget | None:
     return None
 
 
-def _outcome(step: Step, store: Store, account: Account, progress: Callable[[float], None]) -> Outcome:
+def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Callable[[float], None]) -> JobOutcome:
     if step.stored is not None:
-        return Outcome(step.job, step.guarantee, step.stored, reused=True)
+        return JobOutcome(step.job, step.guarantee, step.stored, reused=True)
     if step.failed:
-        return Outcome(step.job, step.guarantee, None, error=BadData(_BEGUN_BEFORE))
+        return JobOutcome(step.job, step.guarantee, None, error=BadData(_BEGUN_BEFORE))
     progress(0.0)
     before = _budget(account.ledger, account.dataset)
     marked = store.was_begun(step.job) or store.is_unstored(step.job)
@@ -212,11 +212,11 @@ def _outcome(step: Step, store: Store, account: Account, progress: Callable[[flo
         if not (charged or marked):  # else the mark stays, against a second charge
             with suppress(OSError):  # the error that is reported matters more
                 store.forget(step.job)
-        return Outcome(step.job, step.guarantee, None, error=error, charged=charged)
+        return JobOutcome(step.job, step.guarantee, None, error=error, charged=charged)
     try:
-        return Outcome(step.job, released.guarantee, store.write(step.job, released))
+        return JobOutcome(step.job, released.guarantee, store.write(step.job, released))
     except Exception as error:  # noqa: BLE001 - it was charged, so it is shown all the same
-        return Outcome(step.job, released.guarantee, Stored(released.document, released.guarantee, ()), error=error)
+        return JobOutcome(step.job, released.guarantee, Stored(released.document, released.guarantee, ()), error=error)
 
 
 @contextmanager
@@ -228,7 +228,7 @@ def _about(job: Job) -> Iterator[None]:
         raise type(error)(f"job {job.name!r}: {error}") from None
 
 
-def _step(job: Job, store: Store, *, retry: bool) -> Step:
+def _step(job: Job, store: ResultsFolder, *, retry: bool) -> Step:
     with _about(job):
         stored = store.find(job)
         if stored is not None:
@@ -248,7 +248,7 @@ def _require_different(jobs: Sequence[Job]) -> None:
             raise BadParameter(f"Jobs {same!r} and {jobs[place].name!r} ask for the same: leave one out.")
 
 
-def _within(terms: Terms, steps: tuple[Step, ...], budget: Budget | None) -> Batch:
+def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None) -> Batch:
     """The batch, if it keeps to the terms of the job file and of the ledger."""
     for step in steps:
         if step.guarantee.neighbors is not terms.neighbors:
@@ -263,7 +263,7 @@ def _within(terms: Terms, steps: tuple[Step, ...], budget: Budget | None) -> Bat
     return batch
 
 
-def _common_unit(steps: Sequence[Step], terms: Terms, budget: Budget | None) -> str:
+def _common_unit(steps: Sequence[Step], terms: BudgetTerms, budget: Budget | None) -> str:
     """The privacy unit of all jobs, of [budget] and of the ledger."""
     said = [("[budget]", terms.unit), ("the ledger", budget.unit if budget else None)]
     said += [(f"job {step.job.name!r}", step.guarantee.unit) for step in steps]
@@ -277,7 +277,7 @@ def _common_unit(steps: Sequence[Step], terms: Terms, budget: Budget | None) -> 
     return unit
 
 
-def _require_total(batch: Batch, terms: Terms) -> None:
+def _require_total(batch: Batch, terms: BudgetTerms) -> None:
     """That the file's total suffices for all jobs, and the ledger for those that are yet to be charged."""
     stored = Amount.total([step.charge for step in batch.steps if step.stored])
     if not (batch.budget.spent if batch.budget else Amount()).fits(stored):

@@ -49,7 +49,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class ResultsFolder:
     """A folder of results, each under the digest of what was asked and of which budget."""
 
     folder: Path

@@ -29,7 +29,7 @@ _LARGEST = 10**100
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class BudgetTerms:
     """The budget of a job file.
 
     Attributes:
@@ -52,7 +52,7 @@ class JobFile:
     """What a job file asks for."""
 
     title: str
-    terms: Terms
+    terms: BudgetTerms
     jobs: tuple[Job, ...]
 
 
@@ -87,7 +87,7 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise BadParameter(f"'{path}' is not a TOML file: {' '.join(str(error).split())}.") from None
 
 
-def _terms(value: object) -> Terms:
+def _terms(value: object) -> BudgetTerms:
     budget = _table("budget", value)
     _require_known(budget, ("ledger", "dataset", "epsilon", "delta", "neighbors", "unit"), "[budget]")
     for name in ("ledger", "dataset", "epsilon"):
@@ -95,7 +95,7 @@ def _terms(value: object) -> Terms:
             raise BadParameter(f"{name} is missing in [budget]: give ledger, dataset and epsilon.")
     name_and_part(budget["dataset"])
     unit = budget.get("unit")
-    return Terms(
+    return BudgetTerms(
         checked_name("ledger", budget["ledger"]),
         budget["dataset"],
         Amount(positive("epsilon", budget["epsilon"]), below_one("delta", budget.get("delta", 0))),
@@ -104,7 +104,7 @@ def _terms(value: object) -> Terms:
     )
 
 
-def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], terms: Terms) -> Job:
+def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], terms: BudgetTerms) -> Job:
     options = dict(_table(f"job {number}", value))
     kind, source = options.pop("kind", None), options.pop("input", None)
     if not isinstance(kind, str) or kind not in KINDS:
@@ -155,21 +155,16 @@ def _require_known(table: Iterable[str], known: Iterable[str], where: str) -> No
 
 
 def _require_plain(name: str, value: object) -> None:
+    """A text, a truth value, a list of these, or a number that can be written: whole ones of TOML have no end."""
     if isinstance(value, list):
         for entry in value:
             _require_plain(name, entry)
-    elif isinstance(value, int | Decimal):
-        _require_number(name, value)
-    elif not isinstance(value, str):
-        raise BadParameter(f"{name} must be a text, a number, true or false, or a list of these.")
-
-
-def _require_number(name: str, value: Decimal | int) -> None:
-    """A number that can be written; whole ones of TOML have no end."""
-    if isinstance(value, int) and abs(value) > _LARGEST:
+    elif isinstance(value, int) and abs(value) > _LARGEST:
         raise BadParameter(f"{name} must be a number of at most 100 digits.")
-    if not isinstance(value, bool):
+    elif isinstance(value, Decimal):
         exact_number(name, value)
+    elif not isinstance(value, str | int):
+        raise BadParameter(f"{name} must be a text, a number, true or false, or a list of these.")
 
 
 def _require_distinct(jobs: Iterable[Job]) -> None:

@@ -16,7 +16,6 @@ from dpmine.reporting.jobs.options import spelled
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dpmine.itemsets.results import TopItemsets
     from dpmine.ledger.charging import Account
     from dpmine.models.histogram.estimator import PrivateHistogram
     from dpmine.privacy import Guarantee
@@ -35,20 +34,24 @@ class TopItemsetJob(Job):
         from dpmine.io.open import open_source
         from dpmine.itemsets.ingest.layouts import plan_layout
         from dpmine.itemsets.request import Request
+        from dpmine.itemsets.rules import confidence
         from dpmine.itemsets.top import top_itemsets
         from dpmine.itemsets.transactions.memory import parse_memory
 
         parse_memory(self.options.get("memory"))
         self.require_options()
-        self._least_confidence()
-        asked, possible = self._asked, signature(Request.of).parameters
-        defaults = {name: each.default for name, each in signature(top_itemsets).parameters.items() if name in possible}
-        request = Request.of(**{**defaults, **{name: value for name, value in asked.items() if name in possible}})
-        columns = Columns.of(**{name: value for name, value in asked.items() if name in _COLUMNS})
+        confidence(self.options.get("min_confidence", 0))
+        defaults = {name: each.default for name, each in signature(top_itemsets).parameters.items()}
+        asked, possible = {**defaults, **self._asked}, signature(Request.of).parameters
+        request = Request.of(**{name: asked[name] for name in possible})
+        columns = Columns.of(**{name: asked[name] for name in _COLUMNS})
         return request.promise.for_unit(plan_layout(open_source(list(self.paths), columns), columns).unit_name)
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""
+        import pyarrow as pa
+
+        from dpmine.itemsets.rules import confidence, plain_rules
         from dpmine.itemsets.top import top_itemsets
 
         result = top_itemsets(
@@ -64,26 +67,13 @@ class TopItemsetJob(Job):
         if result.advice:
             document["advice"] = result.advice
         if self._has_rules and result.itemsets:
-            document["rules"], tables["-rules"] = self._found_rules(result)
+            document["rules"] = plain_rules(result.rules(confidence(self.options.get("min_confidence", 0))))
+            tables["-rules"] = pa.Table.from_pylist(document["rules"])
         return Released(document, result.guarantee, tables)
-
-    def _found_rules(self, result: TopItemsets) -> tuple[list[dict[str, Any]], Any]:
-        """As JSON and as a table."""
-        import pyarrow as pa
-
-        from dpmine.itemsets.rules import plain_rules
-
-        rules = plain_rules(result.rules(self._least_confidence()))
-        return rules, pa.Table.from_pylist(rules)
 
     @property
     def _has_rules(self) -> bool:
         return truth("rules", self.options.get("rules", False))
-
-    def _least_confidence(self) -> Any:
-        from dpmine.itemsets.rules import confidence
-
-        return confidence(self.options.get("min_confidence", 0))
 
     @cached_property
     def _asked(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dpmine.ledger.budget import Budget
     from dpmine.privacy import Guarantee
-    from dpmine.reporting.batch import Outcome, Report
+    from dpmine.reporting.batch import JobOutcome, Report
     from dpmine.reporting.page.charts import Chart
 
 _MOST_ROWS = 200
@@ -103,7 +103,7 @@ def _on_one_line(value: Any) -> Any:
     return value
 
 
-def _section(number: int, outcome: Outcome, outcomes: Sequence[Outcome]) -> Section:
+def _section(number: int, outcome: JobOutcome, outcomes: Sequence[JobOutcome]) -> Section:
     job, result, anchor = outcome.job, outcome.result, f"job-{number}"
     body = None if result is None else _body(job.kind, result.document, anchor)
     if body is not None and (remark := _beside(outcome, outcomes)):
@@ -113,7 +113,7 @@ def _section(number: int, outcome: Outcome, outcomes: Sequence[Outcome]) -> Sect
     return Section(anchor, job.name, job.kind, asked, body, guarantee, result.files if result else ())
 
 
-def _beside(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:
+def _beside(outcome: JobOutcome, outcomes: Sequence[JobOutcome]) -> str:
     """A remark on other models of the same label of the same data."""
     label = _label(outcome)
     if label is None:
@@ -122,7 +122,7 @@ def _beside(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:
     return beside_text(printable(label[1]), list(map(printable, others)))
 
 
-def _label(outcome: Outcome) -> tuple[Sequence[str], str] | None:
+def _label(outcome: JobOutcome) -> tuple[Sequence[str], str] | None:
     """Of which data a result with a model predicts which column."""
     label = None if outcome.result is None else outcome.result.document.get("label")
     return (outcome.job.paths, label) if isinstance(label, str) else None
