@@ -47,25 +47,22 @@ class Step:
 
     Attributes:
         job: it.
-        guarantee: what it costs at most; what its result cost where one is stored.
+        guarantee: of its result where one is stored, else the most that it can cost.
+        charge: what it costs at most, or what it did cost.
         stored: its result, if there is one.
         failed: whether it was begun before, without a result, and is not to be run again.
     """
 
     job: Job
     guarantee: Guarantee
-    stored: Stored | None
+    charge: Amount
+    stored: Stored | None = None
     failed: bool = False
 
     @property
     def pending(self) -> bool:
         """Whether it is to be charged and run."""
         return self.stored is None and not self.failed
-
-    @property
-    def charge(self) -> Amount:
-        """What it costs at most, or what it did cost."""
-        return Amount.settled(self.guarantee) if self.stored else Amount.of(self.guarantee)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,12 +229,12 @@ def _step(job: Job, store: ResultsFolder, *, retry: bool) -> Step:
     with _about(job):
         stored = store.find(job)
         if stored is not None:
-            return Step(job, stored.guarantee, stored)
+            return Step(job, stored.guarantee, Amount.settled(stored.guarantee), stored)
         if store.is_unstored(job) and not retry:
             raise BadData(_UNSTORED)
         if not job.guarantee.private:
             raise NotPrivate("a report has private results only; leave out what is not.")
-        return Step(job, job.guarantee, None, failed=not retry and store.was_begun(job))
+        return Step(job, job.guarantee, Amount.of(job.guarantee), failed=not retry and store.was_begun(job))
 
 
 def _require_different(jobs: Sequence[Job]) -> None:
@@ -295,12 +292,13 @@ def _require_total(batch: Batch, terms: BudgetTerms) -> None:
         if part:
             raise BadParameter(f"{name!r} is not granted yet: grant it with its parts (dpmine ledger grant).")
         return
-    if batch.to_charge != Amount() and not batch.budget.granted.fits(terms.total):
+    to_charge = batch.to_charge
+    if to_charge != Amount() and not batch.budget.granted.fits(terms.total):
         raise BudgetExceeded(
             f"[budget] asks for {terms.total}, and the ledger grants {batch.budget.granted} to {name!r}: ask for less, "
             "or have a larger total granted (dpmine ledger grant)."
         )
-    batch.budget.charging(part, batch.to_charge)
+    batch.budget.charging(part, to_charge)
 
 
 def _advice(asked: Amount, allowed: Amount) -> str:

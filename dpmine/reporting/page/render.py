@@ -57,8 +57,6 @@ def render(report: Report, *, today: datetime | None = None) -> str:
     See Also:
         dpmine.reporting.batch.run_batch: makes the report.
     """
-    from markupsafe import Markup
-
     terms, outcomes = report.job_file.terms, report.outcomes
     here = Amount.total([outcome.charge for outcome in outcomes])
     promised = Amount.total([outcome.most for outcome in outcomes])
@@ -78,8 +76,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         "unprotected": unprotected(terms.neighbors, report.unit, guarantees),
         "most_rows": _MOST_ROWS,
     }
-    style = Markup(_environment().get_template("report.css").render())  # noqa: S704 - a file of ours
-    return _environment().get_template("report.html.j2").render(_on_one_line(content), style=style)
+    return _environment().get_template("report.html.j2").render(_on_one_line(content))
 
 
 @cache
