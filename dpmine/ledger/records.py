@@ -145,7 +145,14 @@ def append(
 ) -> Budget:
     """One more entry, and the totals of `budget`, which it leads to. Returns the budget with the entry counted."""
     number, time = budget.entries + 1, _written_at(connection, budget.dataset, reservation)
-    record = {"number": number, "kind": str(kind), "part": part, "reservation": reservation, "job": job, "time": time}
+    record: dict[str, Any] = {
+        "number": number,
+        "kind": str(kind),
+        "part": part,
+        "reservation": reservation,
+        "job": job,
+        "time": time,
+    }
     entry = Entry(**_terms(budget), **_numbers(amount), **record)
     after = replace(budget, entries=entry.number, seal=entry.seal(budget.seal))
     connection.execute(insert(HISTORY), {**asdict(entry), "seal": after.seal})
@@ -182,7 +189,7 @@ def _terms(budget: Budget) -> dict[str, Any]:
     return {"dataset": budget.dataset, "unit": unit, "neighbors": neighbors, "parts": parts}
 
 
-def _numbers(amount: Amount) -> dict[str, str]:
+def _numbers(amount: Amount) -> dict[str, Any]:
     return {"epsilon": str(amount.epsilon), "delta": str(amount.delta)}
 
 
