@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpmine.privacy import Guarantee
-from dpmine.reporting.job import Released
-from dpmine.reporting.job_file import read_job_file
-from dpmine.reporting.store import Store
+from dpmine.reporting.jobs.file import read_job_file
+from dpmine.reporting.jobs.job import Released
+from dpmine.reporting.store import ResultsFolder
 from fuzz.choices import Choices
 from fuzz.models import changed
 from fuzz.oracle import ask, require
 
 if TYPE_CHECKING:
-    from dpmine.reporting.job_file import JobFile
+    from dpmine.reporting.jobs.file import JobFile
 
 _EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "online_retail.toml"
 _WORDS = (
@@ -39,7 +39,7 @@ def job_file(data: bytes) -> None:
         found = ask(lambda: read_job_file(path))
         again = read_job_file(path)
     require(len(found.jobs) == len(tomllib.loads(text.decode())["job"]), "Entries and jobs differ in number.")
-    require([job.content() for job in found.jobs] == [job.content() for job in again.jobs], "Two readings differ.")
+    require([job.content for job in found.jobs] == [job.content for job in again.jobs], "Two readings differ.")
 
 
 def stored_result(data: bytes) -> None:
@@ -47,7 +47,7 @@ def stored_result(data: bytes) -> None:
     text, document = _stored()
     choices = Choices(data)
     with tempfile.TemporaryDirectory() as folder:
-        store, job = Store(Path(folder), _example().terms), _example().jobs[0]
+        store, job = ResultsFolder(Path(folder)), _example().jobs[0]
         store.write(job, _released())
         (path,) = store.folder.glob("*.json")
         path.write_text(changed(text, choices), encoding="utf-8", errors="replace")
@@ -90,7 +90,7 @@ def _released() -> Released:
 def _stored() -> tuple[str, dict[str, Any]]:
     """A stored result as it stands in its file, and what was released."""
     with tempfile.TemporaryDirectory() as folder:
-        store = Store(Path(folder), _example().terms)
+        store = ResultsFolder(Path(folder))
         document = store.write(_example().jobs[0], _released()).document
         (path,) = store.folder.glob("*.json")
         return path.read_text(encoding="utf-8"), document

@@ -61,10 +61,10 @@ def undoing(action: Callable[[], object]) -> Iterator[None]:
 
 def begin() -> None:
     """A command line begins: nothing is written or charged so far."""
-    from dpmine.ledger.charging import hear_charges
+    from dpmine.ledger.charging import on_charge
 
     _said[:] = [_NOTHING_WRITTEN]
-    hear_charges(charge_begins)
+    on_charge(charge_begins)
 
 
 def batch_begins() -> None:

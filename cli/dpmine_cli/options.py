@@ -1,216 +1,92 @@
-"""Options that several commands share, each described once."""
+"""The options of every command: those of jobs are the library's table, the others stand here."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Optional
 
-import typer
+from dpmine.reporting.jobs.options import OPTIONS as OF_JOBS
+from dpmine.reporting.jobs.options import Option
+from dpmine_cli.output import Format
 
-from dpmine.parameters import listed
+_QUIET = Option("No messages on stderr but errors.", kind=bool, default=False, flags=("--quiet", "-q"))
+_DEBUG = Option("Add code positions (never data) to an error.", kind=bool, default=False)
+_RUN = {"quiet": _QUIET, "debug": _DEBUG}
+_OUTPUT = {
+    "output": Option("Write the result here, whole or not at all.", "FILE", kind=Path, flags=("--output", "-o")),
+}
+_RESULT = {"format": Option("Default: text, or what the suffix of -o says.", kind=Format), **_OUTPUT, **_RUN}
 
-
-class Format(StrEnum):
-    """How a result is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    CSV = "csv"
-    PARQUET = "parquet"
-
-
-def _show_version(context: typer.Context, value: bool) -> None:
-    if value and not context.resilient_parsing:  # not while a shell completes the line
-        from dpmine import __version__
-
-        typer.echo(f"dpmine {__version__}")
-        raise typer.Exit
-
-
-Version = Annotated[
-    bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
-]
-Files = Annotated[
-    list[str],
-    typer.Argument(metavar="FILE...", help="Parquet files, a directory, a glob or a URL.", show_default=False),
-]
-TrainingFiles = Annotated[
-    Optional[list[str]],
-    typer.Argument(metavar="[FILE...]", help="Training data: Parquet files, a directory, a glob or a URL."),
-]
-Label = Annotated[Optional[str], typer.Option("--label", metavar="COL", help="Column of the two classes.")]
-Features = Annotated[
-    Optional[str], typer.Option("--features", metavar="COL,COL", help="Columns of numbers, separated by commas.")
-]
-Classes = Annotated[
-    Optional[str],
-    typer.Option(
-        "--classes",
-        metavar="A,B",
-        help="The two labels, public, spelled as in the data: predictions are about B, and any other label counts as "
-        "A. Default: those found.",
-        show_default=False,
+_TOP = OF_JOBS["top-itemset"]
+_PLAN = {
+    "size": _TOP["size"],
+    "catalogue_size": Option("Items in the public catalogue, or unknown.", "N|unknown", "unknown"),
+    "units": Option("Public number of units, for shares.", "N", kind=int),
+    "epsilon": _TOP["epsilon"],
+    "delta": _TOP["delta"],
+    "neighbors": _TOP["neighbors"],
+    "gap": Option("Ask about this lead of the best over the second, in units.", "G", kind=int),
+    "success": Option("Wanted probability of finding the best.", "P", "0.95"),
+    "plot": Option("Draw success against lead (.svg or .png).", "FILE", kind=Path),
+    "learn": Option("Records to learn thresholds, intervals, stumps or separators.", "CLASS"),
+    "accuracy": Option("With --learn: error allowed beyond the best rule's.", "A"),
+    "failure": Option("With --learn: probability of missing it.", "P", "0.05"),
+    "smoothness": Option("With --learn: how far data may be from the reference.", "K", "1"),
+    "dimension": Option("With --learn: number of features.", "D", kind=int),
+    "best_error": Option("With --learn: error of the best rule.", "B", "0"),
+}
+_AUDIT = {
+    "mechanism": Option("Audit this one only.", "NAME"),
+    "epsilon": _TOP["epsilon"],
+    "delta": _TOP["delta"],
+    "thorough": Option("Search longer, and around the given ε and δ: minutes.", kind=bool, default=False),
+    "lists": Option("Audit choices of the 2 and 3 best candidates in place of single ones.", kind=bool, default=False),
+    "plot": Option("Draw claimed against measured ε (.svg or .png).", "FILE", kind=Path),
+}
+_SUPPORTS = {
+    "files": _TOP["files"],
+    "min_support": Option("A count of units (100), or a share of them (0.01, 1.0).", "N|F", needed=True),
+    **{name: _TOP[name] for name in ("item", "unit", "basket", "one_hot", "size", "catalogue", "not_private")},
+    "memory": _TOP["memory"],
+    "engine": _TOP["engine"],
+}
+_REPORT = {
+    "jobs": Option("The job file: a budget, inputs and jobs.", "JOBS.toml", kind=Path, needed=True),
+    "output": Option(
+        "The page, written whole or not at all.", "FILE.html", Path("report.html"), Path, flags=("--output", "-o")
     ),
-]
-Model = Annotated[
-    Optional[Path],
-    typer.Option("--model", metavar="FILE.json", help="Model file: training writes it, --predict reads it."),
-]
-Predict = Annotated[
-    Optional[str], typer.Option("--predict", metavar="FILE", help="Score this Parquet file with the model.")
-]
-
-Item = Annotated[
-    Optional[str],
-    typer.Option("--item", "--items", metavar="COL", help="Column of the items (a list column: one row per basket)."),
-]
-Unit = Annotated[
-    Optional[list[str]],
-    typer.Option("--unit", metavar="COL", help="Column of the privacy unit, the person to protect; may repeat."),
-]
-RowUnit = Annotated[
-    Optional[list[str]],
-    typer.Option(
-        "--unit", metavar="COL", help="Column of the privacy unit, such as CustomerID; may repeat. Default: each row."
+    "results": Option(
+        "Where results are kept; jobs found there cost nothing. Default: JOBS-results, beside the page.",
+        "FOLDER",
+        kind=Path,
     ),
-]
-RowsPerUnit = Annotated[
-    int,
-    typer.Option(
-        "--rows-per-unit", metavar="M", help="Most rows that each --unit keeps, drawn at random; noise grows with M."
+    "retry": Option("Run jobs that failed before again; they are charged again.", kind=bool, default=False),
+    "check": Option("Check everything and say what it would cost; run nothing.", kind=bool, default=False),
+}
+_LEDGER = {"ledger": Option("sqlite:///budget.db or postgresql://user@host/database.", "URL")}
+_DATASET = {"dataset": Option("Name of the data set.", "NAME")}
+_GRANT = {
+    "epsilon": Option("Total privacy loss, read exactly.", "E"),
+    "delta": Option("Total failure probability, read exactly.", "D", shown="as granted before, or 0"),
+    "neighbors": _TOP["neighbors"],
+    "unit": Option("The privacy unit; otherwise the first charge fixes it.", "NAME"),
+    "parts": Option(
+        "How parts (charged as NAME/PART) come about: from a unit's own data, or by number.",
+        default="none",
+        choices=("none", "by-unit", "by-index"),
     ),
-]
-OneRowPer = Annotated[
-    Optional[str],
-    typer.Option(
-        "--one-row-per",
-        metavar="NAME",
-        help="For data without a column of the unit: assert that each NAME has at most one row. Nothing checks this.",
-    ),
-]
-Basket = Annotated[
-    Optional[list[str]],
-    typer.Option("--basket", metavar="COL", help="Column that tells the baskets of one unit apart; may repeat."),
-]
-OneHot = Annotated[bool, typer.Option("--one-hot", help="One item per column: booleans, or integers with 0 for none.")]
-Size = Annotated[str, typer.Option("--size", metavar="R|R1-R2", help="Number of items in an itemset.")]
-Epsilon = Annotated[str, typer.Option("--epsilon", metavar="E", help="Privacy loss, read exactly: 0.5, 1/3.")]
-Delta = Annotated[str, typer.Option("--delta", metavar="D", help="Failure probability, read exactly: 1e-6.")]
-Mechanism = Annotated[
-    str,
-    typer.Option(
-        "--mechanism",
-        metavar="NAME",
-        help="auto, large-margin, large-margin-tight, limited-domain, stable-maximiser, bounded-growth, exponential, "
-        "max-of-exponentials, max-of-laplaces, items-first, exact.",
-    ),
-]
-Relation = Annotated[
-    str, typer.Option("--neighbors", metavar="RELATION", help="replace-one (public number of units) or add-remove.")
-]
-ReplaceOne = Annotated[
-    str, typer.Option("--neighbors", metavar="RELATION", help="replace-one only: the number of units is public.")
-]
-Catalogue = Annotated[
-    Optional[Path],
-    typer.Option("--catalogue", metavar="FILE", help="Public list of all items: text, one a line, or Parquet."),
-]
-CatalogueFromData = Annotated[
-    bool, typer.Option("--catalogue-from-data", help="Take the items seen as the catalogue. NOT private.")
-]
-Kbar = Annotated[
-    Optional[int],
-    typer.Option(
-        "--kbar",
-        metavar="N",
-        help="limited-domain: candidates that it keeps; items-first: items (public).",
-        show_default=False,
-    ),
-]
-MaxItems = Annotated[
-    Optional[int],
-    typer.Option(
-        "--max-items-per-unit",
-        metavar="N",
-        help="Cut every unit to so many items before counting; bounded-growth needs it.",
-        show_default=False,
-    ),
-]
-NotPrivate = Annotated[bool, typer.Option("--not-private", help="Confirm that the result will not be private.")]
-Memory = Annotated[
-    Optional[str],
-    typer.Option(
-        "--memory",
-        metavar="SIZE",
-        help="Memory for the data (4GB, 500MB; default: half of the machine); larger data are streamed.",
-        show_default=False,
-    ),
-]
-Engine = Annotated[
-    str,
-    typer.Option(
-        "--engine", metavar="local|spark", help="What counts: this machine, or Spark (FILE is then what Spark opens)."
-    ),
-]
-Sensitivities = Annotated[
-    str,
-    typer.Option("--sensitivities", metavar="NAME", help="candidate (every one its own) or uniform (the largest)."),
-]
-SelectionShare = Annotated[
-    str, typer.Option("--selection-share", metavar="F", help="Share of ε for the choice; the rest trains.")
-]
-Caution = Annotated[
-    str, typer.Option("--caution", metavar="C", help="How much candidates of large sensitivity are held back; 0: not.")
-]
-LedgerUrl = Annotated[
-    Optional[str],
-    typer.Option(
-        "--ledger", metavar="URL", help="Charge the budget in this ledger first: sqlite:///b.db or postgresql://…"
-    ),
-]
-Dataset = Annotated[Optional[str], typer.Option("--dataset", metavar="NAME", help="The data set's name in the ledger.")]
-OutputFormat = Annotated[
-    Optional[Format],
-    typer.Option("--format", help="Default: text, or what the suffix of -o says.", show_default=False),
-]
-Output = Annotated[
-    Optional[Path],
-    typer.Option("--output", "-o", metavar="FILE", help="Write the result here, whole or not at all."),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No messages on stderr but errors.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Add code positions (never data) to an error.")]
-
-
-def public_classes(files: list[str] | None, label: str | None, classes: str | None) -> dict[str, Any]:
-    """The estimator's parameter for the labels that are named, as the files hold them; none where none are."""
-    from dpmine.models.tables import typed_labels
-
-    return {} if classes is None else {"classes": typed_labels(files, label or "", listed(classes))}
-
-
-def protected(unit: list[str] | None, rows_per_unit: int, one_row_per: str | None) -> dict[str, Any]:
-    """The estimator's parameters for the privacy unit. Raises BadParameter as `require_one_unit`."""
-    require_one_unit(unit, rows_per_unit, one_row_per)
-    return {"rows_per_unit": rows_per_unit, **({} if one_row_per is None else {"unit": one_row_per})}
-
-
-def require_one_unit(unit: list[str] | None, rows_per_unit: int, one_row_per: str | None) -> None:
-    """Raises BadParameter for options of the privacy unit that contradict each other."""
-    from dpmine.errors import BadParameter
-
-    if unit and one_row_per is not None:
-        raise BadParameter("--one-row-per is for files without a column of the unit: leave it out, or --unit.")
-    if rows_per_unit != 1 and not unit:
-        raise BadParameter("--rows-per-unit needs --unit COL, the column of the privacy unit.")
-
-
-def given_options(context: typer.Context) -> list[tuple[str, str]]:
-    """Name and spelling of every argument that the command line has."""
-    named = [(option.name, option.opts[0]) for option in context.command.params if option.name is not None]
-    return [(name, spelled) for name, spelled in named if _is_given(context, name)]
-
-
-def _is_given(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
+}
+OPTIONS = {
+    **{name: {**table, **_RESULT} for name, table in OF_JOBS.items()},
+    "supports": {**_SUPPORTS, **_RESULT},
+    "audit": {**_AUDIT, **_RESULT},
+    "plan": {**_PLAN, **_RESULT},
+    "report": {**_REPORT, **_RUN},
+    "doctor": {"ledger": replace(_LEDGER["ledger"], help="Look whether this ledger can be read, too."), **_RESULT},
+    "grant": {**_LEDGER, **_DATASET, **_GRANT, **_RESULT},
+    "show": {**_LEDGER, **_DATASET, **_RESULT},
+    "history": {**_LEDGER, **_DATASET, **_RESULT},
+    "verify": {**_LEDGER, **_RESULT},
+    "export": {**_LEDGER, **_OUTPUT, **_RUN},
+}
+"""By the name of the command, in the order in which `--help` lists them."""

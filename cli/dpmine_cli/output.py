@@ -10,10 +10,10 @@ import re
 import stat
 import sys
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dpmine_cli import interrupts
-from dpmine_cli.options import Format
 from dpmine_cli.terminal import fitted
 
 if TYPE_CHECKING:
@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from dpmine.itemsets.results import TopItemsets
+
+class Format(StrEnum):
+    """How a result is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+    PARQUET = "parquet"
+
 
 _SUFFIXES = {
     "": Format.TEXT,
@@ -45,12 +53,34 @@ class Document(Protocol):
         ...
 
 
-class Table(Document, Protocol):
+class TableDocument(Document, Protocol):
     """A result that is a table, too."""
 
     def to_arrow(self) -> Any:
         """An Arrow table."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A result that was prepared in all forms: what JSON says, rows or an Arrow table, and text."""
+
+    document: Any
+    rows: Any
+    text: str
+
+    def to_json(self) -> str:
+        """The document."""
+        return json.dumps(self.document, ensure_ascii=False)
+
+    def to_arrow(self) -> Any:
+        """The table."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist(self.rows) if isinstance(self.rows, list) else self.rows
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +104,7 @@ class Destination:
             raise BadParameter("Parquet is not for a terminal: give -o FILE, or redirect the output.")
         return cls(chosen, path and target(path))
 
-    def untold(self, result: TopItemsets) -> list[str]:
-        """What a run must say, and what is written does not put before the user's eyes."""
-        if self.format is Format.TEXT and self.path is None:
-            return []
-        said = [f"{result.mechanism}; {result.guarantee}", *([] if result.budget is None else [str(result.budget)])]
-        missing = "nothing else stands out" if result.itemsets else "nothing stands out"
-        return [f"{missing}. {result.advice}", *said] if result.advice else said
-
-    def write_result(self, result: Table) -> None:
+    def write_result(self, result: TableDocument) -> None:
         """A result, in any format."""
         if self.format is Format.PARQUET:
             self._write(_parquet(result.to_arrow()))
@@ -91,13 +113,17 @@ class Destination:
         else:
             self.write_document(result)
 
+    def write_text(self, text: str) -> None:
+        """A text as it is, and the end of its line."""
+        self._write(f"{text}\n".encode())
+
     def write_document(self, document: Document) -> None:
         """Anything that is read as text or JSON; BadParameter for other formats."""
         self.require_document()
         if self.format is Format.JSON:
-            self._write(f"{document.to_json()}\n".encode())
+            self.write_text(document.to_json())
         else:
-            self._write_text(str(document))
+            self._write_lines(str(document))
 
     def require_document(self) -> None:
         """BadParameter unless the format is text or JSON: to be asked before any work is done."""
@@ -114,14 +140,14 @@ class Destination:
             self._write(_csv(table))
         elif self.format is Format.JSON:
             document = {"private": False, "itemsets": list(_rows(table))}
-            self._write(f"{json.dumps(document, ensure_ascii=False)}\n".encode())
+            self.write_text(json.dumps(document, ensure_ascii=False))
         else:
             from dpmine.itemsets.results import printable
 
             lines = [f"{row['support']}\t{', '.join(map(printable, row['items']))}" for row in _rows(table)]
-            self._write_text("\n".join([*lines, "(exact supports; NOT private)"]))
+            self._write_lines("\n".join([*lines, "(exact supports; NOT private)"]))
 
-    def _write_text(self, text: str) -> None:
+    def _write_lines(self, text: str) -> None:
         """Lines for people; on a terminal they fit it."""
         shown = fitted(text) if self.path is None else text
         self._write(f"{shown}\n".encode() if shown else b"")

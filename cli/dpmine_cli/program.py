@@ -10,22 +10,8 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from dpmine_cli import (
-    accuracy_first,
-    audit,
-    classify,
-    completion,
-    doctor,
-    histogram,
-    hypothesis,
-    interrupts,
-    ledger,
-    options,
-    plan,
-    report,
-    supports,
-    top_itemset,
-)
+from dpmine_cli import completion, histogram, interrupts, itemsets, ledger, models, plan, report
+from dpmine_cli.line import Version, add
 
 app = typer.Typer(
     help="Private frequent-itemset mining: publish what goes together, so that no single person shows.",
@@ -34,17 +20,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("top-itemset", short_help="Choose the top itemsets of transactions, privately.")(top_itemset.top_itemset)
-app.command("supports", short_help="Print exact supports. NOT private.")(supports.supports)
-app.command("audit", short_help="Measure the privacy of mechanisms against their claims.")(audit.audit)
-app.command("plan", short_help="Say what can be expected, without touching data.")(plan.plan)
-app.command("classify", short_help="Train a linear classifier, privately.")(classify.classify)
-app.command("accuracy-first", short_help="Train to a target, at the least privacy loss.")(accuracy_first.accuracy_first)
-app.command("hypothesis", short_help="Choose a rule that predicts a label, privately.")(hypothesis.hypothesis)
-app.command("histogram", short_help="Estimate the density of a column, privately.")(histogram.histogram)
+add(app, "top-itemset", itemsets.top_itemset, "Choose the top itemsets of transactions, privately.")
+add(app, "supports", itemsets.supports, "Print exact supports. NOT private.")
+add(app, "audit", plan.audit, "Measure the privacy of mechanisms against their claims.")
+add(app, "plan", plan.plan, "Say what can be expected, without touching data.")
+add(app, "classify", models.classify, "Train a linear classifier, privately.")
+add(app, "accuracy-first", models.accuracy_first, "Train to a target, at the least privacy loss.")
+add(app, "hypothesis", models.hypothesis, "Choose a rule that predicts a label, privately.")
+add(app, "histogram", histogram.histogram, "Estimate the density of a column, privately.")
 app.add_typer(ledger.app, name="ledger", short_help="Grant, show and check budgets that outlive runs.")
-app.command("report", short_help="Run a file of jobs, and write one page.")(report.report)
-app.command("doctor", short_help="Say whether dpmine works here.")(doctor.doctor)
+add(app, "report", report.report, "Run a file of jobs, and write one page.")
+add(app, "doctor", plan.doctor, "Say whether dpmine works here.")
 
 _NO_MEMORY = (
     "there is not enough memory: close other programs, or give a lower --memory (larger data are then streamed)."
@@ -54,7 +40,7 @@ OK, BUG, BAD_REQUEST, NO_BUDGET = 0, 1, 2, 3
 
 @app.callback()
 def root(
-    version: options.Version = False,
+    version: Version = False,
     install_completion: completion.Install = False,
     show_completion: completion.Show = False,
 ) -> None:

@@ -2,107 +2,67 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING
 
-import typer
-
-from dpmine_cli import interrupts, options
-from dpmine_cli.messages import Messages
+from dpmine_cli import interrupts
 from dpmine_cli.output import file_target, ledger_files, replace
 
 if TYPE_CHECKING:
-    from dpmine.reporting.batch import Report
-    from dpmine.reporting.checks import Plan
-
-JobFilePath = Annotated[
-    Path, typer.Argument(metavar="JOBS.toml", help="The job file: a budget, inputs and jobs.", show_default=False)
-]
-Page = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE.html", help="The page, written whole or not at all.")
-]
-Results = Annotated[
-    Optional[Path],
-    typer.Option(
-        "--results",
-        metavar="FOLDER",
-        help="Where results are kept; jobs found there cost nothing. Default: JOBS-results, beside the page.",
-        show_default=False,
-    ),
-]
-Retry = Annotated[bool, typer.Option("--retry", help="Run jobs that failed before again; they are charged again.")]
-Check = Annotated[bool, typer.Option("--check", help="Check everything and say what it would cost; run nothing.")]
+    from dpmine.reporting.batch import Batch, Report
+    from dpmine_cli.line import CommandLine
+    from dpmine_cli.messages import Messages
 
 
-def report(
-    jobs: JobFilePath,
-    output: Page = Path("report.html"),
-    results: Results = None,
-    retry: Retry = False,
-    check: Check = False,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
-    version: options.Version = False,
-) -> None:
+def report(line: CommandLine) -> None:
     """Run the jobs of a TOML file under one budget, and write one page for all of them.
 
     Example: dpmine report jobs.toml -o report.html
     """
-    page = file_target(output)
-    from dpmine.models.tables import require_apart
-    from dpmine.reporting.checks import checked_plan
-    from dpmine.reporting.job_file import read_job_file
-    from dpmine.reporting.store import Store
+    page = file_target(line.output)
+    from dpmine.io.atomic import require_apart
+    from dpmine.reporting.batch import checked_batch, run_batch
+    from dpmine.reporting.jobs.file import read_job_file
+    from dpmine.reporting.store import ResultsFolder
 
-    job_file = read_job_file(jobs)
-    store = Store(results or output.with_name(f"{jobs.stem}-results"), job_file.terms)
-    plan = checked_plan(job_file, store, retry=retry)
+    job_file = read_job_file(line.jobs)
+    store = ResultsFolder(line.results or line.output.with_name(f"{line.jobs.stem}-results"))
+    batch = checked_batch(job_file, store, retry=line.retry)
     written = {"--output": page, "--results": store.folder / "result.parquet"}
-    require_apart(written, plan.paths, {"the job file": jobs, **ledger_files(job_file.terms.ledger)})
+    require_apart(written, batch.paths, {"the job file": line.jobs, **ledger_files(job_file.terms.ledger)})
     store.require_usable(page)
-    if check:
+    if line.check:
         print(f"Results are kept in '{store.folder}'.")
-        _tell_cost(plan, job_file.terms.dataset)
+        _print_charges(batch, job_file.terms.dataset)
         return
-    from dpmine.reporting.batch import run_batch
-    from dpmine.reporting.page import render
+    from dpmine.reporting.page.render import render
 
-    with Messages(quiet=quiet) as messages:
+    with line.messages as messages:
         interrupts.batch_begins()
-        done = run_batch(job_file, store, watch=messages.watch, retry=retry)
+        done = run_batch(job_file, store, watch=messages.watch, retry=line.retry)
         replace(page, render(done).encode())
-        _tell_outcomes(done, messages)
-        messages.notice(f"the page is '{output}', the results are in '{store.folder}'")
+        _say_outcomes(done, messages)
+        messages.notice(f"the page is '{line.output}', the results are in '{store.folder}'")
     _end(done)
 
 
-def _tell_cost(plan: Plan, dataset: str) -> None:
+def _print_charges(batch: Batch, dataset: str) -> None:
     """What each job would cost, and what is left, on stdout."""
-    from dpmine.ledger.budget import name_and_part
-    from dpmine.reporting.wording import amount_text
-
-    for step in plan.steps:
+    for step in batch.steps:
         free = "stored already" if step.stored else "begun before, without a result"
-        cost = f"costs up to {amount_text(step.price)}" if step.pending else f"{free}, costs nothing"
+        cost = f"costs up to {step.charge.decimals}" if step.pending else f"{free}, costs nothing"
         print(f"{step.job.name}: {cost}")
-    left = "the budget is yet to be granted"
-    if plan.budget is not None:
-        left = f"{amount_text(plan.budget.remaining_of(name_and_part(dataset)[1]))} left"
-    print(f"All together: up to {amount_text(plan.to_pay)} for each {plan.unit}; {left}.")
+    left = "the budget is yet to be granted" if batch.budget is None else f"{batch.budget.left_of(dataset)} left"
+    print(f"All together: up to {batch.to_charge.decimals} for each {batch.unit}; {left}.")
 
 
-def _tell_outcomes(done: Report, messages: Messages) -> None:
-    from dpmine.ledger.budget import name_and_part
-    from dpmine.reporting.wording import amount_text
-
+def _say_outcomes(done: Report, messages: Messages) -> None:
     for outcome in done.outcomes:
         if outcome.error is not None:
             messages.warn(f"job {outcome.job.name!r}: {_reason(outcome.error)}")
         else:
             messages.notice(f"job {outcome.job.name!r}: {'stored before' if outcome.reused else 'done'}")
     if done.budget is not None:
-        left = done.budget.remaining_of(name_and_part(done.job_file.terms.dataset)[1])
-        messages.notice(f"{amount_text(left)} left for each {done.unit}")
+        messages.notice(f"{done.budget.left_of(done.job_file.terms.dataset)} left for each {done.unit}")
 
 
 def _reason(error: Exception) -> str:

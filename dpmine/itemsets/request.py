@@ -15,7 +15,7 @@ from dpmine.itemsets.ingest.layouts import Origin
 from dpmine.itemsets.items_first import ITEMS_FIRST, ItemsFirst
 from dpmine.itemsets.noisy_supports import MOST_ITEMS
 from dpmine.itemsets.rules import number_of_units
-from dpmine.ledger.amounts import Amount
+from dpmine.ledger.budget import Amount
 from dpmine.parameters import below_one, positive, probability, public_count, whole
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.report_noisy_max import NoisyMaxMechanism

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from dpmine.ledger.ledger import Ledger, Receipt
 
 
-Promise = TypeVar("Promise", bound=Guarantee)
+SomeGuarantee = TypeVar("SomeGuarantee", bound=Guarantee)
 ROW = "row"
 """The privacy unit of estimators, where the caller names none."""
 _UNSETTLED = "the ledger could not settle this run, so all of epsilon_max stays charged"
 _PASSWORD = re.compile(r"(://[^/@:\s]*:)[^@\s]*(?=@)|(password=)[^&\s'\"]*", re.IGNORECASE)
 
 
-def of_asserted_unit(guarantee: Promise, unit: str, assertion: str) -> Promise:
+def of_asserted_unit(guarantee: SomeGuarantee, unit: str, assertion: str) -> SomeGuarantee:
     """The guarantee for rows as one for `unit`, given what the caller asserts about it; "row" asserts nothing."""
     return guarantee if unit == ROW else guarantee.asserting(unit, assertion)
 
@@ -50,35 +50,35 @@ class Account:
 
         return cls(ledger if isinstance(ledger, Ledger) else Ledger(ledger), dataset)
 
-    def charge(self, promise: Guarantee, *, job: str) -> Charge:
-        """Pay for what a run will promise at most. Raises as `Ledger.charge`; then nothing may be run."""
+    def charge(self, guarantee: Guarantee, *, job: str) -> Charge:
+        """Charge what a run will cost at most. Raises as `Ledger.charge`; then nothing may be run."""
         if self.ledger is None:
-            return Charge(None, None, promise)
-        if promise.assertion:
-            job = f"{job} (asserted: {promise.assertion})"
-        return Charge(self.ledger, self.ledger.charge(self.dataset, promise, job=job), promise)
+            return Charge(None, None, guarantee)
+        if guarantee.assertion:
+            job = f"{job} (asserted: {guarantee.assertion})"
+        return Charge(self.ledger, self.ledger.charge(self.dataset, guarantee, job=job), guarantee)
 
 
 @dataclass(slots=True)
 class Charge:
-    """What was paid for one run, or that nothing had to be paid."""
+    """What was charged for one run; nothing where there is no ledger."""
 
     ledger: Ledger | None
     receipt: Receipt | None
-    promise: Guarantee
+    guarantee: Guarantee
     used: bool = False
 
-    def use(self, promise: Guarantee) -> None:
-        """Begin the run that was paid for; BadParameter for a second one, or one that promises something else."""
-        if self.used or promise != self.promise:
-            raise BadParameter("A charge pays for one run, with the parameters that it was made for: pay again.")
+    def use(self, guarantee: Guarantee) -> None:
+        """Begin the run that was charged; BadParameter for a second one, or one with another guarantee."""
+        if self.used or guarantee != self.guarantee:
+            raise BadParameter("A charge is for one run, with the parameters that it was made for: charge again.")
         self.used = True
 
-    def settled(self, guarantee: Promise) -> Promise:
+    def settled(self, guarantee: SomeGuarantee) -> SomeGuarantee:
         """What the run came to: the rest of what was set aside goes back. Returns the guarantee.
 
         Where the ledger cannot be reached any more, or no longer knows the charge, everything stays charged and the
-        guarantee says so: the result is paid for, and not lost.
+        guarantee says so: the result was charged, and is not lost.
         """
         if self.ledger is None or self.receipt is None or not isinstance(guarantee, ExPostGuarantee):
             return guarantee
@@ -92,13 +92,13 @@ class Charge:
 _LISTENERS: list[Callable[[], object]] = []
 
 
-def hear_charges(listener: Callable[[], object]) -> None:
+def on_charge(listener: Callable[[], object]) -> None:
     """Call `listener`, which must not raise, whenever a charge in this process is about to be on the disk."""
     if listener not in _LISTENERS:
         _LISTENERS.append(listener)
 
 
-def charge_begins() -> None:
-    """Tell all listeners; called inside the transaction, so that no charge is on the disk untold."""
+def charge_committing() -> None:
+    """Call all listeners; called inside the transaction, so that they know of a charge before it is on the disk."""
     for listener in _LISTENERS:
         listener()

@@ -12,14 +12,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadLedger, BadParameter, NoLedger, NotPrivate
-from dpmine.ledger import rows as records
-from dpmine.ledger.amounts import Amount, Parts
-from dpmine.ledger.budget import WHOLE, Budget, checked_name, name_and_part, whole_name
-from dpmine.ledger.charging import charge_begins
+from dpmine.ledger import records
+from dpmine.ledger.budget import WHOLE, Amount, Budget, Parts, checked_name, name_and_part, whole_name
+from dpmine.ledger.charging import charge_committing
 from dpmine.ledger.database import Database
-from dpmine.ledger.history import Entry, Kind
-from dpmine.ledger.schema import require_own_schema
-from dpmine.ledger.verify import replayed
+from dpmine.ledger.records import Entry, Kind
+from dpmine.ledger.verify import replayed, require_own_schema
 from dpmine.parameters import Number, below_one, exact_number, positive
 from dpmine.privacy import ExPostGuarantee, Neighbors
 
@@ -45,6 +43,20 @@ class Ledger:
 
     `Ledger("sqlite:///budget.db")` is a file beside the work of one machine; `Ledger("postgresql://user@host/db")` is
     for teams. Nothing is opened before it is needed. All methods raise BadLedger where the database cannot be used.
+
+    Example:
+        >>> import tempfile
+        >>> import dpmine
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = dpmine.Ledger(f"sqlite:///{folder}/budget.db")
+        ...     budget = ledger.grant("shop", epsilon=3, unit="customer")
+        ...     options = {"mechanism": "exponential", "epsilon": 1, "unit": "customer"}
+        ...     chosen = dpmine.select([90, 20], **options, ledger=ledger, dataset="shop")
+        ...     print(ledger.budget("shop").remaining)
+        ε = 2, δ = 0
+
+    See Also:
+        dpmine.top_itemsets, dpmine.select: charge a ledger before they read data, as estimators do.
     """
 
     def __init__(self, url: str) -> None:
@@ -95,22 +107,22 @@ class Ledger:
             return records.append(connection, budget, Kind.GRANT, WHOLE, total)
 
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:
-        """Charge what a run will promise, before it touches the data; an ex-post promise is set aside at its most.
+        """Charge what a run costs at most, before it reads data; an ex-post guarantee is set aside at its most.
 
         `job` is for the history: words of the tool, nothing read from data.
-        Raises BudgetExceeded where it does not fit, NotPrivate for a run that promises nothing, BadParameter for a
+        Raises BudgetExceeded where it does not fit, NotPrivate for a run without a guarantee, BadParameter for a
         data set that was not granted, or one of another relation or unit.
         """
         if not guarantee.private:
             raise NotPrivate("A ledger takes private runs only: run this one without a ledger.")
         name, part = name_and_part(dataset)
-        amount = _promised(guarantee)
+        amount = _most(guarantee)
         kind = Kind.RESERVE if isinstance(guarantee, ExPostGuarantee) else Kind.CHARGE
         _require_words(job)
         with self._database.writing() as connection:
             budget = _of_unit(_require(self._found(connection, name), name), guarantee)
             after = records.append(connection, budget.charging(part, amount), kind, part, amount, job=job)
-            charge_begins()
+            charge_committing()
         return Receipt(name, part, after.entries)
 
     def settle(self, receipt: Receipt, epsilon: Number) -> None:
@@ -118,13 +130,13 @@ class Ledger:
 
         Raises BadParameter for a receipt that is no open reservation, or an ε beyond it.
         """
-        price = exact_number("epsilon", epsilon)
+        settled = exact_number("epsilon", epsilon)
         with self._database.writing() as connection:
             budget = _require(self._found(connection, receipt.dataset), receipt.dataset)
             reserved = records.open_reservation(connection, receipt.dataset, receipt.number, receipt.part)
-            if reserved is None or not 0 < price <= reserved.epsilon:
+            if reserved is None or not 0 < settled <= reserved.epsilon:
                 raise BadParameter("A settlement is of an open reservation, and lies between 0 and what it reserved.")
-            final = Amount(price, reserved.delta)
+            final = Amount(settled, reserved.delta)
             _require_short(final)
             after = budget.charging(receipt.part, final - reserved)
             records.append(connection, after, Kind.SETTLE, receipt.part, final, reservation=receipt.number)
@@ -233,7 +245,7 @@ def _with_unit(budget: Budget, unit: str) -> Budget:
     return replace(budget, unit=unit)
 
 
-def _promised(guarantee: Guarantee) -> Amount:
+def _most(guarantee: Guarantee) -> Amount:
     """What a guarantee costs at most. BadParameter for what would give budget back, or cannot be written down."""
     amount = Amount(exact_number("epsilon", guarantee.epsilon), exact_number("delta", guarantee.delta))
     if min(amount.epsilon, amount.delta) < 0:

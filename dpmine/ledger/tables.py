@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, String, Table, Text, select, text, update
 
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 METADATA = MetaData()
 _NAME = String(200)
 _NUMBER = Text  # an exact rational: "1/3"
+_SEAL = String(64)
+
+
+def _filled(**kinds: Any) -> list[Column[Any]]:
+    """Columns of these names and types, none of which is ever null; a unit is "" until the first charge."""
+    return [Column(name, kind, nullable=False) for name, kind in kinds.items()]
+
 
 VERSION = Table("dpmine_version", METADATA, Column("version", Integer, primary_key=True))
 
@@ -23,13 +30,7 @@ DATASETS = Table(
     "dpmine_datasets",
     METADATA,
     Column("dataset", _NAME, primary_key=True),
-    Column("unit", _NAME, nullable=False),  # "" until the first charge
-    Column("neighbors", _NAME, nullable=False),
-    Column("parts", _NAME, nullable=False),
-    Column("epsilon", _NUMBER, nullable=False),
-    Column("delta", _NUMBER, nullable=False),
-    Column("entries", Integer, nullable=False),
-    Column("seal", String(64), nullable=False),
+    *_filled(unit=_NAME, neighbors=_NAME, parts=_NAME, epsilon=_NUMBER, delta=_NUMBER, entries=Integer, seal=_SEAL),
 )
 """A row a data set: what was granted, and the end of its history. Locked for the length of a charge."""
 
@@ -38,8 +39,7 @@ SPENT = Table(
     METADATA,
     Column("dataset", _NAME, ForeignKey(DATASETS.c.dataset), primary_key=True),
     Column("part", _NAME, primary_key=True),
-    Column("epsilon", _NUMBER, nullable=False),
-    Column("delta", _NUMBER, nullable=False),
+    *_filled(epsilon=_NUMBER, delta=_NUMBER),
 )
 """Running totals of what was charged or is set aside, "" being the whole: what the history adds up to."""
 
@@ -48,17 +48,8 @@ HISTORY = Table(
     METADATA,
     Column("dataset", _NAME, ForeignKey(DATASETS.c.dataset), primary_key=True),
     Column("number", Integer, primary_key=True),
-    Column("kind", _NAME, nullable=False),
-    Column("part", _NAME, nullable=False),
-    Column("epsilon", _NUMBER, nullable=False),
-    Column("delta", _NUMBER, nullable=False),
-    Column("reservation", Integer, nullable=False),
-    Column("unit", _NAME, nullable=False),
-    Column("neighbors", _NAME, nullable=False),
-    Column("parts", _NAME, nullable=False),
-    Column("job", Text, nullable=False),
-    Column("time", _NAME, nullable=False),
-    Column("seal", String(64), nullable=False),
+    *_filled(kind=_NAME, part=_NAME, epsilon=_NUMBER, delta=_NUMBER, reservation=Integer),
+    *_filled(unit=_NAME, neighbors=_NAME, parts=_NAME, job=Text, time=_NAME, seal=_SEAL),
 )
 
 _SETTLES = text("reservation > 0")

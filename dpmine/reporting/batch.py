@@ -1,32 +1,36 @@
-"""Running a batch: what is stored is taken from there, what is not is paid for, run and stored, one by one."""
+"""A batch of jobs: checked as a whole, then each one is taken from the results folder, or charged, run and stored."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from dpmine.errors import BadData, BadLedger
-from dpmine.ledger.amounts import Amount
+from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, DpmineError, NotPrivate
+from dpmine.ledger.budget import Amount, name_and_part
+from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import Ledger
-from dpmine.reporting.checks import checked_plan, price_of
-from dpmine.reporting.job import Payer
-from dpmine.reporting.store import Store, Stored
+from dpmine.privacy import short
+from dpmine.reporting.store import Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from dpmine.ledger.budget import Budget
     from dpmine.privacy import Guarantee
-    from dpmine.reporting.checks import Step
-    from dpmine.reporting.job import Job
-    from dpmine.reporting.job_file import JobFile, Terms
+    from dpmine.reporting.jobs.file import BudgetTerms, JobFile
+    from dpmine.reporting.jobs.job import Job
+    from dpmine.reporting.store import ResultsFolder
 
 
 _BEGUN_BEFORE = (
     "it was begun before and came to no result, and what was charged for it stays charged: change the job, or give "
     "--retry to run it again, which is charged again."
+)
+_UNSTORED = (
+    "it was charged and came to a result that could not be stored, so only the page of that run has it. Keep that page "
+    "and leave the job out, or give --retry to run it again, which is charged again."
 )
 
 
@@ -38,12 +42,63 @@ class Watcher(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Step:
+    """A job, and what is to be done with it.
+
+    Attributes:
+        job: it.
+        guarantee: of its result where one is stored, else the most that it can cost.
+        charge: what it costs at most, or what it did cost.
+        stored: its result, if there is one.
+        failed: whether it was begun before, without a result, and is not to be run again.
+    """
+
+    job: Job
+    guarantee: Guarantee
+    charge: Amount
+    stored: Stored | None = None
+    failed: bool = False
+
+    @property
+    def pending(self) -> bool:
+        """Whether it is to be charged and run."""
+        return self.stored is None and not self.failed
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch that was checked.
+
+    Attributes:
+        steps: the jobs in order.
+        unit: the privacy unit of all.
+        budget: the data set's, before the batch; None where it is yet to be granted.
+    """
+
+    steps: tuple[Step, ...]
+    unit: str
+    budget: Budget | None
+
+    @property
+    def paths(self) -> list[str]:
+        """The inputs of the jobs, and public catalogues in files."""
+        jobs = [step.job for step in self.steps]
+        catalogues = [job.options.get("catalogue") for job in jobs]
+        return [path for job in jobs for path in job.paths] + [path for path in catalogues if isinstance(path, str)]
+
+    @property
+    def to_charge(self) -> Amount:
+        """What the jobs without a stored result cost at most."""
+        return Amount.total([step.charge for step in self.steps if step.pending])
+
+
+@dataclass(frozen=True, slots=True)
+class JobOutcome:
     """What became of a job.
 
     Attributes:
         job: it.
-        promise: what it promises; where it failed, what it would have promised at most.
+        guarantee: of its result; where it failed, the most that it would have cost.
         result: what it released; None where it failed.
         reused: whether the result was there already.
         error: why it failed, or why its result could not be stored; for whoever runs the batch, not for a page, because
@@ -52,18 +107,21 @@ class Outcome:
     """
 
     job: Job
-    promise: Guarantee
+    guarantee: Guarantee
     result: Stored | None
     reused: bool = False
     error: Exception | None = None
     charged: bool = True
 
     @property
-    def price(self) -> Amount:
+    def most(self) -> Amount:
+        """What the job could cost, whatever it came to."""
+        return Amount.of(self.guarantee) if self.charged else Amount()
+
+    @property
+    def charge(self) -> Amount:
         """What the job came to."""
-        if self.result is not None:
-            return price_of(self.result.guarantee)
-        return Amount(self.promise.epsilon, self.promise.delta) if self.charged else Amount()
+        return self.most if self.result is None else Amount.settled(self.result.guarantee)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,72 +137,171 @@ class Report:
 
     job_file: JobFile
     unit: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[JobOutcome, ...]
     budget: Budget | None
 
 
-def run_batch(job_file: JobFile, store: Store, *, watch: Watcher, retry: bool = False) -> Report:
+def checked_batch(job_file: JobFile, store: ResultsFolder, *, retry: bool = False) -> Batch:
+    """What is to be charged and run; jobs that failed before, only to `retry` them. Reads no values, writes nothing.
+
+    An input is opened once, however often the batch is checked.
+    Raises BadParameter, BadData and UnreadableFile, with the job's name; NotPrivate for a job without a guarantee;
+    BadLedger; BudgetExceeded where the file's total, or what the ledger has left, does not suffice.
+    """
+    _require_different(job_file.jobs)
+    steps = tuple(_step(job, store, retry=retry) for job in job_file.jobs)
+    terms = job_file.terms
+    return _within(terms, steps, Ledger(terms.ledger).known(terms.dataset))
+
+
+def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry: bool = False) -> Report:
     """Run the jobs that have no stored result; grants the data set its budget where the ledger does not know it.
 
     Everything is checked before anything is charged. A job that fails, even by a bug, does not stop the others; it is
     run again, and charged again, to `retry` it only.
-    Raises as `checked_plan`; UnreadableFile where the results folder cannot be used.
+    Raises as `checked_batch`; UnreadableFile where the results folder cannot be used.
+
+    See Also:
+        dpmine.reporting.jobs.file.read_job_file: the job file.
+        dpmine.reporting.page.render.render: the report as a page.
     """
     terms = job_file.terms
     with store.lock():
-        plan = checked_plan(job_file, store, retry=retry)
-        payer = Payer(Ledger(terms.ledger), terms.dataset)
-        if plan.budget is None:
-            _grant(payer, terms, plan.unit)
-            plan = checked_plan(job_file, store, retry=retry)  # somebody else may have granted it meanwhile
+        batch = checked_batch(job_file, store, retry=retry)
+        ledger = Ledger(terms.ledger)
+        if batch.budget is None:  # somebody else may have granted it meanwhile
+            batch = _within(terms, batch.steps, _granted(ledger, terms, batch.unit))
         outcomes = tuple(
-            _outcome(step, store, payer, partial(watch, number, step.job)) for number, step in enumerate(plan.steps, 1)
+            _outcome(step, store, Account(ledger, terms.dataset), partial(watch, number, step.job))
+            for number, step in enumerate(batch.steps, 1)
         )
         store.free_room()
-    return Report(job_file, plan.unit, outcomes, _budget(payer))
+    return Report(job_file, batch.unit, outcomes, _budget(ledger, terms.dataset))
 
 
-def _grant(payer: Payer, terms: Terms, unit: str) -> None:
-    payer.ledger.grant(
-        terms.dataset,
-        epsilon=terms.total.epsilon,
-        delta=terms.total.delta,
-        neighbors=terms.neighbors,
-        unit=unit,
-        only_first=True,
+def _granted(ledger: Ledger, terms: BudgetTerms, unit: str) -> Budget:
+    total = terms.total
+    return ledger.grant(
+        terms.dataset, epsilon=total.epsilon, delta=total.delta, neighbors=terms.neighbors, unit=unit, only_first=True
     )
 
 
-def _budget(payer: Payer) -> Budget | None:
+def _budget(ledger: Ledger | None, dataset: str) -> Budget | None:
     """The budget, or None: what was released must not be lost with the ledger."""
     with suppress(BadLedger):
-        return payer.ledger.budget(payer.dataset)
+        return ledger.budget(dataset) if ledger else None
     return None
 
 
-def _outcome(step: Step, store: Store, payer: Payer, progress: Callable[[float], None]) -> Outcome:
+def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Callable[[float], None]) -> JobOutcome:
     if step.stored is not None:
-        return Outcome(step.job, step.guarantee, step.stored, reused=True)
+        return JobOutcome(step.job, step.guarantee, step.stored, reused=True)
     if step.failed:
-        return Outcome(step.job, step.guarantee, None, error=BadData(_BEGUN_BEFORE))
+        return JobOutcome(step.job, step.guarantee, None, error=BadData(_BEGUN_BEFORE))
     progress(0.0)
-    before = _budget(payer)
+    before = _budget(account.ledger, account.dataset)
     marked = store.was_begun(step.job) or store.is_unstored(step.job)
     try:
         store.begin(step.job)
-        released = step.job.run(payer, progress=progress)
+        released = step.job.run(account, progress=progress)
     except Exception as error:  # noqa: BLE001 - the others' results must not be lost with this one
-        return _failed(step, store, error, marked=marked, charged=before is None or before != _budget(payer))
+        charged = before is None or before != _budget(account.ledger, account.dataset)
+        if not (charged or marked):  # else the mark stays, against a second charge
+            with suppress(OSError):  # the error that is reported matters more
+                store.forget(step.job)
+        return JobOutcome(step.job, step.guarantee, None, error=error, charged=charged)
     try:
-        return Outcome(step.job, released.guarantee, store.write(step.job, released))
-    except Exception as error:  # noqa: BLE001 - paid for, so it is shown all the same
-        kept = Stored(released.document, released.guarantee, ())
-        return Outcome(step.job, released.guarantee, kept, error=error)
+        return JobOutcome(step.job, released.guarantee, store.write(step.job, released))
+    except Exception as error:  # noqa: BLE001 - it was charged, so it is shown all the same
+        return JobOutcome(step.job, released.guarantee, Stored(released.document, released.guarantee, ()), error=error)
 
 
-def _failed(step: Step, store: Store, error: Exception, *, marked: bool, charged: bool) -> Outcome:
-    """The outcome of a failed job; its mark stays, against a second charge, unless nothing was ever charged."""
-    if not (charged or marked):
-        with suppress(OSError):  # the error that is reported matters more
-            store.forget(step.job)
-    return Outcome(step.job, step.guarantee, None, error=error, charged=charged)
+@contextmanager
+def _about(job: Job) -> Iterator[None]:
+    """Errors inside name the job."""
+    try:
+        yield
+    except DpmineError as error:
+        raise type(error)(f"job {job.name!r}: {error}") from None
+
+
+def _step(job: Job, store: ResultsFolder, *, retry: bool) -> Step:
+    with _about(job):
+        stored = store.find(job)
+        if stored is not None:
+            return Step(job, stored.guarantee, Amount.settled(stored.guarantee), stored)
+        if store.is_unstored(job) and not retry:
+            raise BadData(_UNSTORED)
+        if not job.guarantee.private:
+            raise NotPrivate("a report has private results only; leave out what is not.")
+        return Step(job, job.guarantee, Amount.of(job.guarantee), failed=not retry and store.was_begun(job))
+
+
+def _require_different(jobs: Sequence[Job]) -> None:
+    contents = [job.content for job in jobs]
+    for place, content in enumerate(contents):
+        if content in contents[:place]:
+            same = jobs[contents.index(content)].name
+            raise BadParameter(f"Jobs {same!r} and {jobs[place].name!r} ask for the same: leave one out.")
+
+
+def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None) -> Batch:
+    """The batch, if it keeps to the terms of the job file and of the ledger."""
+    for step in steps:
+        if step.guarantee.neighbors is not terms.neighbors:
+            raise BadParameter(
+                f"job {step.job.name!r} is for neighbors {step.guarantee.neighbors}, and [budget] for "
+                f"{terms.neighbors}: give both the same."
+            )
+    if budget is not None and budget.neighbors is not terms.neighbors:
+        raise BadParameter(f"{terms.dataset!r} was granted for neighbors {budget.neighbors}: say so in [budget].")
+    batch = Batch(steps, _common_unit(steps, terms, budget), budget)
+    _require_total(batch, terms)
+    return batch
+
+
+def _common_unit(steps: Sequence[Step], terms: BudgetTerms, budget: Budget | None) -> str:
+    """The privacy unit of all jobs, of [budget] and of the ledger."""
+    said = [("[budget]", terms.unit), ("the ledger", budget.unit if budget else None)]
+    said += [(f"job {step.job.name!r}", step.guarantee.unit) for step in steps]
+    (first, unit), *others = [(who, unit) for who, unit in said if unit]
+    for who, other in others:
+        if other != unit:
+            raise BadParameter(
+                f"{first} protects each {unit!r}, and {who} each {other!r}: one budget has one privacy unit. Name the "
+                "same columns with unit (or assert it with one_row_per), or another ledger data set."
+            )
+    return unit
+
+
+def _require_total(batch: Batch, terms: BudgetTerms) -> None:
+    """That the file's total suffices for all jobs, and the ledger for those that are yet to be charged."""
+    stored = Amount.total([step.charge for step in batch.steps if step.stored])
+    if not (batch.budget.spent if batch.budget else Amount()).fits(stored):
+        raise BadLedger(
+            f"The stored results cost {stored}, which the ledger does not know: restore the ledger that paid for them, "
+            "or give another --results folder."
+        )
+    asked = Amount.total([step.charge for step in batch.steps])
+    if not terms.total.fits(asked):
+        raise BudgetExceeded(
+            f"The jobs cost up to {asked} together, and [budget] allows {terms.total}: {_advice(asked, terms.total)}"
+        )
+    name, part = name_and_part(terms.dataset)
+    if batch.budget is None:
+        if part:
+            raise BadParameter(f"{name!r} is not granted yet: grant it with its parts (dpmine ledger grant).")
+        return
+    to_charge = batch.to_charge
+    if to_charge != Amount() and not batch.budget.granted.fits(terms.total):
+        raise BudgetExceeded(
+            f"[budget] asks for {terms.total}, and the ledger grants {batch.budget.granted} to {name!r}: ask for less, "
+            "or have a larger total granted (dpmine ledger grant)."
+        )
+    batch.budget.charging(part, to_charge)
+
+
+def _advice(asked: Amount, allowed: Amount) -> str:
+    if asked.delta > allowed.delta == 0:
+        return f"give delta = {short(asked.delta)} or more in [budget], or use mechanisms with δ = 0."
+    return "lower the jobs' epsilon (and delta), or raise the budget's."

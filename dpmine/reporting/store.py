@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,11 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dpmine.privacy import Guarantee
-    from dpmine.reporting.job import Job, Released
-    from dpmine.reporting.job_file import Terms
+    from dpmine.reporting.jobs.job import Job, Released
 
 _FORMAT = "dpmine job result"
-_SHOWN = 16  # hexadecimal digits of a digest in a file's name
 _LOCK = ".dpmine.lock"
 _PROBE = ".dpmine.probe"
 _BEGUN = ".begun"
@@ -42,7 +39,7 @@ class Stored:
 
     Attributes:
         document: as the command prints it in JSON.
-        guarantee: what it promises.
+        guarantee: of the result.
         files: the names of its files, the JSON first.
     """
 
@@ -52,11 +49,10 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
-    """A folder of results, each under the digest of what was asked of whose budget."""
+class ResultsFolder:
+    """A folder of results, each under the digest of what was asked and of which budget."""
 
     folder: Path
-    terms: Terms
 
     def lock(self) -> FileLock:
         """Held by the batch that works in the folder: two would charge for the same jobs. Makes the folder.
@@ -88,8 +84,7 @@ class Store:
 
         Raises BadData for a file that this did not write.
         """
-        digest = self._digest(job)
-        for path in sorted(self.folder.glob(f"*-{digest[:_SHOWN]}.json")):
+        for path in sorted(self.folder.glob(f"*-{job.digest}.json")):
             return self._read(path, job)
         return None
 
@@ -98,10 +93,9 @@ class Store:
 
         Raises UnreadableFile; then `is_unstored` is true: at most a page has the result.
         """
-        stem = self._stem(job)
         entry = {
             "format": _FORMAT,
-            "job": self._content(job),
+            "job": job.content,
             "guarantee": released.guarantee.to_dict(),
             "result": released.document,
             "dpmine": __version__,
@@ -110,15 +104,15 @@ class Store:
         try:
             self.free_room()
             for suffix, table in released.tables.items():
-                write_whole(self.folder / f"{stem}{suffix}.parquet", _parquet(table))
+                write_whole(self.folder / f"{job.stem}{suffix}.parquet", _parquet(table))
             if released.model:
-                write_whole(self.folder / f"{stem}{_MODEL}", f"{released.model}\n".encode())
-            write_whole(self.folder / f"{stem}.json", f"{text}\n".encode())
+                write_whole(self.folder / f"{job.stem}{_MODEL}", f"{released.model}\n".encode())
+            write_whole(self.folder / f"{job.stem}.json", f"{text}\n".encode())
             self.forget(job)
         except OSError:
             self._remember_unstored(job)
             raise _unwritable(self.folder) from None
-        return Stored(released.document, released.guarantee, tuple(self._files(stem)))
+        return Stored(released.document, released.guarantee, tuple(self._files(job.stem)))
 
     def was_begun(self, job: Job) -> bool:
         """Whether a job of this content was begun, and may have been charged, without coming to a result."""
@@ -133,10 +127,10 @@ class Store:
 
         To be called before the job is charged: a full disk then charges nothing. Raises UnreadableFile.
         """
-        text = json.dumps({"format": "dpmine job begun", "job": self._content(job)}, ensure_ascii=False, indent=2)
+        text = json.dumps({"format": "dpmine job begun", "job": job.content}, ensure_ascii=False, indent=2)
         try:
             write_whole(self.folder / _ROOM, bytes(_RESERVED), private=True)
-            write_whole(self.folder / f"{self._stem(job)}{_BEGUN}", f"{text}\n".encode(), private=True)
+            write_whole(self.folder / f"{job.stem}{_BEGUN}", f"{text}\n".encode(), private=True)
         except OSError:
             raise _unwritable(self.folder) from None
 
@@ -157,11 +151,11 @@ class Store:
                 path.replace(path.with_suffix(_UNSTORED))
 
     def _marks(self, job: Job, kind: str) -> Iterator[Path]:
-        return self.folder.glob(f"*-{self._digest(job)[:_SHOWN]}{kind}")
+        return self.folder.glob(f"*-{job.digest}{kind}")
 
     def _read(self, path: Path, job: Job) -> Stored:
         try:
-            document, guarantee = _checked(read_file(path).decode(), self._content(job))
+            document, guarantee = _checked(read_file(path).decode(), job.content)
             return Stored(document, guarantee, tuple(self._files(path.stem)))
         except (OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError):
             raise BadData(
@@ -174,17 +168,6 @@ class Store:
         yield from sorted(path.name for path in self.folder.glob(f"{stem}*.parquet"))
         if (self.folder / f"{stem}{_MODEL}").exists():
             yield f"{stem}{_MODEL}"
-
-    def _stem(self, job: Job) -> str:
-        return f"{_slug(job.name)}-{self._digest(job)[:_SHOWN]}"
-
-    def _content(self, job: Job) -> dict[str, Any]:
-        from dpmine.ledger.charging import without_passwords
-
-        return {**job.content(), "ledger": without_passwords(self.terms.ledger), "dataset": self.terms.dataset}
-
-    def _digest(self, job: Job) -> str:
-        return hashlib.sha256(json.dumps(self._content(job), sort_keys=True).encode()).hexdigest()
 
 
 def _checked(text: str, content: dict[str, Any]) -> tuple[dict[str, Any], Guarantee]:
@@ -202,11 +185,6 @@ def _checked(text: str, content: dict[str, Any]) -> tuple[dict[str, Any], Guaran
 def _seal(entry: dict[str, Any]) -> str:
     """Finds accidents; who changes a file on purpose can seal it, too."""
     return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
-
-
-def _slug(name: str) -> str:
-    """A name for files: what is safe everywhere."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "job"
 
 
 def _parquet(table: Any) -> bytes:

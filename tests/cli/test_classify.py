@@ -145,10 +145,10 @@ def test_predictions_in_every_format(run: outcome_of) -> None:
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["classify"], "Training needs FILE, --label and --features"),
-        (["classify", "--model", "m.json"], "Training needs FILE, --label and --features"),
-        (TRAIN[: TRAIN.index("--norm-bound")], "Give --lower and --upper"),
-        ([*ONE, "--lower", "0"], "Give --lower and --upper together"),
+        (["classify"], "Training needs FILE; scoring needs --model"),
+        (["classify", "--model", "m.json"], "Training needs FILE; scoring needs --model"),
+        (TRAIN[: TRAIN.index("--norm-bound")], "--lower and --upper are missing"),
+        ([*ONE, "--lower", "0"], "--upper is missing"),
         ([*ONE, "--lower", "1", "--upper", "1"], "every lower bound below its upper one"),
         ([*ONE, "--lower", "0", "--upper", "wide"], "feature_bounds must be a finite number"),
         ([*ONE, "--lower", "0,0,0", "--upper", "1"], "one for each of the 2 features"),
@@ -166,7 +166,7 @@ def test_predictions_in_every_format(run: outcome_of) -> None:
         ([*ONE, "--features", ","], "at least one feature"),
         ([*ONE, "--features", "age,shoe"], "'shoe'"),
         ([*ONE, "--label", "age"], "'age'"),
-        ([*ONE, "--huber", "0.5"], "--huber needs --loss huber"),
+        ([*ONE, "--huber", "0.5"], "--huber is for --loss huber"),
         ([*ONE, "--lambdas", "0.1,1", "--selection-share", "1"], "selection_share must lie"),
         ([*ONE, "--model", "nowhere/m.json"], "Cannot write"),
         (["classify", "more.parquet", *ONE[2:], "--features", "town"], "'town'"),

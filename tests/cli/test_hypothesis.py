@@ -110,7 +110,7 @@ def test_nothing_stands_out(run: outcome_of) -> None:
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["hypothesis"], "Choosing needs FILE, --label and --features"),
+        (["hypothesis"], "Training needs FILE; scoring needs --model"),
         ([*CHOOSE], "--features"),
         ([*CHOOSE, "--features", "age"], "Give lower and upper"),
         ([*AGE, "--class", "trees"], "--class"),

@@ -41,5 +41,5 @@ def test_histograms_do_without_scikit_learn() -> None:
 
 
 def test_others_still_find_linear_algebra() -> None:
-    code = "from dpmine_cli.quick_start import load_numba; load_numba(); import scipy.linalg.cython_blas"
+    code = "from dpmine_cli.itemsets import load_numba; load_numba(); import scipy.linalg.cython_blas"
     subprocess.run([sys.executable, "-c", code], check=True, env=environment())

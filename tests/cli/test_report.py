@@ -9,7 +9,7 @@ from reporting.jobs import AGES, HOSTILE, PAIRS, RULE, Folder, job
 from support.command_line import assert_one_error, outcome_of
 
 import dpmine
-from dpmine.reporting.histogram_job import HistogramJob
+from dpmine.reporting.jobs.kinds import HistogramJob
 
 if TYPE_CHECKING:
     from pathlib import Path

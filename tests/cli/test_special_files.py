@@ -13,8 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from dpmine_cli.options import Format
-from dpmine_cli.output import Destination
+from dpmine_cli.output import Destination, Format
 from support.command_line import PROGRAM, Outcome, assert_one_error, environment, outcome_of, spawn
 
 import dpmine

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from dpmine_cli.rules import TopItemsetsAndRules
+from dpmine_cli.itemsets import TopItemsetsAndRules
 from support.command_line import CANARY, assert_one_error, outcome_of
 
 import dpmine

@@ -13,8 +13,8 @@ import pytest
 from ledger.promises import ADD, REPLACE, at_most, promise
 
 from dpmine.errors import BadParameter, BudgetExceeded, NotPrivate
-from dpmine.ledger import rows as records
-from dpmine.ledger.amounts import Amount
+from dpmine.ledger import records
+from dpmine.ledger.budget import Amount
 from dpmine.ledger.ledger import Ledger, Receipt
 
 if TYPE_CHECKING:

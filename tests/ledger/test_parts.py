@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ledger.promises import ADD, REPLACE, promise
 
 from dpmine.errors import BadParameter, BudgetExceeded
-from dpmine.ledger.amounts import Amount, Parts, composed
+from dpmine.ledger.budget import Amount, Parts, composed
 from dpmine.ledger.ledger import Ledger
 
 if TYPE_CHECKING:

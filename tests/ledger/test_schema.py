@@ -11,8 +11,9 @@ import pytest
 from ledger.promises import at_most, promise
 
 from dpmine.errors import BadLedger
-from dpmine.ledger.history import START, Entry, Kind
+from dpmine.ledger.budget import START
 from dpmine.ledger.ledger import Ledger
+from dpmine.ledger.records import Entry, Kind
 from dpmine.ledger.verify import replayed
 
 if TYPE_CHECKING:

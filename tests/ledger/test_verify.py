@@ -13,7 +13,7 @@ import pytest
 from ledger.promises import at_most, promise
 
 from dpmine.errors import BadLedger
-from dpmine.ledger import rows as records
+from dpmine.ledger import records
 from dpmine.ledger.ledger import Ledger
 from dpmine.ledger.tables import METADATA
 

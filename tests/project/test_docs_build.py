@@ -83,9 +83,7 @@ def keys_by_kind(page: str) -> Iterator[tuple[str, set[str]]]:
 
 
 def test_the_reference_of_job_files_has_every_key_of_every_kind() -> None:
-    from dpmine.reporting.histogram_job import HistogramJob
-    from dpmine.reporting.itemset_job import TopItemsetJob
-    from dpmine.reporting.model_jobs import AccuracyFirstJob, ClassifyJob, HypothesisJob
+    from dpmine.reporting.jobs.kinds import AccuracyFirstJob, ClassifyJob, HistogramJob, HypothesisJob, TopItemsetJob
 
     known = {
         job.kind: set(job.known) for job in (TopItemsetJob, HistogramJob, ClassifyJob, AccuracyFirstJob, HypothesisJob)

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpmine.reporting.batch import Report, run_batch
-from dpmine.reporting.job_file import JobFile, read_job_file
-from dpmine.reporting.store import Store
+from dpmine.reporting.jobs.file import JobFile, read_job_file
+from dpmine.reporting.store import ResultsFolder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dpmine.reporting.job import Job
+    from dpmine.reporting.jobs.job import Job
 
 HOSTILE = '<script>alert("x")</script>'
 """An item that must stay text."""
@@ -53,8 +53,8 @@ class Folder:
     def read(self, *jobs: str, head: str = "", **terms: str | None) -> JobFile:
         return read_job_file(self.write(*jobs, head=head, **terms))
 
-    def store(self, job_file: JobFile) -> Store:
-        return Store(self.path / "results", job_file.terms)
+    def store(self, job_file: JobFile) -> ResultsFolder:
+        return ResultsFolder(self.path / "results")
 
     def run(self, *jobs: str, retry: bool = False, head: str = "", **terms: str | None) -> Report:
         job_file = self.read(*jobs, head=head, **terms)

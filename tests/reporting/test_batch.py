@@ -15,7 +15,7 @@ import dpmine
 from dpmine.errors import BadData, UnreadableFile
 from dpmine.io.atomic import write_whole
 from dpmine.privacy import ExPostGuarantee
-from dpmine.reporting.histogram_job import HistogramJob
+from dpmine.reporting.jobs.kinds import HistogramJob
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ def test_every_kind(folder: Folder) -> None:
 def test_charges_are_what_was_promised(folder: Folder) -> None:
     report = folder.run(*EVERY)
     spent = ledger_of(folder).budget("shop").spent
-    prices = [outcome.price for outcome in report.outcomes]
+    prices = [outcome.charge for outcome in report.outcomes]
     assert spent.epsilon == sum(price.epsilon for price in prices)
     assert spent.delta == sum(price.delta for price in prices)
     assert [price.epsilon for price in prices[:4]] == [2000, 1000, 1000, 1000]
@@ -75,7 +75,7 @@ def test_a_second_run_costs_nothing_and_says_the_same(folder: Folder) -> None:
     assert [outcome.reused for outcome in first.outcomes] == [False] * 5
     assert [outcome.reused for outcome in second.outcomes] == [True] * 5
     assert documents(first) == documents(second)
-    assert [one.price for one in first.outcomes] == [two.price for two in second.outcomes]
+    assert [one.charge for one in first.outcomes] == [two.charge for two in second.outcomes]
     assert len(charges(folder)) == 7
 
 
@@ -156,7 +156,7 @@ def test_a_failing_job_does_not_lose_the_others(
     report = folder.run(*jobs)
     assert [outcome.error for outcome in report.outcomes] == [error, None]
     assert report.outcomes[0].result is None
-    assert report.outcomes[0].price.epsilon == 1000
+    assert report.outcomes[0].charge.epsilon == 1000
     assert report.outcomes[1].result is not None
     assert len(charges(folder)) == 3
 
@@ -182,7 +182,7 @@ def test_what_was_not_charged_is_not_remembered(
     (outcome,) = folder.run(job(**AGES)).outcomes
     assert outcome.error is error
     assert not outcome.charged
-    assert outcome.price.epsilon == 0
+    assert outcome.charge.epsilon == 0
     monkeypatch.undo()
     assert folder.run(job(**AGES)).outcomes[0].error is None
 

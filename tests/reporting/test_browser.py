@@ -12,7 +12,7 @@ from reporting.browser import chromium, needs_chromium
 from reporting.jobs import ALL, Folder, job
 from reporting.test_page import HOSTILE_NAMES, hostile_page
 
-from dpmine.reporting.page import render
+from dpmine.reporting.page.render import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,9 @@ from reporting.jobs import AGES, ALL, PAIRS, RULE, TARGET, WEIGHTS, job
 
 import dpmine
 from dpmine.errors import BadData, BadParameter, BudgetExceeded, UnreadableFile
-from dpmine.ledger.amounts import Amount
+from dpmine.ledger.budget import Amount
 from dpmine.privacy import ExPostGuarantee
-from dpmine.reporting.checks import checked_plan
+from dpmine.reporting.batch import checked_batch
 
 if TYPE_CHECKING:
     from reporting.jobs import Folder
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 def test_the_plan(folder: Folder) -> None:
     read = folder.read(*(job(**options) for options in ALL.values()))
-    plan = checked_plan(read, folder.store(read))
+    plan = checked_batch(read, folder.store(read))
     assert plan.unit == "customer"
     assert plan.budget is None
-    assert [step.price.epsilon for step in plan.steps] == [2000, 1000, 1000, 1000, 5000]
+    assert [step.charge.epsilon for step in plan.steps] == [2000, 1000, 1000, 1000, 5000]
     assert isinstance(plan.steps[-1].guarantee, ExPostGuarantee)
-    assert plan.to_pay == Amount(Fraction(10_000), Fraction(2, 1000))
+    assert plan.to_charge == Amount(Fraction(10_000), Fraction(2, 1000))
     assert not (folder.path / "budget.db").exists()
     assert not (folder.path / "results").exists()
 
@@ -60,7 +60,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = [
     (WEIGHTS, {"lower": 0, "upper": [1, 2, 3]}, BadParameter, "one for each of the 2 features"),
     (WEIGHTS, {"norm_bound": -1}, BadParameter, "norm_bound must be greater than 0"),
     (WEIGHTS, {"loss": "square"}, BadParameter, "loss must be 'logistic' or 'huber'"),
-    (WEIGHTS, {"huber": 0.5}, BadParameter, "huber needs loss = 'huber'"),
+    (WEIGHTS, {"huber": 0.5}, BadParameter, "huber is for loss = 'huber'"),
     (WEIGHTS, {"intercept": "no"}, BadParameter, "fit_intercept must be True or False"),
     (RULE, {"class": "circles"}, BadParameter, "job 'Rule': "),
     (RULE, {"class": ["a"]}, BadParameter, "class must be the name"),
@@ -101,7 +101,7 @@ def test_the_total_must_suffice(folder: Folder) -> None:
 def test_a_budget_without_delta_says_what_to_give(folder: Folder) -> None:
     read = folder.read(job(**PAIRS), delta=None)
     with pytest.raises(BudgetExceeded, match=r"give delta = 0.001 or more in \[budget\], or use mechanisms"):
-        checked_plan(read, folder.store(read))
+        checked_batch(read, folder.store(read))
 
 
 def test_the_ledger_must_suffice(folder: Folder) -> None:

@@ -12,12 +12,10 @@ from reporting.jobs import AGES, ALL, PAIRS, RULE, job
 from typer.main import get_command
 
 from dpmine.errors import BadParameter, UnreadableFile
-from dpmine.ledger.amounts import Amount
+from dpmine.ledger.budget import Amount
 from dpmine.privacy import Neighbors
-from dpmine.reporting.histogram_job import HistogramJob
-from dpmine.reporting.itemset_job import TopItemsetJob
-from dpmine.reporting.job_file import read_job_file
-from dpmine.reporting.model_jobs import AccuracyFirstJob, ClassifyJob, HypothesisJob
+from dpmine.reporting.jobs.file import read_job_file
+from dpmine.reporting.jobs.kinds import AccuracyFirstJob, ClassifyJob, HistogramJob, HypothesisJob, TopItemsetJob
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,9 +68,9 @@ def test_an_input_may_be_a_path_or_several(folder: Folder) -> None:
 
 def test_equal_numbers_ask_for_the_same(folder: Folder) -> None:
     one, other = folder.read(job(**AGES), job(**AGES | {"name": "Again", "epsilon": 1000.0, "delta": "0.0010"})).jobs
-    assert one.content() != other.content()  # a text is a text
+    assert one.content != other.content  # a text is a text
     (other,) = folder.read(job(**AGES | {"name": "Again", "epsilon": 1000.0, "delta": 1e-3})).jobs
-    assert one.content() == other.content()
+    assert one.content == other.content
 
 
 BAD: list[tuple[str, dict[str, Any], str]] = [

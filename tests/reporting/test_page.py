@@ -15,13 +15,11 @@ import pytest
 from reporting.jobs import ALL, PAIRS, RULE, job
 
 from dpmine.errors import BadData
-from dpmine.ledger.amounts import Amount
+from dpmine.ledger.budget import Amount
 from dpmine.privacy import Guarantee, Neighbors
-from dpmine.reporting.charts import Bar, bars, stacked, steps, told_apart
-from dpmine.reporting.page import render
-from dpmine.reporting.sections import Table, body_of
-from dpmine.reporting.svg import shortened
-from dpmine.reporting.wording import amount_text, factor_text, odds_text, plain_words, rounded_up_at, unprotected
+from dpmine.reporting.page.charts import Bar, bars, shortened, stacked, steps, told_apart
+from dpmine.reporting.page.render import factor_text, odds_text, plain_words, render, rounded_up_at, unprotected
+from dpmine.reporting.page.sections import body_of
 
 if TYPE_CHECKING:
     from reporting.jobs import Folder
@@ -182,7 +180,7 @@ def test_the_formula_is_for_what_could_be_spent(folder: Folder) -> None:
     page = Page(render(report, today=DAY))
     (outcome,) = report.outcomes
     assert "+ δ, where ε = 5000.0, δ = 0.0." in page.text
-    assert f"What it came to: {amount_text(outcome.price)}" in page.text
+    assert f"What it came to: {outcome.charge.decimals}" in page.text
 
 
 def test_names_that_look_like_placeholders(folder: Folder) -> None:
@@ -211,7 +209,7 @@ def test_a_ledger_that_is_gone_costs_no_page(folder: Folder) -> None:
 
 
 def test_a_failed_job_says_nothing_of_why(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpmine.reporting.model_jobs import HypothesisJob
+    from dpmine.reporting.jobs.kinds import HypothesisJob
 
     def fail(*_arguments: object, **_options: object) -> None:
         raise BadData("kanarienvogel")
@@ -403,9 +401,14 @@ def test_labels_of_bars_are_told_apart() -> None:
     assert told_apart(["漢" * 30 + "字", "漢" * 30 + "子"], 5) == ["… …", "… …"]  # no room for a letter: it ends
 
 
-def test_long_tables_are_cut() -> None:
-    table = Table("many", ("a",), tuple((str(row),) for row in range(1500)))
-    assert (len(table.shown), table.left_out) == (200, 1300)
+def test_long_tables_are_cut(folder: Folder) -> None:
+    report = folder.run(job(**PAIRS))
+    assert report.outcomes[0].result is not None
+    document = report.outcomes[0].result.document
+    document["rules"] = document["rules"][:1] * 1500
+    html = render(report, today=DAY)
+    assert "1300 more rows are in the files." in html
+    assert html.count('<tr><td data-label="Those with"') == 200
 
 
 def test_add_remove(folder: Folder) -> None:

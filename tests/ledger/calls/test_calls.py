@@ -188,7 +188,7 @@ def test_a_ledger_that_is_gone_costs_no_result(url: str, *, forgotten: bool) -> 
         file.unlink()
     if forgotten:
         dpmine.Ledger(url).grant("shop", epsilon=9)
-        charge = type(charge)(dpmine.Ledger(url), charge.receipt, charge.promise)
+        charge = type(charge)(dpmine.Ledger(url), charge.receipt, charge.guarantee)
     assert "stays charged" in charge.settled(OUTCOME).notes[-1]
 
 

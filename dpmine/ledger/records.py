@@ -1,17 +1,18 @@
-"""Budgets and entries as rows of the tables."""
+"""Budgets and the entries of their histories, and how both are rows of the tables."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields, replace
+import hashlib
+import json
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, insert, select, union, update
 
 from dpmine.errors import BadLedger
-from dpmine.ledger.amounts import Amount, Parts
-from dpmine.ledger.budget import Budget
-from dpmine.ledger.history import Entry, Kind
+from dpmine.ledger.budget import Amount, Budget, Parts
 from dpmine.ledger.tables import DATASETS, HISTORY, SPENT, VERSION
 from dpmine.privacy import Neighbors
 
@@ -19,6 +20,57 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sqlalchemy import BindParameter, Connection
+
+
+class Kind(StrEnum):
+    """What an entry records."""
+
+    GRANT = "grant"
+    """A new total; also the unit, the relation and the parts."""
+    CHARGE = "charge"
+    """Spent for good, before the data were touched."""
+    RESERVE = "reserve"
+    """Set aside at most; stays spent unless it is settled."""
+    SETTLE = "settle"
+    """What a reservation came to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the history; numbers and amounts as exact texts.
+
+    Attributes:
+        dataset: whose budget.
+        number: from 1, without gaps.
+        kind: what it records.
+        part: the part that was charged, "" for the whole.
+        epsilon, delta: the amount; of a settlement what is finally charged.
+        reservation: the number of the entry that a settlement settles; else 0.
+        unit, neighbors, parts: as they were then.
+        job: what was run, in words of the tool; never anything read from the data.
+        time: the day of the charge or grant in UTC, ISO 8601; of a settlement, the time of its reservation. Nothing
+            finer: the time between two entries would show how long a run took on the data. Version 0.1.0 wrote
+            microseconds, and seals cover the text, so earlier entries keep theirs.
+    """
+
+    dataset: str
+    number: int
+    kind: str
+    part: str
+    epsilon: str
+    delta: str
+    reservation: int
+    unit: str
+    neighbors: str
+    parts: str
+    job: str
+    time: str
+
+    def seal(self, previous: str) -> str:
+        """SHA-256 of this entry and of the seal before it, so that no earlier entry can change unseen."""
+        content = json.dumps([previous, *astuple(self)], ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(content.encode()).hexdigest()
+
 
 _NAMED: BindParameter[str] = bindparam("named")
 _FIND = select(DATASETS).where(DATASETS.c.dataset == _NAMED)
@@ -92,20 +144,16 @@ def append(
     reservation: int = 0,
 ) -> Budget:
     """One more entry, and the totals of `budget`, which it leads to. Returns the budget with the entry counted."""
-    entry = Entry(
-        dataset=budget.dataset,
-        number=budget.entries + 1,
-        kind=str(kind),
-        part=part,
-        epsilon=str(amount.epsilon),
-        delta=str(amount.delta),
-        reservation=reservation,
-        unit=budget.unit,
-        neighbors=str(budget.neighbors),
-        parts=str(budget.parts),
-        job=job,
-        time=_written_at(connection, budget.dataset, reservation),
-    )
+    number, time = budget.entries + 1, _written_at(connection, budget.dataset, reservation)
+    record: dict[str, Any] = {
+        "number": number,
+        "kind": str(kind),
+        "part": part,
+        "reservation": reservation,
+        "job": job,
+        "time": time,
+    }
+    entry = Entry(**_terms(budget), **_numbers(amount), **record)
     after = replace(budget, entries=entry.number, seal=entry.seal(budget.seal))
     connection.execute(insert(HISTORY), {**asdict(entry), "seal": after.seal})
     connection.execute(_WRITE_BUDGET, {**_row(after), "named": budget.dataset})
@@ -127,23 +175,22 @@ def _today() -> str:
 
 
 def _write_total(connection: Connection, budget: Budget, part: str) -> None:
-    total = budget.charged[part]
-    row = {"dataset": budget.dataset, "part": part, "epsilon": str(total.epsilon), "delta": str(total.delta)}
+    row = {"dataset": budget.dataset, "part": part, **_numbers(budget.charged[part])}
     if not connection.execute(_WRITE_TOTAL, {**row, "named": budget.dataset, "at": part}).rowcount:
         connection.execute(insert(SPENT), row)
 
 
 def _row(budget: Budget) -> dict[str, Any]:
-    return {
-        "dataset": budget.dataset,
-        "unit": budget.unit,
-        "neighbors": str(budget.neighbors),
-        "parts": str(budget.parts),
-        "epsilon": str(budget.granted.epsilon),
-        "delta": str(budget.granted.delta),
-        "entries": budget.entries,
-        "seal": budget.seal,
-    }
+    return {**_terms(budget), **_numbers(budget.granted), "entries": budget.entries, "seal": budget.seal}
+
+
+def _terms(budget: Budget) -> dict[str, Any]:
+    unit, neighbors, parts = budget.unit, str(budget.neighbors), str(budget.parts)
+    return {"dataset": budget.dataset, "unit": unit, "neighbors": neighbors, "parts": parts}
+
+
+def _numbers(amount: Amount) -> dict[str, Any]:
+    return {"epsilon": str(amount.epsilon), "delta": str(amount.delta)}
 
 
 def _budget(connection: Connection, row: Any) -> Budget:

@@ -7,36 +7,29 @@ import tomllib
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, UnreadableFile
 from dpmine.io.atomic import read_file
-from dpmine.ledger.amounts import Amount
-from dpmine.ledger.budget import checked_name, name_and_part
+from dpmine.ledger.budget import Amount, checked_name, name_and_part
+from dpmine.ledger.charging import without_passwords
 from dpmine.parameters import below_one, exact_number, positive
 from dpmine.privacy import Neighbors
+from dpmine.reporting.jobs.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from dpmine.reporting.job import Job
+    from dpmine.reporting.jobs.job import Job
 
-_KINDS = {
-    "top-itemset": ("itemset_job", "TopItemsetJob"),
-    "histogram": ("histogram_job", "HistogramJob"),
-    "classify": ("model_jobs", "ClassifyJob"),
-    "accuracy-first": ("model_jobs", "AccuracyFirstJob"),
-    "hypothesis": ("model_jobs", "HypothesisJob"),
-}
 _LONGEST = 10_000_000  # bytes
 _MOST_JOBS = 1000
 _LARGEST = 10**100
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class BudgetTerms:
     """The budget of a job file.
 
     Attributes:
@@ -59,7 +52,7 @@ class JobFile:
     """What a job file asks for."""
 
     title: str
-    terms: Terms
+    terms: BudgetTerms
     jobs: tuple[Job, ...]
 
 
@@ -94,7 +87,7 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise BadParameter(f"'{path}' is not a TOML file: {' '.join(str(error).split())}.") from None
 
 
-def _terms(value: object) -> Terms:
+def _terms(value: object) -> BudgetTerms:
     budget = _table("budget", value)
     _require_known(budget, ("ledger", "dataset", "epsilon", "delta", "neighbors", "unit"), "[budget]")
     for name in ("ledger", "dataset", "epsilon"):
@@ -102,7 +95,7 @@ def _terms(value: object) -> Terms:
             raise BadParameter(f"{name} is missing in [budget]: give ledger, dataset and epsilon.")
     name_and_part(budget["dataset"])
     unit = budget.get("unit")
-    return Terms(
+    return BudgetTerms(
         checked_name("ledger", budget["ledger"]),
         budget["dataset"],
         Amount(positive("epsilon", budget["epsilon"]), below_one("delta", budget.get("delta", 0))),
@@ -111,23 +104,22 @@ def _terms(value: object) -> Terms:
     )
 
 
-def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], terms: Terms) -> Job:
+def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], terms: BudgetTerms) -> Job:
     options = dict(_table(f"job {number}", value))
     kind, source = options.pop("kind", None), options.pop("input", None)
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise BadParameter(f"The kind of job {number} must be {' or '.join(map(repr, _KINDS))}.")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise BadParameter(f"The kind of job {number} must be {' or '.join(map(repr, KINDS))}.")
     name = checked_name(f"name of job {number}", options.pop("name", f"{kind} {number}"))
     where = f"job {name!r}"
     if not isinstance(source, str) or not source:
         raise BadParameter(f"The input of {where} must be a path, or a name of [inputs].")
-    module, title = _KINDS[kind]
-    job: type[Job] = getattr(import_module(f"dpmine.reporting.{module}"), title)
+    job = KINDS[kind]
     _require_known(options, job.known, where)
     for option, entry in options.items():
         _require_plain(f"{option} of {where}", entry)
-    if "neighbors" in job.known:
-        options = {"neighbors": terms.neighbors.value, **options}
-    return job(name, source, _input_paths(source, inputs, where), options)
+    options = {"neighbors": terms.neighbors.value, **options}
+    charged = {"ledger": without_passwords(terms.ledger), "dataset": terms.dataset}
+    return job(name, source, _input_paths(source, inputs, where), options, charged)
 
 
 def _input_paths(source: str, inputs: Mapping[str, tuple[str, ...]], where: str) -> tuple[str, ...]:
@@ -163,21 +155,16 @@ def _require_known(table: Iterable[str], known: Iterable[str], where: str) -> No
 
 
 def _require_plain(name: str, value: object) -> None:
+    """A text, a truth value, a list of these, or a number that can be written: whole ones of TOML have no end."""
     if isinstance(value, list):
         for entry in value:
             _require_plain(name, entry)
-    elif isinstance(value, int | Decimal):
-        _require_number(name, value)
-    elif not isinstance(value, str):
-        raise BadParameter(f"{name} must be a text, a number, true or false, or a list of these.")
-
-
-def _require_number(name: str, value: Decimal | int) -> None:
-    """A number that can be written; whole ones of TOML have no end."""
-    if isinstance(value, int) and abs(value) > _LARGEST:
+    elif isinstance(value, int) and abs(value) > _LARGEST:
         raise BadParameter(f"{name} must be a number of at most 100 digits.")
-    if not isinstance(value, bool):
+    elif isinstance(value, Decimal):
         exact_number(name, value)
+    elif not isinstance(value, str | int):
+        raise BadParameter(f"{name} must be a text, a number, true or false, or a list of these.")
 
 
 def _require_distinct(jobs: Iterable[Job]) -> None:

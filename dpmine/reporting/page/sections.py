@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.itemsets.noisy_supports import LEVEL
 from dpmine.itemsets.results import printable
-from dpmine.reporting.charts import Bar, bars, steps
+from dpmine.reporting.page.charts import Bar, bars, steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dpmine.reporting.svg import Chart
+    from dpmine.reporting.page.charts import Chart
 
-_MOST_ROWS = 200
+
 _NOT_MEASURED = "How well it predicts was not measured here: that would cost budget, too."
 _LONGEST = 400  # characters of an itemset
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PageTable:
     """Texts in rows; the columns from `numbers` on are aligned as numbers. A folded one is shown when asked for."""
 
     caption: str
@@ -30,16 +30,6 @@ class Table:
     numbers: int = 1
     folded: bool = False
 
-    @property
-    def shown(self) -> tuple[tuple[str, ...], ...]:
-        """No more than fit a page."""
-        return self.rows[:_MOST_ROWS]
-
-    @property
-    def left_out(self) -> int:
-        """How many rows are only in the files."""
-        return len(self.rows) - len(self.shown)
-
 
 @dataclass(frozen=True, slots=True)
 class Body:
@@ -47,7 +37,7 @@ class Body:
 
     answer: str
     charts: tuple[Chart, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[PageTable, ...] = ()
     remarks: tuple[str, ...] = ()
 
 
@@ -94,7 +84,7 @@ def _support_bar(row: dict[str, Any], name: str) -> Bar:
     return Bar(name, max(0, value), f"{value:,}", (max(0.0, float(low)), max(0.0, float(high))))
 
 
-def _itemset_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Table:
+def _itemset_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> PageTable:
     known, shares = rows[0]["noisy_support"] is not None, "support" in rows[0]
     head = ["Rank", "Items", *(["About", "Interval"] if known else []), *(["Share of all"] if known and shares else [])]
     lines = []
@@ -106,10 +96,10 @@ def _itemset_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Tabl
             line += [f"{float(row['support']):.2%}"] if shares else []
         lines.append(tuple(line))
     order = "by noisy number" if known else "in the order of the choice"
-    return Table(f"Itemsets, {order}", tuple(head), tuple(lines), numbers=2)
+    return PageTable(f"Itemsets, {order}", tuple(head), tuple(lines), numbers=2)
 
 
-def _rule_table(rules: Sequence[dict[str, Any]]) -> Table:
+def _rule_table(rules: Sequence[dict[str, Any]]) -> PageTable:
     lift = any(rule.get("lift") is not None for rule in rules)
     head = ("Those with", "also have", "in about", "interval", *(["lift"] if lift else []))
     rows = [
@@ -122,7 +112,7 @@ def _rule_table(rules: Sequence[dict[str, Any]]) -> Table:
         )
         for rule in rules
     ]
-    return Table("Association rules, by confidence", head, tuple(rows), numbers=2)
+    return PageTable("Association rules, by confidence", head, tuple(rows), numbers=2)
 
 
 def _histogram(document: dict[str, Any], anchor: str) -> Body:
@@ -142,7 +132,7 @@ def _histogram(document: dict[str, Any], anchor: str) -> Body:
     return Body(
         answer,
         (steps(anchor, caption, edges, heights, column),),
-        (Table("The bins in numbers", ("From – to", "Density", "Counted rows, about"), tuple(rows), folded=True),),
+        (PageTable("The bins in numbers", ("From – to", "Density", "Counted rows, about"), tuple(rows), folded=True),),
         (f"{len(heights)} bins of width {float(document['bin_width']):g}{chosen}.",),
     )
 
@@ -191,7 +181,7 @@ def _hypothesis(document: dict[str, Any], _anchor: str) -> Body:
     return Body(f"{label} = {second} where {printable(document['hypothesis'])}.", remarks=(chosen,))
 
 
-def _weights(document: dict[str, Any], anchor: str) -> tuple[tuple[Chart, ...], tuple[Table, ...]]:
+def _weights(document: dict[str, Any], anchor: str) -> tuple[tuple[Chart, ...], tuple[PageTable, ...]]:
     """Chart and table of a linear model's weights, the largest first, and the intercept last."""
     weights = [(printable(name), float(w)) for name, w in zip(document["features"], document["coef"], strict=True)]
     weights.sort(key=lambda pair: -abs(pair[1]))
@@ -202,7 +192,7 @@ def _weights(document: dict[str, Any], anchor: str) -> tuple[tuple[Chart, ...], 
     )
     listed = [*weights, ("(intercept)", float(document["intercept"]))]
     rows = tuple((name, f"{weight:.6g}") for name, weight in listed)
-    return (chart,), (Table("The weights in numbers", ("Feature", "Weight"), rows, folded=True),)
+    return (chart,), (PageTable("The weights in numbers", ("Feature", "Weight"), rows, folded=True),)
 
 
 def _names(items: Sequence[Any]) -> str:

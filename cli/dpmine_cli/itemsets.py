@@ -1,0 +1,161 @@
+"""dpmine top-itemset and dpmine supports."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpmine_cli.output import Format, ledger_files
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from dpmine.itemsets.results import TopItemsets
+    from dpmine_cli.line import CommandLine
+    from dpmine_cli.output import Destination
+
+_BLAS: Any = "scipy.linalg.cython_blas"
+_SHOWN = ("confidence", "lift")
+"""Measures of rules in text; JSON has all."""
+
+
+def top_itemset(line: CommandLine) -> None:
+    """Choose the top itemsets of transactions, privately, and print them with their guarantee.
+
+    Example: dpmine top-itemset sales.parquet --unit customer --item product --top 10 --release-support 0.5
+    """
+    import dpmine
+    from dpmine.io.atomic import require_apart
+
+    destination, least = line.destination, _least_confidence(line)
+    if line.rules:
+        destination.require_document()
+    load_numba()
+    inputs = {"the catalogue": line.catalogue, **ledger_files(line.ledger)}
+    require_apart({"--output": destination.path}, line.files, inputs)
+    with line.messages as messages:
+        result = dpmine.top_itemsets(
+            line.files,
+            catalogue=_catalogue(line),
+            **line.values("catalogue", "catalogue_from_data", "min_confidence"),
+            progress=messages.progress,
+            notice=messages.notice,
+        )
+    if line.rules:
+        destination.write_document(TopItemsetsAndRules.of(result, least))
+    else:
+        destination.write_result(result)
+    say = messages.notice if result.guarantee.private else messages.warn
+    for text in _notices(result, destination):
+        say(text)
+
+
+def supports(line: CommandLine) -> None:
+    """Print exact supports. NOT private: needs --not-private.
+
+    Example: dpmine supports sales.parquet --min-support 100 --not-private
+    """
+    from dpmine.errors import NotPrivate
+    from dpmine.io.atomic import require_apart
+    from dpmine.io.columns import Columns
+    from dpmine.itemsets.exact_supports import supports_table
+
+    if not line.not_private:
+        raise NotPrivate("Exact supports are not private: add --not-private to confirm, or use dpmine top-itemset.")
+    destination = line.destination
+    require_apart({"--output": destination.path}, line.files, {"the catalogue": line.catalogue})
+    load_numba()
+    with line.messages as messages:
+        table = supports_table(
+            line.files,
+            columns=Columns.of(unit=line.unit, basket=line.basket, item=line.item, one_hot=line.one_hot),
+            **line.values("item", "unit", "basket", "one_hot", "not_private"),
+            progress=messages.progress,
+            notice=messages.notice,
+        )
+    destination.write_table(table)
+    if destination.format not in {Format.TEXT, Format.JSON}:
+        messages.warn("exact supports; NOT private")
+
+
+def load_numba() -> None:
+    """Import numba without linear algebra: looking for it takes a quarter of a second, and no loop here needs it.
+
+    For a process of our own only: other users of numba in the process would miss it.
+    """
+    if _BLAS in sys.modules:
+        return
+    sys.modules[_BLAS] = None  # type: ignore[assignment]  # how Python is told that there is no such module
+    try:
+        import numba.np.arraymath  # noqa: F401
+    finally:
+        del sys.modules[_BLAS]
+
+
+def _catalogue(line: CommandLine) -> object:
+    from dpmine import BadParameter
+
+    if line.catalogue is not None and line.catalogue_from_data:
+        raise BadParameter("--catalogue and --catalogue-from-data exclude each other.")
+    return "from-data" if line.catalogue_from_data else line.catalogue
+
+
+def _least_confidence(line: CommandLine) -> Fraction:
+    """--min-confidence as a number in [0, 1]; BadParameter for others, and where no rules are asked for."""
+    from dpmine.errors import BadParameter
+    from dpmine.parameters import exact_number
+
+    if line.min_confidence is not None and not line.rules:
+        raise BadParameter("--min-confidence is for rules: give --rules, too.")
+    least = exact_number("--min-confidence", "0" if line.min_confidence is None else line.min_confidence)
+    if not 0 <= least <= 1:
+        raise BadParameter("--min-confidence must be at least 0 and at most 1.")
+    return least
+
+
+def _notices(result: TopItemsets, destination: Destination) -> list[str]:
+    """What a run must say, and what is written does not put before the user's eyes."""
+    if destination.format is Format.TEXT and destination.path is None:
+        return []
+    said = [f"{result.mechanism}; {result.guarantee}", *([] if result.budget is None else [str(result.budget)])]
+    missing = "nothing else stands out" if result.itemsets else "nothing stands out"
+    return [f"{missing}. {result.advice}", *said] if result.advice else said
+
+
+@dataclass(frozen=True, slots=True)
+class TopItemsetsAndRules:
+    """A result, and its rules as plain rows."""
+
+    result: TopItemsets
+    rules: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, result: TopItemsets, min_confidence: Fraction) -> TopItemsetsAndRules:
+        """The rules of at least this confidence."""
+        from dpmine.itemsets.rules import plain_rules
+
+        return cls(result, plain_rules(result.rules(min_confidence)))
+
+    def to_json(self) -> str:
+        """The result's object with one more key, rules; a measure that is infinite or undefined is null."""
+        return json.dumps({**self.result.to_dict(), "rules": self.rules}, ensure_ascii=False)
+
+    def __str__(self) -> str:
+        if not self.result.itemsets:
+            return str(self.result)
+        lines = list(map(_rule, self.rules)) or ["No rule is as confident."]
+        return "\n".join([str(self.result), "", *lines])
+
+
+def _rule(rule: dict[str, Any]) -> str:
+    from dpmine.itemsets.results import printable
+
+    sides = [", ".join(printable(item) for item in rule[side]) for side in ("antecedents", "consequents")]
+    shown = [
+        f"{name} {rule[name]:.3g} ({rule[f'{name}_low']:.3g} to {rule[f'{name}_high']:.3g})"
+        for name in _SHOWN
+        if rule.get(name) is not None
+    ]
+    return f"{' -> '.join(sides)}: {', '.join(shown)}"

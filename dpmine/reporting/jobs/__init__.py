@@ -1,0 +1,1 @@
+"""Job files, and the kinds of jobs that they have."""

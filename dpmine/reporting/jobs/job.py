@@ -1,0 +1,175 @@
+"""What every job of a batch is: a call of the library with its options, and what it released."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dpmine.errors import BadParameter
+from dpmine.io.paths import shown_name
+from dpmine.parameters import exact_number, listed
+from dpmine.reporting.jobs.options import OF_UNIT, OPTIONS, spelled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pyarrow as pa
+
+    from dpmine.ledger.charging import Account
+    from dpmine.privacy import Guarantee
+    from dpmine.reporting.jobs.options import Option
+
+
+_LISTS = {"features", "lambdas", "lower", "upper", "bins", "grid"}
+_NAMES = {"neighbors", "mechanism"}
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What a job released.
+
+    Attributes:
+        document: as the command prints it in JSON.
+        guarantee: of the result.
+        tables: Arrow tables by the suffix of their file's name; "" for the main one.
+        model: a model file, for jobs that learn one.
+    """
+
+    document: dict[str, Any]
+    guarantee: Guarantee
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    model: str = ""
+
+
+@dataclass(frozen=True)
+class Job(ABC):
+    """One entry of a job file, or the options of one command.
+
+    Attributes:
+        name: its title.
+        source: the input as the job file calls it.
+        paths: the Parquet files that are read.
+        options: the options that are given, by name.
+        charged: ledger and data set that are charged, as stored results name them.
+        flags: whether messages spell options as the command line does.
+    """
+
+    kind: ClassVar[str]
+    table: ClassVar[Mapping[str, Option]]
+    known: ClassVar[frozenset[str]] = frozenset()
+    """The keys that a job file may have; a subclass names those that are not in the table."""
+
+    name: str
+    source: str
+    paths: tuple[str, ...]
+    options: Mapping[str, Any]
+    charged: Mapping[str, str] = field(default_factory=dict)
+    flags: bool = False
+
+    def __init_subclass__(cls) -> None:
+        if "kind" in vars(cls):
+            cls.table = OPTIONS[cls.kind]
+            cls.known |= {name for name, option in cls.table.items() if option.in_jobs}
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The most that `run` will cost; everything that can be checked without reading a value is checked, once.
+
+        Raises BadParameter, BadData for columns that are missing or of the wrong type, UnreadableFile.
+        """
+        return self._checked()
+
+    @abstractmethod
+    def _checked(self) -> Guarantee:
+        """See `guarantee`."""
+
+    @abstractmethod
+    def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
+        """Charge the ledger, read the data, release. Raises whatever the library's call raises."""
+
+    @cached_property
+    def content(self) -> dict[str, Any]:
+        """What is asked, whatever it is called: two jobs of the same content are the same job."""
+        options = {name: _plain(self._canonical(name)) for name in sorted(self.options)}
+        if self.known >= OF_UNIT.keys() and "unit" in options:  # it named an assertion once, in results still stored
+            options["unit columns"] = options.pop("unit")
+        return {"kind": self.kind, "input": list(map(shown_name, self.paths)), "options": options, **self.charged}
+
+    @cached_property
+    def stem(self) -> str:
+        """How the names of its result's files begin: its name, as far as it is safe everywhere, and `digest`."""
+        return f"{re.sub(r'[^a-z0-9]+', '-', self.name.lower()).strip('-')[:40] or 'job'}-{self.digest}"
+
+    @cached_property
+    def digest(self) -> str:
+        """Of what is asked, in 16 hexadecimal digits."""
+        return hashlib.sha256(json.dumps(self.content, sort_keys=True).encode()).hexdigest()[:16]
+
+    def _canonical(self, name: str) -> Any:
+        """An option, in one of its spellings: lists with commas as lists, dashes as underscores."""
+        value = self.options[name]
+        if name in _LISTS and isinstance(value, str):
+            return [_number_or_text(entry) for entry in listed(value)]
+        return str(value).replace("-", "_") if name in _NAMES and isinstance(value, str) else value
+
+    def given(self, *left_out: str) -> dict[str, Any]:
+        """The options that are given, by the library's names, without those left out."""
+        renamed = {name: option.parameter for name, option in self.table.items() if option.parameter}
+        return {renamed.get(name, name): value for name, value in self.options.items() if name not in left_out}
+
+    def missing(self) -> list[str]:
+        """The options that are needed and not given."""
+        return [
+            name
+            for name, option in self.table.items()
+            if option.needed and option.in_jobs and name not in self.options and self._agrees(option)
+        ]
+
+    def require_options(self) -> None:
+        """Raises BadParameter where an option is missing, or one is given that belongs to another choice."""
+        for name, option in self.table.items():
+            if name in self.options and option.only_with is not None and not self._agrees(option):
+                other, value, reason = option.only_with
+                this, with_other = spelled(name, flags=self.flags), spelled(other, value, flags=self.flags)
+                raise BadParameter(f"{this} is for {with_other}: {reason}")
+        if missing := self.missing():
+            raise BadParameter(f"{missing[0]} is missing: jobs of the kind {self.kind} need it.")
+
+    def _agrees(self, option: Option) -> bool:
+        """Whether another option has the value that this one is for."""
+        if option.only_with is None:
+            return True
+        other, value, _ = option.only_with
+        return bool(self.options.get(other, self.table[other].default) == value)
+
+    def choice(self, name: str) -> str:
+        """One of the names that an option may have. Raises BadParameter."""
+        option = self.table[name]
+        value = self.options.get(name, option.default)
+        if value not in option.choices:
+            raise BadParameter(f"{name} must be {' or '.join(map(repr, option.choices))}.")
+        return str(value)
+
+    def required(self, name: str) -> Any:
+        """An option that must be there. Raises BadParameter."""
+        if name not in self.options:
+            raise BadParameter(f"{name} is missing: jobs of the kind {self.kind} need it.")
+        return self.options[name]
+
+
+def _number_or_text(text: str) -> Any:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text
+
+
+def _plain(value: Any) -> Any:
+    """A value of a job file for JSON: numbers that are equal are written alike."""
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return str(exact_number("value", value))

@@ -1,0 +1,297 @@
+"""The kinds of jobs: itemsets of transactions, densities of columns, and models that are learned from tables."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from functools import cached_property
+from inspect import signature
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dpmine.errors import BadData, BadParameter
+from dpmine.parameters import listed, one_or_each, truth, whole_numbers
+from dpmine.reporting.jobs.job import Job, Released
+from dpmine.reporting.jobs.options import spelled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dpmine.ledger.charging import Account
+    from dpmine.models.histogram.estimator import PrivateHistogram
+    from dpmine.privacy import Guarantee
+
+_COLUMNS = ("unit", "basket", "item", "items", "one_hot")
+
+
+class TopItemsetJob(Job):
+    """The top itemsets of transactions, with supports and rules where they are asked for."""
+
+    kind: ClassVar[str] = "top-itemset"
+    known: ClassVar[frozenset[str]] = frozenset({"items"})
+
+    def _checked(self) -> Guarantee:
+        from dpmine.io.columns import Columns
+        from dpmine.io.open import open_source
+        from dpmine.itemsets.ingest.layouts import plan_layout
+        from dpmine.itemsets.request import Request
+        from dpmine.itemsets.rules import confidence
+        from dpmine.itemsets.top import top_itemsets
+        from dpmine.itemsets.transactions.memory import parse_memory
+
+        parse_memory(self.options.get("memory"))
+        self.require_options()
+        confidence(self.options.get("min_confidence", 0))
+        defaults = {name: each.default for name, each in signature(top_itemsets).parameters.items()}
+        asked, possible = {**defaults, **self._asked}, signature(Request.of).parameters
+        request = Request.of(**{name: asked[name] for name in possible})
+        columns = Columns.of(**{name: asked[name] for name in _COLUMNS})
+        return request.promise.for_unit(plan_layout(open_source(list(self.paths), columns), columns).unit_name)
+
+    def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
+        """See `Job.run`."""
+        import pyarrow as pa
+
+        from dpmine.itemsets.rules import confidence, plain_rules
+        from dpmine.itemsets.top import top_itemsets
+
+        result = top_itemsets(
+            list(self.paths),
+            **self._asked,
+            memory=self.options.get("memory"),
+            ledger=account.ledger,
+            dataset=account.dataset,
+            progress=progress,
+            notice=lambda _text: None,  # the page names the unit that was found
+        )
+        document, tables = json.loads(result.to_json()), {"": result.to_arrow()}
+        if result.advice:
+            document["advice"] = result.advice
+        if self._has_rules and result.itemsets:
+            document["rules"] = plain_rules(result.rules(confidence(self.options.get("min_confidence", 0))))
+            tables["-rules"] = pa.Table.from_pylist(document["rules"])
+        return Released(document, result.guarantee, tables)
+
+    @property
+    def _has_rules(self) -> bool:
+        return truth("rules", self.options.get("rules", False))
+
+    @cached_property
+    def _asked(self) -> dict[str, Any]:
+        """The arguments of the library's call, but for data and ledger."""
+        asked = {"k": self.table["top"].default, **self.given("min_confidence", "memory")}
+        return {**asked, "rules": self._has_rules, "one_hot": truth("one_hot", asked.get("one_hot", False))}
+
+
+class TableJob(Job):
+    """A job on rows of a table, with columns that may name their privacy unit."""
+
+    def parameters(self, *left_out: str) -> dict[str, Any]:
+        """The estimator's parameters that are given, without those left out. Raises BadParameter."""
+        if "unit" in self.options and "one_row_per" in self.options:
+            raise BadParameter("one_row_per is for tables without a column of the unit: leave it out, or unit.")
+        given = self.given("unit", "one_row_per", *left_out)
+        return given if self.asserted is None else {**given, "unit": self.asserted}
+
+    @property
+    def asserted(self) -> str | None:
+        """The privacy unit of which the job file asserts that it has one row each; None for none."""
+        return self.options.get("one_row_per")
+
+    @property
+    def units(self) -> Sequence[str]:
+        """The columns that name the privacy unit of a row; none where each row is one. Raises BadParameter."""
+        columns = self.options.get("unit", [])
+        columns = [columns] if isinstance(columns, str) else columns
+        if not isinstance(columns, list) or not all(isinstance(name, str) and name for name in columns):
+            raise BadParameter("unit must be a column of the table, or a list of them; to assert it, take one_row_per.")
+        return columns
+
+    def text(self, name: str) -> str:
+        """An option that must be there, as text. Raises BadParameter."""
+        value = self.required(name)
+        if not isinstance(value, str) or not value:
+            raise BadParameter(f"{name} must be text.")
+        return value
+
+
+class HistogramJob(TableJob):
+    """The density of a column."""
+
+    kind: ClassVar[str] = "histogram"
+
+    def _checked(self) -> Guarantee:
+        from dpmine.models.frames import unit_name
+        from dpmine.models.tables import require_columns
+
+        self.require_options()
+        guarantee = self._estimator().promise(unit_name(self.units))
+        require_columns(list(self.paths), [self.text("column")], keys=self.units, asserted=self.asserted)
+        return guarantee
+
+    def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
+        """See `Job.run`."""
+        from dpmine.models.frames import unit_name
+        from dpmine.models.histogram.search import density_of_column
+
+        column, units, estimator = self.text("column"), self.units, self._estimator()
+        unit = estimator.privacy_unit(unit_name(units))
+        density = density_of_column(
+            estimator.search(unit.rows), unit, account, list(self.paths), column=column, units=units, progress=progress
+        )
+        return Released({"column": column, **density.to_dict()}, density.guarantee, {"": density.to_arrow()})
+
+    def _estimator(self) -> PrivateHistogram:
+        from dpmine.models.histogram.estimator import PrivateHistogram
+
+        bins = whole_numbers("bins", self.options.get("bins", self.table["bins"].default))
+        return PrivateHistogram(bins=bins, **self.parameters("column", "bins"))
+
+
+class ModelJob(TableJob):
+    """A job that learns a model of a label from features; the commands train by it, too."""
+
+    label: ClassVar[str] = "label"
+    """The option that names the column to be predicted."""
+
+    def _checked(self) -> Guarantee:
+        from sklearn.base import is_regressor
+
+        from dpmine.models.frames import unit_name
+        from dpmine.models.tables import require_columns
+
+        estimator, features, label = self.estimator(), self._features(), self.text(self.label)
+        self.require_parameters(estimator, features)
+        numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
+        require_columns(list(self.paths), numbers, labels=labels, keys=self.units, asserted=self.asserted)
+        guarantee: Guarantee = estimator.promise(unit_name(self.units))
+        return guarantee
+
+    def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
+        """See `Job.run`."""
+        estimator = self.estimator(ledger=account.ledger, dataset=account.dataset)
+        self.fit(estimator, progress)
+        model = _model_file(estimator)
+        return Released(json.loads(model), estimator.guarantee_, {"": self.summary(estimator).to_arrow()}, model)
+
+    def fit(self, estimator: Any, progress: Callable[[float], None]) -> None:
+        """Train on the columns that the options name. Raises as `fit_table`."""
+        from dpmine.models.frames import fit_table
+
+        label, features = self.text(self.label), listed(self.options["features"])
+        fit_table(estimator, list(self.paths), label=label, features=features, units=self.units, progress=progress)
+
+    @abstractmethod
+    def estimator(self, **others: Any) -> Any:
+        """The estimator, with the options of the job and other parameters. Raises BadParameter."""
+
+    def require_parameters(self, estimator: Any, features: list[str]) -> None:
+        """Raises BadParameter for parameters that are not usable."""
+        estimator.require_parameters(features)
+
+    def summary(self, estimator: Any, *remarks: str) -> Any:
+        """What is written as a table."""
+        from dpmine.models.summaries import LinearModel
+
+        return LinearModel(estimator, *remarks)
+
+    def _features(self) -> list[str]:
+        features = listed(self.required("features"))
+        if not features or not all(isinstance(name, str) for name in features):
+            raise BadParameter("features must be names of columns, such as ['age', 'hours'].")
+        if len(set(features)) < len(features) or self.options.get(self.label) in features:
+            raise BadParameter(f"features must be different columns, and {self.label} none of them.")
+        return features
+
+
+def _model_file(estimator: Any) -> str:
+    """The model as JSON; labels that JSON and pages cannot hold are spelled out, so that no charged result is lost."""
+    try:
+        return str(estimator.to_json())
+    except BadData:
+        import numpy as np
+
+        from dpmine.itemsets.results import printable
+
+        estimator.classes_ = np.array([printable(repr(label)) for label in estimator.classes_.tolist()])
+        return str(estimator.to_json())
+
+
+class ClassifyJob(ModelJob):
+    """A linear classifier."""
+
+    kind: ClassVar[str] = "classify"
+
+    def require_options(self) -> None:
+        """See `Job.require_options`."""
+        super().require_options()
+        lower, upper, norm = (spelled(name, flags=self.flags) for name in ("lower", "upper", "norm_bound"))
+        missing = [name for name in ("lower", "upper") if name not in self.options]
+        if len(missing) == 1:
+            raise BadParameter(
+                f"{spelled(missing[0], flags=self.flags)} is missing: give {lower} and {upper} together, the public "
+                "bounds of the features."
+            )
+        if missing and "norm_bound" not in self.options:
+            raise BadParameter(f"{lower} and {upper} are missing, the public bounds of the features (or {norm}).")
+
+    def estimator(self, **others: Any) -> Any:
+        """See `ModelJob.estimator`."""
+        from dpmine.models.linear.classifiers import CLASSIFIERS
+
+        name = self.choice("loss")
+        self.require_options()
+        given = self.parameters("label", "features", "loss", "lower", "upper", "lambdas")
+        if "lambdas" in self.options:
+            strengths = listed(self.options["lambdas"])
+            given["lambdas"] = strengths[0] if len(strengths) == 1 else strengths
+        if "lower" in self.options:
+            given["feature_bounds"] = tuple(one_or_each(self.options[bound]) for bound in ("lower", "upper"))
+        return CLASSIFIERS[name](**{**given, **others})
+
+
+class AccuracyFirstJob(ModelJob):
+    """The least privacy loss that reaches a target."""
+
+    kind: ClassVar[str] = "accuracy-first"
+    label: ClassVar[str] = "target"
+
+    def estimator(self, **others: Any) -> Any:
+        """See `ModelJob.estimator`."""
+        from dpmine.models.accuracy_first.estimators import ESTIMATORS
+
+        name = self.choice("model_kind")
+        self.require_options()
+        return ESTIMATORS[name](**{**self.parameters("target", "features", "model_kind"), **others})
+
+    def require_parameters(self, estimator: Any, features: list[str]) -> None:  # noqa: ARG002 - bounds are of rows
+        """See `ModelJob.require_parameters`."""
+        estimator.require_parameters()
+
+
+class HypothesisJob(ModelJob):
+    """A rule out of a class of rules."""
+
+    kind: ClassVar[str] = "hypothesis"
+
+    def estimator(self, **others: Any) -> Any:
+        """See `ModelJob.estimator`."""
+        from dpmine.models.pac.selector import HypothesisSelector
+
+        self.require_options()
+        if not isinstance(self.options.get("class", ""), str):
+            raise BadParameter("class must be the name of a class of rules, such as 'stumps'.")
+        given = self.parameters("label", "features", "lower", "upper", "grid")
+        bounds = {name: one_or_each(self.options.get(name)) for name in ("lower", "upper")}
+        grid = whole_numbers(spelled("grid", flags=self.flags), self.options.get("grid"))
+        return HypothesisSelector(**{**given, **bounds, "grid": one_or_each(grid), **others})
+
+    def summary(self, estimator: Any, *remarks: str) -> Any:  # noqa: ARG002 - a rule says all of itself
+        """See `ModelJob.summary`."""
+        from dpmine.models.summaries import ChosenHypothesis
+
+        return ChosenHypothesis(estimator)
+
+
+KINDS: dict[str, type[Job]] = {
+    job.kind: job for job in (TopItemsetJob, HistogramJob, ClassifyJob, AccuracyFirstJob, HypothesisJob)
+}
