@@ -16,13 +16,13 @@ from sklearn.metrics import roc_auc_score
 
 from dpmine.exact.bits import SystemBits
 from dpmine.io.figures import new_figure, write_picture
-from dpmine.models.linear.examples import Examples
-from dpmine.models.linear.losses import LogisticLoss
-from dpmine.models.linear.objective_perturbation import ObjectivePerturbation
+from dpmine.models.linear.losses import Examples, LogisticLoss
+from dpmine.models.linear.perturbations import ObjectivePerturbation
 from dpmine.models.linear.preprocessing import UnitBall
-from dpmine.models.linear.search import ramp_score
-from dpmine.models.validation.procedure import Terms, train_validated
+from dpmine.models.linear.training import ramp_score
+from dpmine.models.validation.procedure import train_validated
 from dpmine.models.validation.split import random_parts
+from dpmine.models.validation.terms import Terms
 from experiments.linear_data import adult, magic
 from experiments.validation_baselines import alpha_split, control, data_split, random_choice
 
@@ -65,7 +65,9 @@ class Fold:
         )
         bounds = [self.training.release(self.train.size, value, alpha / 2).stability for value in LAMBDAS]
         data = (self.training, LAMBDAS, self.train, self.validation)
-        return train_validated(*data, score=ramp_score, stabilities=bounds, terms=terms, bits=self.bits).model
+        return train_validated(
+            *data, score=ramp_score, stabilities=bounds, terms=terms, final=self.train, bits=self.bits
+        ).model
 
     def parts(self) -> list[Examples]:
         return [self.train.take(rows) for rows in random_parts(self.train.size, len(LAMBDAS), bits=self.bits)]

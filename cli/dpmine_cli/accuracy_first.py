@@ -31,13 +31,6 @@ class Method(StrEnum):
     BROWNIAN = "brownian"
 
 
-class Variant(StrEnum):
-    """Of the test and of the radius."""
-
-    SHARP = "sharp"
-    PAPER = "paper"
-
-
 ModelKindOption = Annotated[
     ModelKind, typer.Option("--model-kind", help="Ridge regression of a number, or logistic regression of two classes.")
 ]
@@ -71,15 +64,15 @@ Failure = Annotated[
 MethodOption = Annotated[
     Optional[Method],
     typer.Option(
-        "--method", help="Noise on the moments (ridge only), on the minimiser, or Brownian.", show_default=False
+        "--method",
+        help="Noise on sufficient statistics (ridge only), on the minimiser, or Brownian.",
+        show_default=False,
     ),
 ]
 Steps = Annotated[int, typer.Option("--steps", metavar="T", help="Number of privacy levels to try.")]
 Slack = Annotated[
     str, typer.Option("--slack", metavar="S", help="Share of the target spent on cheap tests instead of the model.")
 ]
-TestOption = Annotated[Variant, typer.Option("--test", help="The sharper test, or the paper's.")]
-RadiusOption = Annotated[Variant, typer.Option("--radius", help="The smaller ball of models, or the paper's.")]
 Intercept = Annotated[bool, typer.Option("--intercept/--no-intercept", help="Train an intercept, regularised too.")]
 KeepLast = Annotated[
     bool, typer.Option("--keep-last", help="Keep the last model where none reaches the target, at the same price.")
@@ -119,8 +112,6 @@ def accuracy_first(
     delta: options.Delta = "1e-6",
     steps: Steps = 100,
     slack: Slack = "1",
-    test: TestOption = Variant.SHARP,
-    radius: RadiusOption = Variant.SHARP,
     intercept: Intercept = False,
     keep_last: KeepLast = False,
     neighbors: options.ReplaceOne = "replace-one",
@@ -169,8 +160,6 @@ def _require_all(given: dict[str, Any]) -> None:
 def _parameters(given: dict[str, Any]) -> dict[str, Any]:
     """The estimator's parameters from the options of the command line."""
     return {
-        "test": given["test"].value,
-        "radius": given["radius"].value,
         "fit_intercept": given["intercept"],
         **options.protected(given["unit"], given["rows_per_unit"], given["one_row_per"]),
         **{name: given[name] for name in _AS_GIVEN},

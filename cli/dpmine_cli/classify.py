@@ -15,7 +15,7 @@ from dpmine_cli.output import Destination, ledger_files
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.models.linear.classifiers import Classifier
+    from dpmine.models.linear.estimators import Classifier
 
 
 class Loss(StrEnum):
@@ -71,7 +71,8 @@ Share = Annotated[
     str, typer.Option("--validation-share", metavar="F", help="Share of the rows that choose the regulariser.")
 ]
 Chooser = Annotated[
-    str, typer.Option("--mechanism", metavar="NAME", help="Who chooses the regulariser, such as max-of-exponentials.")
+    str,
+    typer.Option("--mechanism", metavar="NAME", help="What chooses the regulariser, such as max-of-exponentials."),
 ]
 
 
@@ -81,14 +82,12 @@ _AS_GIVEN = (
     "validation_share",
     "selection_share",
     "mechanism",
-    "sensitivities",
-    "caution",
     "neighbors",
     "ledger",
     "dataset",
 )
 """Options that the classifier has by the same names."""
-_OF_CHOICE = {"validation_share", "selection_share", "sensitivities", "caution"}
+_OF_CHOICE = {"validation_share", "selection_share"}
 
 
 def classify(
@@ -108,8 +107,6 @@ def classify(
     validation_share: Share = "0.1",
     selection_share: options.SelectionShare = "0.1",
     mechanism: Chooser = "max-of-exponentials",
-    sensitivities: options.Sensitivities = "candidate",
-    caution: options.Caution = "0",
     epsilon: options.Epsilon = "1",
     delta: options.Delta = "1e-6",
     neighbors: options.ReplaceOne = "replace-one",
@@ -206,7 +203,7 @@ def _train(
     targets = {"--model": model.path if model else None, "--output": summary.path}
     require_apart(targets, files, ledger_files(parameters["ledger"]))
     from dpmine.models.frames import fit_table
-    from dpmine.models.linear.classifiers import CLASSIFIERS
+    from dpmine.models.linear.estimators import CLASSIFIERS
     from dpmine.models.summaries import LinearModel
 
     classifier: Any = CLASSIFIERS[loss.value](**parameters)
@@ -221,6 +218,6 @@ def _train(
 
 
 def _reader() -> Callable[[str], Classifier]:
-    from dpmine.models.linear.classifiers import load_classifier
+    from dpmine.models.linear.estimators import load_classifier
 
     return load_classifier

@@ -27,12 +27,6 @@ Mechanism = Annotated[
         "large-margin-tight, stable-maximiser.",
     ),
 ]
-Stability = Annotated[
-    str, typer.Option("--stability", metavar="FORM", help="Bound on a record's influence: tight, or paper.")
-]
-Refit = Annotated[
-    str, typer.Option("--refit", metavar="WHICH", help="Rows that the released density counts: all, or train.")
-]
 Plot = Annotated[Optional[Path], typer.Option("--plot", metavar="FILE", help="Draw the density (.svg or .png).")]
 
 
@@ -43,11 +37,7 @@ _AS_GIVEN = (
     "delta",
     "train_share",
     "mechanism",
-    "sensitivities",
-    "caution",
-    "stability",
     "selection_share",
-    "refit",
     "neighbors",
 )
 """Options that the search has by the same names."""
@@ -70,11 +60,7 @@ def histogram(
     dataset: options.Dataset = None,
     mechanism: Mechanism = "max-of-exponentials",
     train_share: TrainShare = "0.5",
-    sensitivities: options.Sensitivities = "candidate",
-    caution: options.Caution = "0",
-    stability: Stability = "tight",
     selection_share: options.SelectionShare = "0.5",
-    refit: Refit = "all",
     plot: Plot = None,
     output_format: options.OutputFormat = None,
     output: options.Output = None,
@@ -91,7 +77,7 @@ def histogram(
     from dpmine.ledger.charging import ROW, Account
     from dpmine.models.contribution import PrivacyUnit
     from dpmine.models.frames import unit_name
-    from dpmine.models.histogram.search import Search, density_of_column
+    from dpmine.models.histogram.search import BinSearch, density_of_column
     from dpmine.models.tables import require_apart
     from dpmine.parameters import whole_numbers
 
@@ -100,7 +86,7 @@ def histogram(
     options.require_one_unit(unit, rows_per_unit, one_row_per)
     units = unit or []
     protected = PrivacyUnit.of(ROW if one_row_per is None else one_row_per, rows_per_unit, unit_name(units))
-    search = Search.of(
+    search = BinSearch.of(
         bins=whole_numbers("--bins", bins),
         rows=protected.rows,
         **{name: context.params[name] for name in _AS_GIVEN},

@@ -153,15 +153,8 @@ Engine = Annotated[
         "--engine", metavar="local|spark", help="What counts: this machine, or Spark (FILE is then what Spark opens)."
     ),
 ]
-Sensitivities = Annotated[
-    str,
-    typer.Option("--sensitivities", metavar="NAME", help="candidate (every one its own) or uniform (the largest)."),
-]
 SelectionShare = Annotated[
     str, typer.Option("--selection-share", metavar="F", help="Share of ε for the choice; the rest trains.")
-]
-Caution = Annotated[
-    str, typer.Option("--caution", metavar="C", help="How much candidates of large sensitivity are held back; 0: not.")
 ]
 LedgerUrl = Annotated[
     Optional[str],

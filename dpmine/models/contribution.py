@@ -19,7 +19,7 @@ from dpmine.exact.reals import GUARD_BITS, exact_ball
 from dpmine.exact.rounding import below
 from dpmine.ledger.budget import checked_name
 from dpmine.ledger.charging import ROW, of_asserted_unit
-from dpmine.models.validation.words import random_order
+from dpmine.models.validation.split import random_order
 from dpmine.parameters import LEAST_PROBABILITY, whole
 from dpmine.privacy import ExPostGuarantee, Guarantee
 

@@ -24,11 +24,7 @@ _AS_GIVEN = (
     "neighbors",
     "mechanism",
     "train_share",
-    "sensitivities",
-    "caution",
-    "stability",
     "selection_share",
-    "refit",
 )
 
 

@@ -13,7 +13,7 @@ from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.results import printable
 from dpmine.models.accuracy_first.estimators import ESTIMATORS
 from dpmine.models.frames import fit_table, unit_name
-from dpmine.models.linear.classifiers import CLASSIFIERS
+from dpmine.models.linear.estimators import CLASSIFIERS
 from dpmine.models.pac.selector import HypothesisSelector
 from dpmine.models.summaries import ChosenHypothesis, LinearModel
 from dpmine.models.tables import require_columns
@@ -93,8 +93,6 @@ class ClassifyJob(ModelJob):
         "validation_share",
         "selection_share",
         "mechanism",
-        "sensitivities",
-        "caution",
         "epsilon",
         "delta",
         "neighbors",
@@ -149,8 +147,6 @@ class AccuracyFirstJob(ModelJob):
         "delta",
         "steps",
         "slack",
-        "test",
-        "radius",
         "keep_last",
         "classes",
         "neighbors",

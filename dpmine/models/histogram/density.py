@@ -6,16 +6,18 @@ import json
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.decisions import uniform_below
-from dpmine.models.histogram.noise import GRID_BITS
-from dpmine.models.validation.words import random_words, uniform_integers
+from dpmine.io.figures import new_figure
+from dpmine.models.histogram.training import GRID_BITS
+from dpmine.models.validation.split import random_words, uniform_integers
 from dpmine.parameters import whole
+from dpmine.privacy import rounded_up
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from dpmine.models.histogram.bins import Floats
     from dpmine.models.histogram.training import NoisyHistogram
     from dpmine.privacy import Guarantee
+
 
 _MANTISSA = 53
 _MOST_IN_WORDS = 2**63  # beyond it sums of weights do not fit the words of numpy
@@ -96,8 +99,6 @@ class Density:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the density on matplotlib axes, new ones by default; returns the axes."""
-        from dpmine.models.histogram.plot import draw_density
-
         return draw_density(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
@@ -146,3 +147,37 @@ def _drawn_places(weights: Sequence[int], total: int, count: int, *, bits: BitSo
 
 def _bar(share: float) -> str:
     return "█" * round(_LONGEST_BAR * share)
+
+
+_COLOUR = "#2a6f97"
+_GRID = "#d9d9d9"
+_FEW_BINS = 64  # more are drawn without lines between them
+
+
+def draw_density(density: Density, ax: Any = None) -> Any:
+    """The density as filled steps, titled with what it promises; on new axes where none are given."""
+    axes = new_figure(8, 4.5).subplots() if ax is None else ax
+    axes.stairs(density.heights, density.edges, fill=True, color=_COLOUR, alpha=0.35)
+    axes.stairs(density.heights, density.edges, color=_COLOUR, linewidth=1.6)
+    if density.bins <= _FEW_BINS:
+        axes.vlines(density.edges[1:-1], 0, _lower_neighbours(density), color=_COLOUR, linewidth=0.5, alpha=0.6)
+    axes.set_xlim(density.edges[0], density.edges[-1])
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("value (outside the bounds: counted at the nearest)")
+    axes.set_ylabel("density")
+    axes.set_title(_title(density))
+    axes.set_axisbelow(True)
+    axes.grid(visible=True, color=_GRID, linewidth=0.6)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return axes
+
+
+def _lower_neighbours(density: Density) -> list[float]:
+    return [min(pair) for pair in pairwise(density.heights.tolist())]
+
+
+def _title(density: Density) -> str:
+    promise = density.guarantee
+    delta = f", δ = {rounded_up(promise.delta):g}" if promise.delta else ""
+    return f"Private density, {density.bins} bins (ε = {rounded_up(promise.epsilon):g}{delta})"

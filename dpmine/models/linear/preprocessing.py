@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.supervised import MISSING_NOTE, finite, row_norms
+from dpmine.models.supervised import MISSING_NOTE, finite
 from dpmine.parameters import exact_number
 
 if TYPE_CHECKING:
@@ -105,6 +105,18 @@ def within(features: Floats, bounds: FeatureBounds | None, norm_bound: float) ->
 
 def _shortened(rows: Floats, norm_bound: float) -> Floats:
     return rows * (norm_bound / np.maximum(norm_bound, row_norms(rows)))[:, np.newaxis]
+
+
+def row_norms(features: Floats) -> Floats:
+    """Euclidean norms of the rows, not finite where an entry is not; rows of extreme entries are scaled first."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        norms = np.sqrt(np.einsum("ij,ij->i", features, features))
+        odd = ~((norms > 1e-140) & (norms < 1e150))
+        if odd.any():
+            largest = np.abs(features[odd]).max(axis=1, initial=0.0)
+            part = features[odd] / np.maximum(largest, np.finfo(np.float64).tiny)[:, np.newaxis]
+            norms[odd] = largest * np.sqrt(np.einsum("ij,ij->i", part, part))
+    return np.asarray(norms)
 
 
 @dataclass(frozen=True, slots=True)

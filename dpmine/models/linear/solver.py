@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.linear.examples import THINNING as _THINNING
+from dpmine.models.linear.losses import THINNING as _THINNING
 from dpmine.models.linear.noise import RELATIVE_ERROR
 from dpmine.models.linear.sensitivities import ROUNDOFF, accumulated, norm_above, up
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from dpmine.models.linear.examples import Examples
-    from dpmine.models.linear.losses import Loss
+    from dpmine.models.linear.losses import Examples, Loss
     from dpmine.models.supervised import Floats
 
 _STEPS = 300

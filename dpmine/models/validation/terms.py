@@ -1,4 +1,4 @@
-"""The public terms of a validation: sizes, budgets, and how the choice is made."""
+"""The public terms of a validation: sizes, budgets, and which mechanism chooses among the scores."""
 
 from __future__ import annotations
 
@@ -8,13 +8,57 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW, of_asserted_unit
-from dpmine.models.validation.choosers import DEFAULT, chooser_of, require_replace_one
-from dpmine.models.validation.sensitivities import Sensitivities
+from dpmine.models.validation.scores import Sensitivities
 from dpmine.parameters import Number, below_one, not_negative, positive, whole
 from dpmine.privacy import Guarantee, Neighbors
+from dpmine.selection.select import AUTO, MECHANISMS, build_mechanism, plain_name, resolve
 
 if TYPE_CHECKING:
     from dpmine.selection.mechanisms.base import Mechanism
+
+
+DEFAULT = "max_of_exponentials"
+
+_REFUSED = {
+    "limited_domain": "limited_domain pads the candidates with dummies of score 0, which beat every negative score",
+    "bounded_growth": "bounded_growth needs counts that start at 0, and validation scores are real numbers",
+    "exact": "exact is not private (experiments.validation_baselines.control does it for comparisons)",
+}
+
+
+def require_replace_one(neighbors: str | Neighbors) -> None:
+    """BadParameter, with the reason, for any relation but replace_one."""
+    if Neighbors.parse(neighbors) is not Neighbors.REPLACE_ONE:
+        raise BadParameter(
+            "Validation needs neighbors='replace_one': its bounds divide by the numbers of training and validation "
+            "records, so these are public, and add_remove would have to hide them."
+        )
+
+
+def chooser_of(name: str, *, epsilon: Fraction, delta: Fraction, candidates: int) -> Mechanism:
+    """The mechanism in its general, replace_one form; `delta` = 0 where only pure ones can be paid for.
+
+    "auto" is max_of_exponentials with δ = 0, else the engine's recommendation for so many candidates.
+    Raises BadParameter for mechanisms that cannot choose here, with the reason.
+    """
+    plain = plain_name(name)
+    if plain == AUTO and not delta:
+        plain = DEFAULT
+    elif plain == AUTO:
+        public = {"epsilon": epsilon, "delta": delta, "candidates": candidates}
+        plain = resolve(AUTO, neighbors=Neighbors.REPLACE_ONE, are_counts=False, **public).mechanism
+    kind = MECHANISMS.get(plain)
+    if kind is None or plain in _REFUSED:
+        reason = f"{_REFUSED[plain]}; " if plain in _REFUSED else ""
+        raise BadParameter(f"{reason}mechanism must be one of: {', '.join([AUTO, *allowed()])}.")
+    if kind.approximate and not delta:
+        raise BadParameter(f"{plain} needs a δ of its own for the choice: give one greater than 0.")
+    return build_mechanism(plain, epsilon=epsilon, delta=delta, neighbors=Neighbors.REPLACE_ONE)
+
+
+def allowed() -> list[str]:
+    """The mechanisms that may choose."""
+    return [name for name in MECHANISMS if name not in _REFUSED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +76,7 @@ class Terms:
         sensitivities: whether every candidate answers for its own sensitivity only.
         caution: c ≥ 0, how much candidates are held back for their own sensitivity: t = 2c ln(k/η)/α2 of
             `generalised_scores`. 1 guards against choosing a candidate whose score is mostly noise; 0 holds none back.
-        fallback: position of the parameter that is taken when the chooser says nothing; None for none.
+        fallback: position of the parameter that is taken where the mechanism returns no candidate; None for none.
         unit: the privacy unit; the caller asserts that each has one record.
     """
 

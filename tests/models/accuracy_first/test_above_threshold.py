@@ -16,7 +16,8 @@ from scipy import integrate, stats
 from support.numpy_bits import NumpyBits
 
 from dpmine.exact.noise import ExponentialNoise, LaplaceNoise
-from dpmine.models.accuracy_first.above_threshold import exponential_test, first_above, laplace_test
+from dpmine.models.accuracy_first.above_threshold import exponential_test, first_above
+from experiments.accuracy_first_baselines import laplace_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

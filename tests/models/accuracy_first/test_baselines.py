@@ -16,13 +16,19 @@ from scipy import integrate, stats
 from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
-from dpmine.models.accuracy_first.hypotheses import falling_noise
-from dpmine.models.accuracy_first.logistic import LogisticBounds, LogisticObjective
-from dpmine.models.accuracy_first.ridge import RidgeBounds, RidgeObjective
-from dpmine.models.accuracy_first.variants import Method, Variant
-from dpmine.models.linear.examples import Examples
+from dpmine.models.accuracy_first.hypotheses import Method, falling_noise
+from dpmine.models.accuracy_first.objectives import (
+    LogisticBounds,
+    LogisticObjective,
+    Objective,
+    RidgeBounds,
+    RidgeObjective,
+)
+from dpmine.models.linear.losses import Examples
 from experiments.accuracy_first_baselines import (
     Doubling,
+    PaperRidgeBounds,
+    Variant,
     doubled_levels,
     doubling,
     expected_excess,
@@ -32,7 +38,6 @@ from experiments.accuracy_first_baselines import (
 )
 
 if TYPE_CHECKING:
-    from dpmine.models.accuracy_first.objective import Bounds, Objective
     from dpmine.models.supervised import Floats
 
 FALSE_ALARM = 1e-7
@@ -42,9 +47,10 @@ SIZE, RIDGE = 400, 0.05
 
 @cache
 def ridge_objective(size: int = SIZE, ball: Variant = Variant.SHARP) -> RidgeObjective:
+    bounds = RidgeBounds if ball is Variant.SHARP else PaperRidgeBounds
     generator = np.random.default_rng(1)
     rows = generator.uniform(-1, 1, (size, 3)) / 4
-    return RidgeObjective.of(RidgeBounds(size, 3, RIDGE, ball), rows, np.clip(rows @ [2.0, -1.0, 1.0], -1, 1))
+    return RidgeObjective.of(bounds(size, 3, RIDGE), rows, np.clip(rows @ [2.0, -1.0, 1.0], -1, 1))
 
 
 @cache
@@ -55,19 +61,24 @@ def logistic_objective() -> LogisticObjective:
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Fixed(Objective):
     """An objective whose every hypothesis has the same excess risk."""
 
-    bounds: Bounds
     excess: float
-    minimiser: Floats
+
+    @property
+    def minimiser(self) -> Floats:
+        return np.zeros(3)
+
+    def values(self, hypotheses: Floats) -> Floats:
+        raise NotImplementedError
 
     def gaps(self, hypotheses: Floats) -> Floats:
         return np.full(len(hypotheses), -self.excess)
 
 
 def fixed(excess: float) -> Fixed:
-    return Fixed(ridge_objective().bounds, excess, np.zeros(3))
+    return Fixed(ridge_objective().bounds, excess)
 
 
 def search_for(target: Fraction, epsilon_max: int = 1) -> Doubling:

@@ -16,13 +16,11 @@ from support.numpy_bits import NumpyBits
 
 from dpmine.exact.noise import ExponentialNoise
 from dpmine.models.accuracy_first import hypotheses as module
-from dpmine.models.accuracy_first.above_threshold import ThresholdTest
-from dpmine.models.accuracy_first.hypotheses import covariance_hypotheses, falling_noise
-from dpmine.models.accuracy_first.ridge import RidgeBounds, RidgeObjective
-from dpmine.models.accuracy_first.search import search
-from dpmine.models.accuracy_first.settings import Terms
+from dpmine.models.accuracy_first.above_threshold import ThresholdTest, search
+from dpmine.models.accuracy_first.hypotheses import Method, covariance_hypotheses, falling_noise
+from dpmine.models.accuracy_first.objectives import RidgeBounds, RidgeObjective
+from dpmine.models.accuracy_first.settings import SearchTerms
 from dpmine.models.accuracy_first.trust_region import minimise_over_ball
-from dpmine.models.accuracy_first.variants import Method
 
 FALSE_ALARM = 1e-7  # of one confidence bound; below 400 of them a test, so a test is wrong with probability below 4e-5
 RUNS, FEWER = 3000, 1500
@@ -52,7 +50,7 @@ class Audited:
         """Steps, T for none, and weights; shape (runs,) each."""
         bounds = RidgeBounds(SIZE, 1, self.ridge)
         objective = RidgeObjective.of(bounds, rows, targets)
-        queries = Terms(self.target, self.test, self.epsilons, bounds.sensitivities).queries(objective)
+        queries = SearchTerms(self.target, self.test, self.epsilons, bounds.sensitivities).queries(objective)
         found = []
         for _ in range(self.runs):
             hypotheses = falling_noise(objective, self.method, self.epsilons, Fraction(0), bits=bits)
