@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -97,7 +97,7 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
 
     model_format = _FORMAT
     _methods = frozenset(Method)
-    _asked = ("excess_risk", "regularization", "failure_probability", "epsilon_max", "x_bound")
+    _asked: ClassVar[tuple[str, ...]] = ("excess_risk", "regularization", "failure_probability", "epsilon_max", "x_bound")
     """Parameters that say what the model is, exact in a file."""
 
     def require_parameters(self) -> None:
@@ -271,7 +271,7 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
     method: str = Method.COVARIANCE.value
 
     kind = "ridge"
-    _asked = (*_AccuracyFirst._asked, "y_bound")  # noqa: SLF001 - of its base
+    _asked: ClassVar[tuple[str, ...]] = (*_AccuracyFirst._asked, "y_bound")  # noqa: SLF001 - of its base
 
     def _target_bound(self) -> Fraction:
         return given_number("y_bound", self.y_bound, "a public bound on |y|")

@@ -143,7 +143,7 @@ class PrivateHistogram(ChargedEstimator):
         charge.use(planned.guarantee)
         bounding = Bounding(planned.unit.rows, units)
         density = planned.settings.density(x, bounding=bounding, bits=bits or SystemBits())
-        self.result_ = replace(density, guarantee=planned.unit.protecting(density.guarantee))
+        self.result_: Density = replace(density, guarantee=planned.unit.protecting(density.guarantee))
         return self
 
     def pdf(self, x: ArrayLike) -> Floats:

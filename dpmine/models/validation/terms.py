@@ -45,8 +45,10 @@ def chooser_of(name: str, *, epsilon: Fraction, delta: Fraction, candidates: int
     if plain == AUTO and not delta:
         plain = DEFAULT
     elif plain == AUTO:
-        public = {"epsilon": epsilon, "delta": delta, "candidates": candidates}
-        plain = resolve(AUTO, neighbors=Neighbors.REPLACE_ONE, are_counts=False, **public).mechanism
+        relation = Neighbors.REPLACE_ONE
+        plain = resolve(
+            AUTO, epsilon=epsilon, delta=delta, neighbors=relation, candidates=candidates, are_counts=False
+        ).mechanism
     kind = MECHANISMS.get(plain)
     if kind is None or plain in _REFUSED:
         reason = f"{_REFUSED[plain]}; " if plain in _REFUSED else ""

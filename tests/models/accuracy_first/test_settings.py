@@ -109,7 +109,7 @@ def test_bad_parameters_are_refused_before_data_are_seen(kind: Any, parameters: 
 
 def test_logistic_regression_has_no_bound_on_its_classes() -> None:
     with pytest.raises(TypeError):
-        AccuracyFirstLogistic(y_bound=1)  # type: ignore[call-arg]
+        AccuracyFirstLogistic(y_bound=1)
 
 
 TOO_HARD: list[tuple[dict[str, Any], str]] = [
