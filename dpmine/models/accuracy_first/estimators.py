@@ -97,7 +97,13 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
 
     model_format = _FORMAT
     _methods = frozenset(Method)
-    _asked: ClassVar[tuple[str, ...]] = ("excess_risk", "regularization", "failure_probability", "epsilon_max", "x_bound")
+    _asked: ClassVar[tuple[str, ...]] = (
+        "excess_risk",
+        "regularization",
+        "failure_probability",
+        "epsilon_max",
+        "x_bound",
+    )
     """Parameters that say what the model is, exact in a file."""
 
     def require_parameters(self) -> None:

@@ -79,13 +79,11 @@ def covariance_hypotheses(
     values = np.concatenate([objective.gram[rows, columns] * weights, objective.correlations])
     places = np.empty(objective.gram.shape, dtype=np.intp)
     places[rows, columns] = places[columns, rows] = np.arange(len(rows))
-    multiplier, shares = 0.0, 1.0 / (weights * bounds.size)
+    shares = 1.0 / (weights * bounds.size)
     for noisy in noise_reduction(values, sensitivity, epsilons, bits=bits):
         matrix = (noisy[: len(rows)] * shares)[places]
         matrix.flat[:: bounds.dimension + 1] += bounds.ridge
-        found = minimise_over_ball(matrix, noisy[len(rows) :] / bounds.size, bounds.radius, start=multiplier)
-        multiplier = found.multiplier
-        yield found.point
+        yield minimise_over_ball(matrix, noisy[len(rows) :] / bounds.size, bounds.radius).point
 
 
 def output_hypotheses(objective: Objective, epsilons: Sequence[Fraction], *, bits: BitSource) -> Iterator[Floats]:

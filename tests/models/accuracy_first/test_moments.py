@@ -57,9 +57,9 @@ def released(found: RidgeObjective, patch: pytest.MonkeyPatch) -> tuple[Array, F
         asked.append((values, sensitivity))
         return [values for _ in epsilons]
 
-    def spy(matrix: Array, vector: Array, radius: float, *, start: float) -> Any:
+    def spy(matrix: Array, vector: Array, radius: float) -> Any:
         made.append((matrix, vector))
-        return minimise_over_ball(matrix, vector, radius, start=start)
+        return minimise_over_ball(matrix, vector, radius)
 
     with patch.context() as patched:
         patched.setattr(module, "noise_reduction", no_noise)
@@ -130,9 +130,9 @@ def test_variance_of_the_noise_on_covariances(monkeypatch: pytest.MonkeyPatch) -
     found = RidgeObjective.of(RidgeBounds(50, 3, 0.1), rows, targets)
     seen: list[tuple[Array, Array]] = []
 
-    def spy(matrix: Array, vector: Array, radius: float, *, start: float) -> Any:
+    def spy(matrix: Array, vector: Array, radius: float) -> Any:
         seen.append((matrix.copy(), vector.copy()))
-        return minimise_over_ball(matrix, vector, radius, start=start)
+        return minimise_over_ball(matrix, vector, radius)
 
     monkeypatch.setattr(module, "minimise_over_ball", spy)
     bits = NumpyBits(11)

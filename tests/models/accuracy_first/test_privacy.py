@@ -113,7 +113,7 @@ def test_half_the_noise_on_the_minimiser_is_noticed(monkeypatch: pytest.MonkeyPa
 @pytest.mark.statistical
 def test_an_eighth_of_the_noise_on_moments_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """One weight hides half of it: of four entries that may change, there are two."""
-    monkeypatch.setattr(RidgeBounds, "moments", 0.5)
+    monkeypatch.setattr(RidgeBounds, "statistics", 0.5)
     quiet = replace(WATCHFUL, test=noise_for(Fraction(1, 10)), runs=FEWER)
     assert quiet.worst() > 0
 
@@ -161,9 +161,9 @@ class Moments:
     def _noisy(self, objective: RidgeObjective, bits: NumpyBits, patch: pytest.MonkeyPatch) -> Any:
         found = []
 
-        def spy(matrix: Any, vector: Any, radius: float, *, start: float) -> Any:
+        def spy(matrix: Any, vector: Any, radius: float) -> Any:
             found.append(_entries(2 * (matrix - 0.1 * np.eye(2)), 2 * vector))
-            return minimise_over_ball(matrix, vector, radius, start=start)
+            return minimise_over_ball(matrix, vector, radius)
 
         patch.setattr(module, "minimise_over_ball", spy)
         for _ in range(self.runs):
@@ -188,5 +188,5 @@ def test_too_little_noise_on_two_moments_is_noticed(
     pair: tuple[Any, Any], share: float, runs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half as much as it takes; a quarter, where records only differ by half of what they may."""
-    monkeypatch.setattr(RidgeBounds, "moments", 4.0 * share)
+    monkeypatch.setattr(RidgeBounds, "statistics", 4.0 * share)
     assert Moments(pair, runs).worst(monkeypatch) > 0
