@@ -21,10 +21,9 @@ from dpmine.models.linear.perturbations import ObjectivePerturbation
 from dpmine.models.linear.preprocessing import UnitBall
 from dpmine.models.linear.training import ramp_score
 from dpmine.models.validation.procedure import train_validated
-from dpmine.models.validation.split import random_parts
 from dpmine.models.validation.terms import Terms
 from experiments.linear_data import adult, magic
-from experiments.validation_baselines import alpha_split, control, data_split, random_choice
+from experiments.validation_baselines import alpha_split, control, data_split, random_choice, random_parts
 
 ROOT = Path(__file__).resolve().parents[1]
 LAMBDAS = (Fraction(1, 1000), *(Fraction(112 + 111 * step, 1000) for step in range(8)), Fraction(1))

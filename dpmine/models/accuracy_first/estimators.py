@@ -17,11 +17,11 @@ from dpmine.models.accuracy_first.objectives import LogisticBounds, LogisticObje
 from dpmine.models.accuracy_first.settings import (
     DEFAULT_SLACK,
     DEFAULT_STEPS,
+    PUBLIC_ROWS,
     AccuracySettings,
     UnitBox,
     given_levels,
     given_number,
-    require_replace_one,
     whole_steps,
 )
 from dpmine.models.base import forget_fit
@@ -51,6 +51,7 @@ from dpmine.models.supervised import (
     finite,
     linear_values,
 )
+from dpmine.models.validation.terms import require_replace_one
 from dpmine.parameters import named, positive, probability, truth
 from dpmine.privacy import ExPostGuarantee, Neighbors
 
@@ -113,7 +114,7 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
     def _settings(self, rows: int = 1, features: Sequence[str] | None = None) -> AccuracySettings:  # noqa: ARG002
         shared = SharedBudget(positive("epsilon_max", self.epsilon_max), probability("delta", self.delta), rows)
         truth("keep_last", self.keep_last)
-        require_replace_one(self.neighbors)
+        require_replace_one(self.neighbors, PUBLIC_ROWS)
         method = named(Method, "method", self.method)
         if method not in self._methods:
             raise BadParameter("method must be 'output' or 'brownian': covariances do not make a logistic regression.")

@@ -13,6 +13,7 @@ from dpmine.errors import BadParameter
 from dpmine.exact.rounding import decimal_above
 from dpmine.models.accuracy_first.above_threshold import DIGITS, ThresholdTest, exponential_test
 from dpmine.models.accuracy_first.noise_reduction import require_increasing
+from dpmine.models.linear.preprocessing import shortened
 from dpmine.models.linear.sensitivities import float_above
 from dpmine.models.supervised import MISSING_NOTE
 from dpmine.parameters import positive, whole
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from dpmine.parameters import Number
 
 
+PUBLIC_ROWS = "This needs neighbors='replace_one': the number of rows enters every sensitivity, so it is public."
 DEFAULT_STEPS = 100
 """More are finer, and their tests cost more; fewer may jump over what would do (docs/explanation/experiments.md)."""
 DEFAULT_SLACK = 1
@@ -232,14 +234,6 @@ def given_levels(epsilons: object) -> tuple[Fraction, ...]:
     return levels
 
 
-def require_replace_one(neighbors: str | Neighbors) -> None:
-    """BadParameter, with the reason, for any relation but replace_one."""
-    if Neighbors.parse(neighbors) is not Neighbors.REPLACE_ONE:
-        raise BadParameter(
-            "This needs neighbors='replace_one': the number of rows enters every sensitivity, so it is public."
-        )
-
-
 _INSIDE = 1 - Fraction(1, 2**30)
 """Keeps the exact L1 norm of every computed row at most 1: rounding is far smaller, for up to millions of columns."""
 
@@ -282,15 +276,10 @@ class UnitBox:
         Total: a row beyond the bound is shortened to it; one whose norm is too large for a float becomes 0. A row
         depends on that row alone.
         """
-        signs = np.ones(len(features)) if signs is None else signs
-        share = signs * float(_INSIDE / (1 + self.intercept))
-        rows = np.empty((len(features), features.shape[1] + self.intercept))
+        share = float(_INSIDE / (1 + self.intercept))
         with np.errstate(over="ignore", under="ignore"):
             norms = np.abs(features).sum(axis=1)
-            factors = share / np.maximum(float(self.x_bound), norms)
-            np.multiply(features, factors[:, np.newaxis], out=rows[:, : features.shape[1]])
-        rows[:, features.shape[1] :] = share[:, np.newaxis]
-        return rows
+            return shortened(features, norms, float(self.x_bound), share, signs, constant=self.intercept)
 
     def inside(self, features: Floats) -> Floats:
         """Rows shortened to the bound as `rows` does, in the user's units: a model decides on these."""

@@ -9,11 +9,12 @@ says by how much; that bound goes into the solver's tolerance, which the guarant
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import add
 from typing import TYPE_CHECKING
 
 import numpy as np
+from flint import arb
 
 from dpmine.exact.decisions import floor
 from dpmine.exact.noise import standard_normals
@@ -89,22 +90,22 @@ def _product(left: Ball, right: Ball) -> Ball:
     return left * right
 
 
+@lru_cache(maxsize=1024)
 def norm_quantile(dimension: int, failure: Fraction) -> float:
     """The quantile r of Gamma(dimension, 1), rounded up: P(‖R‖ > r) ≤ `failure`.
 
     Requires: 0 < failure < 1. By bisection on the regularised upper incomplete gamma function in ball arithmetic.
     """
     with working_precision(192):
-        target = exact_ball(failure)
+        target, shape = exact_ball(failure), exact_ball(dimension)
+
+        def suffices(radius: float) -> bool:
+            return bool(arb(radius).gamma_upper(shape, regularized=True) < target)
+
         low, high = 0.0, 1.0
-        while not _exceeds(high, dimension) < target:
+        while not suffices(high):
             high *= 2.0
         while high - low > high * 2.0**-20:
             middle = (low + high) / 2.0
-            low, high = (low, middle) if _exceeds(middle, dimension) < target else (middle, high)
+            low, high = (low, middle) if suffices(middle) else (middle, high)
     return high
-
-
-def _exceeds(radius: float, dimension: int) -> Ball:
-    """P(Gamma(dimension, 1) > radius)."""
-    return exact_ball(Fraction(radius)).gamma_upper(exact_ball(dimension), regularized=True)

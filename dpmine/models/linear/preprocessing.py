@@ -119,6 +119,21 @@ def row_norms(features: Floats) -> Floats:
     return np.asarray(norms)
 
 
+def shortened(
+    features: Floats, norms: Floats, bound: float, share: float, signs: Floats | None, *, constant: bool
+) -> Floats:
+    """Rows whose norm is at most `share`: x/`bound`, longer ones shortened first; each times its sign where given.
+
+    With a `constant` column, of value `share`, last. A row depends on that row alone.
+    """
+    shares = share if signs is None else signs * share
+    rows = np.empty((len(features), features.shape[1] + constant))
+    factors = shares / np.maximum(bound, norms)
+    np.multiply(features, factors[:, np.newaxis], out=rows[:, : features.shape[1]])
+    rows[:, features.shape[1] :] = share if signs is None else (signs * share)[:, np.newaxis]
+    return rows
+
+
 @dataclass(frozen=True, slots=True)
 class UnitBall:
     """x ↦ x/r for a public norm bound r, or [x/r, 1]/√2 with an intercept, after x was clipped to norm r.
@@ -159,15 +174,7 @@ class UnitBall:
         largest float, NaN as 0. A row depends on that row alone.
         """
         features = finite(features) if self.bounds is None else self.bounds.rows(features)
-        norms = row_norms(features)
-        signs = np.ones(len(features)) if signs is None else signs
-        columns = features.shape[1]
-        rows = np.empty((len(features), columns + self.intercept))
-        np.multiply(
-            features, (signs * self._share / np.maximum(self.norm_bound, norms))[:, np.newaxis], rows[:, :columns]
-        )
-        rows[:, columns:] = (signs * self._share)[:, np.newaxis]
-        return rows
+        return shortened(features, row_norms(features), self.norm_bound, self._share, signs, constant=self.intercept)
 
     def split(self, weights: Floats) -> tuple[Floats, float]:
         """Coefficients and intercept, in the user's units, that give rows within the bounds the same decision wᵀx."""

@@ -76,9 +76,3 @@ def random_split(records: int, train_size: int, *, bits: BitSource) -> tuple[NDA
 def rows_of_units(units: NDArray[np.int64], each: int) -> NDArray[np.int64]:
     """Positions of the records of these units, where each unit has `each` consecutive ones."""
     return np.asarray((units[:, np.newaxis] * each + np.arange(each)).ravel())
-
-
-def random_parts(records: int, parts: int, *, bits: BitSource) -> list[NDArray[np.int64]]:
-    """The records in a uniform order, cut into `parts` ≥ 1 disjoint parts whose sizes differ by at most one."""
-    order = random_order(records, bits=bits)
-    return [np.sort(part) for part in np.array_split(order, whole("parts", parts))]

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
-from dpmine.ledger.charging import ROW, of_asserted_unit
+from dpmine.ledger.charging import ROW
 from dpmine.models.validation.scores import Sensitivities
 from dpmine.parameters import Number, below_one, not_negative, positive, whole
 from dpmine.privacy import Guarantee, Neighbors
@@ -26,13 +26,16 @@ _REFUSED = {
 }
 
 
-def require_replace_one(neighbors: str | Neighbors) -> None:
+_PUBLIC_SIZES = (
+    "Validation needs neighbors='replace_one': its bounds divide by the numbers of training and validation records, so "
+    "these are public, and add_remove would have to hide them."
+)
+
+
+def require_replace_one(neighbors: str | Neighbors, reason: str = _PUBLIC_SIZES) -> None:
     """BadParameter, with the reason, for any relation but replace_one."""
     if Neighbors.parse(neighbors) is not Neighbors.REPLACE_ONE:
-        raise BadParameter(
-            "Validation needs neighbors='replace_one': its bounds divide by the numbers of training and validation "
-            "records, so these are public, and add_remove would have to hide them."
-        )
+        raise BadParameter(reason)
 
 
 def chooser_of(name: str, *, epsilon: Fraction, delta: Fraction, candidates: int) -> Mechanism:
@@ -79,7 +82,6 @@ class Terms:
         caution: c ≥ 0, how much candidates are held back for their own sensitivity: t = 2c ln(k/η)/α2 of
             `generalised_scores`. 1 guards against choosing a candidate whose score is mostly noise; 0 holds none back.
         fallback: position of the parameter that is taken where the mechanism returns no candidate; None for none.
-        unit: the privacy unit; the caller asserts that each has one record.
     """
 
     train_size: int
@@ -92,7 +94,6 @@ class Terms:
     sensitivities: Sensitivities = Sensitivities.CANDIDATE
     caution: Fraction = Fraction(1)
     fallback: int | None = None
-    unit: str = ROW
 
     @classmethod
     def of(
@@ -107,15 +108,9 @@ class Terms:
         mechanism: str = DEFAULT,
         sensitivities: str | Sensitivities = Sensitivities.CANDIDATE,
         caution: Number = 1,
-        neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
         fallback: int | None = None,
-        unit: str = ROW,
     ) -> Terms:
-        """The terms, every number read exactly.
-
-        Raises BadParameter for unusable ones, and for `neighbors` other than "replace_one".
-        """
-        require_replace_one(neighbors)
+        """The terms, every number read exactly. Raises BadParameter for unusable ones."""
         return cls(
             _size("train_size", "training", train_size),
             _size("validation_size", "validation", validation_size),
@@ -127,7 +122,6 @@ class Terms:
             Sensitivities.parse(sensitivities),
             not_negative("caution", caution),
             None if fallback is None else whole("fallback", fallback, least=0),
-            unit,
         )
 
     def chooser(self, candidates: int) -> Mechanism:
@@ -141,8 +135,8 @@ class Terms:
         )
 
     def promise(self, epsilon: Fraction, delta: Fraction) -> Guarantee:
-        """(ε, δ) for one record's unit."""
-        return of_asserted_unit(Guarantee(epsilon, delta, Neighbors.REPLACE_ONE, ROW), self.unit, "one record each")
+        """(ε, δ) for one record."""
+        return Guarantee(epsilon, delta, Neighbors.REPLACE_ONE, ROW)
 
 
 def _size(name: str, part: str, value: int) -> int:
