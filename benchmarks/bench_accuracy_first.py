@@ -110,7 +110,7 @@ def timed(work: Callable[[], object]) -> float:
 def steps_of(model: AccuracyFirstRidge, terms: SearchTerms) -> int:
     """How many hypotheses a fit looked at, from what it cost."""
     paid = model.guarantee_.ex_post_epsilon
-    return terms.epsilons.index(paid - terms.test.price) + 1 if model.reached_ else len(terms.epsilons)
+    return terms.epsilons.index(paid - terms.test.charge) + 1 if model.reached_ else len(terms.epsilons)
 
 
 def compare(name: str, data: tuple[np.ndarray, np.ndarray], model: AccuracyFirstRidge, repeats: int) -> None:

@@ -112,7 +112,7 @@ class Task:
     def run(self, outcome: SearchOutcome | Untested) -> Run:
         excess = -float(self.objective.gaps(outcome.weights[np.newaxis])[0])
         kept = isinstance(outcome, Untested) or outcome.step is not None
-        return Run(float(outcome.price), excess, kept)
+        return Run(float(outcome.charge), excess, kept)
 
 
 class Walk:
@@ -145,7 +145,7 @@ class Walk:
         terms: Any = settings.terms(self.bounds)
         outcome = search(self, terms.epsilons, terms.queries(self), terms.test, bits=BITS)
         excess = -float(self.gaps(outcome.weights[np.newaxis])[0])
-        return Run(float(outcome.price), excess, outcome.step is not None)
+        return Run(float(outcome.charge), excess, outcome.step is not None)
 
 
 def searched(task: Task) -> dict[str, tuple[Method, Variant]]:
@@ -209,7 +209,7 @@ def table(task: Task, found: Results) -> None:
     )
     targets = list(next(iter(found.values())))
     print(f"{'':<32}" + "".join(f"{target:>22g}" for target in targets))
-    prices = (float(task.settings(Fraction(str(t))).terms(task.bounds).test.price) for t in targets)
+    prices = (float(task.settings(Fraction(str(t))).terms(task.bounds).test.charge) for t in targets)
     print(f"{'(the sharp test alone)':<32}" + "".join(f"{price:>22.4g}" for price in prices))
     for method, by_target in found.items():
         print(f"{method:<32}" + "".join(f"{cell(runs, target):>22}" for target, runs in by_target.items()))

@@ -103,13 +103,13 @@ class Doubling:
         epsilons: ε_1, 2ε_1, …, K of them, one for each fresh hypothesis.
         allowed: α less the rounding of a risk: a computed excess above it may stand for one above α.
         width: Δ, how far one record moves a computed excess of a hypothesis in the ball.
-        price: ε_test, of one test.
+        charge: ε_test, of one test.
     """
 
     epsilons: tuple[Fraction, ...]
     allowed: Fraction
     width: Fraction
-    price: Fraction
+    charge: Fraction
 
     @classmethod
     def of(cls, bounds: RiskBounds, *, target: Number, failure: Number, epsilon_max: Number) -> Doubling:
@@ -131,12 +131,12 @@ class Doubling:
 
     def accepts(self, excess: Fraction, *, bits: BitSource) -> bool:
         """Whether excess + Lap(Δ/ε_test) ≤ α/2, decided exactly; of an excess above α with probability ≤ γ/K."""
-        noise = draw(LaplaceNoise(self.width / self.price), bits=bits)
+        noise = draw(LaplaceNoise(self.width / self.charge), bits=bits)
         return less_than(noise, Constant(self.allowed / 2 - excess), bits=bits)
 
     def cost(self, steps: int) -> Fraction:
         """Σ (ε_j + ε_test) over the first `steps` levels: every hypothesis and every test is paid for."""
-        return sum(self.epsilons[:steps], steps * self.price)
+        return sum(self.epsilons[:steps], steps * self.charge)
 
 
 def doubled_levels(first: Fraction, last: Fraction) -> tuple[Fraction, ...]:
@@ -172,7 +172,7 @@ class Untested:
 
     weights: Floats
     """Shape (p,)."""
-    price: Fraction
+    charge: Fraction
     """ε, known beforehand."""
 
 

@@ -28,7 +28,7 @@ from dpmine.exact.reals import GUARD_BITS, exact_ball, logarithm
 from dpmine.exact.rounding import above
 from dpmine.io.figures import new_figure, write_picture
 from dpmine.models.contribution import EVERY_ROW, Bounding
-from dpmine.models.histogram.bins import Grid, Values, as_values
+from dpmine.models.histogram.bins import BinGrid, Values, as_values
 from dpmine.models.histogram.density import Density
 from dpmine.models.histogram.estimator import PrivateHistogram
 from dpmine.models.histogram.search import BinSearch
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.validation.terms import Terms
+    from dpmine.models.validation.terms import ValidationTerms
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ SEED = 2013
 class Cautious(BinSearch):
     """Fine bins are penalised for their own sensitivity: caution 1."""
 
-    def terms(self, train_size: int, validation_size: int) -> Terms:
+    def terms(self, train_size: int, validation_size: int) -> ValidationTerms:
         """See `BinSearch`."""
         return replace(BinSearch.terms(self, train_size, validation_size), caution=Fraction(1))
 
@@ -64,7 +64,7 @@ class Cautious(BinSearch):
 class Uniform(BinSearch):
     """The largest sensitivity for all numbers of bins, as in the paper."""
 
-    def terms(self, train_size: int, validation_size: int) -> Terms:
+    def terms(self, train_size: int, validation_size: int) -> ValidationTerms:
         """See `BinSearch`."""
         return replace(BinSearch.terms(self, train_size, validation_size), sensitivities=Sensitivities.UNIFORM)
 
@@ -83,7 +83,7 @@ class AsPublished(Uniform):
         trained, held = (Values.of(values[part]) for part in random_split(len(values), size, bits=bits))
         found = train_validated(
             HistogramTraining(),
-            [Grid(self.bounds, count) for count in self.bins],
+            [BinGrid(self.bounds, count) for count in self.bins],
             trained,
             held,
             score=density_score,

@@ -21,7 +21,7 @@ from dpmine.models.linear.perturbations import ObjectivePerturbation
 from dpmine.models.linear.preprocessing import UnitBall
 from dpmine.models.linear.training import ramp_score
 from dpmine.models.validation.procedure import train_validated
-from dpmine.models.validation.terms import Terms
+from dpmine.models.validation.terms import ValidationTerms
 from experiments.linear_data import adult, magic
 from experiments.validation_baselines import alpha_split, control, data_split, random_choice, random_parts
 
@@ -53,7 +53,7 @@ class Fold:
         self.bits = SystemBits()
 
     def stability(self, alpha: Fraction, sensitivities: str, caution: int) -> np.ndarray:
-        terms = Terms.of(
+        terms = ValidationTerms.of(
             train_size=self.train.size,
             validation_size=self.validation.size,
             failure=0,

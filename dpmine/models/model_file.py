@@ -170,10 +170,10 @@ def read_guarantee(entry: dict[str, Any]) -> Guarantee:
     }
     if "ex_post_epsilon_exact" not in entry:
         return Guarantee(**promise)
-    paid = positive("ex_post_epsilon", text_of(entry["ex_post_epsilon_exact"]))
-    if paid > promise["epsilon"]:
+    charged = positive("ex_post_epsilon", text_of(entry["ex_post_epsilon_exact"]))
+    if charged > promise["epsilon"]:
         raise ValueError
-    return ExPostGuarantee(**promise, ex_post_epsilon=paid)
+    return ExPostGuarantee(**promise, ex_post_epsilon=charged)
 
 
 def are_classes(labels: Any) -> bool:

@@ -56,7 +56,7 @@ class PrivateEstimator(ChargedEstimator):
         `units`, shape (n,), names the privacy unit of every row: each keeps at most `rows_per_unit` rows, drawn at
         random from its own, and the guarantee is for each unit; rows whose unit is None or NaN are dropped. Without
         `units` each row is its own unit.
-        Where a ledger is given, what the fit may cost is charged first, and stays charged if the fit fails.
+        Where a ledger is given, the most that the fit may spend is charged first, and stays charged if the fit fails.
         Raises BadParameter for unusable parameters, BadData for data that do not fit them; BudgetExceeded where the
         budget does not allow the fit, BadLedger where the ledger cannot be used.
         """
@@ -67,7 +67,7 @@ class PrivateEstimator(ChargedEstimator):
         return self._train(X, y, charge, planned, None if name is None else Units.of(units, name))
 
     def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge, units: Units | None = None) -> Self:
-        """`fit`, for what `pay` returned, once, and with the parameters that were paid for; BadParameter otherwise."""
+        """`fit`, for what `pay` returned, once, and with the parameters that were charged; BadParameter otherwise."""
         return self._train(X, y, charge, self._planned(None if units is None else units.name), units)
 
     def _train(self, X: Any, y: Any, charge: Charge, planned: PlannedFit, units: Units | None) -> Self:
@@ -266,7 +266,7 @@ def _require_discrete(labels: NDArray[Any]) -> None:
     if labels.dtype.kind == "O" and any(is_missing(label) for label in labels):
         raise BadData("Input y contains NaN or missing labels: name the two classes, or drop those rows.")
     try:
-        with warnings.catch_warnings():  # they tell shares of unique labels
+        with warnings.catch_warnings():  # they show shares of unique labels
             warnings.simplefilter("ignore")
             check_classification_targets(labels)
     except (ValueError, TypeError):
@@ -284,7 +284,7 @@ def is_missing(label: object) -> bool:
 
 
 def known_features(X: Any) -> list[str] | None:
-    """Names of the columns, as far as X tells them without a look at any value; None where it does not."""
+    """Names of the columns, as far as X has them without a look at any value; None where it does not."""
     shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple) or len(shape) != 2 or not isinstance(shape[1], int) or not shape[1]:
         return None

@@ -44,19 +44,19 @@ class ThresholdTest:
         threshold: W.
         once: law of ρ.
         each: law of ν_t.
-        price: ε_0, of accepting a query, beyond what the queries are made of.
-        price_of_none: of accepting none, at most ε_0.
+        charge: ε_0, of accepting a query, beyond what the queries are made of.
+        charge_of_none: of accepting none, at most ε_0.
     """
 
     threshold: Fraction
     once: Noise
     each: Noise
-    price: Fraction
-    price_of_none: Fraction
+    charge: Fraction
+    charge_of_none: Fraction
 
 
 def first_above(test: ThresholdTest, queries: Iterable[Fraction], *, bits: BitSource) -> int | None:
-    """The place of the first query that is accepted, from 0; None when all are refused.
+    """The place of the first query that is accepted, from 0; None where all are rejected.
 
     Requires: queries of sensitivity 1, each a function of the data and of what the earlier queries were made of.
     Law: the first t with q_t + ν_t ≥ W + ρ. Queries are taken from the iterable one by one, none after the accepted.
@@ -105,12 +105,12 @@ class SearchOutcome:
     Attributes:
         step: of the accepted hypothesis, from 0; None when none was accepted.
         weights: the accepted hypothesis, otherwise the last one.
-        price: ex-post privacy loss of the step and of all hypotheses up to it.
+        charge: ex-post privacy loss of the step and of all hypotheses up to it.
     """
 
     step: int | None
     weights: Floats
-    price: Fraction
+    charge: Fraction
 
 
 def search(
@@ -121,7 +121,7 @@ def search(
     *,
     bits: BitSource,
 ) -> SearchOutcome:
-    """The first hypothesis that the test accepts, for ε_0 + ε_t; or the last, for the price of accepting none + ε_T.
+    """The first hypothesis that the test accepts, for ε_0 + ε_t; or the last, for the charge of accepting none + ε_T.
 
     Requires: the first t hypotheses are ε_t-private; each lies in the ball where `queries`, of hypotheses of shape
     (k, p), have sensitivity 1. Source: Ligett et al. 2017, Algorithm 3 and Lemma 2.8.
@@ -135,8 +135,8 @@ def search(
 
     step = first_above(test, answers(), bits=bits)
     if step is None:
-        return SearchOutcome(None, seen[-1], test.price_of_none + epsilons[-1])
-    return SearchOutcome(step, seen[step], test.price + epsilons[step])
+        return SearchOutcome(None, seen[-1], test.charge_of_none + epsilons[-1])
+    return SearchOutcome(step, seen[step], test.charge + epsilons[step])
 
 
 def _batches(hypotheses: Iterable[Floats]) -> Iterator[list[Floats]]:

@@ -129,7 +129,7 @@ class AccuracySettings:
             )
         widest = float(bounds.sensitivities(np.array([bounds.radius]))[0])
         test = self.test_of((target - Fraction(bounds.rounding)) / Fraction(widest))
-        room = self.epsilon_max - test.price
+        room = self.epsilon_max - test.charge
         self._require_room(room, test, bounds)
         return SearchTerms(target, test, self._levels(room, bounds.size), bounds.sensitivities)
 
@@ -152,7 +152,7 @@ class AccuracySettings:
             notes.append(
                 f"weights of 0 are within {self._in_units(bounds.trivial)} of the best: the target asks for less"
             )
-        return self._guarantee(outcome.price, *notes)
+        return self._guarantee(outcome.charge, *notes)
 
     def _promise(self, outcome: SearchOutcome) -> str:
         target, odds = f"{float(self.excess_risk):g}", f"{float(self.failure):g}"
@@ -175,7 +175,7 @@ class AccuracySettings:
         least = Fraction(0) if self.epsilons is None else self.epsilons[-1]
         if room > 0 and room >= least:
             return
-        cost, most = float(test.price * self.shared.rows), float(self.shared.epsilon)
+        cost, most = float(test.charge * self.shared.rows), float(self.shared.epsilon)
         if room > 0:
             raise BadParameter(
                 f"The largest of the epsilons and the test's {cost:.6g} are beyond epsilon_max: end at "

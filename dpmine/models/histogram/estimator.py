@@ -38,8 +38,8 @@ class PrivateHistogram(ChargedEstimator):
 
     The records are split at random; every candidate is trained on the training part, and one is chosen by its score on
     the validation part (minus the integrated square error, up to a constant) with `selection_share` of ε; the rest of ε
-    pays for a last training, on all records, with the chosen number of bins. With one candidate there is no choice: all
-    of ε goes to the training, and δ is 0.
+    is spent on a last training, on all records, with the chosen number of bins. With one candidate there is no choice:
+    all of ε goes to the training, and δ is 0.
 
     The type of the data is public: numbers (missing ones are moved to the lower bound) are counted whatever they are,
     and any other type is rejected, also where a single entry of an object array is of it.
@@ -124,7 +124,7 @@ class PrivateHistogram(ChargedEstimator):
         return self._train(x, charge, planned, None if name is None else Units.of(units, name), bits)
 
     def fit_paid(self, x: Any, charge: Charge, units: Units | None = None, *, bits: BitSource | None = None) -> Self:
-        """`fit`, for what `pay` returned, once, and with the parameters that were paid for; BadParameter otherwise."""
+        """`fit`, for what `pay` returned, once, and with the parameters that were charged; BadParameter otherwise."""
         return self._train(x, charge, self._planned(None if units is None else units.name), units, bits)
 
     def require_parameters(self) -> None:

@@ -13,13 +13,13 @@ from dpmine.exact.bits import SystemBits
 from dpmine.ledger.charging import ROW
 from dpmine.models.contribution import EVERY_ROW, Bounding, SharedBudget, require_any
 from dpmine.models.frames import units_of
-from dpmine.models.histogram.bins import CLIPPING, Bounds, Floats, Grid, Values, as_values, bin_counts
+from dpmine.models.histogram.bins import CLIPPING, BinGrid, Bounds, Floats, Values, as_values, bin_counts
 from dpmine.models.histogram.density import Density
 from dpmine.models.histogram.training import HistogramTraining, density_score, records_needed, stabilities
 from dpmine.models.tables import read_columns
 from dpmine.models.validation.procedure import train_candidates, train_validated
 from dpmine.models.validation.split import random_split, train_size_of
-from dpmine.models.validation.terms import Terms, chooser_of, require_replace_one
+from dpmine.models.validation.terms import ValidationTerms, chooser_of, require_replace_one
 from dpmine.parameters import Number, exact_share, positive, probability
 from dpmine.privacy import Guarantee, Neighbors
 
@@ -106,11 +106,11 @@ class BinSearch:
         epsilon, delta = self.epsilon * self.selection_share, self.delta / 2
         return chooser_of(self.mechanism, epsilon=epsilon, delta=delta, candidates=len(self.bins))
 
-    def terms(self, train_size: int, validation_size: int) -> Terms:
+    def terms(self, train_size: int, validation_size: int) -> ValidationTerms:
         """The public terms of a validation with so many records."""
         chooser = self.chooser()
         choice = self.delta / 2 if chooser.approximate else Fraction(0)
-        return Terms.of(
+        return ValidationTerms.of(
             train_size=train_size,
             validation_size=validation_size,
             failure=self.delta - choice,
@@ -156,8 +156,8 @@ class BinSearch:
         guarantee = self.shared.of_unit(found.guarantee).noting(CLIPPING)
         return Density(found.model, self.bins, terms.mechanism, guarantee)
 
-    def _grids(self) -> list[Grid]:
-        return [Grid(self.bounds, count) for count in self.bins]
+    def _grids(self) -> list[BinGrid]:
+        return [BinGrid(self.bounds, count) for count in self.bins]
 
     def _require_enough(self, records: int) -> None:
         """BadData, with the number needed, unless the training part is large enough for every candidate."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.histogram.bins import Grid, Values
+    from dpmine.models.histogram.bins import BinGrid, Values
 
 
 Noise: TypeAlias = tuple[int, ...]
@@ -39,7 +39,7 @@ class NoisyHistogram:
         weights: ñ_i ≥ 0, one a bin, in steps of the noise's grid.
     """
 
-    grid: Grid
+    grid: BinGrid
     weights: tuple[int, ...]
 
     @property
@@ -60,11 +60,11 @@ class HistogramTraining:
     α-private under replace_one: one record moves two counts by 1 each.
     """
 
-    def draw(self, parameter: Grid, alpha: Fraction, *, bits: BitSource) -> Noise:
+    def draw(self, parameter: BinGrid, alpha: Fraction, *, bits: BitSource) -> Noise:
         """One rounded Lap(2/α) a bin."""
         return tuple(rounded_laplace(2 / alpha, bits=bits) for _ in range(parameter.bins))
 
-    def fit(self, data: Values, parameter: Grid, _alpha: Fraction, draw: Noise) -> NoisyHistogram:
+    def fit(self, data: Values, parameter: BinGrid, _alpha: Fraction, draw: Noise) -> NoisyHistogram:
         """ñ_i = max(0, n_i + noise_i)."""
         counts = data.counts(parameter.edges).tolist()
         noisy = [(count << GRID_BITS) + noise for count, noise in zip(counts, draw, strict=True)]

@@ -2,7 +2,7 @@
 
 Its norm is Gamma(d, 1), a sum of d standard exponentials; its direction is uniform, that of d normal variables. Every
 coordinate is an exact real, known as closely as asked for. So floating point enters in one place only, `floats`, which
-says by how much; that bound goes into the solver's tolerance, which the guarantee pays for. What is released is
+says by how much; that bound goes into the solver's tolerance, which the guarantee covers. What is released is
 `rounded_sum`: the exact real sum, rounded to a public grid, which is post-processing of the continuous mechanism.
 """
 

@@ -17,7 +17,7 @@ from dpmine.models.linear.solver import require_short, solver_note
 from dpmine.models.validation.procedure import train_candidates, train_validated
 from dpmine.models.validation.scores import fixed_point_mean
 from dpmine.models.validation.split import random_split, rows_of_units, train_size_of
-from dpmine.models.validation.terms import Terms, chooser_of
+from dpmine.models.validation.terms import ValidationTerms, chooser_of
 from dpmine.parameters import Number, exact_number
 from dpmine.privacy import Guarantee, Neighbors
 
@@ -74,10 +74,12 @@ class RegulariserSearch:
         share = epsilon * self.selection_share
         return chooser_of(self.mechanism, epsilon=share, delta=self.delta, candidates=candidates)
 
-    def terms(self, train_size: int, validation_size: int, epsilon: Fraction, lambdas: tuple[Fraction, ...]) -> Terms:
+    def terms(
+        self, train_size: int, validation_size: int, epsilon: Fraction, lambdas: tuple[Fraction, ...]
+    ) -> ValidationTerms:
         """The terms of a validation with ε for training and choice together; the largest λ is the fallback."""
         chooser = self.chooser(epsilon, len(lambdas))
-        return Terms.of(
+        return ValidationTerms.of(
             train_size=train_size,
             validation_size=validation_size,
             failure=0,
@@ -135,7 +137,7 @@ class LinearSettings:
             fitted = Fitted(lambdas[0], weights, Guarantee(alpha, Fraction(0), Neighbors.REPLACE_ONE, "row"))
         else:
             fitted = self._searched(last, examples, lambdas, alpha, bits=bits)
-        # the same whatever the data hold, given n and λ: which of the solver's two methods ran would tell of them
+        # the same whatever the data hold, given n and λ: which of the two methods ran would disclose something
         note = solver_note(self.loss, last.release(size, fitted.parameter, alpha).accuracy)
         return Fitted(fitted.parameter, fitted.weights, self.shared.of_unit(fitted.guarantee).noting(note))
 

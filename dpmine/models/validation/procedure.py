@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.validation.scores import Stability
-    from dpmine.models.validation.terms import Terms
+    from dpmine.models.validation.terms import ValidationTerms
     from dpmine.privacy import Guarantee
 
 Parameter = TypeVar("Parameter")
@@ -71,7 +71,7 @@ def select_parameter(
     *,
     score: Callable[[Model, Data], Fraction],
     stabilities: Sequence[Stability],
-    terms: Terms,
+    terms: ValidationTerms,
     bits: BitSource,
 ) -> Trained[Parameter, Model]:
     """Algorithm 1: train every candidate on all training data, and choose one by its validation score.
@@ -119,7 +119,7 @@ def train_validated(
     *,
     score: Callable[[Model, Data], Fraction],
     stabilities: Sequence[Stability],
-    terms: Terms,
+    terms: ValidationTerms,
     final: Data,
     last: Training[Parameter, Data, Any, Model] | None = None,
     bits: BitSource,
@@ -159,13 +159,13 @@ def train_candidates(
 ) -> list[Model]:
     """h_i = F(train, θ_i, α, R_i), with independent draws R_i, in the order of the parameters.
 
-    Nothing here is released: whoever releases a model spends α for it.
+    Nothing here is released: a release of a model spends α.
     """
     draws = [training.draw(parameter, alpha, bits=bits) for parameter in parameters]
     return [training.fit(train, parameter, alpha, draw) for parameter, draw in zip(parameters, draws, strict=True)]
 
 
-def _steps(stabilities: Sequence[Stability], candidates: int, terms: Terms) -> list[Fraction]:
+def _steps(stabilities: Sequence[Stability], candidates: int, terms: ValidationTerms) -> list[Fraction]:
     """Δ_i of every candidate; BadParameter unless there is one > 0 for each."""
     if len(stabilities) != candidates:
         raise BadParameter(f"stabilities must have one entry a parameter: {candidates}, not {len(stabilities)}.")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "max_of_exponentials"
 
-_REFUSED = {
+_REJECTED = {
     "limited_domain": "limited_domain pads the candidates with dummies of score 0, which beat every negative score",
     "bounded_growth": "bounded_growth needs counts that start at 0, and validation scores are real numbers",
     "exact": "exact is not private (experiments.validation_baselines.control does it for comparisons)",
@@ -39,7 +39,7 @@ def require_replace_one(neighbors: str | Neighbors, reason: str = _PUBLIC_SIZES)
 
 
 def chooser_of(name: str, *, epsilon: Fraction, delta: Fraction, candidates: int) -> Mechanism:
-    """The mechanism in its general, replace_one form; `delta` = 0 where only pure ones can be paid for.
+    """The mechanism in its general, replace_one form; `delta` = 0 where only pure ones may be used.
 
     "auto" is max_of_exponentials with δ = 0, else the engine's recommendation for so many candidates.
     Raises BadParameter for mechanisms that cannot choose here, with the reason.
@@ -53,8 +53,8 @@ def chooser_of(name: str, *, epsilon: Fraction, delta: Fraction, candidates: int
             AUTO, epsilon=epsilon, delta=delta, neighbors=relation, candidates=candidates, are_counts=False
         ).mechanism
     kind = MECHANISMS.get(plain)
-    if kind is None or plain in _REFUSED:
-        reason = f"{_REFUSED[plain]}; " if plain in _REFUSED else ""
+    if kind is None or plain in _REJECTED:
+        reason = f"{_REJECTED[plain]}; " if plain in _REJECTED else ""
         raise BadParameter(f"{reason}mechanism must be one of: {', '.join([AUTO, *allowed()])}.")
     if kind.approximate and not delta:
         raise BadParameter(f"{plain} needs a δ of its own for the choice: give one greater than 0.")
@@ -63,12 +63,12 @@ def chooser_of(name: str, *, epsilon: Fraction, delta: Fraction, candidates: int
 
 def allowed() -> list[str]:
     """The mechanisms that may choose."""
-    return [name for name in MECHANISMS if name not in _REFUSED]
+    return [name for name in MECHANISMS if name not in _REJECTED]
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What is public about one validation; made by `Terms.of`, which reads and checks every number.
+class ValidationTerms:
+    """What is public about one validation; made by `ValidationTerms.of`, which reads and checks every number.
 
     Attributes:
         train_size: n ≥ 1.
@@ -109,7 +109,7 @@ class Terms:
         sensitivities: str | Sensitivities = Sensitivities.CANDIDATE,
         caution: Number = 1,
         fallback: int | None = None,
-    ) -> Terms:
+    ) -> ValidationTerms:
         """The terms, every number read exactly. Raises BadParameter for unusable ones."""
         return cls(
             _size("train_size", "training", train_size),

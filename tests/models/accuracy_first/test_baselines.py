@@ -114,7 +114,7 @@ def test_numbers_of_a_search(target: Fraction, failure: Fraction, epsilon_max: i
     assert search.epsilons[-2] < epsilon_max <= search.epsilons[-1]
     width = (bounds.radius + 1) ** 2 / SIZE
     price = 2 * width / float(target) * math.log(len(search.epsilons) / (2 * float(failure)))
-    assert price <= float(search.price) <= price * (1 + 1e-5)
+    assert price <= float(search.charge) <= price * (1 + 1e-5)
     assert search.allowed < target
 
 
@@ -124,11 +124,11 @@ def test_one_test_that_may_often_fail_still_costs_something(failure: str) -> Non
     search = Doubling.of(ridge_objective().bounds, target=TENTH, failure=failure, epsilon_max=Fraction(1, SIZE))
     assert len(search.epsilons) == 1
     wanted = 2 * float(search.width) / 0.1 * math.log(2)
-    assert wanted <= float(search.price) <= wanted * (1 + 1e-5)
-    wrong = float(stats.laplace.cdf(-float(search.allowed) / 2, scale=float(search.width / search.price)))
+    assert wanted <= float(search.charge) <= wanted * (1 + 1e-5)
+    wrong = float(stats.laplace.cdf(-float(search.allowed) / 2, scale=float(search.width / search.charge)))
     assert wrong <= float(Fraction(failure))
     outcome = doubling(fixed(5.0), Method.OUTPUT, search, bits=NumpyBits(0))
-    assert outcome.price == Fraction(1, SIZE) + search.price > Fraction(1, SIZE)
+    assert outcome.charge == Fraction(1, SIZE) + search.charge > Fraction(1, SIZE)
 
 
 @pytest.mark.parametrize("excess", [0.0, 0.03, 0.05, 0.07, 0.1, 0.2])
@@ -162,7 +162,7 @@ def test_law_of_the_search(excess: float) -> None:
 def test_false_acceptance_within_failure(failure: float, target: float) -> None:
     """At an excess of α itself, the worst one that counts, in the numbers of the search: K tests, γ in all."""
     search = Doubling.of(ridge_objective().bounds, target=target, failure=failure, epsilon_max=3)
-    scale = float(search.width / search.price)
+    scale = float(search.width / search.charge)
     each = float(stats.laplace.cdf((float(search.allowed) / 2 - float(search.allowed)) / scale))
     assert each == pytest.approx(failure / len(search.epsilons), rel=1e-4)
     assert 1 - (1 - each) ** len(search.epsilons) <= failure
@@ -186,8 +186,8 @@ def test_everything_seen_is_paid_for(method: Method) -> None:
         taken = len(search.epsilons) if outcome.step is None else outcome.step + 1
         paid = Fraction(0)
         for level in range(taken):
-            paid += Fraction(2**level, SIZE) + search.price
-        assert outcome.price == paid
+            paid += Fraction(2**level, SIZE) + search.charge
+        assert outcome.charge == paid
         assert np.linalg.norm(outcome.weights) <= ridge_objective().bounds.radius * (1 + 1e-12)
         steps.add(taken)
     assert len(steps) > 1
@@ -197,7 +197,7 @@ def test_failure_is_paid_in_full() -> None:
     search = search_for(TENTH)
     outcome = doubling(fixed(5.0), Method.OUTPUT, search, bits=NumpyBits(0))
     assert outcome.step is None
-    assert outcome.price == sum(search.epsilons) + len(search.epsilons) * search.price
+    assert outcome.charge == sum(search.epsilons) + len(search.epsilons) * search.charge
 
 
 def test_hypotheses_are_fresh() -> None:
@@ -260,7 +260,7 @@ def test_bounds_hold_on_average(method: Method, constants: Variant, ball: Varian
         runs = [from_theory(objective, method, target, constants=constants, bits=bits) for _ in range(60)]
         excess = -objective.gaps(np.array([run.weights for run in runs]))
         assert excess.mean() + 4 * excess.std() / math.sqrt(60) <= target
-        assert {run.price for run in runs} == {theory_level(objective.bounds, method, target, constants)}
+        assert {run.charge for run in runs} == {theory_level(objective.bounds, method, target, constants)}
 
 
 def test_sharp_bound_of_covariances_follows_the_noise() -> None:

@@ -60,8 +60,8 @@ class Audited:
         return np.array(steps), np.array(weights)
 
     def prices(self) -> list[float]:
-        accepted = [float(self.test.price + epsilon) for epsilon in self.epsilons]
-        return [*accepted, float(self.test.price_of_none + self.epsilons[-1])]
+        accepted = [float(self.test.charge + epsilon) for epsilon in self.epsilons]
+        return [*accepted, float(self.test.charge_of_none + self.epsilons[-1])]
 
     def worst(self) -> float:
         """A lower confidence bound on the largest loss beyond its price."""
@@ -129,7 +129,7 @@ def test_a_test_without_noise_is_noticed() -> None:
 def test_a_price_that_leaves_out_the_levels_is_noticed() -> None:
     class Forgetful(Audited):
         def prices(self) -> list[float]:
-            return [float(self.test.price)] * (len(self.epsilons) + 1)
+            return [float(self.test.charge)] * (len(self.epsilons) + 1)
 
     assert Forgetful(STEEP.method, STEEP.ridge, STEEP.target, STEEP.epsilons, STEEP.test, FEWER).worst() > 0
 

@@ -50,7 +50,7 @@ class Watched:
 def test_the_first_good_one_at_its_own_price(good: int) -> None:
     watched = Watched(good)
     outcome = watched.search()
-    assert (outcome.step, outcome.weights.tolist(), outcome.price) == (good, [good], 5 + good + 1)
+    assert (outcome.step, outcome.weights.tolist(), outcome.charge) == (good, [good], 5 + good + 1)
     assert good < watched.made <= min(300, good + 32)
     assert watched.made <= 2 * good + 1
     assert sum(watched.batches) == watched.made
@@ -61,7 +61,7 @@ def test_the_first_good_one_at_its_own_price(good: int) -> None:
 def test_none_is_good() -> None:
     watched = Watched(1000)
     outcome = watched.search()
-    assert (outcome.step, outcome.weights.tolist(), outcome.price) == (None, [299], 2 + 300)
+    assert (outcome.step, outcome.weights.tolist(), outcome.charge) == (None, [299], 2 + 300)
     assert watched.made == 300
 
 

@@ -167,7 +167,7 @@ def test_advice_that_would_be_of_no_use_is_not_given(kind: Any, data: Any) -> No
     trivial, bound = (math.log(2), {}) if kind is AccuracyFirstLogistic else (4.5, {"y_bound": 3})
     estimator = kind(**{**GIVEN, **bound, "excess_risk": trivial / 50})
     estimator.set_params(epsilon_max=1000).fit(*data(300))
-    price = estimator._settings().terms(_bounds(estimator, 300)).test.price
+    price = estimator._settings().terms(_bounds(estimator, 300)).test.charge
     for share, useful in ((Fraction(1, 20), True), (Fraction(1, 30), False)):
         with pytest.raises(BadParameter) as caught:
             estimator.set_params(epsilon_max=price * share).fit(*data(300))
@@ -227,7 +227,7 @@ def terms_of(size: int = 2000, dimension: int = 3, *, paper: bool = False, **par
 
 def test_levels_are_geometric_and_end_where_the_budget_does() -> None:
     terms = terms_of(steps=200)
-    assert terms.epsilons[-1] + terms.test.price == 100
+    assert terms.epsilons[-1] + terms.test.charge == 100
     assert float(terms.epsilons[0]) == pytest.approx(1 / 2000, rel=1e-5)
     ratios = [float(b / a) for a, b in zip(terms.epsilons, terms.epsilons[1:], strict=False)]
     assert len(terms.epsilons) == 200
@@ -246,29 +246,29 @@ def test_levels_that_are_given_are_taken() -> None:
 def test_a_test_pays_for_the_levels_there_are() -> None:
     """Their number enters its price, whoever counted them."""
     listed = terms_of(epsilons=[Fraction(1 + k, 100) for k in range(50)], steps=1000)
-    assert listed.test.price == terms_of(steps=50).test.price < terms_of(steps=1000).test.price
+    assert listed.test.charge == terms_of(steps=50).test.charge < terms_of(steps=1000).test.charge
 
 
 def test_what_makes_tests_cheaper() -> None:
-    price = terms_of().test.price
-    assert terms_of(size=4000).test.price < 0.51 * price
-    assert terms_of(excess_risk=0.1).test.price < 0.51 * price
-    assert terms_of(regularization=0.4).test.price < price
-    assert terms_of(slack="1/2").test.price > 1.9 * price
-    assert terms_of(failure_probability=0.01).test.price > price
+    price = terms_of().test.charge
+    assert terms_of(size=4000).test.charge < 0.51 * price
+    assert terms_of(excess_risk=0.1).test.charge < 0.51 * price
+    assert terms_of(regularization=0.4).test.charge < price
+    assert terms_of(slack="1/2").test.charge > 1.9 * price
+    assert terms_of(failure_probability=0.01).test.charge > price
     wide = AccuracyFirstRidge(**GIVEN)._settings()
-    assert wide.terms(PaperRidgeBounds(2000, 3, wide.ridge)).test.price > 1.5 * price
-    assert terms_of(paper=True).test.price > 3 * price
+    assert wide.terms(PaperRidgeBounds(2000, 3, wide.ridge)).test.charge > 1.5 * price
+    assert terms_of(paper=True).test.charge > 3 * price
 
 
 def test_prices_are_those_of_the_largest_sensitivity() -> None:
     """Δ = (B + 1)²/n for a ball of radius B = 1/(2√λ): the paper's 16Δ ln(2T/γ)/α, and less than a sharper formula."""
     unit = (0.5 / 0.1**0.5 + 1) ** 2 / 2000 / 0.05
-    of_paper = float(terms_of(paper=True, steps=50).test.price)
+    of_paper = float(terms_of(paper=True, steps=50).test.charge)
     assert of_paper == pytest.approx(16 * unit * math.log(2 * 50 / 0.1), rel=1e-4)
     roots = (2 * math.log(50 / 0.1)) ** 0.5 + math.log(10) ** 0.5
     for slack in (1, 0.5):
-        sharp = float(terms_of(slack=slack, steps=50).test.price)
+        sharp = float(terms_of(slack=slack, steps=50).test.charge)
         assert 0.7 * roots**2 * unit < slack * sharp < roots**2 * unit
 
 

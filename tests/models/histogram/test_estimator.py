@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter, Neighbors, law
-from dpmine.models.histogram.bins import Bounds, Grid, Values
+from dpmine.models.histogram.bins import BinGrid, Bounds, Values
 from dpmine.models.histogram.estimator import PrivateHistogram
 from dpmine.models.histogram.search import least_records
 from dpmine.models.histogram.training import HistogramTraining, density_score, records_needed, stabilities
@@ -65,7 +65,7 @@ def test_one_candidate_takes_the_whole_budget_for_training_and_no_delta() -> Non
     assert (model.guarantee_.epsilon, model.guarantee_.delta) == (Fraction(2), Fraction(0))
     assert model.result_.mechanism is None
     bits = NumpyBits(1)
-    noise = HistogramTraining().draw(Grid(Bounds.of(0, 1), 4), Fraction(2), bits=NumpyBits(1))
+    noise = HistogramTraining().draw(BinGrid(Bounds.of(0, 1), 4), Fraction(2), bits=NumpyBits(1))
     model = _model(bins=[4], epsilon=2).fit(X, bits=bits)
     counts = np.histogram(X, np.linspace(0, 1, 5))[0]
     assert model.counts_ == pytest.approx(np.maximum(0, counts + np.array(noise) / 2**20))
@@ -129,7 +129,7 @@ def test_no_record_changes_the_laws_beyond_the_budget() -> None:
     bins, alpha = (2, 8, 32), Fraction(1, 2)
     size, held_out = 600, 600
     stable = stabilities(bins, records=size, alpha=alpha, failure=Fraction(1, 10**6))
-    grids = [Grid(Bounds.of(0, 1), count) for count in bins]
+    grids = [BinGrid(Bounds.of(0, 1), count) for count in bins]
     noise = [(0,) * count for count in bins]
     low, high = np.full(size, 0.01), np.full(held_out, 0.99)
     train = np.where(np.arange(size) == 0, 0.99, low)

@@ -10,7 +10,7 @@ import pytest
 from scipy import integrate, stats
 
 from dpmine import BadParameter
-from dpmine.models.histogram.bins import Bounds, Grid, Values
+from dpmine.models.histogram.bins import BinGrid, Bounds, Values
 from dpmine.models.histogram.training import (
     GRID,
     GRID_BITS,
@@ -30,7 +30,7 @@ TRAINING = HistogramTraining()
 
 
 def _fit(values: list[float], bins: int, noise: tuple[int, ...]) -> NoisyHistogram:
-    return TRAINING.fit(Values.of(np.array(values)), Grid(UNIT, bins), ALPHA, noise)
+    return TRAINING.fit(Values.of(np.array(values)), BinGrid(UNIT, bins), ALPHA, noise)
 
 
 def _steps(records: float) -> int:

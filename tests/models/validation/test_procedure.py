@@ -12,7 +12,7 @@ from dpmine import BadParameter, Neighbors, law
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.models.validation.procedure import Trained, select_parameter, train_validated
 from dpmine.models.validation.scores import Stability
-from dpmine.models.validation.terms import Terms, allowed
+from dpmine.models.validation.terms import ValidationTerms, allowed
 from dpmine.selection.select import MECHANISMS
 
 TRAIN = [Fraction(i % 3, 2) for i in range(20)]
@@ -43,7 +43,7 @@ def _select(
         VALIDATION,
         score=signed_score,
         stabilities=_stable(parameters),
-        terms=Terms.of(**{**BASE, **terms}),
+        terms=ValidationTerms.of(**{**BASE, **terms}),
         bits=bits or SystemBits(),
     )
 
@@ -56,7 +56,7 @@ def _train(parameters: list[int], training: SignedMean, final: Any = None, **ter
         VALIDATION,
         score=signed_score,
         stabilities=_stable(parameters),
-        terms=Terms.of(**{**BASE, **terms}),
+        terms=ValidationTerms.of(**{**BASE, **terms}),
         final=TRAIN if final is None else final,
         bits=SystemBits(),
     )
@@ -112,7 +112,7 @@ def test_the_last_training_may_be_another() -> None:
         VALIDATION,
         score=signed_score,
         stabilities=_stable([-1, 5]),
-        terms=Terms.of(**{**BASE, "selection_epsilon": 500}),
+        terms=ValidationTerms.of(**{**BASE, "selection_epsilon": 500}),
         final=TRAIN,
         last=last,
         bits=SystemBits(),
@@ -186,7 +186,7 @@ def test_an_approximate_chooser_needs_its_own_delta() -> None:
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 def test_auto_is_settled_by_public_numbers(delta: str) -> None:
-    assert Terms.of(**{**BASE, "mechanism": "auto", "selection_delta": delta}).chooser(2).name in allowed()
+    assert ValidationTerms.of(**{**BASE, "mechanism": "auto", "selection_delta": delta}).chooser(2).name in allowed()
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_every_candidate_needs_a_stability() -> None:
             VALIDATION,
             score=signed_score,
             stabilities=_stable([1]),
-            terms=Terms.of(**BASE),
+            terms=ValidationTerms.of(**BASE),
             bits=SystemBits(),
         )
     with pytest.raises(BadParameter, match="greater than 0"):

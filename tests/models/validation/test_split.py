@@ -13,12 +13,12 @@ from dpmine import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.models.validation.split import (
     random_order,
-    random_parts,
     random_split,
     random_words,
     train_size_of,
     uniform_integers,
 )
+from experiments.validation_baselines import random_parts
 
 
 @pytest.mark.parametrize(("records", "train"), [(2, 1), (10, 3), (50_000, 20_000), (5, 0), (5, 5)])

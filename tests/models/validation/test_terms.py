@@ -7,16 +7,16 @@ import pytest
 
 from dpmine import BadParameter
 from dpmine.models.validation.scores import Sensitivities, comparable
-from dpmine.models.validation.terms import Terms
+from dpmine.models.validation.terms import ValidationTerms
 from dpmine.parameters import below_one, exact_share, not_negative
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _terms(**changes: Any) -> Terms:
+def _terms(**changes: Any) -> ValidationTerms:
     sizes = {"train_size": 10, "validation_size": 10}
-    return Terms.of(**{**sizes, "failure": 0, "training_epsilon": 1, "selection_epsilon": 1, **changes})
+    return ValidationTerms.of(**{**sizes, "failure": 0, "training_epsilon": 1, "selection_epsilon": 1, **changes})
 
 
 @pytest.mark.parametrize(
