@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
+from operator import add
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.exact.noise import Noise
-    from dpmine.exact.reals import Ball, Real
+    from dpmine.exact.reals import Real
     from dpmine.models.supervised import Floats
 
 
 DIGITS = 6
 """Significant digits of a privacy level: what is charged can be read."""
 _BITS = 128
+_LARGEST_BATCH = 32  # hypotheses whose risks are computed at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +91,7 @@ def exponential_test(slack: Fraction, *, tests: int, failure: Fraction) -> Thres
 
 
 def _shifted(start: Fraction, noise: Real) -> Real:
-    def total(fixed: Ball, random: Ball) -> Ball:
-        return fixed + random
-
-    return Formula(total, Constant(start), noise)
-
-
-_LARGEST_BATCH = 32  # hypotheses whose risks are computed at a time
+    return Formula(add, Constant(start), noise)
 
 
 @dataclass(frozen=True, slots=True)

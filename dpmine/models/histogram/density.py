@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 _MANTISSA = 53
 _MOST_IN_WORDS = 2**63  # beyond it sums of weights do not fit the words of numpy
 _LONGEST_BAR = 40  # characters
+_COLOUR = "#2a6f97"
+_GRID = "#d9d9d9"
+_FEW_BINS = 64  # more are drawn without lines between them
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +101,23 @@ class Density:
         return drawn
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the density on matplotlib axes, new ones by default; returns the axes."""
-        return draw_density(self, ax)
+        """Filled steps on matplotlib axes, new ones by default, titled with the guarantee; returns the axes."""
+        axes = new_figure(8, 4.5).subplots() if ax is None else ax
+        axes.stairs(self.heights, self.edges, fill=True, color=_COLOUR, alpha=0.35)
+        axes.stairs(self.heights, self.edges, color=_COLOUR, linewidth=1.6)
+        if self.bins <= _FEW_BINS:
+            lower = [min(pair) for pair in pairwise(self.heights.tolist())]
+            axes.vlines(self.edges[1:-1], 0, lower, color=_COLOUR, linewidth=0.5, alpha=0.6)
+        axes.set_xlim(self.edges[0], self.edges[-1])
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("value (outside the bounds: counted at the nearest)")
+        axes.set_ylabel("density")
+        axes.set_title(_title(self))
+        axes.set_axisbelow(True)
+        axes.grid(visible=True, color=_GRID, linewidth=0.6)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        return axes
 
     def to_dict(self) -> dict[str, Any]:
         """A plain form for JSON."""
@@ -147,34 +165,6 @@ def _drawn_places(weights: Sequence[int], total: int, count: int, *, bits: BitSo
 
 def _bar(share: float) -> str:
     return "█" * round(_LONGEST_BAR * share)
-
-
-_COLOUR = "#2a6f97"
-_GRID = "#d9d9d9"
-_FEW_BINS = 64  # more are drawn without lines between them
-
-
-def draw_density(density: Density, ax: Any = None) -> Any:
-    """The density as filled steps, titled with what it promises; on new axes where none are given."""
-    axes = new_figure(8, 4.5).subplots() if ax is None else ax
-    axes.stairs(density.heights, density.edges, fill=True, color=_COLOUR, alpha=0.35)
-    axes.stairs(density.heights, density.edges, color=_COLOUR, linewidth=1.6)
-    if density.bins <= _FEW_BINS:
-        axes.vlines(density.edges[1:-1], 0, _lower_neighbours(density), color=_COLOUR, linewidth=0.5, alpha=0.6)
-    axes.set_xlim(density.edges[0], density.edges[-1])
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("value (outside the bounds: counted at the nearest)")
-    axes.set_ylabel("density")
-    axes.set_title(_title(density))
-    axes.set_axisbelow(True)
-    axes.grid(visible=True, color=_GRID, linewidth=0.6)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    return axes
-
-
-def _lower_neighbours(density: Density) -> list[float]:
-    return [min(pair) for pair in pairwise(density.heights.tolist())]
 
 
 def _title(density: Density) -> str:

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 _NOT_SEARCHED = ("unit", "rows_per_unit", "ledger", "dataset")
 
 
-def _shown(name: str) -> property:
+def _shown(name: str, doc: str) -> property:
     """An attribute of the released density, as one of the estimator."""
-    return property(lambda estimator: getattr(estimator._released(), name))  # noqa: SLF001 - its own class
+    return property(lambda estimator: getattr(estimator._released(), name), doc=doc)  # noqa: SLF001 - its own class
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -94,11 +94,11 @@ class PrivateHistogram(ChargedEstimator):
     selection_share: Number = 0.5
     neighbors: str = "replace_one"
 
-    bin_width_ = _shown("bin_width")
-    edges_ = _shown("edges")
-    density_ = _shown("heights")
-    counts_ = _shown("counts")
-    guarantee_ = _shown("guarantee")
+    bin_width_ = _shown("bin_width", "Width of a bin.")
+    edges_ = _shown("edges", "Edges of the bins.")
+    density_ = _shown("heights", "Height of the density in each bin.")
+    counts_ = _shown("counts", "Noisy counts.")
+    guarantee_ = _shown("guarantee", "What the release of everything above promises.")
 
     def fit(
         self,

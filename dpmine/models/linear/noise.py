@@ -9,8 +9,8 @@ says by how much; that bound goes into the solver's tolerance, which the guarant
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import lru_cache, reduce
-from operator import add
+from functools import lru_cache, partial, reduce
+from operator import add, mul
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,7 +40,7 @@ class NoiseVector:
         self.norm: Real = Formula(_sum, *[StandardExponential(bits=bits) for _ in range(dimension)])
         normals = standard_normals(dimension, bits=bits)
         stretch = Formula(_stretch, self.norm, *normals)
-        self.coordinates: tuple[Real, ...] = tuple(Formula(_product, normal, stretch) for normal in normals)
+        self.coordinates: tuple[Real, ...] = tuple(Formula(mul, normal, stretch) for normal in normals)
 
     def floats(self) -> tuple[Floats, float]:
         """The coordinates as float64, and a bound on the distance to the exact R: at most `RELATIVE_ERROR` ‖floats‖."""
@@ -57,24 +57,16 @@ class NoiseVector:
 
     def rounded_sum(self, origin: Floats, scale: Fraction, grid: Fraction) -> Floats:
         """`origin` + `scale`·R, each coordinate rounded exactly to the nearest multiple of `grid` (a power of two)."""
+        half = Fraction(1, 2)  # the floor of a number plus 1/2 is the nearest whole number
         sums = [
-            floor(Formula(_Shifted(float(start), scale, grid), noise), bits=self._bits)
+            floor(Formula(partial(_affine, Fraction(float(start)) / grid + half, scale / grid), noise), bits=self._bits)
             for start, noise in zip(origin, self.coordinates, strict=True)
         ]
         return np.array([float(whole * grid) for whole in sums])
 
 
-class _Shifted:
-    """(start + scale·x)/grid + 1/2, whose floor is the nearest multiple of the grid."""
-
-    __slots__ = ("_half", "_scale")
-
-    def __init__(self, start: float, scale: Fraction, grid: Fraction) -> None:
-        self._half = Fraction(start) / grid + Fraction(1, 2)
-        self._scale = scale / grid
-
-    def __call__(self, noise: Ball) -> Ball:
-        return exact_ball(self._half) + exact_ball(self._scale) * noise
+def _affine(shift: Fraction, factor: Fraction, noise: Ball) -> Ball:
+    return exact_ball(shift) + exact_ball(factor) * noise
 
 
 def _sum(*parts: Ball) -> Ball:
@@ -84,10 +76,6 @@ def _sum(*parts: Ball) -> Ball:
 def _stretch(norm: Ball, *normals: Ball) -> Ball:
     """What the normals are multiplied by to have that norm."""
     return norm / _sum(*[normal * normal for normal in normals]).sqrt()
-
-
-def _product(left: Ball, right: Ball) -> Ball:
-    return left * right
 
 
 @lru_cache(maxsize=1024)
