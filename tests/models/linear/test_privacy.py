@@ -56,9 +56,10 @@ def _log_ratio(more: int, fewer: int) -> float:
 @pytest.fixture(autouse=True)
 def fresh_terms() -> Iterator[None]:
     """The public numbers are remembered; a broken twin's must not be."""
-    perturbations._cached_release.cache_clear()
+    cache = perturbations._cached_release
+    cache.cache_clear()
     yield
-    perturbations._cached_release.cache_clear()
+    cache.cache_clear()
 
 
 @pytest.mark.statistical
