@@ -17,8 +17,8 @@ from functools import partial
 import numpy as np
 
 from dpmine.models.accuracy_first.estimators import AccuracyFirstRidge
-from dpmine.models.accuracy_first.ridge import RidgeBounds
-from dpmine.models.accuracy_first.settings import Terms
+from dpmine.models.accuracy_first.objectives import RidgeBounds
+from dpmine.models.accuracy_first.settings import SearchTerms
 from experiments.accuracy_first_data import RECORDS, SEED, WEEK_X_BOUND, WEEK_Y_BOUND, week_of_counts
 
 STEPS = 1000
@@ -96,7 +96,7 @@ def estimator(target: float, epsilon_max: float) -> AccuracyFirstRidge:
     )
 
 
-def terms_of(model: AccuracyFirstRidge, columns: int) -> Terms:
+def terms_of(model: AccuracyFirstRidge, columns: int) -> SearchTerms:
     settings = model._settings()  # noqa: SLF001 - the levels, for the loop
     return settings.terms(RidgeBounds(RECORDS, columns, settings.ridge))
 
@@ -107,10 +107,10 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def steps_of(model: AccuracyFirstRidge, terms: Terms) -> int:
+def steps_of(model: AccuracyFirstRidge, terms: SearchTerms) -> int:
     """How many hypotheses a fit looked at, from what it cost."""
     paid = model.guarantee_.ex_post_epsilon
-    return terms.epsilons.index(paid - terms.test.price) + 1 if model.reached_ else len(terms.epsilons)
+    return terms.epsilons.index(paid - terms.test.charge) + 1 if model.reached_ else len(terms.epsilons)
 
 
 def compare(name: str, data: tuple[np.ndarray, np.ndarray], model: AccuracyFirstRidge, repeats: int) -> None:

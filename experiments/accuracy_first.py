@@ -21,16 +21,23 @@ from typing import Any
 import numpy as np
 
 from dpmine.exact.bits import SystemBits
-from dpmine.models.accuracy_first.hypotheses import falling_noise
-from dpmine.models.accuracy_first.levels import geometric_levels
-from dpmine.models.accuracy_first.logistic import LogisticBounds, LogisticObjective
-from dpmine.models.accuracy_first.ridge import RidgeBounds, RidgeObjective
-from dpmine.models.accuracy_first.search import Outcome, search
-from dpmine.models.accuracy_first.settings import DEFAULT_SLACK, Settings
-from dpmine.models.accuracy_first.variants import Method, Variant
-from dpmine.models.linear.examples import Examples
+from dpmine.models.accuracy_first.above_threshold import SearchOutcome, search
+from dpmine.models.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
+from dpmine.models.accuracy_first.hypotheses import Method, falling_noise
+from dpmine.models.accuracy_first.objectives import LogisticBounds, LogisticObjective, RidgeBounds, RidgeObjective
+from dpmine.models.accuracy_first.settings import DEFAULT_SLACK, AccuracySettings, geometric_levels
+from dpmine.models.linear.losses import Examples
 from experiments import accuracy_first_figures as figures
-from experiments.accuracy_first_baselines import Doubling, Untested, doubling, from_theory
+from experiments.accuracy_first_baselines import (
+    Doubling,
+    PaperLogisticBounds,
+    PaperRidgeBounds,
+    PaperSettings,
+    Untested,
+    Variant,
+    doubling,
+    from_theory,
+)
 from experiments.accuracy_first_data import Problem, kdd_attacks, kdd_bytes, week
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -69,8 +76,9 @@ class Task:
     def __init__(self, problem: Problem, radius: Variant, base: "Task | None" = None) -> None:
         self.problem, self.radius = problem, radius
         ridge = self.settings(TARGETS[0]).ridge
-        bounds_of = LogisticBounds if problem.classes else RidgeBounds
-        self.bounds: Any = bounds_of(problem.size, problem.dimension, ridge, radius)
+        sharp, paper = (LogisticBounds, PaperLogisticBounds) if problem.classes else (RidgeBounds, PaperRidgeBounds)
+        bounds_of = sharp if radius is Variant.SHARP else paper
+        self.bounds: Any = bounds_of(problem.size, problem.dimension, ridge)
         self.base = base
 
     @cached_property
@@ -91,19 +99,20 @@ class Task:
     def settings(
         self, target: Fraction, *, test: Variant = Variant.SHARP, slack: Fraction | int = DEFAULT_SLACK,
         steps: int = STEPS,
-    ) -> Settings:  # fmt: skip
+    ) -> AccuracySettings:  # fmt: skip
         """In scaled units: a bound of 1 on rows and targets."""
-        return Settings.of(
+        kind = AccuracyFirstLogistic if self.problem.classes else AccuracyFirstRidge
+        estimator = kind(
             excess_risk=target, regularization=RIDGE, failure_probability=FAILURE, epsilon_max=1000, x_bound=1,
-            y_bound=None if self.problem.classes else 1, method=Method.OUTPUT, methods=frozenset(Method), delta=DELTA,
-            steps=steps, epsilons=self.levels(steps), slack=slack, test=test, radius=self.radius, fit_intercept=False,
-            neighbors="replace_one",
+            method="output", delta=DELTA, steps=steps, epsilons=self.levels(steps), slack=slack,
         )  # fmt: skip
+        settings = estimator._settings()  # noqa: SLF001 - the library's, to be varied
+        return settings if test is Variant.SHARP else PaperSettings.like(settings)
 
-    def run(self, outcome: Outcome | Untested) -> Run:
+    def run(self, outcome: SearchOutcome | Untested) -> Run:
         excess = -float(self.objective.gaps(outcome.weights[np.newaxis])[0])
         kept = isinstance(outcome, Untested) or outcome.step is not None
-        return Run(float(outcome.price), excess, kept)
+        return Run(float(outcome.charge), excess, kept)
 
 
 class Walk:
@@ -132,11 +141,11 @@ class Walk:
             self._gaps.update((keys[place], float(gap)) for place, gap in zip(new, found, strict=True))
         return np.array([self._gaps[key] for key in keys])
 
-    def search(self, settings: Settings) -> Run:
+    def search(self, settings: AccuracySettings) -> Run:
         terms: Any = settings.terms(self.bounds)
         outcome = search(self, terms.epsilons, terms.queries(self), terms.test, bits=BITS)
         excess = -float(self.gaps(outcome.weights[np.newaxis])[0])
-        return Run(float(outcome.price), excess, outcome.step is not None)
+        return Run(float(outcome.charge), excess, outcome.step is not None)
 
 
 def searched(task: Task) -> dict[str, tuple[Method, Variant]]:
@@ -200,7 +209,7 @@ def table(task: Task, found: Results) -> None:
     )
     targets = list(next(iter(found.values())))
     print(f"{'':<32}" + "".join(f"{target:>22g}" for target in targets))
-    prices = (float(task.settings(Fraction(str(t))).terms(task.bounds).test.price) for t in targets)
+    prices = (float(task.settings(Fraction(str(t))).terms(task.bounds).test.charge) for t in targets)
     print(f"{'(the sharp test alone)':<32}" + "".join(f"{price:>22.4g}" for price in prices))
     for method, by_target in found.items():
         print(f"{method:<32}" + "".join(f"{cell(runs, target):>22}" for target, runs in by_target.items()))

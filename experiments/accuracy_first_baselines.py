@@ -7,9 +7,10 @@ Proof of every bound: docs/proofs/models/excess_risk.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,18 +20,17 @@ from dpmine.exact.decisions import less_than
 from dpmine.exact.noise import LaplaceNoise, draw
 from dpmine.exact.reals import Constant, logarithm
 from dpmine.exact.rounding import above, decimal_above
-from dpmine.models.accuracy_first.hypotheses import falling_noise, require_ridge
-from dpmine.models.accuracy_first.levels import DIGITS, require_increasing
-from dpmine.models.accuracy_first.noise_reduction import noise_reduction
-from dpmine.models.accuracy_first.ridge import RidgeBounds
-from dpmine.models.accuracy_first.search import Outcome
-from dpmine.models.accuracy_first.variants import Method, Variant
+from dpmine.models.accuracy_first.above_threshold import DIGITS, SearchOutcome, ThresholdTest
+from dpmine.models.accuracy_first.hypotheses import Method, falling_noise, require_ridge
+from dpmine.models.accuracy_first.noise_reduction import noise_reduction, require_increasing
+from dpmine.models.accuracy_first.objectives import LogisticBounds, RidgeBounds
+from dpmine.models.accuracy_first.settings import AccuracySettings, SearchTerms
 from dpmine.models.linear.sensitivities import up
 from dpmine.parameters import positive, probability
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.models.accuracy_first.objective import Bounds, Objective
+    from dpmine.models.accuracy_first.objectives import Objective, RiskBounds
     from dpmine.models.supervised import Floats
     from dpmine.parameters import Number
 
@@ -38,6 +38,61 @@ _BITS = 128
 _NO_DELTA = Fraction(0)
 _LEAST_ODDS = 2
 """Of K/(2γ): where even a coin would fail seldom enough, a test still costs something."""
+
+
+class Variant(StrEnum):
+    """Of the test, of the radius of the ball, and of the constants of a theorem."""
+
+    SHARP = "sharp"
+    """This project's: the same promise for less."""
+    PAPER = "paper"
+    """As in Ligett et al. 2017."""
+
+
+class PaperRidgeBounds(RidgeBounds):
+    """With the paper's ball, of radius √(1/λ)."""
+
+    @cached_property
+    def radius(self) -> float:
+        """B."""
+        return up(1.0 / math.sqrt(self.ridge))
+
+
+class PaperLogisticBounds(LogisticBounds):
+    """With the paper's ball, of radius √(2 ln 2/λ)."""
+
+    @cached_property
+    def radius(self) -> float:
+        """B."""
+        return up(math.sqrt(2.0 * math.log(2.0) / self.ridge))
+
+
+class PaperSettings(AccuracySettings):
+    """With the paper's test: Laplace noise, and one sensitivity for all hypotheses; `slack` does not matter."""
+
+    @classmethod
+    def like(cls, settings: AccuracySettings) -> PaperSettings:
+        """The same settings, but for the test."""
+        return cls(*(getattr(settings, field.name) for field in fields(settings)))
+
+    def terms(self, bounds: RiskBounds) -> SearchTerms:
+        """See `AccuracySettings`."""
+        widest = float(bounds.sensitivities(np.array([bounds.radius]))[0])
+        return replace(AccuracySettings.terms(self, bounds), sensitivities=lambda norms: np.full(len(norms), widest))
+
+    def test_of(self, allowed: Fraction) -> ThresholdTest:
+        """See `laplace_test`."""
+        return laplace_test(allowed, tests=self.steps, failure=self.failure)
+
+
+def laplace_test(target: Fraction, *, tests: int, failure: Fraction) -> ThresholdTest:
+    """ρ ~ Lap(2/ε_0), ν_t ~ Lap(4/ε_0), W = α/2, ε_0 = 16 ln(2T/γ)/α, for a `target` α in units of sensitivity.
+
+    Accepting a query below 0 has probability ≤ γ = `failure`; accepting costs ε_0, accepting none ε_0/2.
+    Source: Ligett et al. 2017, Algorithm 3.
+    """
+    price = decimal_above(above(lambda: 16 * logarithm(2 * tests / failure), _BITS) / target, DIGITS)
+    return ThresholdTest(target / 2, LaplaceNoise(2 / price), LaplaceNoise(4 / price), price, price / 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +103,16 @@ class Doubling:
         epsilons: ε_1, 2ε_1, …, K of them, one for each fresh hypothesis.
         allowed: α less the rounding of a risk: a computed excess above it may stand for one above α.
         width: Δ, how far one record moves a computed excess of a hypothesis in the ball.
-        price: ε_test, of one test.
+        charge: ε_test, of one test.
     """
 
     epsilons: tuple[Fraction, ...]
     allowed: Fraction
     width: Fraction
-    price: Fraction
+    charge: Fraction
 
     @classmethod
-    def of(cls, bounds: Bounds, *, target: Number, failure: Number, epsilon_max: Number) -> Doubling:
+    def of(cls, bounds: RiskBounds, *, target: Number, failure: Number, epsilon_max: Number) -> Doubling:
         """ε_1 = 1/n, the last of the K levels is the first not below `epsilon_max`; ε_test = (2Δ/α) ln(max(K/(2γ), 2)).
 
         `target` is α, in units of the scaled risk; `failure` is γ, of which each test takes a share of 1/K.
@@ -76,12 +131,12 @@ class Doubling:
 
     def accepts(self, excess: Fraction, *, bits: BitSource) -> bool:
         """Whether excess + Lap(Δ/ε_test) ≤ α/2, decided exactly; of an excess above α with probability ≤ γ/K."""
-        noise = draw(LaplaceNoise(self.width / self.price), bits=bits)
+        noise = draw(LaplaceNoise(self.width / self.charge), bits=bits)
         return less_than(noise, Constant(self.allowed / 2 - excess), bits=bits)
 
     def cost(self, steps: int) -> Fraction:
         """Σ (ε_j + ε_test) over the first `steps` levels: every hypothesis and every test is paid for."""
-        return sum(self.epsilons[:steps], steps * self.price)
+        return sum(self.epsilons[:steps], steps * self.charge)
 
 
 def doubled_levels(first: Fraction, last: Fraction) -> tuple[Fraction, ...]:
@@ -92,7 +147,7 @@ def doubled_levels(first: Fraction, last: Fraction) -> tuple[Fraction, ...]:
     return tuple(levels)
 
 
-def doubling(objective: Objective, method: Method, search: Doubling, *, bits: BitSource) -> Outcome:
+def doubling(objective: Objective, method: Method, search: Doubling, *, bits: BitSource) -> SearchOutcome:
     """The first hypothesis that its test accepts, each with noise of its own; or the last one.
 
     Costs `search.cost(t)` where t hypotheses were tried: a sum, as each has noise of its own.
@@ -107,8 +162,8 @@ def doubling(objective: Objective, method: Method, search: Doubling, *, bits: Bi
         weights = one_hypothesis(objective, method, epsilon, bits=bits)
         excess = -Fraction(float(objective.gaps(weights[np.newaxis])[0]))
         if search.accepts(excess, bits=bits):
-            return Outcome(steps - 1, weights, search.cost(steps))
-    return Outcome(None, weights, search.cost(len(search.epsilons)))
+            return SearchOutcome(steps - 1, weights, search.cost(steps))
+    return SearchOutcome(None, weights, search.cost(len(search.epsilons)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +172,7 @@ class Untested:
 
     weights: Floats
     """Shape (p,)."""
-    price: Fraction
+    charge: Fraction
     """ε, known beforehand."""
 
 
@@ -146,7 +201,7 @@ def one_hypothesis(objective: Objective, method: Method, epsilon: Fraction, *, b
     return next(iter(falling_noise(objective, method, [epsilon], _NO_DELTA, bits=bits)))
 
 
-def theory_level(bounds: Bounds, method: Method, target: Number, constants: Variant = Variant.PAPER) -> Fraction:
+def theory_level(bounds: RiskBounds, method: Method, target: Number, constants: Variant = Variant.PAPER) -> Fraction:
     """The ε at which a bound a/ε + b/ε² on the expected excess risk is the target α, rounded up to six digits.
 
     Requires: λ ≤ 1. Raises BadParameter for Brownian noise, for α ≤ 0 and for covariances of anything but ridge.
@@ -158,7 +213,7 @@ def theory_level(bounds: Bounds, method: Method, target: Number, constants: Vari
     return decimal_above(Fraction(up(root)), DIGITS)
 
 
-def expected_excess(bounds: Bounds, method: Method, constants: Variant) -> tuple[float, float]:
+def expected_excess(bounds: RiskBounds, method: Method, constants: Variant) -> tuple[float, float]:
     """(a, b) with E[L(θ) − L(θ*)] ≤ a/ε + b/ε² for a hypothesis at level ε, but for rounding to the lattice.
 
     PAPER, the published bounds, corrected. Covariance: a = 4√2(2√(p/λ) + p/λ)/n. Output: a = g√(2p)·S, b = pS², where
@@ -182,18 +237,18 @@ def _paper_covariance(bounds: RidgeBounds) -> float:
 def _sharp_covariance(bounds: RidgeBounds) -> float:
     """Entries have variance 2(4/ε)² on the diagonal of N and in z, and a quarter of it elsewhere in N."""
     columns, radius = bounds.dimension, bounds.radius
-    matrix = bounds.moments * math.sqrt(columns * (columns + 3) / 2.0)
-    vector = bounds.moments * math.sqrt(2.0 * columns)
+    matrix = bounds.statistics * math.sqrt(columns * (columns + 3) / 2.0)
+    vector = bounds.statistics * math.sqrt(2.0 * columns)
     return (radius * radius * matrix / 2.0 + radius * vector) / bounds.size
 
 
-def _paper_output(bounds: Bounds) -> tuple[float, float]:
+def _paper_output(bounds: RiskBounds) -> tuple[float, float]:
     slope = bounds.radius + 1.0 if isinstance(bounds, RidgeBounds) else 1.0
     spread = 2.0 * math.sqrt(bounds.dimension) * slope / (bounds.size * bounds.ridge)
     return slope * math.sqrt(2.0 * bounds.dimension) * spread, bounds.dimension * spread * spread
 
 
-def _sharp_output(bounds: Bounds) -> float:
+def _sharp_output(bounds: RiskBounds) -> float:
     """The trace of H is ≤ c + pλ, where ℓ'' ≤ c and ‖x‖₂ ≤ 1; the variance is 2S²/ε², with S = √p·distance."""
     curvature = 1.0 if isinstance(bounds, RidgeBounds) else 0.25
     trace = curvature + bounds.dimension * bounds.ridge

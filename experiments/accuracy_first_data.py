@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dpmine.models.accuracy_first.units import Units
+from dpmine.models.accuracy_first.settings import UnitBox
 from dpmine.parameters import positive
 
 RECORDS = 100_000
@@ -48,7 +48,7 @@ class Problem:
 
 
 def scaled(name: str, features: np.ndarray, targets: np.ndarray, x_bound: float, y_bound: float) -> Problem:
-    units = Units(positive("x_bound", x_bound), positive("y_bound", y_bound), intercept=False)
+    units = UnitBox(positive("x_bound", x_bound), positive("y_bound", y_bound), intercept=False)
     return Problem(name, units.rows(features), units.targets(targets), classes=False)
 
 
@@ -92,7 +92,7 @@ def kdd(folder: Path, size: int = RECORDS) -> tuple[pd.DataFrame, np.ndarray]:
 def kdd_attacks(folder: Path) -> Problem:
     """Is a connection an attack (1) or normal (−1)?"""
     numbers, attack = kdd(folder)
-    rows = Units(positive("x_bound", KDD_X_BOUND), None, intercept=False).rows(numbers.to_numpy())
+    rows = UnitBox(positive("x_bound", KDD_X_BOUND), None, intercept=False).rows(numbers.to_numpy())
     return Problem("KDD-99 attacks", rows, np.where(attack, 1.0, -1.0), classes=True)
 
 

@@ -3,16 +3,18 @@
     python experiments/histogram.py [--quick] [--plot benchmarks/results/histogram.svg] [--epsilon 1]
 
 Three densities on [0, 1], samples of growing size. "chosen" is `PrivateHistogram` with its defaults, "cautious"
-holds fine bins back (caution=1), "uniform" takes the largest sensitivity for all, "paper" also the published bounds and
-retraining on the training part. "fixed b" spends all of ε on b bins and all records; "best" is the fixed width with the
-smallest mean error, which nobody knows beforehand. Means over the repetitions, with the standard error of "chosen".
+penalises fine bins for their sensitivity, "uniform" takes the largest sensitivity for all, "paper" also the published
+bounds and retraining on the training part. "fixed b" spends all of ε on b bins and all records; "best" is the fixed
+width with the smallest mean error, which nobody knows beforehand. Means over the repetitions, with the standard error
+of "chosen".
 A dash: too few records for the bounds.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,26 +23,102 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpmine.errors import BadData
+from dpmine.exact.bits import SystemBits
+from dpmine.exact.reals import GUARD_BITS, exact_ball, logarithm
+from dpmine.exact.rounding import above
 from dpmine.io.figures import new_figure, write_picture
+from dpmine.models.contribution import EVERY_ROW, Bounding
+from dpmine.models.histogram.bins import BinGrid, Values, as_values
+from dpmine.models.histogram.density import Density
 from dpmine.models.histogram.estimator import PrivateHistogram
+from dpmine.models.histogram.search import BinSearch
+from dpmine.models.histogram.training import GRID, HistogramTraining, density_score
+from dpmine.models.validation.procedure import train_validated
+from dpmine.models.validation.scores import Sensitivities, Stability
+from dpmine.models.validation.split import random_split, train_size_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.models.validation.terms import ValidationTerms
 
 Floats: TypeAlias = NDArray[np.float64]
 
 BINS = (2, 4, 8, 16, 32, 64, 128)
 POINTS = (np.arange(2**13) + 0.5) / 2**13
-CHOICES: dict[str, dict[str, Any]] = {
-    "chosen": {},
-    "cautious": {"caution": 1},
-    "uniform": {"sensitivities": "uniform"},
-    "paper": {"stability": "paper", "sensitivities": "uniform", "refit": "train"},
-}
 COLOURS = {"chosen": "#2a6f97", "cautious": "#8ab6d6", "uniform": "#e0a458", "paper": "#c1666b", "best": "#222222"}
 SIZES = (1000, 3000, 10_000, 30_000, 100_000, 300_000)
 QUICK_SIZES = (1000, 10_000, 100_000)
 SEED = 2013
+
+
+class Cautious(BinSearch):
+    """Fine bins are penalised for their own sensitivity: caution 1."""
+
+    def terms(self, train_size: int, validation_size: int) -> ValidationTerms:
+        """See `BinSearch`."""
+        return replace(BinSearch.terms(self, train_size, validation_size), caution=Fraction(1))
+
+
+class Uniform(BinSearch):
+    """The largest sensitivity for all numbers of bins, as in the paper."""
+
+    def terms(self, train_size: int, validation_size: int) -> ValidationTerms:
+        """See `BinSearch`."""
+        return replace(BinSearch.terms(self, train_size, validation_size), sensitivities=Sensitivities.UNIFORM)
+
+
+class AsPublished(Uniform):
+    """The published bounds on the stability as well, and a last training on the training part."""
+
+    def density(self, x: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Density:  # noqa: ARG002
+        """Algorithm 2 and Theorem 6 as they were published. Raises BadData for too few records."""
+        values = self.bounds.clipped(as_values(x))
+        if len(values) < 2:
+            raise BadData("Too few records.")
+        size = train_size_of(len(values), self.train_share)
+        terms = self.terms(size, len(values) - size)
+        public = {"records": size, "alpha": terms.training_epsilon, "failure": terms.failure}
+        trained, held = (Values.of(values[part]) for part in random_split(len(values), size, bits=bits))
+        found = train_validated(
+            HistogramTraining(),
+            [BinGrid(self.bounds, count) for count in self.bins],
+            trained,
+            held,
+            score=density_score,
+            stabilities=stabilities_as_published(self.bins, **public),
+            terms=terms,
+            final=trained,
+            bits=bits,
+        )
+        assert found.model is not None
+        return Density(found.model, self.bins, terms.mechanism, found.guarantee)
+
+
+def stabilities_as_published(
+    bins: Sequence[int], *, records: int, alpha: Fraction, failure: Fraction
+) -> list[Stability]:
+    """β1 = 6/((1 − ν)h_min), β2 = 2/h_min, ν = 2 ln(4k/δ)/(nα√h_min): Theorem 6 as it was published."""
+    most = max(bins)
+    left = records - records_lost_as_published(most, len(bins), alpha=alpha, failure=failure)
+    if left <= 0:
+        raise BadData("Too few records for the published bound.")
+    return [Stability(6 * most * records / left, Fraction(2 * most))] * len(bins)
+
+
+def records_lost_as_published(bins: int, candidates: int, *, alpha: Fraction, failure: Fraction) -> Fraction:
+    """2 ln(4k/δ)√s/α, s the number of bins, and the rounding of the noise."""
+    tail = above(lambda: logarithm(4 * candidates / failure) * exact_ball(bins).sqrt(), 64 + GUARD_BITS)
+    return 2 / alpha * tail + bins * GRID / 2
+
+
+CHOICES: dict[str, type[BinSearch]] = {
+    "chosen": BinSearch,
+    "cautious": Cautious,
+    "uniform": Uniform,
+    "paper": AsPublished,
+}
 
 
 @dataclass(frozen=True)
@@ -93,10 +171,12 @@ def _draw_steps(generator: np.random.Generator, n: int) -> Floats:
     return np.asarray((generator.choice(16, n, p=STEPS) + generator.random(n)) / 16, np.float64)
 
 
-def error(case: Case, x: Floats, epsilon: str, **options: Any) -> float:
+def error(case: Case, x: Floats, epsilon: str, kind: type[BinSearch], bins: Sequence[int]) -> float:
     """∫ (f̂ − f)², by the midpoint rule; NaN where there are too few records."""
+    given = PrivateHistogram(bins=bins, lower=0, upper=1, epsilon=epsilon).search()
+    search = kind(*(getattr(given, field.name) for field in fields(given)))
     try:
-        model = PrivateHistogram(lower=0, upper=1, epsilon=epsilon, **options).fit(x)
+        model = search.density(x, bits=SystemBits())
     except BadData:
         return float("nan")
     return float(np.square(model.pdf(POINTS) - case.pdf(POINTS)).mean())
@@ -105,14 +185,14 @@ def error(case: Case, x: Floats, epsilon: str, **options: Any) -> float:
 def measure(case: Case, sizes: tuple[int, ...], repetitions: int, epsilon: str) -> dict[str, Floats]:
     """Errors of every method, shape (sizes, repetitions); all methods see the same samples."""
     generator = np.random.default_rng(SEED)
-    methods: dict[str, dict[str, Any]] = {name: {"bins": BINS, **options} for name, options in CHOICES.items()}
-    methods |= {f"fixed {count}": {"bins": [count]} for count in BINS}
+    methods: dict[str, tuple[type[BinSearch], Sequence[int]]] = {name: (kind, BINS) for name, kind in CHOICES.items()}
+    methods |= {f"fixed {count}": (BinSearch, [count]) for count in BINS}
     errors = {name: np.full((len(sizes), repetitions), np.nan) for name in methods}
     for i, n in enumerate(sizes):
         for j in range(repetitions):
             x = case.draw(generator, n)
-            for name, options in methods.items():
-                errors[name][i, j] = error(case, x, epsilon, **options)
+            for name, (kind, bins) in methods.items():
+                errors[name][i, j] = error(case, x, epsilon, kind, bins)
     return errors
 
 

@@ -16,15 +16,14 @@ from sklearn.metrics import roc_auc_score
 
 from dpmine.exact.bits import SystemBits
 from dpmine.io.figures import new_figure, write_picture
-from dpmine.models.linear.examples import Examples
-from dpmine.models.linear.losses import LogisticLoss
-from dpmine.models.linear.objective_perturbation import ObjectivePerturbation
+from dpmine.models.linear.losses import Examples, LogisticLoss
+from dpmine.models.linear.perturbations import ObjectivePerturbation
 from dpmine.models.linear.preprocessing import UnitBall
-from dpmine.models.linear.search import ramp_score
-from dpmine.models.validation.procedure import Terms, train_validated
-from dpmine.models.validation.split import random_parts
+from dpmine.models.linear.training import ramp_score
+from dpmine.models.validation.procedure import train_validated
+from dpmine.models.validation.terms import ValidationTerms
 from experiments.linear_data import adult, magic
-from experiments.validation_baselines import alpha_split, control, data_split, random_choice
+from experiments.validation_baselines import alpha_split, control, data_split, random_choice, random_parts
 
 ROOT = Path(__file__).resolve().parents[1]
 LAMBDAS = (Fraction(1, 1000), *(Fraction(112 + 111 * step, 1000) for step in range(8)), Fraction(1))
@@ -54,7 +53,7 @@ class Fold:
         self.bits = SystemBits()
 
     def stability(self, alpha: Fraction, sensitivities: str, caution: int) -> np.ndarray:
-        terms = Terms.of(
+        terms = ValidationTerms.of(
             train_size=self.train.size,
             validation_size=self.validation.size,
             failure=0,
@@ -65,7 +64,9 @@ class Fold:
         )
         bounds = [self.training.release(self.train.size, value, alpha / 2).stability for value in LAMBDAS]
         data = (self.training, LAMBDAS, self.train, self.validation)
-        return train_validated(*data, score=ramp_score, stabilities=bounds, terms=terms, bits=self.bits).model
+        return train_validated(
+            *data, score=ramp_score, stabilities=bounds, terms=terms, final=self.train, bits=self.bits
+        ).model
 
     def parts(self) -> list[Examples]:
         return [self.train.take(rows) for rows in random_parts(self.train.size, len(LAMBDAS), bits=self.bits)]

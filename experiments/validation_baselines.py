@@ -10,16 +10,21 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
 from dpmine.errors import BadParameter
 from dpmine.exact.decisions import uniform_below
 from dpmine.ledger.charging import ROW, of_asserted_unit
 from dpmine.models.validation.procedure import Trained, Training, train_candidates
-from dpmine.parameters import Number, positive
+from dpmine.models.validation.split import random_order
+from dpmine.parameters import Number, positive, whole
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.select import as_universe, build_mechanism, choose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
 
@@ -27,6 +32,12 @@ Parameter = TypeVar("Parameter")
 Data = TypeVar("Data")
 Draw = TypeVar("Draw")
 Model = TypeVar("Model")
+
+
+def random_parts(records: int, parts: int, *, bits: BitSource) -> list[NDArray[np.int64]]:
+    """The records in a uniform order, cut into `parts` ≥ 1 disjoint parts whose sizes differ by at most one."""
+    order = random_order(records, bits=bits)
+    return [np.sort(part) for part in np.array_split(order, whole("parts", parts))]
 
 
 class Overlap(StrEnum):
@@ -77,7 +88,7 @@ def data_split(
     """Candidate i trained on part i of the training data at α; one of the models chosen by the exponential mechanism.
 
     Requires: as `alpha_split`; the parts, one a candidate, are disjoint and cut independently of what records contain
-    (`dpmine.models.validation.split.random_parts`).
+    (`random_parts`).
     Law: P(i) ∝ exp(−α e_i/2). Guarantee: α, or 2α where records are shared (Theorem 5).
     Raises BadParameter for unusable parameters.
     """

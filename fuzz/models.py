@@ -11,7 +11,7 @@ import numpy as np
 from dpmine import AccuracyFirstLogistic, AccuracyFirstRidge, HypothesisSelector
 from dpmine import PrivateLogisticRegression as Logistic
 from dpmine.models.accuracy_first.estimators import load_estimator
-from dpmine.models.linear.classifiers import load_classifier
+from dpmine.models.linear.estimators import load_classifier
 from fuzz.choices import Choices
 from fuzz.oracle import CANARY, ask, require
 

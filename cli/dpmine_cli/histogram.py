@@ -23,7 +23,7 @@ def histogram(line: CommandLine) -> None:
     from dpmine.ledger.charging import ROW, Account
     from dpmine.models.contribution import PrivacyUnit
     from dpmine.models.frames import unit_name
-    from dpmine.models.histogram.search import Search, density_of_column
+    from dpmine.models.histogram.search import BinSearch, density_of_column
     from dpmine.parameters import whole_numbers
 
     picture = picture_target(line.plot) if line.plot else None
@@ -31,7 +31,7 @@ def histogram(line: CommandLine) -> None:
     line.require_one_unit()
     column, units = line.column, line.unit or []
     unit = PrivacyUnit.of(ROW if line.one_row_per is None else line.one_row_per, line.rows_per_unit, unit_name(units))
-    search = Search.of(bins=whole_numbers("--bins", line.bins), rows=unit.rows, **line.values(*_NOT_SEARCHED))
+    search = BinSearch.of(bins=whole_numbers("--bins", line.bins), rows=unit.rows, **line.values(*_NOT_SEARCHED))
     account = Account.of(line.ledger, line.dataset)
     with line.messages as messages:
         density = density_of_column(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dpmine_cli.line import CommandLine
 
 _OF_SCORING = {"files", "model", "predict", "format", "output", "quiet", "debug", "version"}
-_OF_CHOICE = {"validation_share", "selection_share", "sensitivities", "caution"}
+_OF_CHOICE = {"validation_share", "selection_share"}
 
 
 def classify(line: CommandLine) -> None:
@@ -26,7 +26,7 @@ def classify(line: CommandLine) -> None:
     from dpmine.errors import BadParameter
 
     if line.predict is not None:
-        from dpmine.models.linear.classifiers import load_classifier
+        from dpmine.models.linear.estimators import load_classifier
 
         _score(line, load_classifier)
         return

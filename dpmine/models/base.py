@@ -1,14 +1,14 @@
-"""What every estimator with a ledger shares: its fit is paid for before any data are read."""
+"""The one base class of the estimators: parameters are read once, charged, and only then a fit reads data."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sklearn.base import BaseEstimator
 
 from dpmine.errors import BadParameter
-from dpmine.ledger.charging import Account, without_passwords
+from dpmine.ledger.charging import ROW, Account, without_passwords
 from dpmine.models.contribution import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -19,13 +19,27 @@ if TYPE_CHECKING:
     from dpmine.privacy import Guarantee
 
 
-class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator whose fits a ledger may be charged for."""
+class PlannedFit(NamedTuple):
+    """What one fit rests on, before any data are read."""
 
-    unit: str
-    rows_per_unit: int
-    ledger: Ledger | str | None
-    dataset: str | None
+    unit: PrivacyUnit
+    settings: Any
+    """The parameters, read and checked; None for estimators that keep none."""
+    guarantee: Guarantee
+    """The most that the fit will promise, and what it is charged."""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose fits a ledger may be charged for.
+
+    Estimators are data classes: a field is a parameter of the constructor, kept as it was given, as scikit-learn asks.
+    """
+
+    unit: str = ROW
+    rows_per_unit: int = 1
+    ledger: Ledger | str | None = None
+    dataset: str | None = None
 
     _read_from_file = False
 
@@ -36,32 +50,48 @@ class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
         fit will be given, None for none. All parameters are checked first.
         Forgets an earlier fit. Raises as `fit`, and then an earlier fit stays.
         """
-        if self._read_from_file:
-            raise BadParameter("A model file does not keep what training needs: make a new estimator to train again.")
-        self._require_usable(features)
-        promise, account = self.promise(units), Account.of(self.ledger, self.dataset)
-        charge = account.charge(promise, job=type(self).__name__)
-        forget_fit(self)
-        return charge
+        return self._charged(units, features)[0]
 
     def promise(self, units: str | None = None) -> Guarantee:
         """The most that a fit will promise, by its parameters alone; `units` as in `pay`.
 
         Raises BadParameter for unusable parameters.
         """
-        unit = self.privacy_unit(units)
-        return unit.protecting(self._promise(unit.rows))
+        return self._planned(units).guarantee
 
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
         """The privacy unit of a fit; `units` as in `pay`. Raises BadParameter."""
         return PrivacyUnit.of(self.unit, self.rows_per_unit, units)
 
-    def _require_usable(self, features: Sequence[str] | None) -> None:
-        """Raises BadParameter for parameters that `_promise` does not look at; `features` as in `pay`."""
+    def _charged(self, units: str | None, features: Sequence[str] | None) -> tuple[Charge, PlannedFit]:
+        """A fit, planned and charged."""
+        if self._read_from_file:
+            raise BadParameter("A model file does not keep what training needs: make a new estimator to train again.")
+        self._require_usable(features)
+        planned, account = self._planned(units, features), Account.of(self.ledger, self.dataset)
+        charge = account.charge(planned.guarantee, job=type(self).__name__)
+        forget_fit(self)
+        return charge, planned
 
-    @abstractmethod
+    def _planned(self, units: str | None, features: Sequence[str] | None = None) -> PlannedFit:
+        unit = self.privacy_unit(units)
+        settings = self._settings(unit.rows, features)
+        promise = self._promise(unit.rows) if settings is None else settings.promise()
+        return PlannedFit(unit, settings, unit.protecting(promise))
+
+    def _require_usable(self, features: Sequence[str] | None) -> None:
+        """Raises BadParameter for parameters that neither `_settings` nor `_promise` looks at."""
+
+    def _settings(self, rows: int, features: Sequence[str] | None = None) -> Any:  # noqa: ARG002 - for subclasses
+        """The parameters read and checked, for `rows` rows per unit; their `promise()` is for any `rows` together.
+
+        None where `_promise` says it. Raises BadParameter.
+        """
+        return None
+
     def _promise(self, rows: int) -> Guarantee:
-        """`promise`, for any `rows` rows together."""
+        """`promise`, for any `rows` rows together, of estimators without settings."""
+        raise NotImplementedError
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """The constructor call, without the password of a ledger's URL."""

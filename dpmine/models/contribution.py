@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from dpmine.exact.reals import GUARD_BITS, exact_ball
 from dpmine.exact.rounding import below
 from dpmine.ledger.budget import checked_name
 from dpmine.ledger.charging import ROW, of_asserted_unit
-from dpmine.models.validation.words import random_order
+from dpmine.models.validation.split import random_order
 from dpmine.parameters import LEAST_PROBABILITY, whole
 from dpmine.privacy import ExPostGuarantee, Guarantee
 
@@ -257,7 +258,7 @@ def _kept(codes: Codes, most: int, *, bits: BitSource) -> Places:
     return Places(positions[random_order(count, bits=bits)], count, most)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SharedBudget:
     """A unit's ε and δ, and the number M of records that share them.
 
@@ -268,17 +269,17 @@ class SharedBudget:
     delta: Fraction
     rows: int
 
-    @property
+    @cached_property
     def row_epsilon(self) -> Fraction:
         """ε/M."""
         return self.epsilon / self.rows
 
-    @property
+    @cached_property
     def row_delta(self) -> Fraction:
         """δ', at least 1e-100: `of_unit` rejects what would need less."""
         return max(LEAST_PROBABILITY, self._row_delta)
 
-    @property
+    @cached_property
     def _row_delta(self) -> Fraction:
         """δ (e^{ε/M} − 1)/(e^ε − 1), rounded down."""
         if self.rows == 1:

@@ -45,10 +45,10 @@ def fit_table(
     _require_apart(features, label)
     units = [units] if isinstance(units, str) else units
     numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
-    paid: list[Charge] = []
+    charges: list[Charge] = []
 
-    def pay() -> None:
-        paid.append(estimator.pay(features, units=unit_name(units)))
+    def charge() -> None:
+        charges.append(estimator.pay(features, units=unit_name(units)))
 
     any_label = getattr(estimator, "classes", None) is not None
     asserted = None if units or estimator.unit == ROW else estimator.unit
@@ -60,11 +60,11 @@ def fit_table(
         asserted=asserted,
         any_label=any_label,
         progress=progress,
-        ready=pay,
+        ready=charge,
     )
     if not len(columns[label]):
         raise BadData("The file has no rows, and training needs some.")
-    estimator.fit_paid(_frame(columns, features), columns[label], paid[0], units_of(columns, units))
+    estimator.fit_paid(_frame(columns, features), columns[label], charges[0], units_of(columns, units))
     estimator.label_ = label
     return estimator
 
@@ -97,7 +97,7 @@ def predict_table(estimator: Any, data: Any, *, progress: Callable[[float], None
     if names is None:
         raise BadData("The model has no names of features: train it on a table, or with named columns.")
     frame = _frame(read_columns(data, list(names), progress=progress), list(names))
-    if not len(frame):  # which scikit-learn's conventions refuse
+    if not len(frame):  # which scikit-learn's conventions reject
         return predict_table(estimator, pa.table({name: [0.0] for name in names})).slice(0, 0)
     found = {"prediction": pa.array(estimator.predict(frame).tolist())}
     if hasattr(estimator, "predict_proba"):

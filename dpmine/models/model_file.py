@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import math
+from abc import abstractmethod
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData
 from dpmine.parameters import positive, probability
@@ -19,9 +22,75 @@ from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFormat:
+    """A format of model files, shared by some kinds of estimators.
+
+    Attributes:
+        name: the entry "format" of its files.
+        command: the command that writes them.
+        kind: the entry that tells the estimators apart.
+        another: what is said of a file of another kind than the estimator's, which is named.
+        unknown: what is said of a file of no known kind.
+    """
+
+    name: str
+    command: str
+    kind: str
+    another: str
+    unknown: str
+
+    def load(self, text: str, kinds: Mapping[str, type[Model]]) -> Model:
+        """The estimator of a model file, whatever its kind. Raises BadData for any other text."""
+        with reading(self.command):
+            found = kinds.get(str(document_of(text, self.name)[self.kind]))
+        if found is None:
+            raise BadData(self.unknown)
+        return found.from_json(text)
+
+
+class SavedEstimator:
+    """An estimator that a model file can hold, beside the one base class of estimators."""
+
+    model_format: ClassVar[ModelFormat]
+    kind: str
+    """The model by its name; it tells model files of one format apart."""
+
+    def to_json(self) -> str:
+        """The fitted model as one JSON object: everything in it is covered by `guarantee_`."""
+        check_is_fitted(self)
+        document = {"format": self.model_format.name, self.model_format.kind: self.kind, **self._entries()}
+        return json.dumps(document, ensure_ascii=False, indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """A fitted estimator out of what `to_json` gave. Raises BadData for any other text."""
+        with reading(cls.model_format.command):
+            document = document_of(text, cls.model_format.name)
+            if document[cls.model_format.kind] != cls.kind:
+                raise BadData(cls.model_format.another.format(cls.kind))
+            attributes = cls._attributes(document)
+        estimator = cls()
+        for name, value in {**attributes, "_read_from_file": True}.items():
+            setattr(estimator, name, value)
+        return estimator
+
+    @abstractmethod
+    def _entries(self) -> dict[str, Any]:
+        """All that predicts, and the guarantee. Raises BadData for classes that JSON cannot hold."""
+
+    @classmethod
+    @abstractmethod
+    def _attributes(cls, document: dict[str, Any]) -> dict[str, Any]:
+        """The fitted attributes by name; an error, see `reading`, unless `_entries` could have been the document."""
+
+
+Model = TypeVar("Model", bound=SavedEstimator)
 
 
 @contextmanager
@@ -101,10 +170,10 @@ def read_guarantee(entry: dict[str, Any]) -> Guarantee:
     }
     if "ex_post_epsilon_exact" not in entry:
         return Guarantee(**promise)
-    paid = positive("ex_post_epsilon", text_of(entry["ex_post_epsilon_exact"]))
-    if paid > promise["epsilon"]:
+    charged = positive("ex_post_epsilon", text_of(entry["ex_post_epsilon_exact"]))
+    if charged > promise["epsilon"]:
         raise ValueError
-    return ExPostGuarantee(**promise, ex_post_epsilon=paid)
+    return ExPostGuarantee(**promise, ex_post_epsilon=charged)
 
 
 def are_classes(labels: Any) -> bool:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.bits import SystemBits
@@ -19,13 +18,15 @@ from dpmine.models.base import ChargedEstimator, name_of_units
 from dpmine.models.contribution import EVERY_ROW, Bounding, Units, require_units
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from dpmine.exact.bits import BitSource
     from dpmine.ledger.charging import Charge
+    from dpmine.models.base import PlannedFit
     from dpmine.privacy import Guarantee
+
 
 Floats: TypeAlias = "NDArray[np.float64]"
 """Arrays of numbers, whatever their shape."""
@@ -55,23 +56,24 @@ class PrivateEstimator(ChargedEstimator):
         `units`, shape (n,), names the privacy unit of every row: each keeps at most `rows_per_unit` rows, drawn at
         random from its own, and the guarantee is for each unit; rows whose unit is None or NaN are dropped. Without
         `units` each row is its own unit.
-        Where a ledger is given, what the fit may cost is charged first, and stays charged if the fit fails.
+        Where a ledger is given, the most that the fit may spend is charged first, and stays charged if the fit fails.
         Raises BadParameter for unusable parameters, BadData for data that do not fit them; BudgetExceeded where the
         budget does not allow the fit, BadLedger where the ledger cannot be used.
         """
         name = name_of_units(units)
         if name is not None:
             require_units(units, X)
-        charge = self.pay(self._features_of(X), units=name)
-        return self.fit_paid(X, y, charge, None if name is None else Units.of(units, name))
+        charge, planned = self._charged(name, self._features_of(X))
+        return self._train(X, y, charge, planned, None if name is None else Units.of(units, name))
 
     def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge, units: Units | None = None) -> Self:
-        """`fit`, for what `pay` returned, once, and with the parameters that were paid for; BadParameter otherwise."""
-        name = None if units is None else units.name
-        charge.use(self.promise(name))
-        unit = self.privacy_unit(name)
-        self._fit(X, y, bounding=Bounding(unit.rows, units), bits=SystemBits())
-        self.guarantee_ = charge.settled(unit.protecting(self.guarantee_))
+        """`fit`, for what `pay` returned, once, and with the parameters that were charged; BadParameter otherwise."""
+        return self._train(X, y, charge, self._planned(None if units is None else units.name), units)
+
+    def _train(self, X: Any, y: Any, charge: Charge, planned: PlannedFit, units: Units | None) -> Self:
+        charge.use(planned.guarantee)
+        self._learn(X, y, planned.settings, Bounding(planned.unit.rows, units), bits=SystemBits())
+        self.guarantee_ = charge.settled(planned.unit.protecting(self.guarantee_))
         return self
 
     def _features_of(self, X: Any) -> list[str] | None:  # noqa: ARG002 - some classes look
@@ -82,9 +84,17 @@ class PrivateEstimator(ChargedEstimator):
         if getattr(self, "classes", None) is not None:
             _known_classes(self.classes)
 
-    @abstractmethod
+    def _learn(self, X: Any, y: Any, settings: Any, bounding: Bounding, *, bits: BitSource) -> None:  # noqa: ARG002
+        """Set the fitted attributes, `guarantee_` among them: for each record, or what `bounding` makes one.
+
+        `settings` are those of `bounding.rows` rows; classes without them implement `_fit` instead.
+        """
+        self._fit(X, y, bounding=bounding, bits=bits)
+
     def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
-        """Set the fitted attributes, `guarantee_` among them: for each record, or what `bounding` makes one."""
+        """A fit by given randomness, which nothing is charged for."""
+        self._learn(X, y, self._settings(bounding.rows), bounding, bits=bits)
+        return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "guarantee_")
@@ -256,7 +266,7 @@ def _require_discrete(labels: NDArray[Any]) -> None:
     if labels.dtype.kind == "O" and any(is_missing(label) for label in labels):
         raise BadData("Input y contains NaN or missing labels: name the two classes, or drop those rows.")
     try:
-        with warnings.catch_warnings():  # they tell shares of unique labels
+        with warnings.catch_warnings():  # they show shares of unique labels
             warnings.simplefilter("ignore")
             check_classification_targets(labels)
     except (ValueError, TypeError):
@@ -274,7 +284,7 @@ def is_missing(label: object) -> bool:
 
 
 def known_features(X: Any) -> list[str] | None:
-    """Names of the columns, as far as X tells them without a look at any value; None where it does not."""
+    """Names of the columns, as far as X has them without a look at any value; None where it does not."""
     shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple) or len(shape) != 2 or not isinstance(shape[1], int) or not shape[1]:
         return None
@@ -337,13 +347,49 @@ def _same_columns(estimator: Any, X: Any, *, reset: bool) -> None:
         raise BadData(str(error)) from None
 
 
-def row_norms(features: Floats) -> Floats:
-    """Euclidean norms of the rows, not finite where an entry is not; rows of extreme entries are scaled first."""
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        norms = np.sqrt(np.einsum("ij,ij->i", features, features))
-        odd = ~((norms > 1e-140) & (norms < 1e150))
-        if odd.any():
-            largest = np.abs(features[odd]).max(axis=1, initial=0.0)
-            part = features[odd] / np.maximum(largest, np.finfo(np.float64).tiny)[:, np.newaxis]
-            norms[odd] = largest * np.sqrt(np.einsum("ij,ij->i", part, part))
-    return np.asarray(norms)
+class LinearClassifier(PrivateClassifier):
+    """Predicts by the sign of wᵀx + b.
+
+    Attributes:
+        coef_: shape (1, d).
+        intercept_: shape (1,).
+        classes_: the two classes; positive decisions mean the second.
+    """
+
+    coef_: Any
+    intercept_: Any
+    classes_: Any
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """wᵀx + b for every row, shape (n,); above 0 is `classes_[1]`. Raises BadData as `fit`."""
+        check_is_fitted(self)
+        return linear_values(self, X, self._inside)
+
+    def _inside(self, features: Floats) -> Floats:
+        return finite(features)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The class of every row, shape (n,). Raises BadData as `fit`."""
+        decisions = self.decision_function(X)
+        predictions: NDArray[Any] = self.classes_[(decisions > 0).astype(np.intp)]
+        return predictions
+
+
+class LogisticClassifier(LinearClassifier):
+    """One whose decisions are log-odds."""
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """The probability of either class, shape (n, 2), as the trained model has it. Raises BadData as `fit`."""
+        decisions = self.decision_function(X)
+        later = 0.5 * (1.0 + np.tanh(decisions / 2.0))
+        return np.column_stack([1.0 - later, later])
+
+
+def linear_values(estimator: Any, X: ArrayLike, inside: Callable[[Floats], Floats] = finite) -> Floats:
+    """wᵀx + b for every row, shape (n,), of a fitted estimator with `coef_` and `intercept_`.
+
+    `inside` clips rows as in training, and makes them finite.
+    """
+    features = inside(checked_numbers(estimator, X, reset=False))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return finite(features @ np.ravel(estimator.coef_) + estimator.intercept_)

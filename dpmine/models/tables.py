@@ -64,7 +64,7 @@ def read_columns(
         keys: columns of integers, texts, dates or dictionaries of these, read as int64 codes: equal where the values
             are, −1 for null.
         asserted: a privacy unit that the caller asserts to have one row each; BadParameter where it is a column.
-        progress: told the share of the reading that is done, 0 to 1.
+        progress: called with the share of the reading that is done, 0 to 1.
         ready: called once the columns are known to be there, before any value is read.
 
     Raises BadData for columns that do not exist or hold something else, UnreadableFile, and BadParameter for data that
@@ -76,7 +76,7 @@ def read_columns(
         check_key(name, source.type_of(name))
     if ready is not None:
         ready()
-    table = source.read(wanted, progress or _untold)
+    table = source.read(wanted, progress or _ignore)
     read = NamedColumns({name: _numbers(name, table.column(name)) for name in numbers})
     as_labels = _any_labels if any_label else _labels
     read.update({name: as_labels(name, table.column(name)) for name in labels})
@@ -96,7 +96,7 @@ def require_columns(
 ) -> None:
     """Check that `read_columns` would find these columns, by their names and types. Raises as it.
 
-    No value is read, but for columns of Python objects in pandas frames, whose type only the values tell.
+    No value is read, but for columns of Python objects in pandas frames, whose type only the values show.
     """
     source = _opened(data, _distinct(numbers, labels, keys), asserted)
     for name in numbers:
@@ -132,8 +132,8 @@ def _opened(data: Any, wanted: Sequence[str], asserted: str | None = None) -> So
     return source
 
 
-def _untold(_share: float) -> None:
-    """Progress that nobody watches."""
+def _ignore(_share: float) -> None:
+    """Progress that no caller asked for."""
 
 
 def _require_numbers(name: str, column_type: Any) -> None:

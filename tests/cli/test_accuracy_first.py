@@ -144,7 +144,7 @@ def test_no_rows_to_score(run: outcome_of, kind: str) -> None:
 def hopeless(monkeypatch: pytest.MonkeyPatch) -> None:
     """No hypothesis passes any test."""
     monkeypatch.setattr(
-        "dpmine.models.accuracy_first.search.first_above", lambda _test, queries, **_: [*queries] and None
+        "dpmine.models.accuracy_first.above_threshold.first_above", lambda _test, queries, **_: [*queries] and None
     )
 
 
@@ -270,11 +270,11 @@ def test_every_option_reaches_the_estimator(run: outcome_of, monkeypatch: pytest
         honest(self)
 
     monkeypatch.setattr(AccuracyFirstRidge, "require_parameters", noted)
-    some = ["--method", "brownian", "--delta", "1e-7", "--slack", "1/2", "--test", "paper", "--radius", "paper"]
+    some = ["--method", "brownian", "--delta", "1e-7", "--slack", "1/2"]
     more = ["--failure-probability", "0.2", "--keep-last", "--intercept", "--neighbors", "replace-one", "--steps", "99"]
     assert run(*RIDGE, *some, *more).status == 0
     given = {"excess_risk": "0.001", "regularization": "0.05", "x_bound": "1", "y_bound": "1", "epsilon_max": "100000"}
-    words = {"method": "brownian", "delta": "1e-7", "slack": "1/2", "test": "paper", "radius": "paper"}
+    words = {"method": "brownian", "delta": "1e-7", "slack": "1/2"}
     rest = {"failure_probability": "0.2", "keep_last": True, "fit_intercept": True, "steps": 99, "epsilons": None}
     assert seen[0] == {**given, **words, **rest, "neighbors": "replace-one", **UNPAID}
 

@@ -154,7 +154,7 @@ def test_predictions_in_every_format(run: outcome_of) -> None:
         ([*ONE, "--lower", "0,0,0", "--upper", "1"], "one for each of the 2 features"),
         ([*TRAIN], "Give --model FILE.json"),
         (["classify", "--predict", "new.parquet"], "Give --model FILE.json"),
-        ([*ONE, "--caution", "1"], "--caution belongs to a choice"),
+        ([*ONE, "--validation-share", "0.2"], "--validation-share belongs to a choice"),
         ([*ONE, "--lambdas", "auto", "--selection-share", "0.2"], "--selection-share belongs to a choice"),
         ([*ONE, "--lambdas", ""], "lambdas is empty"),
         ([*ONE, "--lambdas", "0.1,0"], "greater than 0"),
@@ -177,8 +177,6 @@ def test_predictions_in_every_format(run: outcome_of) -> None:
         ([*ONE, "--predict", "new.parquet"], "not both"),
         ([*ONE, "-o", "model.json"], "--model and --output name the same file"),
         ([*ONE, "-o", "./sub/../model.json"], "--model and --output name the same file"),
-        ([*ONE, "--lambdas", "0.1,1", "--sensitivities", "local"], "sensitivities must be"),
-        ([*ONE, "--lambdas", "0.1,1", "--caution", "-1"], "caution must be at least 0"),
         (["classify", "none.parquet", *ONE[2:]], "no rows"),
     ],
 )
@@ -225,7 +223,7 @@ def test_scoring_overwrites_neither_the_model_nor_the_rows(run: outcome_of) -> N
         (["--label", "income"], "--label."),
         (["--epsilon", "1", "--lambdas", "0.1,0.2"], "--lambdas, --epsilon."),
         (["--no-intercept", "--loss", "logistic"], "--loss, --intercept."),
-        (["--caution", "1"], "--caution."),
+        (["--selection-share", "0.2"], "--selection-share."),
     ],
 )
 def test_scoring_takes_no_options_of_training(run: outcome_of, arguments: list[str], names: str) -> None:
@@ -255,15 +253,3 @@ def test_whole_floats_are_labels(run: outcome_of) -> None:
     assert run("classify", "floats.parquet", *ONE[2:]).status == 0
     score = ["classify", "--model", "model.json", "--predict", "new.parquet", "--format", "json"]
     assert json.loads(run(*score).out)["prediction"] == [0.0, 1.0]
-
-
-def test_sensitivities_and_caution_reach_the_classifier(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpmine.models.linear.estimators import PrivateLogisticRegression
-
-    seen: list[dict[str, Any]] = []
-    monkeypatch.setattr(
-        PrivateLogisticRegression, "require_parameters", lambda self, _=None: seen.append(self.get_params())
-    )
-    choice = ["--lambdas", "0.1,1", "--sensitivities", "uniform", "--caution", "1/2"]
-    assert run(*TRAIN, "--model", "m.json", *choice).status == 0
-    assert (seen[0]["sensitivities"], seen[0]["caution"]) == ("uniform", "1/2")

@@ -13,8 +13,8 @@ from support.numpy_bits import NumpyBits
 
 from dpmine import BadParameter
 from dpmine.exact.bits import TapeBits, TapeExhausted
-from dpmine.models.histogram.noise import GRID, GRID_BITS, rounded_laplace
-from dpmine.models.histogram.search import Search
+from dpmine.models.histogram.search import BinSearch
+from dpmine.models.histogram.training import GRID, GRID_BITS, rounded_laplace
 from dpmine.privacy import Neighbors
 from dpmine.selection import laws
 from dpmine.selection.laws import Profile
@@ -289,7 +289,7 @@ def _reachable(value: float, count: int) -> bool:
 @pytest.mark.parametrize("records", [1, 3, 1000])
 def test_every_released_count_is_on_the_grid(records: int, epsilon: str) -> None:
     """Through the whole estimator: counts are multiples of 2^−20, whatever the data."""
-    search = Search.of(**{**DEFAULTS, "epsilon": epsilon})
+    search = BinSearch.of(**{**DEFAULTS, "epsilon": epsilon})
     data = [0.1 * (i % 7) for i in range(records)]
     for seed in range(5):
         released = search.density(data, bits=NumpyBits(seed))
@@ -300,7 +300,7 @@ def test_every_released_count_is_on_the_grid(records: int, epsilon: str) -> None
 
 def test_one_record_moves_the_released_numbers_by_whole_records() -> None:
     """With the same bits, a record moved from one bin to another moves two counts by exactly 1 where 0 does not cut."""
-    search = Search.of(**DEFAULTS)
+    search = BinSearch.of(**DEFAULTS)
     before = search.density([0.1] * 500 + [0.6] * 500, bits=NumpyBits(9)).counts
     after = search.density([0.1] * 499 + [0.6] * 501, bits=NumpyBits(9)).counts
     assert sorted((after - before).tolist()) == [-1.0, 0.0, 0.0, 1.0]
@@ -308,7 +308,7 @@ def test_one_record_moves_the_released_numbers_by_whole_records() -> None:
 
 def test_bins_know_no_order_of_records() -> None:
     """Sums of floats depend on their order; counts do not."""
-    search = Search.of(**DEFAULTS)
+    search = BinSearch.of(**DEFAULTS)
     values = [0.1, 1e300, -1e300, math.nan, 0.9, 5e-324, math.inf, -0.0] * 50
     forward, backward = (search.density(data, bits=NumpyBits(3)).to_dict() for data in (values, values[::-1]))
     assert forward == backward
@@ -322,10 +322,6 @@ DEFAULTS: dict[str, Any] = {
     "delta": "1e-6",
     "train_share": "0.5",
     "mechanism": "max_of_exponentials",
-    "sensitivities": "candidate",
-    "caution": 0,
-    "stability": "tight",
     "selection_share": "0.5",
-    "refit": "all",
     "neighbors": "replace_one",
 }

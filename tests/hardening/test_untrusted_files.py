@@ -18,7 +18,7 @@ import dpmine
 from dpmine import DpmineError, HypothesisSelector, PrivateLogisticRegression
 from dpmine.itemsets.ingest.catalogue import read_catalogue
 from dpmine.models.accuracy_first.estimators import load_estimator
-from dpmine.models.linear.classifiers import load_classifier
+from dpmine.models.linear.estimators import load_classifier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -88,7 +88,7 @@ def test_a_stored_result_is_found_under_another_name_and_without_its_input(folde
 
 
 @pytest.mark.parametrize(
-    "changes", [{"epsilon": 999}, {"bins": [4]}, {"column": "hours"}, {"upper": 81}, {"refit": "train"}]
+    "changes", [{"epsilon": 999}, {"bins": [4]}, {"column": "hours"}, {"upper": 81}, {"train_share": 0.4}]
 )
 def test_a_changed_job_is_another(folder: Folder, changes: dict[str, Any]) -> None:
     folder.run(job(**AGES))

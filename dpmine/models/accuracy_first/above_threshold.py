@@ -1,5 +1,6 @@
-"""Interactive AboveThreshold: the first of many queries that is large enough, for the price of a few.
+"""Interactive AboveThreshold, the first of many queries that is large enough; and the search that is made of it.
 
+The search goes through hypotheses of falling noise, one after the other, until one is near enough to the best.
 A query q_t(D) is of sensitivity 1, and may depend on what was released before it. One noise ρ is drawn for the
 threshold and a fresh one ν_t for each query; the first t with q_t + ν_t ≥ W + ρ is accepted. Comparisons are exact.
 Source: Ligett et al. 2017, Algorithm 2 and Lemma 2.8. Proof: docs/proofs/models/above_threshold.md.
@@ -10,23 +11,31 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
+from operator import add
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dpmine.exact.decisions import less_than
-from dpmine.exact.noise import ExponentialNoise, LaplaceNoise, draw
+from dpmine.exact.noise import ExponentialNoise, draw
 from dpmine.exact.reals import Constant, Formula, exact_ball, logarithm
 from dpmine.exact.rounding import above, decimal_above
-from dpmine.models.accuracy_first.levels import DIGITS
 from dpmine.models.linear.sensitivities import up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dpmine.exact.bits import BitSource
     from dpmine.exact.noise import Noise
-    from dpmine.exact.reals import Ball, Real
+    from dpmine.exact.reals import Real
+    from dpmine.models.supervised import Floats
 
+
+DIGITS = 6
+"""Significant digits of a privacy level: what is charged can be read."""
 _BITS = 128
+_LARGEST_BATCH = 32  # hypotheses whose risks are computed at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +46,19 @@ class ThresholdTest:
         threshold: W.
         once: law of ρ.
         each: law of ν_t.
-        price: ε_0, of accepting a query, beyond what the queries are made of.
-        price_of_none: of accepting none, at most ε_0.
+        charge: ε_0, of accepting a query, beyond what the queries are made of.
+        charge_of_none: of accepting none, at most ε_0.
     """
 
     threshold: Fraction
     once: Noise
     each: Noise
-    price: Fraction
-    price_of_none: Fraction
+    charge: Fraction
+    charge_of_none: Fraction
 
 
 def first_above(test: ThresholdTest, queries: Iterable[Fraction], *, bits: BitSource) -> int | None:
-    """The place of the first query that is accepted, from 0; None when all are refused.
+    """The place of the first query that is accepted, from 0; None where all are rejected.
 
     Requires: queries of sensitivity 1, each a function of the data and of what the earlier queries were made of.
     Law: the first t with q_t + ν_t ≥ W + ρ. Queries are taken from the iterable one by one, none after the accepted.
@@ -81,18 +90,54 @@ def exponential_test(slack: Fraction, *, tests: int, failure: Fraction) -> Thres
     return ThresholdTest(threshold, ExponentialNoise(1 / first), ExponentialNoise(scale), first + second, first)
 
 
-def laplace_test(target: Fraction, *, tests: int, failure: Fraction) -> ThresholdTest:
-    """ρ ~ Lap(2/ε_0), ν_t ~ Lap(4/ε_0), W = α/2, ε_0 = 16 ln(2T/γ)/α, for a `target` α in units of sensitivity.
-
-    Accepting a query below 0 has probability ≤ γ = `failure`; accepting costs ε_0, accepting none ε_0/2.
-    Source: Ligett et al. 2017, Algorithm 3.
-    """
-    price = decimal_above(above(lambda: 16 * logarithm(2 * tests / failure), _BITS) / target, DIGITS)
-    return ThresholdTest(target / 2, LaplaceNoise(2 / price), LaplaceNoise(4 / price), price, price / 2)
-
-
 def _shifted(start: Fraction, noise: Real) -> Real:
-    def total(fixed: Ball, random: Ball) -> Ball:
-        return fixed + random
+    return Formula(add, Constant(start), noise)
 
-    return Formula(total, Constant(start), noise)
+
+@dataclass(frozen=True, slots=True)
+class SearchOutcome:
+    """Where a search ended.
+
+    Attributes:
+        step: of the accepted hypothesis, from 0; None when none was accepted.
+        weights: the accepted hypothesis, otherwise the last one.
+        charge: ex-post privacy loss of the step and of all hypotheses up to it.
+    """
+
+    step: int | None
+    weights: Floats
+    charge: Fraction
+
+
+def search(
+    hypotheses: Iterable[Floats],
+    epsilons: Sequence[Fraction],
+    queries: Callable[[Floats], list[Fraction]],
+    test: ThresholdTest,
+    *,
+    bits: BitSource,
+) -> SearchOutcome:
+    """The first hypothesis that the test accepts, for ε_0 + ε_t; or the last, for the charge of accepting none + ε_T.
+
+    Requires: the first t hypotheses are ε_t-private; each lies in the ball where `queries`, of hypotheses of shape
+    (k, p), have sensitivity 1. Source: Ligett et al. 2017, Algorithm 3 and Lemma 2.8.
+    """
+    seen: list[Floats] = []
+
+    def answers() -> Iterator[Fraction]:
+        for batch in _batches(hypotheses):
+            seen.extend(batch)
+            yield from queries(np.array(batch))
+
+    step = first_above(test, answers(), bits=bits)
+    if step is None:
+        return SearchOutcome(None, seen[-1], test.charge_of_none + epsilons[-1])
+    return SearchOutcome(step, seen[step], test.charge + epsilons[step])
+
+
+def _batches(hypotheses: Iterable[Floats]) -> Iterator[list[Floats]]:
+    """1, 2, 4, … at a time: few are computed in vain when one of the first will do."""
+    rest, size = iter(hypotheses), 1
+    while batch := list(islice(rest, size)):
+        yield batch
+        size = min(2 * size, _LARGEST_BATCH)

@@ -27,7 +27,7 @@ from dpmine.exact.rounding import above, power_below
 from dpmine.parameters import positive, probability
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.supervised import Floats
@@ -111,21 +111,15 @@ class BrownianLoss:
             high += 1  # at most once: `at` rounds the end of the ball up
         return _binary(high, power - _DIGITS)
 
-    def _balls(self) -> _Loss:
-        return _Loss(exact_ball(self.sensitivity), -logarithm(self.delta), exact_ball(self.mixture))
+    def _balls(self) -> Callable[[Ball], Ball]:
+        """E at the working precision."""
+        width, rarity, mixture = exact_ball(self.sensitivity), -logarithm(self.delta), exact_ball(self.mixture)
 
+        def loss(time: Ball) -> Ball:
+            square = (time + mixture) * _squared_boundary((time / mixture).log1p() / 2 + rarity)
+            return width * (width / 2 + square.sqrt()) / time
 
-@dataclass(frozen=True, slots=True)
-class _Loss:
-    """E at the working precision: Δ₂, ln(1/δ) and κ."""
-
-    width: Ball
-    rarity: Ball
-    mixture: Ball
-
-    def __call__(self, time: Ball) -> Ball:
-        square = (time + self.mixture) * _squared_boundary((time / self.mixture).log1p() / 2 + self.rarity)
-        return self.width * (self.width / 2 + square.sqrt()) / time
+        return loss
 
 
 def _squared_boundary(right: Ball) -> Ball:

@@ -1,29 +1,47 @@
-"""Estimators that are given a target instead of a budget, in scikit-learn's style."""
+"""Estimators that are given a target instead of a budget, in scikit-learn's style, and their model files."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.ledger.charging import ROW
-from dpmine.models.accuracy_first.hypotheses import falling_noise
-from dpmine.models.accuracy_first.logistic import LogisticBounds, LogisticObjective
-from dpmine.models.accuracy_first.model_file import kind_of, read_model, write_model
-from dpmine.models.accuracy_first.ridge import RidgeBounds, RidgeObjective
-from dpmine.models.accuracy_first.search import search
-from dpmine.models.accuracy_first.settings import DEFAULT_SLACK, DEFAULT_STEPS, Settings, given_levels
-from dpmine.models.accuracy_first.units import Units
-from dpmine.models.accuracy_first.variants import Method, Variant
+from dpmine.models.accuracy_first.above_threshold import search
+from dpmine.models.accuracy_first.hypotheses import Method, falling_noise
+from dpmine.models.accuracy_first.objectives import LogisticBounds, LogisticObjective, RidgeBounds, RidgeObjective
+from dpmine.models.accuracy_first.settings import (
+    DEFAULT_SLACK,
+    DEFAULT_STEPS,
+    PUBLIC_ROWS,
+    AccuracySettings,
+    UnitBox,
+    given_levels,
+    given_number,
+    whole_steps,
+)
 from dpmine.models.base import forget_fit
-from dpmine.models.contribution import EVERY_ROW, SharedBudget, require_any
-from dpmine.models.linear.examples import Examples
-from dpmine.models.linear.predictions import LogisticClassifier, linear_values
+from dpmine.models.contribution import SharedBudget, require_any
+from dpmine.models.linear.losses import Examples
+from dpmine.models.model_file import (
+    ModelFormat,
+    SavedEstimator,
+    are_classes,
+    finite_row,
+    fitted_attributes,
+    fitted_entries,
+    natural,
+    require_classes,
+    text_of,
+    truth_of,
+)
+from dpmine.models.model_file import finite as finite_number
 from dpmine.models.supervised import (
+    LogisticClassifier,
     PrivateEstimator,
     PrivateRegressor,
     checked_features,
@@ -31,9 +49,11 @@ from dpmine.models.supervised import (
     checked_targets,
     classes_note,
     finite,
+    linear_values,
 )
-from dpmine.parameters import positive, probability, truth
-from dpmine.privacy import Neighbors
+from dpmine.models.validation.terms import require_replace_one
+from dpmine.parameters import named, positive, probability, truth
+from dpmine.privacy import ExPostGuarantee, Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,93 +61,108 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from dpmine.exact.bits import BitSource
-    from dpmine.ledger.ledger import Ledger
-    from dpmine.models.accuracy_first.objective import Objective
-    from dpmine.models.accuracy_first.settings import Terms
+    from dpmine.models.accuracy_first.objectives import Objective
+    from dpmine.models.accuracy_first.settings import SearchTerms
     from dpmine.models.contribution import Bounding
     from dpmine.models.supervised import Floats
     from dpmine.parameters import Number
-    from dpmine.privacy import ExPostGuarantee, Guarantee
 
-_NOT_SETTINGS = (
-    "epsilon_max",
-    "epsilons",
-    "delta",
-    "keep_last",
-    "classes",
-    "unit",
-    "rows_per_unit",
-    "ledger",
-    "dataset",
+_FORMAT = ModelFormat(
+    name="dpmine accuracy-first model",
+    command="accuracy-first",
+    kind="model_kind",
+    another="The model is of another kind than {}.",
+    unknown="The model file holds a kind of model that this version does not know.",
 )
 _EMPTY_PLACES = "the risk is the mean over {} places per unit; a place that a unit leaves empty is a row of zeros"
 
 
-class _AccuracyFirst(PrivateEstimator):
+@dataclass(eq=False, repr=False)
+class _AccuracyFirst(SavedEstimator, PrivateEstimator):
     """What both estimators share; see them for parameters and attributes."""
 
-    kind: str
-    """The model by its name; it tells model files apart."""
-    reached_: bool
-    guarantee_: ExPostGuarantee
-    keep_last: bool
+    excess_risk: Number | None = None
+    regularization: Number | None = None
+    failure_probability: Number = 0.1
+    epsilon_max: Number = 10
+    x_bound: Number | None = 1.0
+    _: KW_ONLY
+    method: str = Method.OUTPUT.value
+    delta: Number = 1e-6
+    steps: int = DEFAULT_STEPS
+    epsilons: Sequence[Number] | None = None
+    slack: Number = DEFAULT_SLACK
+    fit_intercept: bool = False
+    keep_last: bool = False
+    neighbors: str = Neighbors.REPLACE_ONE.value
 
-    @abstractmethod
-    def _settings(self, rows: int = 1) -> Settings:
-        """The settings of one record, where `rows` records share the budget."""
-
-    @abstractmethod
-    def _keep(self, coefficients: Floats, intercept: float) -> None:
-        """Set the attributes that predict."""
+    model_format = _FORMAT
+    _methods = frozenset(Method)
+    _asked: ClassVar[tuple[str, ...]] = (
+        "excess_risk",
+        "regularization",
+        "failure_probability",
+        "epsilon_max",
+        "x_bound",
+    )
+    """Parameters that say what the model is, exact in a file."""
 
     def require_parameters(self) -> None:
         """Raises BadParameter for unusable parameters, before any data are read."""
         self._settings()
+
+    def _settings(self, rows: int = 1, features: Sequence[str] | None = None) -> AccuracySettings:  # noqa: ARG002
+        shared = SharedBudget(positive("epsilon_max", self.epsilon_max), probability("delta", self.delta), rows)
         truth("keep_last", self.keep_last)
-
-    def _promise(self, rows: int) -> Guarantee:
-        self.require_parameters()
-        return self._shared(rows).of_unit(self._settings(rows).promise())
-
-    def _shared(self, rows: int) -> SharedBudget:
-        return SharedBudget(positive("epsilon_max", self.epsilon_max), probability("delta", self.delta), rows)
-
-    def _of_one_record(self, rows: int) -> dict[str, Any]:
-        """The parameters of `Settings.of` for one record, where `rows` of them share the budget."""
-        shared = self._shared(rows)
-        levels = (
-            self.epsilons
-            if rows == 1 or self.epsilons is None
-            else [level / rows for level in given_levels(self.epsilons)]
+        require_replace_one(self.neighbors, PUBLIC_ROWS)
+        method = named(Method, "method", self.method)
+        if method not in self._methods:
+            raise BadParameter("method must be 'output' or 'brownian': covariances do not make a logistic regression.")
+        levels, steps = None if self.epsilons is None else given_levels(self.epsilons), whole_steps(self.steps)
+        return AccuracySettings(
+            given_number("excess_risk", self.excess_risk, "the excess risk to reach"),
+            given_number("regularization", self.regularization, "λ of the penalty (λ/2)‖w‖²"),
+            probability("failure_probability", self.failure_probability),
+            shared,
+            shared.row_delta if method is Method.BROWNIAN else Fraction(0),
+            method,
+            None if levels is None else tuple(level / rows for level in levels),
+            steps if levels is None else len(levels),
+            positive("slack", self.slack),
+            UnitBox(
+                given_number("x_bound", self.x_bound, "a public bound on the L1 norm of a row"),
+                self._target_bound(),
+                truth("fit_intercept", self.fit_intercept),
+            ),
         )
-        given = {name: value for name, value in self.get_params().items() if name not in _NOT_SETTINGS}
-        return {**given, "epsilon_max": shared.row_epsilon, "epsilons": levels, "delta": shared.row_delta, "rows": rows}
+
+    def _target_bound(self) -> Fraction | None:
+        """The public bound on the targets; None for classes."""
+        return None
 
     @abstractmethod
     def _objective(
-        self, X: Any, y: Any, settings: Settings, bounding: Bounding, *, bits: BitSource
-    ) -> tuple[Objective, Terms]:
+        self, X: Any, y: Any, settings: AccuracySettings, bounding: Bounding, *, bits: BitSource
+    ) -> tuple[Objective, SearchTerms]:
         """The risk on the checked data, and the public numbers of the search, which may be rejected before."""
 
-    def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
-        self.require_parameters()
-        settings = self._settings(bounding.rows)
+    def _learn(self, X: Any, y: Any, settings: AccuracySettings, bounding: Bounding, *, bits: BitSource) -> None:
         forget_fit(self)
         objective, terms = self._objective(X, y, settings, bounding, bits=bits)
-        self._search(objective, settings, terms, bits=bits)
-        self.guarantee_ = self._shared(bounding.rows).of_unit(self.guarantee_)
-        if bounding.rows > 1:
-            self.guarantee_ = self.guarantee_.noting(_EMPTY_PLACES.format(bounding.rows))
-        self.requested_ = self._settings().requested()
-        return self
-
-    def _search(self, objective: Objective, settings: Settings, terms: Terms, *, bits: BitSource) -> None:
         hypotheses = falling_noise(objective, settings.method, terms.epsilons, settings.delta, bits=bits)
         outcome = search(hypotheses, terms.epsilons, terms.queries(objective), terms.test, bits=bits)
         self.reached_ = outcome.step is not None
         if self.reached_ or self.keep_last:
             self._keep(*settings.units.split(outcome.weights))
-        self.guarantee_ = settings.guarantee(outcome, objective.bounds).noting(*self._notes(objective.bounds))
+        notes = [*self._notes(objective.bounds)]
+        if bounding.rows > 1:
+            notes.append(_EMPTY_PLACES.format(bounding.rows))
+        self.guarantee_ = settings.guarantee(outcome, objective.bounds).noting(*notes)
+        self.requested_ = settings.requested()
+
+    @abstractmethod
+    def _keep(self, coefficients: Floats, intercept: float) -> None:
+        """Set the attributes that predict."""
 
     def _notes(self, bounds: Any) -> tuple[str, ...]:  # noqa: ARG002 - one of the two has something to say
         """What else the promise rests on."""
@@ -135,7 +170,7 @@ class _AccuracyFirst(PrivateEstimator):
 
     def _inside(self, features: Floats) -> Floats:
         bound = Fraction(self.requested_["x_bound"])
-        return Units(bound, y_bound=None, intercept=False).inside(finite(features))
+        return UnitBox(bound, y_bound=None, intercept=False).inside(finite(features))
 
     def _require_weights(self) -> None:
         check_is_fitted(self)
@@ -145,21 +180,41 @@ class _AccuracyFirst(PrivateEstimator):
                 "with a larger epsilon_max or excess_risk, or a smaller slack; keep_last=True keeps the last one."
             )
 
-    def to_json(self) -> str:
-        """The fitted model as one JSON object: everything in it is covered by `guarantee_`."""
-        check_is_fitted(self)
-        return write_model(self)
+    def _entries(self) -> dict[str, Any]:
+        known = hasattr(self, "coef_")
+        return {
+            "reached": self.reached_,
+            "requested": self.requested_,
+            "columns": self.n_features_in_,
+            "coef": np.ravel(self.coef_).tolist() if known else None,
+            "intercept": float(np.ravel(self.intercept_)[0]) if known else None,
+            **fitted_entries(self),
+        }
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
-        """A fitted estimator out of what `to_json` gave. Raises BadData for any other text."""
-        estimator = cls()
-        for name, value in read_model(text, kind=cls.kind).items():
-            setattr(estimator, name, value)
-        estimator._read_from_file = True
-        return estimator
+    def _attributes(cls, document: dict[str, Any]) -> dict[str, Any]:
+        columns, reached = natural(document["columns"]), truth_of(document["reached"])
+        parameters = {name: positive(name, text_of(document["requested"][name])) for name in cls._asked}
+        requested = {name: str(value) for name, value in parameters.items()}
+        attributes = {
+            "reached_": reached,
+            "requested_": requested,
+            **parameters,
+            **fitted_attributes(document, columns),
+        }
+        if not isinstance(attributes["guarantee_"], ExPostGuarantee) or not columns:
+            raise ValueError
+        if document["coef"] is None:
+            if reached:
+                raise ValueError
+            return attributes
+        coefficients, intercept = finite_row(document["coef"]), finite_number(document["intercept"])
+        if len(coefficients) != columns:
+            raise ValueError
+        return {**attributes, "coef_": coefficients, "intercept_": intercept}
 
 
+@dataclass(eq=False, repr=False)
 class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
     """Ridge regression at the least privacy loss that reaches a target, private for every row under replace_one.
 
@@ -184,11 +239,9 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
         slack: how far below the target, as a share of it, the excess risk of a hypothesis at the edge of the ball must
             be so that it is passed over with probability at most γ; shorter ones need less (a half, where the norm is
             small). The test's price is proportional to 1/slack; at 2 and more, most searches pass over all.
-        test: "sharp", or "paper" (Laplace noise; slack does not matter).
-        radius: of the ball that holds the minimiser: "sharp", or "paper" (twice as large).
         fit_intercept: whether to append a constant column of value r, regularised and protected as any other.
         keep_last: whether a fit that reaches nothing keeps its last hypothesis, at the same charge.
-        neighbors: "replace_one"; n enters the noise, so add_remove is refused.
+        neighbors: "replace_one"; n enters the noise, so add_remove is rejected.
         unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
             has two rows: nothing checks this, and the guarantee says so.
         rows_per_unit: the most rows that each unit of `fit(..., units=...)` keeps; the guarantee covers them together.
@@ -205,67 +258,38 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
     Source: Ligett et al. 2017, Algorithm 3, with a sharper test, a smaller ball and less noise.
     Proofs: docs/proofs/models/noise_reduction.md, docs/proofs/models/above_threshold.md,
     docs/proofs/models/excess_risk.md, docs/proofs/models/brownian_noise_reduction.md.
+
+    See Also:
+        AccuracyFirstLogistic: for two classes.
+
+    Example:
+        >>> import numpy as np
+        >>> from dpmine import AccuracyFirstRidge
+        >>> x = np.linspace(-1, 1, 4000).reshape(-1, 1)
+        >>> model = AccuracyFirstRidge(excess_risk=0.05, regularization=0.1, keep_last=True).fit(x, x[:, 0] / 2)
+        >>> model.coef_.shape
+        (1,)
+        >>> model.guarantee_.ex_post_epsilon <= 10
+        True
     """
 
+    y_bound: Number | None = 1.0
+    _: KW_ONLY
+    method: str = Method.COVARIANCE.value
+
     kind = "ridge"
+    _asked: ClassVar[tuple[str, ...]] = (*_AccuracyFirst._asked, "y_bound")  # noqa: SLF001 - of its base
 
-    def __init__(  # noqa: PLR0917 - scikit-learn's convention
-        self,
-        excess_risk: Number | None = None,
-        regularization: Number | None = None,
-        failure_probability: Number = 0.1,
-        epsilon_max: Number = 10,
-        x_bound: Number | None = 1.0,
-        y_bound: Number | None = 1.0,
-        method: str = Method.COVARIANCE.value,
-        delta: Number = 1e-6,
-        steps: int = DEFAULT_STEPS,
-        epsilons: Sequence[Number] | None = None,
-        slack: Number = DEFAULT_SLACK,
-        test: str = Variant.SHARP.value,
-        radius: str = Variant.SHARP.value,
-        fit_intercept: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's convention
-        keep_last: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's convention
-        neighbors: str = Neighbors.REPLACE_ONE.value,
-        unit: str = ROW,
-        rows_per_unit: int = 1,
-        ledger: Ledger | str | None = None,
-        dataset: str | None = None,
-    ) -> None:
-        self.excess_risk = excess_risk
-        self.regularization = regularization
-        self.failure_probability = failure_probability
-        self.epsilon_max = epsilon_max
-        self.x_bound = x_bound
-        self.y_bound = y_bound
-        self.method = method
-        self.delta = delta
-        self.steps = steps
-        self.epsilons = epsilons
-        self.slack = slack
-        self.test = test
-        self.radius = radius
-        self.fit_intercept = fit_intercept
-        self.keep_last = keep_last
-        self.neighbors = neighbors
-        self.unit = unit
-        self.rows_per_unit = rows_per_unit
-        self.ledger = ledger
-        self.dataset = dataset
-
-    def _settings(self, rows: int = 1) -> Settings:
-        if self.y_bound is None:
-            raise BadParameter("y_bound must be given: a public bound on |y|.")
-        return Settings.of(methods=frozenset(Method), **self._of_one_record(rows))
+    def _target_bound(self) -> Fraction:
+        return given_number("y_bound", self.y_bound, "a public bound on |y|")
 
     def _objective(
-        self, X: Any, y: Any, settings: Settings, bounding: Bounding, *, bits: BitSource
-    ) -> tuple[Objective, Terms]:
+        self, X: Any, y: Any, settings: AccuracySettings, bounding: Bounding, *, bits: BitSource
+    ) -> tuple[Objective, SearchTerms]:
         features = checked_features(self, X, reset=True)
         targets = checked_targets(self, y, len(features))
         places = require_any(bounding.places(len(features), bits=bits))
-        columns = features.shape[1] + settings.units.intercept
-        bounds = RidgeBounds(places.size, columns, settings.ridge, settings.radius)
+        bounds = RidgeBounds(places.size, features.shape[1] + settings.units.intercept, settings.ridge)
         terms = settings.terms(bounds)
         rows = settings.units.rows(places.of(features), places.filled())
         return RidgeObjective.of(bounds, rows, settings.units.targets(places.of(targets))), terms
@@ -282,6 +306,7 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
         return linear_values(self, X, self._inside)
 
 
+@dataclass(eq=False, repr=False)
 class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
     """Logistic regression at the least privacy loss that reaches a target, private for every row under replace_one.
 
@@ -293,66 +318,35 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
 
     All other parameters are those of `AccuracyFirstRidge`, without y_bound. `coef_` has shape (1, p), `intercept_`
     (1,), and `classes_` holds the two classes. Source: Ligett et al. 2017, section 3.2.
+
+    See Also:
+        AccuracyFirstRidge: for a number instead of two classes.
+        PrivateLogisticRegression: for a budget instead of a target.
+
+    Example:
+        >>> import numpy as np
+        >>> from dpmine import AccuracyFirstLogistic
+        >>> x = np.linspace(-1, 1, 4000).reshape(-1, 1)
+        >>> model = AccuracyFirstLogistic(excess_risk=0.05, regularization=0.1, keep_last=True).fit(x, x[:, 0] > 0)
+        >>> model.coef_.shape
+        (1, 1)
+        >>> model.guarantee_.ex_post_epsilon <= 10
+        True
     """
 
+    _: KW_ONLY
+    classes: Sequence[Any] | None = None
+
     kind = "logistic"
-
-    def __init__(  # noqa: PLR0917 - scikit-learn's convention
-        self,
-        excess_risk: Number | None = None,
-        regularization: Number | None = None,
-        failure_probability: Number = 0.1,
-        epsilon_max: Number = 10,
-        x_bound: Number | None = 1.0,
-        method: str = Method.OUTPUT.value,
-        delta: Number = 1e-6,
-        steps: int = DEFAULT_STEPS,
-        epsilons: Sequence[Number] | None = None,
-        slack: Number = DEFAULT_SLACK,
-        test: str = Variant.SHARP.value,
-        radius: str = Variant.SHARP.value,
-        fit_intercept: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's convention
-        keep_last: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's convention
-        classes: Sequence[Any] | None = None,
-        neighbors: str = Neighbors.REPLACE_ONE.value,
-        unit: str = ROW,
-        rows_per_unit: int = 1,
-        ledger: Ledger | str | None = None,
-        dataset: str | None = None,
-    ) -> None:
-        self.excess_risk = excess_risk
-        self.regularization = regularization
-        self.failure_probability = failure_probability
-        self.epsilon_max = epsilon_max
-        self.x_bound = x_bound
-        self.method = method
-        self.delta = delta
-        self.steps = steps
-        self.epsilons = epsilons
-        self.slack = slack
-        self.test = test
-        self.radius = radius
-        self.fit_intercept = fit_intercept
-        self.keep_last = keep_last
-        self.classes = classes
-        self.neighbors = neighbors
-        self.unit = unit
-        self.rows_per_unit = rows_per_unit
-        self.ledger = ledger
-        self.dataset = dataset
-
-    def _settings(self, rows: int = 1) -> Settings:
-        methods = frozenset({Method.OUTPUT, Method.BROWNIAN})
-        return Settings.of(methods=methods, y_bound=None, **self._of_one_record(rows))
+    _methods = frozenset({Method.OUTPUT, Method.BROWNIAN})
 
     def _objective(
-        self, X: Any, y: Any, settings: Settings, bounding: Bounding, *, bits: BitSource
-    ) -> tuple[Objective, Terms]:
+        self, X: Any, y: Any, settings: AccuracySettings, bounding: Bounding, *, bits: BitSource
+    ) -> tuple[Objective, SearchTerms]:
         features = checked_features(self, X, reset=True)
         self.classes_, signs = checked_labels(self, y, len(features), self.classes, bounding.known)
         places = require_any(bounding.places(len(features), bits=bits))
-        columns = features.shape[1] + settings.units.intercept
-        bounds = LogisticBounds(places.size, columns, settings.ridge, settings.radius)
+        bounds = LogisticBounds(places.size, features.shape[1] + settings.units.intercept, settings.ridge)
         bounds.require_short()
         terms = settings.terms(bounds)
         return LogisticObjective(bounds, Examples(settings.units.rows(places.of(features), places.of(signs)))), terms
@@ -368,6 +362,19 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
         self._require_weights()
         return super().decision_function(X)
 
+    def _entries(self) -> dict[str, Any]:
+        return {**super()._entries(), "classes": require_classes(self.classes_.tolist())}
+
+    @classmethod
+    def _attributes(cls, document: dict[str, Any]) -> dict[str, Any]:
+        attributes = super()._attributes(document)
+        if not are_classes(document["classes"]):
+            raise ValueError
+        if "coef_" in attributes:
+            attributes["coef_"] = attributes["coef_"].reshape(1, -1)
+            attributes["intercept_"] = np.array([attributes["intercept_"]])
+        return {**attributes, "classes_": np.array(document["classes"])}
+
 
 ESTIMATORS: dict[str, type[AccuracyFirstRidge | AccuracyFirstLogistic]] = {
     kind.kind: kind for kind in (AccuracyFirstRidge, AccuracyFirstLogistic)
@@ -376,7 +383,4 @@ ESTIMATORS: dict[str, type[AccuracyFirstRidge | AccuracyFirstLogistic]] = {
 
 def load_estimator(text: str) -> AccuracyFirstRidge | AccuracyFirstLogistic:
     """The estimator of a model file, whatever its kind. Raises BadData for any other text."""
-    kind = ESTIMATORS.get(kind_of(text))
-    if kind is None:
-        raise BadData("The model file holds a kind of model that this version does not know.")
-    return kind.from_json(text)
+    return _FORMAT.load(text, ESTIMATORS)

@@ -6,6 +6,7 @@ Proof: docs/proofs/models/excess_risk.md (sensitivities), docs/proofs/models/noi
 from __future__ import annotations
 
 import math
+from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
@@ -15,21 +16,31 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.models.accuracy_first.brownian import BrownianLoss, brownian_reduction
 from dpmine.models.accuracy_first.noise_reduction import noise_reduction
-from dpmine.models.accuracy_first.ridge import RidgeBounds, RidgeObjective
+from dpmine.models.accuracy_first.objectives import RidgeBounds, RidgeObjective
 from dpmine.models.accuracy_first.trust_region import minimise_over_ball
-from dpmine.models.accuracy_first.variants import Method
 from dpmine.models.linear.sensitivities import project, up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.accuracy_first.objective import Objective
+    from dpmine.models.accuracy_first.objectives import Objective
     from dpmine.models.supervised import Floats
 
 Ridge = TypeVar("Ridge", RidgeBounds, RidgeObjective)
 
 _GRID_BITS = 20  # below the deviation of the least noise
+
+
+class Method(StrEnum):
+    """What the noise is on."""
+
+    COVARIANCE = "covariance"
+    """Laplace noise on XᵀX and Xᵀy; ridge regression only."""
+    OUTPUT = "output"
+    """Laplace noise on the minimiser."""
+    BROWNIAN = "brownian"
+    """Brownian noise on the minimiser: (ε, δ), and less noise for many features."""
 
 
 def falling_noise(
@@ -62,19 +73,17 @@ def covariance_hypotheses(
     and halved after: the L1 norm stays that of all entries, half as many are noisy, and their noise is half as large.
     Source: Ligett et al. 2017, Theorem 3.1 and Algorithm 3, who have noise of its own on either of the two.
     """
-    bounds, sensitivity = objective.bounds, Fraction(objective.bounds.moments)
+    bounds, sensitivity = objective.bounds, Fraction(objective.bounds.statistics)
     rows, columns = np.triu_indices(bounds.dimension)
     weights = np.where(rows == columns, 1.0, 2.0)
     values = np.concatenate([objective.gram[rows, columns] * weights, objective.correlations])
     places = np.empty(objective.gram.shape, dtype=np.intp)
     places[rows, columns] = places[columns, rows] = np.arange(len(rows))
-    multiplier, shares = 0.0, 1.0 / (weights * bounds.size)
+    shares = 1.0 / (weights * bounds.size)
     for noisy in noise_reduction(values, sensitivity, epsilons, bits=bits):
         matrix = (noisy[: len(rows)] * shares)[places]
         matrix.flat[:: bounds.dimension + 1] += bounds.ridge
-        found = minimise_over_ball(matrix, noisy[len(rows) :] / bounds.size, bounds.radius, start=multiplier)
-        multiplier = found.multiplier
-        yield found.point
+        yield minimise_over_ball(matrix, noisy[len(rows) :] / bounds.size, bounds.radius).point
 
 
 def output_hypotheses(objective: Objective, epsilons: Sequence[Fraction], *, bits: BitSource) -> Iterator[Floats]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,6 @@ from dpmine.exact.decisions import less_than
 from dpmine.exact.discrete import discrete_laplace, words
 from dpmine.exact.reals import Formula, Uniform, exact_ball, working_precision
 from dpmine.exact.rounding import power_below
-from dpmine.models.accuracy_first.levels import require_increasing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,6 +41,12 @@ _SMALLEST_POWER, _LARGEST_POWER = -1022, 959
 _MARGIN = 2.0**-48
 """What a few rounded operations on 53-bit numbers may be wrong by, and more."""
 _TABLE_BITS = 128
+
+
+def require_increasing(epsilons: Sequence[Fraction]) -> None:
+    """BadParameter unless 0 < ε_1 < … < ε_T, T ≥ 1."""
+    if not epsilons or epsilons[0] <= 0 or any(b <= a for a, b in pairwise(epsilons)):
+        raise BadParameter("epsilons must be numbers above 0, each larger than the one before.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.accuracy_first.above_threshold import ThresholdTest, exponential_test, laplace_test
-from dpmine.models.accuracy_first.levels import geometric_levels, require_increasing
-from dpmine.models.accuracy_first.units import Units
-from dpmine.models.accuracy_first.variants import Method, Variant
+from dpmine.exact.rounding import decimal_above
+from dpmine.models.accuracy_first.above_threshold import DIGITS, ThresholdTest, exponential_test
+from dpmine.models.accuracy_first.noise_reduction import require_increasing
+from dpmine.models.linear.preprocessing import shortened
 from dpmine.models.linear.sensitivities import float_above
 from dpmine.models.supervised import MISSING_NOTE
-from dpmine.parameters import named, positive, probability, truth, whole
+from dpmine.parameters import positive, whole
 from dpmine.privacy import ExPostGuarantee, Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.models.accuracy_first.objective import Bounds, Objective
-    from dpmine.models.accuracy_first.search import Outcome
+    from dpmine.models.accuracy_first.above_threshold import SearchOutcome
+    from dpmine.models.accuracy_first.hypotheses import Method
+    from dpmine.models.accuracy_first.objectives import Objective, RiskBounds
+    from dpmine.models.contribution import SharedBudget
     from dpmine.models.supervised import Floats
     from dpmine.parameters import Number
 
+
+PUBLIC_ROWS = "This needs neighbors='replace_one': the number of rows enters every sensitivity, so it is public."
 DEFAULT_STEPS = 100
 """More are finer, and their tests cost more; fewer may jump over what would do (docs/explanation/experiments.md)."""
 DEFAULT_SLACK = 1
@@ -36,7 +40,7 @@ _LARGEST_RIDGE = Fraction(10**50)  # beyond it bounds overflow
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class SearchTerms:
     """The public numbers of one search.
 
     Attributes:
@@ -70,77 +74,31 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What a fit needs to know, apart from data; made by `Settings.of`."""
+class AccuracySettings:
+    """What a fit needs to know, apart from data: `AccuracyFirstRidge` makes it of its parameters."""
 
     excess_risk: Fraction
     regularization: Fraction
     failure: Fraction
-    epsilon_max: Fraction
+    shared: SharedBudget
+    """Of the records of one privacy unit; `epsilons` and all that a search comes to are those of one record."""
     delta: Fraction
+    """δ of one record, 0 where the method spends none."""
     method: Method
     epsilons: tuple[Fraction, ...] | None
     steps: int
     slack: Fraction
-    test: Variant
-    radius: Variant
-    units: Units
-    rows: int = 1
-    """Records of one privacy unit, which share its budget: `epsilon_max`, `epsilons` and `delta` are those of one."""
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        excess_risk: Number | None,
-        regularization: Number | None,
-        failure_probability: Number,
-        epsilon_max: Number,
-        x_bound: Number | None,
-        y_bound: Number | None,
-        method: str,
-        methods: frozenset[Method],
-        delta: Number,
-        steps: int,
-        epsilons: Sequence[Number] | None,
-        slack: Number,
-        test: str,
-        radius: str,
-        fit_intercept: bool,
-        neighbors: str | Neighbors,
-        rows: int = 1,
-    ) -> Settings:
-        """Every number read exactly. Raises BadParameter for unusable parameters."""
-        _require_replace_one(neighbors)
-        kind = named(Method, "method", method)
-        if kind not in methods:
-            raise BadParameter("method must be 'output' or 'brownian': covariances do not make a logistic regression.")
-        levels, number = None if epsilons is None else given_levels(epsilons), _steps(steps)
-        spent = probability("delta", delta)
-        return cls(
-            _given("excess_risk", excess_risk, "the excess risk to reach"),
-            _given("regularization", regularization, "λ of the penalty (λ/2)‖w‖²"),
-            probability("failure_probability", failure_probability),
-            positive("epsilon_max", epsilon_max),
-            spent if kind is Method.BROWNIAN else Fraction(0),
-            kind,
-            levels,
-            number if levels is None else len(levels),
-            positive("slack", slack),
-            named(Variant, "test", test),
-            named(Variant, "radius", radius),
-            Units(
-                _given("x_bound", x_bound, "a public bound on the L1 norm of a row"),
-                None if y_bound is None else positive("y_bound", y_bound),
-                truth("fit_intercept", fit_intercept),
-            ),
-            rows,
-        )
+    units: UnitBox
 
     def __post_init__(self) -> None:
         """BadParameter for λ and bounds that floats cannot hold together."""
         if self.units.regularization(self.regularization) > _LARGEST_RIDGE:
             raise BadParameter("regularization is too large for this x_bound: take a smaller one.")
+
+    @property
+    def epsilon_max(self) -> Fraction:
+        """The most that one record may be charged."""
+        return self.shared.row_epsilon
 
     def requested(self) -> dict[str, str]:
         """Target, λ and bounds as exact texts."""
@@ -148,7 +106,7 @@ class Settings:
             "excess_risk": self.excess_risk,
             "regularization": self.regularization,
             "failure_probability": self.failure,
-            "epsilon_max": self.epsilon_max,
+            "epsilon_max": self.shared.epsilon,
             "x_bound": self.units.x_bound,
             "y_bound": self.units.y_bound,
         }
@@ -159,7 +117,7 @@ class Settings:
         """λ for scaled rows."""
         return float_above(self.units.regularization(self.regularization))
 
-    def terms(self, bounds: Bounds) -> Terms:
+    def terms(self, bounds: RiskBounds) -> SearchTerms:
         """What a search on so many rows comes to.
 
         Raises BadParameter, by public numbers alone, where the target is out of reach for epsilon_max.
@@ -170,35 +128,33 @@ class Settings:
                 f"excess_risk is lost in rounding: take one far above {self._in_units(2.0 * bounds.rounding)}."
             )
         widest = float(bounds.sensitivities(np.array([bounds.radius]))[0])
-        test = self._test((target - Fraction(bounds.rounding)) / Fraction(widest))
-        room = self.epsilon_max - test.price
+        test = self.test_of((target - Fraction(bounds.rounding)) / Fraction(widest))
+        room = self.epsilon_max - test.charge
         self._require_room(room, test, bounds)
-        if self.test is Variant.SHARP:
-            return Terms(target, test, self._levels(room, bounds.size), bounds.sensitivities)
-        return Terms(target, test, self._levels(room, bounds.size), lambda norms: np.full(len(norms), widest))
+        return SearchTerms(target, test, self._levels(room, bounds.size), bounds.sensitivities)
 
     def promise(self) -> ExPostGuarantee:
-        """The most that a search will cost."""
-        most = self.epsilon_max
-        return ExPostGuarantee(most, self.delta, Neighbors.REPLACE_ONE, "row", ex_post_epsilon=most)
+        """The most that a search will cost the unit."""
+        return self._guarantee(self.epsilon_max)
 
-    def guarantee(self, outcome: Outcome, bounds: Bounds) -> ExPostGuarantee:
+    def _guarantee(self, charge: Fraction, *notes: str) -> ExPostGuarantee:
+        most = self.epsilon_max
+        of_record = ExPostGuarantee(most, self.delta, Neighbors.REPLACE_ONE, "row", ex_post_epsilon=charge)
+        return self.shared.of_unit(of_record).noting(*notes)
+
+    def guarantee(self, outcome: SearchOutcome, bounds: RiskBounds) -> ExPostGuarantee:
         """What the search cost, and what its result rests on."""
         clipped = f"rows are clipped to the public bound {float(self.units.x_bound):g} on their L1 norm"
         if self.units.y_bound is not None:
             clipped += f", targets to ±{float(self.units.y_bound):g}"
-        notes = [
-            self._promise(outcome),
-            clipped,
-            MISSING_NOTE,
-        ]
+        notes = [self._promise(outcome), clipped, MISSING_NOTE]
         if self.units.risk(self.excess_risk) >= Fraction(bounds.trivial):
             notes.append(
                 f"weights of 0 are within {self._in_units(bounds.trivial)} of the best: the target asks for less"
             )
-        return replace(self.promise(), notes=tuple(notes), ex_post_epsilon=outcome.price)
+        return self._guarantee(outcome.charge, *notes)
 
-    def _promise(self, outcome: Outcome) -> str:
+    def _promise(self, outcome: SearchOutcome) -> str:
         target, odds = f"{float(self.excess_risk):g}", f"{float(self.failure):g}"
         if outcome.step is None:
             return f"no hypothesis passed the test for an excess risk of {target}: nothing is promised of the last one"
@@ -207,25 +163,23 @@ class Settings:
             f"{odds}"
         )
 
-    def _test(self, allowed: Fraction) -> ThresholdTest:
+    def test_of(self, allowed: Fraction) -> ThresholdTest:
         """The test of a target in units of the largest sensitivity."""
-        if self.test is Variant.SHARP:
-            return exponential_test(self.slack * allowed, tests=self.steps, failure=self.failure)
-        return laplace_test(allowed, tests=self.steps, failure=self.failure)
+        return exponential_test(self.slack * allowed, tests=self.steps, failure=self.failure)
 
     def _in_units(self, risk: float) -> str:
         """A scaled risk in the user's units, for reading."""
         return f"{risk * float(self.units.y_unit) ** 2:.4g}"
 
-    def _require_room(self, room: Fraction, test: ThresholdTest, bounds: Bounds) -> None:
+    def _require_room(self, room: Fraction, test: ThresholdTest, bounds: RiskBounds) -> None:
         least = Fraction(0) if self.epsilons is None else self.epsilons[-1]
         if room > 0 and room >= least:
             return
-        cost, most = float(test.price * self.rows), float(self.epsilon_max * self.rows)
+        cost, most = float(test.charge * self.shared.rows), float(self.shared.epsilon)
         if room > 0:
             raise BadParameter(
                 f"The largest of the epsilons and the test's {cost:.6g} are beyond epsilon_max: end at "
-                f"{float(room * self.rows):.6g}, or raise epsilon_max."
+                f"{float(room * self.shared.rows):.6g}, or raise epsilon_max."
             )
         enough = 2.0 * float(self.units.risk(self.excess_risk)) * cost / most
         advice = f"Start from {self._in_units(enough)}, or"
@@ -243,13 +197,27 @@ class Settings:
         return geometric_levels(min(Fraction(1, size), room * _SMALLEST_SHARE), room, self.steps)
 
 
-def _given(name: str, value: Number | None, meaning: str) -> Fraction:
+def geometric_levels(first: Fraction, last: Fraction, steps: int) -> tuple[Fraction, ...]:
+    """At most `steps` increasing levels from about `first` to `last`, each a fixed ratio above the one before.
+
+    Requires: 0 < first, 0 < last. With `first` at or above `last` there is one level.
+    """
+    if steps == 1 or first >= last:
+        return (last,)
+    powers = np.geomspace(float(first), float(last), steps)[:-1]
+    levels = sorted({decimal_above(Fraction(float(power)), DIGITS) for power in powers})
+    return (*(level for level in levels if level < last), last)
+
+
+def given_number(name: str, value: Number | None, meaning: str) -> Fraction:
+    """A positive number, read exactly. Raises BadParameter, with the meaning of one that is missing."""
     if value is None:
         raise BadParameter(f"{name} must be given: {meaning}.")
     return positive(name, value)
 
 
-def _steps(steps: int) -> int:
+def whole_steps(steps: int) -> int:
+    """The number of privacy levels. Raises BadParameter."""
     number = whole("steps", steps)
     if number > _MOST_STEPS:
         raise BadParameter(f"steps must be at most {_MOST_STEPS}.")
@@ -266,8 +234,66 @@ def given_levels(epsilons: object) -> tuple[Fraction, ...]:
     return levels
 
 
-def _require_replace_one(neighbors: str | Neighbors) -> None:
-    if Neighbors.parse(neighbors) is not Neighbors.REPLACE_ONE:
-        raise BadParameter(
-            "This needs neighbors='replace_one': the number of rows enters every sensitivity, so it is public."
-        )
+_INSIDE = 1 - Fraction(1, 2**30)
+"""Keeps the exact L1 norm of every computed row at most 1: rounding is far smaller, for up to millions of columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitBox:
+    """x ↦ x/c and y ↦ y/h after clipping, or (x, r)/c with a constant column for an intercept; both public.
+
+    Attributes:
+        x_bound: r > 0, bound on ‖x‖₁; longer rows are shortened to it.
+        y_bound: bound on |y|; None for classes, which have no unit.
+        intercept: whether there is a constant column, of value r, in the user's units.
+    """
+
+    x_bound: Fraction
+    y_bound: Fraction | None
+    intercept: bool
+
+    @property
+    def x_unit(self) -> Fraction:
+        """c: what x is divided by."""
+        return self.x_bound * (1 + self.intercept) / _INSIDE
+
+    @property
+    def y_unit(self) -> Fraction:
+        """h: what y is divided by."""
+        return Fraction(1) if self.y_bound is None else self.y_bound / _INSIDE
+
+    def regularization(self, given: Fraction) -> Fraction:
+        """λ/c², so that (λ/2)‖w‖² means what the user meant."""
+        return given / self.x_unit**2
+
+    def risk(self, given: Fraction) -> Fraction:
+        """A risk in the user's units, divided by h²."""
+        return given / self.y_unit**2
+
+    def rows(self, features: Floats, signs: Floats | None = None) -> Floats:
+        """Rows of exact L1 norm at most 1, shape (n, p) or (n, p + 1), each times its sign where signs are given.
+
+        Total: a row beyond the bound is shortened to it; one whose norm is too large for a float becomes 0. A row
+        depends on that row alone.
+        """
+        share = float(_INSIDE / (1 + self.intercept))
+        with np.errstate(over="ignore", under="ignore"):
+            norms = np.abs(features).sum(axis=1)
+            return shortened(features, norms, float(self.x_bound), share, signs, constant=self.intercept)
+
+    def inside(self, features: Floats) -> Floats:
+        """Rows shortened to the bound as `rows` does, in the user's units: a model decides on these."""
+        bound = float(self.x_bound)
+        with np.errstate(over="ignore", under="ignore"):
+            norms = np.abs(features).sum(axis=1)
+            return np.asarray(features * (bound / np.maximum(bound, norms))[:, np.newaxis])
+
+    def targets(self, y: Floats) -> Floats:
+        """Targets clipped to the bound, in [−1, 1]."""
+        bound = float(self.y_unit * _INSIDE)
+        return np.clip(y, -bound, bound) * float(_INSIDE) / bound
+
+    def split(self, weights: Floats) -> tuple[Floats, float]:
+        """Coefficients and intercept that give rows within the bound, in the user's units, the same prediction."""
+        inner = weights * float(self.y_unit / self.x_unit)
+        return (inner[:-1], float(inner[-1] * float(self.x_bound))) if self.intercept else (inner, 0.0)

@@ -90,7 +90,7 @@ class Values:
 
 
 @dataclass(frozen=True)
-class Grid:
+class BinGrid:
     """Equal bins between bounds.
 
     Attributes:

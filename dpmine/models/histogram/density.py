@@ -6,16 +6,18 @@ import json
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.decisions import uniform_below
-from dpmine.models.histogram.noise import GRID_BITS
-from dpmine.models.validation.words import random_words, uniform_integers
+from dpmine.io.figures import new_figure
+from dpmine.models.histogram.training import GRID_BITS
+from dpmine.models.validation.split import random_words, uniform_integers
 from dpmine.parameters import whole
+from dpmine.privacy import rounded_up
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
@@ -28,9 +30,13 @@ if TYPE_CHECKING:
     from dpmine.models.histogram.training import NoisyHistogram
     from dpmine.privacy import Guarantee
 
+
 _MANTISSA = 53
 _MOST_IN_WORDS = 2**63  # beyond it sums of weights do not fit the words of numpy
 _LONGEST_BAR = 40  # characters
+_COLOUR = "#2a6f97"
+_GRID = "#d9d9d9"
+_FEW_BINS = 64  # more are drawn without lines between them
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +101,23 @@ class Density:
         return drawn
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the density on matplotlib axes, new ones by default; returns the axes."""
-        from dpmine.models.histogram.plot import draw_density
-
-        return draw_density(self, ax)
+        """Filled steps on matplotlib axes, new ones by default, titled with the guarantee; returns the axes."""
+        axes = new_figure(8, 4.5).subplots() if ax is None else ax
+        axes.stairs(self.heights, self.edges, fill=True, color=_COLOUR, alpha=0.35)
+        axes.stairs(self.heights, self.edges, color=_COLOUR, linewidth=1.6)
+        if self.bins <= _FEW_BINS:
+            lower = [min(pair) for pair in pairwise(self.heights.tolist())]
+            axes.vlines(self.edges[1:-1], 0, lower, color=_COLOUR, linewidth=0.5, alpha=0.6)
+        axes.set_xlim(self.edges[0], self.edges[-1])
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("value (outside the bounds: counted at the nearest)")
+        axes.set_ylabel("density")
+        axes.set_title(_title(self))
+        axes.set_axisbelow(True)
+        axes.grid(visible=True, color=_GRID, linewidth=0.6)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        return axes
 
     def to_dict(self) -> dict[str, Any]:
         """A plain form for JSON."""
@@ -146,3 +165,9 @@ def _drawn_places(weights: Sequence[int], total: int, count: int, *, bits: BitSo
 
 def _bar(share: float) -> str:
     return "█" * round(_LONGEST_BAR * share)
+
+
+def _title(density: Density) -> str:
+    promise = density.guarantee
+    delta = f", δ = {rounded_up(promise.delta):g}" if promise.delta else ""
+    return f"Private density, {density.bins} bins (ε = {rounded_up(promise.epsilon):g}{delta})"

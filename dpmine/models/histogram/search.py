@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -13,19 +13,15 @@ from dpmine.exact.bits import SystemBits
 from dpmine.ledger.charging import ROW
 from dpmine.models.contribution import EVERY_ROW, Bounding, SharedBudget, require_any
 from dpmine.models.frames import units_of
-from dpmine.models.histogram.bins import CLIPPING, Bounds, Floats, Grid, Values, as_values, bin_counts
+from dpmine.models.histogram.bins import CLIPPING, BinGrid, Bounds, Floats, Values, as_values, bin_counts
 from dpmine.models.histogram.density import Density
-from dpmine.models.histogram.stability import Form, records_needed, stabilities
-from dpmine.models.histogram.training import HistogramTraining, density_score
+from dpmine.models.histogram.training import HistogramTraining, density_score, records_needed, stabilities
 from dpmine.models.tables import read_columns
-from dpmine.models.validation.choosers import chooser_of, require_replace_one
 from dpmine.models.validation.procedure import train_candidates, train_validated
-from dpmine.models.validation.sensitivities import Sensitivities
 from dpmine.models.validation.split import random_split, train_size_of
-from dpmine.models.validation.terms import Terms
-from dpmine.parameters import Number, exact_share, not_negative, positive, probability
+from dpmine.models.validation.terms import ValidationTerms, chooser_of, require_replace_one
+from dpmine.parameters import Number, exact_share, positive, probability
 from dpmine.privacy import Guarantee, Neighbors
-from dpmine.selection.select import MECHANISMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,28 +29,21 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.ledger.charging import Account
     from dpmine.models.contribution import Places, PrivacyUnit
-
-_REFITS = ("all", "train")
+    from dpmine.selection.mechanisms.base import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """The parameters of a `PrivateHistogram`, read and checked; made by `Search.of`.
+class BinSearch:
+    """The parameters of a `PrivateHistogram`, read and checked; made by `BinSearch.of`.
 
     A privacy unit may have several records, which share its budget: `epsilon` and `delta` are those of one record.
     """
 
     bins: tuple[int, ...]
     bounds: Bounds
-    epsilon: Fraction
-    delta: Fraction
     train_share: Fraction
     mechanism: str
-    sensitivities: Sensitivities
-    caution: Fraction
-    form: Form
     selection_share: Fraction
-    refit: str
     shared: SharedBudget
 
     @classmethod
@@ -68,18 +57,12 @@ class Search:
         delta: Number,
         train_share: Number,
         mechanism: str,
-        sensitivities: str,
-        caution: Number,
-        stability: str,
         selection_share: Number,
-        refit: str,
         neighbors: str,
         rows: int = 1,
-    ) -> Search:
+    ) -> Self:
         """Raises BadParameter for the first parameter that is not usable."""
         require_replace_one(neighbors)
-        if refit not in _REFITS:
-            raise BadParameter("refit must be 'all' or 'train'.")
         bounds = Bounds.of(lower, upper)
         counts = bin_counts(bins)
         for count in counts:
@@ -87,22 +70,20 @@ class Search:
         shared = SharedBudget(positive("epsilon", epsilon), probability("delta", delta), rows)
         if len(counts) > 1:
             shared.require_delta()
-        search = cls(
-            counts,
-            bounds,
-            shared.row_epsilon,
-            shared.row_delta,
-            exact_share("train_share", train_share),
-            str(mechanism),
-            Sensitivities.parse(sensitivities),
-            not_negative("caution", caution),
-            Form.parse(stability),
-            exact_share("selection_share", selection_share),
-            refit,
-            shared,
-        )
-        search._mechanism()
+        shares = exact_share("train_share", train_share), exact_share("selection_share", selection_share)
+        search = cls(counts, bounds, shares[0], str(mechanism), shares[1], shared)
+        search.chooser()
         return search
+
+    @property
+    def epsilon(self) -> Fraction:
+        """ε of one record."""
+        return self.shared.row_epsilon
+
+    @property
+    def delta(self) -> Fraction:
+        """δ of one record."""
+        return self.shared.row_delta
 
     def promise(self) -> Guarantee:
         """The most that `density` will promise, before its notes."""
@@ -118,18 +99,38 @@ class Search:
         places = bounding.places(clipped.size, bits=bits)
         if bounding.units is not None:
             require_any(places)
-        return (self._only if len(self.bins) == 1 else self._run)(clipped, places, bits=bits)
+        return (self._only if len(self.bins) == 1 else self._chosen)(clipped, places, bits=bits)
+
+    def chooser(self) -> Mechanism:
+        """What chooses the bins; "auto" is settled by public numbers."""
+        epsilon, delta = self.epsilon * self.selection_share, self.delta / 2
+        return chooser_of(self.mechanism, epsilon=epsilon, delta=delta, candidates=len(self.bins))
+
+    def terms(self, train_size: int, validation_size: int) -> ValidationTerms:
+        """The public terms of a validation with so many records."""
+        chooser = self.chooser()
+        choice = self.delta / 2 if chooser.approximate else Fraction(0)
+        return ValidationTerms.of(
+            train_size=train_size,
+            validation_size=validation_size,
+            failure=self.delta - choice,
+            training_epsilon=self.epsilon * (1 - self.selection_share),
+            selection_epsilon=self.epsilon * self.selection_share,
+            selection_delta=choice,
+            mechanism=chooser.name,
+            caution=0,
+            fallback=int(np.argmin(self.bins)),
+        )
 
     def _only(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
         """One candidate: nothing is chosen, so that all of ε and all records train."""
         if not places.units:
             raise BadData("x holds no records.")
-        grids, every = self._grids(), Values.of(clipped[places.rows()])
-        model = train_candidates(HistogramTraining(), grids, every, self.epsilon, bits=bits)[0]
-        promise = Guarantee(self.epsilon, Fraction(0), Neighbors.REPLACE_ONE, "row")
-        return Density(model, self.bins, None, self.shared.of_unit(promise).noting(CLIPPING))
+        every = Values.of(clipped[places.rows()])
+        model = train_candidates(HistogramTraining(), self._grids(), every, self.epsilon, bits=bits)[0]
+        return Density(model, self.bins, None, self.promise().noting(CLIPPING))
 
-    def _run(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
+    def _chosen(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
         """Algorithm 2, on units: each trains or validates with all its records.
 
         A unit has at least one record, so there are at least as many as units: the size that stability rests on.
@@ -137,53 +138,31 @@ class Search:
         self._require_enough(places.units)
         size = train_size_of(places.units, self.train_share)
         held = (places.units - size) * places.each
-        terms = self._terms(size, held)
-        stable = stabilities(self.form, self.bins, records=size, alpha=terms.training_epsilon, failure=terms.failure)
+        terms = self.terms(size, held)
         trained, held_out = (clipped[places.rows(part)] for part in random_split(places.units, size, bits=bits))
-        train, validation = Values.of(trained), Values.of(held_out, held)
         found = train_validated(
             HistogramTraining(),
             self._grids(),
-            train,
-            validation,
+            Values.of(trained),
+            Values.of(held_out, held),
             score=density_score,
-            stabilities=stable,
+            stabilities=stabilities(self.bins, records=size, alpha=terms.training_epsilon, failure=terms.failure),
             terms=terms,
-            final=Values.of(clipped[places.rows()]) if self.refit == "all" else None,
+            final=Values.of(clipped[places.rows()]),
             bits=bits,
         )
         if found.model is None:  # cannot be: the terms name a fallback
             raise BadParameter("The chooser said nothing, and there is no number of bins to fall back on.")
-        return Density(found.model, self.bins, self._mechanism(), self.shared.of_unit(found.guarantee).noting(CLIPPING))
+        guarantee = self.shared.of_unit(found.guarantee).noting(CLIPPING)
+        return Density(found.model, self.bins, terms.mechanism, guarantee)
 
-    def _grids(self) -> list[Grid]:
-        return [Grid(self.bounds, count) for count in self.bins]
-
-    def _mechanism(self) -> str:
-        """The chooser's name; "auto" is settled by public numbers."""
-        epsilon, delta = self.epsilon * self.selection_share, self.delta / 2
-        return chooser_of(self.mechanism, epsilon=epsilon, delta=delta, candidates=len(self.bins)).name
-
-    def _terms(self, train_size: int, validation_size: int) -> Terms:
-        mechanism = self._mechanism()
-        choice = self.delta / 2 if MECHANISMS[mechanism].approximate else Fraction(0)
-        return Terms.of(
-            train_size=train_size,
-            validation_size=validation_size,
-            failure=self.delta - choice,
-            training_epsilon=self.epsilon * (1 - self.selection_share),
-            selection_epsilon=self.epsilon * self.selection_share,
-            selection_delta=choice,
-            mechanism=mechanism,
-            sensitivities=self.sensitivities,
-            caution=self.caution,
-            fallback=int(np.argmin(self.bins)),
-        )
+    def _grids(self) -> list[BinGrid]:
+        return [BinGrid(self.bounds, count) for count in self.bins]
 
     def _require_enough(self, records: int) -> None:
         """BadData, with the number needed, unless the training part is large enough for every candidate."""
-        terms = self._terms(1, 1)
-        needed = records_needed(self.form, self.bins, alpha=terms.training_epsilon, failure=terms.failure)
+        terms = self.terms(1, 1)
+        needed = records_needed(self.bins, alpha=terms.training_epsilon, failure=terms.failure)
         total = least_records(needed, self.train_share)
         if records < total:
             raise BadData(
@@ -201,7 +180,7 @@ def least_records(train_size: int, train_share: Fraction) -> int:
 
 
 def density_of_column(
-    search: Search,
+    search: BinSearch,
     unit: PrivacyUnit,
     account: Account,
     data: Any,
@@ -216,11 +195,11 @@ def density_of_column(
     `PrivateHistogram.fit`, and BadData and UnreadableFile as `read_columns`.
     """
 
-    def pay() -> None:
+    def charge() -> None:
         account.charge(unit.protecting(search.promise()), job="histogram")
 
     asserted = None if unit.enforced or unit.name == ROW else unit.name
-    read = read_columns(data, [column], keys=units, asserted=asserted, progress=progress, ready=pay)
+    read = read_columns(data, [column], keys=units, asserted=asserted, progress=progress, ready=charge)
     bounding = Bounding(unit.rows, units_of(read, units))
     found = search.density(read[column], bounding=bounding, bits=SystemBits())
     return replace(found, guarantee=unit.protecting(found.guarantee))

@@ -1,20 +1,30 @@
-"""The private histogram as a training procedure, and its validation score, both exact.
+"""The private histogram as a training procedure, its validation score, and how stable that is; all exact.
 
-Proof: docs/proofs/models/histogram.md. Source: Chaudhuri & Vinterbo 2013, Algorithm 5 and equation 6.
+Every bound on the stability is a rational number that is not below (for β) or not above (for counts) the real one.
+Proof: docs/proofs/models/histogram.md. Source: Chaudhuri & Vinterbo 2013, Algorithm 5, equation 6 and Theorem 6, in a
+sharper form.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import log, log1p
 from typing import TYPE_CHECKING, TypeAlias
 
 from dpmine.errors import BadParameter
-from dpmine.models.histogram.noise import GRID_BITS, rounded_laplace
+from dpmine.exact.decisions import floor
+from dpmine.exact.noise import LaplaceNoise, draw
+from dpmine.exact.reals import GUARD_BITS, Ball, Formula, exact_ball, logarithm
+from dpmine.exact.rounding import above
+from dpmine.models.validation.scores import Stability
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dpmine.exact.bits import BitSource
-    from dpmine.models.histogram.bins import Grid, Values
+    from dpmine.models.histogram.bins import BinGrid, Values
+
 
 Noise: TypeAlias = tuple[int, ...]
 """One number a bin, in steps of the grid."""
@@ -29,7 +39,7 @@ class NoisyHistogram:
         weights: ñ_i ≥ 0, one a bin, in steps of the noise's grid.
     """
 
-    grid: Grid
+    grid: BinGrid
     weights: tuple[int, ...]
 
     @property
@@ -50,11 +60,11 @@ class HistogramTraining:
     α-private under replace_one: one record moves two counts by 1 each.
     """
 
-    def draw(self, parameter: Grid, alpha: Fraction, *, bits: BitSource) -> Noise:
+    def draw(self, parameter: BinGrid, alpha: Fraction, *, bits: BitSource) -> Noise:
         """One rounded Lap(2/α) a bin."""
         return tuple(rounded_laplace(2 / alpha, bits=bits) for _ in range(parameter.bins))
 
-    def fit(self, data: Values, parameter: Grid, _alpha: Fraction, draw: Noise) -> NoisyHistogram:
+    def fit(self, data: Values, parameter: BinGrid, _alpha: Fraction, draw: Noise) -> NoisyHistogram:
         """ñ_i = max(0, n_i + noise_i)."""
         counts = data.counts(parameter.edges).tolist()
         noisy = [(count << GRID_BITS) + noise for count, noise in zip(counts, draw, strict=True)]
@@ -75,3 +85,67 @@ def density_score(model: NoisyHistogram, validation: Values) -> Fraction:
     squares = sum(weight * weight for weight in weights)
     hits = sum(count * weight for count, weight in zip(counts, weights, strict=True))
     return model.grid.bins * (Fraction(2 * hits, records * total) - Fraction(squares, total * total))
+
+
+GRID_BITS = 20  # counts are whole: with rounded noise they are rounded noisy counts, whatever the grid
+GRID = Fraction(1, 2**GRID_BITS)
+"""The step of the noise, in records."""
+
+
+def rounded_laplace(scale: Fraction, *, bits: BitSource) -> int:
+    """Lap(scale) rounded to the nearest multiple of the grid, in steps of the grid.
+
+    Law: Pr[k] = F((k + 1/2)g/scale) − F((k − 1/2)g/scale), F the standard Laplace distribution function, g the grid.
+    """
+    noise = draw(LaplaceNoise(scale / GRID), bits=bits)
+    return floor(Formula(lambda ball: ball + exact_ball(Fraction(1, 2)), noise), bits=bits)
+
+
+_PRECISION = 64 + GUARD_BITS
+_STEPS = 4096  # t is a multiple of 1/4096: every t in (0, 1) gives a bound
+
+
+def stabilities(bins: Sequence[int], *, records: int, alpha: Fraction, failure: Fraction) -> tuple[Stability, ...]:
+    """β1_i = 4/((1 − ν_i)h_i) and β2_i = 2/h_i of every candidate.
+
+    For n = `records` training records, at least `records_needed`, budget α and failure probability δ in all.
+    """
+    lost = [records_lost(count, len(bins), alpha=alpha, failure=failure) for count in bins]
+    return tuple(
+        Stability(4 * count * records / (records - gone), Fraction(2 * count))
+        for count, gone in zip(bins, lost, strict=True)
+    )
+
+
+def records_needed(bins: Sequence[int], *, alpha: Fraction, failure: Fraction) -> int:
+    """The least number of training records with n(1 − ν_i) > 0 for every candidate."""
+    return int(max(records_lost(count, len(bins), alpha=alpha, failure=failure) for count in bins)) + 1
+
+
+def records_lost(bins: int, candidates: int, *, alpha: Fraction, failure: Fraction) -> Fraction:
+    """nν_i: with probability ≥ 1 − δ/k the noisy counts sum to at least n − nν_i, rounded noise included.
+
+    nν_i = (2/α) min_{0<t<1} [ln(k/δ) − s ln(1 − t²)]/t + s·grid/2, s the number of bins: the Chernoff bound
+    Pr[ΣR ≤ −θ] ≤ e^{−tθ}(1 − t²)^{−s} for s standard Laplace variables.
+    """
+    odds = candidates / failure
+
+    def exponent(t: Fraction) -> Ball:
+        return (logarithm(odds) - bins * logarithm(1 - t * t)) / exact_ball(t)
+
+    tail = above(lambda: exponent(_best_t(bins, float(odds))), _PRECISION)
+    return 2 / alpha * tail + bins * GRID / 2
+
+
+def _best_t(bins: int, odds: float) -> Fraction:
+    """Near the minimum of [ln(odds) − s ln(1 − t²)]/t, which has one: by ternary search on a grid of t."""
+    low, high = 1, _STEPS - 1
+
+    def value(step: int) -> float:
+        t = step / _STEPS
+        return (log(odds) - bins * log1p(-t * t)) / t
+
+    while high - low > 2:
+        left, right = low + (high - low) // 3, high - (high - low) // 3
+        low, high = (low, right) if value(left) <= value(right) else (left, high)
+    return Fraction(min(range(low, high + 1), key=value), _STEPS)

@@ -1,93 +1,105 @@
-"""Private linear classifiers in scikit-learn's style."""
+"""Private linear classifiers in scikit-learn's style, and their model files."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from dpmine.ledger.charging import ROW
 from dpmine.models.base import forget_fit
-from dpmine.models.contribution import EVERY_ROW, SharedBudget, require_any
-from dpmine.models.linear.examples import Examples
-from dpmine.models.linear.losses import HuberLoss, LogisticLoss
-from dpmine.models.linear.model_file import read_model, write_model
-from dpmine.models.linear.predictions import LinearClassifier, LogisticClassifier
-from dpmine.models.linear.preprocessing import within
-from dpmine.models.linear.settings import AUTO, Settings
-from dpmine.models.supervised import checked_labels, checked_numbers, classes_note, known_features
-from dpmine.parameters import Number, positive, probability
+from dpmine.models.contribution import SharedBudget, require_any
+from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
+from dpmine.models.linear.preprocessing import FeatureBounds, within
+from dpmine.models.linear.training import AUTO, LinearSettings, RegulariserSearch, perturbation_of, regularisers
+from dpmine.models.model_file import (
+    ModelFormat,
+    SavedEstimator,
+    are_classes,
+    finite,
+    finite_row,
+    fitted_attributes,
+    fitted_entries,
+    require_classes,
+)
+from dpmine.models.supervised import (
+    LinearClassifier,
+    LogisticClassifier,
+    checked_labels,
+    checked_numbers,
+    classes_note,
+    known_features,
+)
+from dpmine.models.validation.terms import require_replace_one
+from dpmine.parameters import Number, positive, probability, truth
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.ledger.ledger import Ledger
     from dpmine.models.contribution import Bounding
     from dpmine.models.linear.losses import Loss
-    from dpmine.models.linear.preprocessing import FeatureBounds
     from dpmine.models.supervised import Floats
-    from dpmine.privacy import Guarantee
 
-_NOT_SETTINGS = {"epsilon", "delta", "huber", "classes", "unit", "rows_per_unit", "ledger", "dataset"}
+_FORMAT = ModelFormat(
+    name="dpmine linear classifier",
+    command="classify",
+    kind="loss",
+    another="The model was trained with another loss than {}.",
+    unknown="The model file holds a kind of classifier that this version does not know.",
+)
 
 
-class _PrivateLinearClassifier(LinearClassifier):
+@dataclass(eq=False, repr=False)
+class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
     """What both classifiers share; see them for parameters and attributes."""
 
-    kind: str
-    """The loss by its name; it tells model files apart."""
-    feature_bounds_: FeatureBounds | None
-    norm_bound_: float | None
+    lambdas: Number | Iterable[Number] = AUTO
+    norm_bound: Number = 1.0
+    epsilon: Number = 1
+    delta: Number = 1e-6
+    method: str = "objective"
+    fit_intercept: bool = True
+    validation_share: Number = 0.1
+    selection_share: Number = 0.1
+    mechanism: str = "max_of_exponentials"
+    _: KW_ONLY
+    classes: Sequence[Any] | None = None
+    neighbors: str = Neighbors.REPLACE_ONE.value
+    feature_bounds: Sequence[Any] | None = None
 
-    def __init__(  # noqa: PLR0917 - scikit-learn's convention
-        self,
-        lambdas: Number | Iterable[Number] = AUTO,
-        norm_bound: Number = 1.0,
-        epsilon: Number = 1,
-        delta: Number = 1e-6,
-        method: str = "objective",
-        fit_intercept: bool = True,  # noqa: FBT001, FBT002 - scikit-learn's convention
-        validation_share: Number = 0.1,
-        selection_share: Number = 0.1,
-        mechanism: str = "max_of_exponentials",
-        sensitivities: str = "candidate",
-        caution: Number = 0,
-        classes: Sequence[Any] | None = None,
-        neighbors: str = Neighbors.REPLACE_ONE.value,
-        unit: str = ROW,
-        rows_per_unit: int = 1,
-        ledger: Ledger | str | None = None,
-        dataset: str | None = None,
-        feature_bounds: Sequence[Any] | None = None,
-    ) -> None:
-        self.lambdas = lambdas
-        self.norm_bound = norm_bound
-        self.epsilon = epsilon
-        self.delta = delta
-        self.method = method
-        self.fit_intercept = fit_intercept
-        self.validation_share = validation_share
-        self.selection_share = selection_share
-        self.mechanism = mechanism
-        self.sensitivities = sensitivities
-        self.caution = caution
-        self.classes = classes
-        self.neighbors = neighbors
-        self.unit = unit
-        self.rows_per_unit = rows_per_unit
-        self.ledger = ledger
-        self.dataset = dataset
-        self.feature_bounds = feature_bounds
+    model_format = _FORMAT
 
     @abstractmethod
     def _loss(self) -> Loss: ...
 
-    def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
-        settings = self._settings(bounding.rows)
+    def _settings(self, rows: int = 1, features: Sequence[str] | None = None) -> LinearSettings:
+        shared = SharedBudget(positive("epsilon", self.epsilon), probability("delta", self.delta), rows)
+        loss = self._loss()
+        require_replace_one(self.neighbors)
+        settings = LinearSettings(
+            search=RegulariserSearch(
+                probability("validation_share", self.validation_share),
+                probability("selection_share", self.selection_share),
+                shared.row_delta,
+                self.mechanism,
+            ),
+            lambdas=regularisers(self.lambdas),
+            norm_bound=float(positive("norm_bound", self.norm_bound)),
+            bounds=None if self.feature_bounds is None else FeatureBounds.of(self.feature_bounds),
+            intercept=truth("fit_intercept", self.fit_intercept),
+            loss=loss,
+            kind=perturbation_of(self.method),
+            shared=shared,
+        )
+        settings.search.chooser(settings.epsilon, len(settings.lambdas or (AUTO,)))
+        if features is not None:
+            settings.ball(len(features))
+        return settings
+
+    def _learn(self, X: Any, y: Any, settings: LinearSettings, bounding: Bounding, *, bits: BitSource) -> None:
         forget_fit(self)
         features = checked_numbers(self, X, reset=True)
         self.classes_, signs = checked_labels(self, y, len(features), self.classes, bounding.known)
@@ -95,13 +107,12 @@ class _PrivateLinearClassifier(LinearClassifier):
         rows = ball.rows(places.of(features), places.of(signs))
         fitted = settings.train(Examples(rows, each=places.each), bits=bits)
         coefficients, intercept = ball.split(fitted.weights)
-        self.feature_bounds_, self.norm_bound_ = ball.bounds, ball.norm_bound
+        self.feature_bounds_: FeatureBounds | None = ball.bounds
+        self.norm_bound_: float | None = ball.norm_bound
         self.coef_ = coefficients.reshape(1, -1)
         self.intercept_ = np.array([intercept])
         self.lambda_ = float(fitted.parameter)
-        promise = self._shared(bounding.rows).of_unit(fitted.guarantee)
-        self.guarantee_ = promise.noting(ball.note, classes_note(self.classes))
-        return self
+        self.guarantee_ = fitted.guarantee.noting(ball.note, classes_note(self.classes))
 
     def _inside(self, features: Floats) -> Floats:
         if self.norm_bound_ is None:  # a model file of version 0.1
@@ -110,45 +121,50 @@ class _PrivateLinearClassifier(LinearClassifier):
 
     def require_parameters(self, features: Sequence[str] | None = None) -> None:
         """Raises BadParameter for unusable parameters, before any data are read; `features` where they are known."""
-        settings = self._settings()
-        if features is not None:
-            settings.ball(len(features))
+        self._settings(1, features)
 
     def _features_of(self, X: Any) -> list[str] | None:
         return known_features(X)
 
-    def _require_usable(self, features: Sequence[str] | None) -> None:
-        super()._require_usable(features)
-        self.require_parameters(features)
-
-    def _promise(self, rows: int) -> Guarantee:
-        return self._shared(rows).of_unit(self._settings(rows).promise())
-
-    def _shared(self, rows: int) -> SharedBudget:
-        return SharedBudget(positive("epsilon", self.epsilon), probability("delta", self.delta), rows)
-
-    def _settings(self, rows: int = 1) -> Settings:
-        """The settings of one record, where `rows` records share the budget."""
-        shared = self._shared(rows)
-        parameters = {name: value for name, value in self.get_params().items() if name not in _NOT_SETTINGS}
-        return Settings.of(loss=self._loss(), epsilon=shared.row_epsilon, delta=shared.row_delta, **parameters)
-
-    def to_json(self) -> str:
-        """The fitted model as one JSON object: everything in it is covered by `guarantee_`."""
-        check_is_fitted(self)
-        return write_model(self)
+    def _entries(self) -> dict[str, Any]:
+        entries = {
+            "classes": require_classes(self.classes_.tolist()),
+            "coef": self.coef_[0].tolist(),
+            "intercept": float(self.intercept_[0]),
+            "lambda": self.lambda_,
+        }
+        if self.norm_bound_ is not None:
+            entries["norm_bound"] = self.norm_bound_
+        if (bounds := self.feature_bounds_) is not None:
+            entries["feature_bounds"] = {"lower": bounds.lower.tolist(), "upper": bounds.upper.tolist()}
+        return {**entries, **fitted_entries(self)}
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
-        """A fitted classifier out of what `to_json` gave. Raises BadData for any other text."""
-        model = read_model(text, kind=cls.kind)
-        classifier = cls()
-        for name, value in model.items():
-            setattr(classifier, name, value)
-        classifier._read_from_file = True
-        return classifier
+    def _attributes(cls, document: dict[str, Any]) -> dict[str, Any]:
+        coefficients = finite_row(document["coef"])
+        if not are_classes(document["classes"]):
+            raise ValueError
+        return {
+            "coef_": coefficients.reshape(1, -1),
+            "intercept_": np.array([finite(document["intercept"])]),
+            "classes_": np.array(document["classes"]),
+            "lambda_": float(positive("lambda", finite(document["lambda"]))),
+            "feature_bounds_": _bounds_of(document, len(coefficients)),
+            "norm_bound_": float(positive("norm_bound", document["norm_bound"])) if "norm_bound" in document else None,
+            **fitted_attributes(document, len(coefficients)),
+        }
 
 
+def _bounds_of(document: dict[str, Any], columns: int) -> FeatureBounds | None:
+    if "feature_bounds" not in document:
+        return None
+    lower, upper = (finite_row(document["feature_bounds"][name]) for name in ("lower", "upper"))
+    if not len(lower) == len(upper) == columns:
+        raise ValueError
+    return FeatureBounds.of((lower, upper))
+
+
+@dataclass(eq=False, repr=False)
 class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
     """Logistic regression, private for every row under replace_one; λ is chosen privately where several are given.
 
@@ -167,14 +183,12 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
         method: "objective" (noise in the objective) or "output" (noise on the solution).
         fit_intercept: whether to train an intercept, regularised and protected as the coefficients are.
         validation_share: share of the rows, by a public random split, that choose λ; the model is trained on all.
-        mechanism: who chooses λ: a pure mechanism of `dpmine.select`, or one that may say nothing (then the largest λ).
+        mechanism: what chooses λ: a pure mechanism of `dpmine.select`, or one that may return no candidate (then the
+            largest λ).
         selection_share: share of ε that chooses λ; the rest trains.
-        sensitivities: "candidate" (every λ its own) or "uniform" (the largest for all, as the paper has it).
-        caution: how much small λ, whose scores one row moves more, are held back: 0 not at all, which finds good ones
-            more often; 1 has an accuracy bound (see `dpmine.models.validation.terms.Terms`). All are private.
         classes: the two labels, public; positive decisions mean the second, and any other label counts as the first.
             None: those that occur, sorted.
-        neighbors: "replace_one"; n and λ enter the noise, so add_remove is refused.
+        neighbors: "replace_one"; n and λ enter the noise, so add_remove is rejected.
         unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
             has two rows: nothing checks this, and the guarantee says so.
         rows_per_unit: the most rows that each unit of `fit(..., units=...)` keeps; the guarantee covers them together.
@@ -195,6 +209,20 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
 
     Source: Chaudhuri, Monteleoni & Sarwate 2011; Chaudhuri & Vinterbo 2013.
     Proofs: docs/proofs/models/objective_perturbation.md, docs/proofs/models/output_perturbation.md.
+
+    See Also:
+        PrivateHuberSVC: the same with a smoothed hinge loss.
+        AccuracyFirstLogistic: for a target error instead of a budget.
+
+    Example:
+        >>> import numpy as np
+        >>> from dpmine import PrivateLogisticRegression
+        >>> ages = np.arange(20, 80).reshape(-1, 1)
+        >>> model = PrivateLogisticRegression(feature_bounds=(18, 98), epsilon=1).fit(ages, ages[:, 0] > 50)
+        >>> model.coef_.shape
+        (1, 1)
+        >>> print(model.guarantee_)
+        ε = 1, δ = 0 per row, neighbours replace-one
     """
 
     kind = "logistic"
@@ -203,6 +231,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
         return LogisticLoss()
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateHuberSVC(_PrivateLinearClassifier):
     """A linear support vector classifier with the Huber hinge loss, private for every row under replace_one.
 
@@ -211,53 +240,31 @@ class PrivateHuberSVC(_PrivateLinearClassifier):
             narrow corner is closer to the hinge loss and, with objective perturbation, needs more regularisation.
 
     All other parameters and the attributes are those of `PrivateLogisticRegression`. There are no probabilities.
+
+    See Also:
+        PrivateLogisticRegression: with probabilities.
+
+    Example:
+        >>> import numpy as np
+        >>> from dpmine import PrivateHuberSVC
+        >>> ages = np.arange(20, 80).reshape(-1, 1)
+        >>> model = PrivateHuberSVC(feature_bounds=(18, 98), epsilon=1).fit(ages, ages[:, 0] > 50)
+        >>> model.predict(ages).shape
+        (60,)
     """
 
     kind = "huber"
-
-    def __init__(  # noqa: PLR0917 - scikit-learn's convention
-        self,
-        lambdas: Number | Iterable[Number] = AUTO,
-        norm_bound: Number = 1.0,
-        epsilon: Number = 1,
-        delta: Number = 1e-6,
-        method: str = "objective",
-        fit_intercept: bool = True,  # noqa: FBT001, FBT002 - scikit-learn's convention
-        validation_share: Number = 0.1,
-        selection_share: Number = 0.1,
-        mechanism: str = "max_of_exponentials",
-        sensitivities: str = "candidate",
-        caution: Number = 0,
-        classes: Sequence[Any] | None = None,
-        neighbors: str = Neighbors.REPLACE_ONE.value,
-        huber: Number = 0.5,
-        unit: str = ROW,
-        rows_per_unit: int = 1,
-        ledger: Ledger | str | None = None,
-        dataset: str | None = None,
-        feature_bounds: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(
-            lambdas=lambdas,
-            norm_bound=norm_bound,
-            epsilon=epsilon,
-            delta=delta,
-            method=method,
-            fit_intercept=fit_intercept,
-            validation_share=validation_share,
-            selection_share=selection_share,
-            mechanism=mechanism,
-            sensitivities=sensitivities,
-            caution=caution,
-            classes=classes,
-            neighbors=neighbors,
-            unit=unit,
-            rows_per_unit=rows_per_unit,
-            ledger=ledger,
-            dataset=dataset,
-            feature_bounds=feature_bounds,
-        )
-        self.huber = huber
+    huber: Number = 0.5
 
     def _loss(self) -> Loss:
         return HuberLoss(positive("huber", self.huber))
+
+
+Classifier: TypeAlias = PrivateLogisticRegression | PrivateHuberSVC
+
+CLASSIFIERS: dict[str, type[Classifier]] = {kind.kind: kind for kind in (PrivateLogisticRegression, PrivateHuberSVC)}
+
+
+def load_classifier(text: str) -> Classifier:
+    """The classifier of a model file, whatever its loss. Raises BadData for any other text."""
+    return _FORMAT.load(text, CLASSIFIERS)

@@ -1,4 +1,4 @@
-"""Losses of linear classifiers as functions of the margin z = y wᵀx, and the score that validates them.
+"""Training examples, and losses of linear classifiers as functions of their margins z = y wᵀx.
 
 Requires, of every loss: convex, continuously differentiable, |ℓ'| ≤ 1, ℓ' Lipschitz with constant `smoothness`.
 The plain hinge loss has no such constant, so it is not among them.
@@ -6,9 +6,12 @@ The plain hinge loss has no such constant, so it is not among them.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property
+from math import isqrt
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,6 +19,7 @@ from dpmine.errors import BadParameter
 
 if TYPE_CHECKING:
     from dpmine.models.supervised import Floats
+
 
 _ROUNDOFF = 2.0**-53
 _FEW = 32.0 * _ROUNDOFF
@@ -25,57 +29,46 @@ NARROWEST = Fraction(1, 1000)
 _LARGEST_MARGIN = 700.0  # e^z stays finite; the derivative beyond it is below 10^-300
 
 
-class Loss(Protocol):
+class Loss:
     """A loss of the margin; hashable, equal when it is the same function."""
 
-    def __hash__(self) -> int: ...
+    __slots__ = ()
+    name: ClassVar[str]
+    """The name users know it by."""
 
     @property
-    def name(self) -> str:
-        """The name users know it by."""
-        ...
-
-    @property
+    @abstractmethod
     def smoothness(self) -> Fraction:
         """Lipschitz constant c of ℓ'."""
-        ...
 
     @property
     def rounding(self) -> float:
-        """Bound on what rounding does to `derivative` at a given float."""
-        ...
+        """Bound on what rounding does to `derivative` at a given float: here a few units in the last place."""
+        return _FEW
 
+    @abstractmethod
     def value(self, margins: Floats) -> Floats:
         """ℓ(z), entry by entry."""
-        ...
 
+    @abstractmethod
     def derivative(self, margins: Floats) -> Floats:
         """ℓ'(z), in [−1, 0]; rounding moves it by at most `rounding`."""
-        ...
 
+    @abstractmethod
     def curvature(self, margins: Floats) -> Floats:
         """ℓ''(z) where it exists, in [0, c]."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
-class LogisticLoss:
+class LogisticLoss(Loss):
     """ℓ(z) = ln(1 + e^{−z}); c = 1/4."""
 
-    @property
-    def name(self) -> str:
-        """The name users know it by."""
-        return "logistic"
+    name: ClassVar[str] = "logistic"
 
     @property
     def smoothness(self) -> Fraction:
         """1/4, reached at z = 0."""
         return Fraction(1, 4)
-
-    @property
-    def rounding(self) -> float:
-        """A few units in the last place."""
-        return _FEW
 
     def value(self, margins: Floats) -> Floats:
         """ln(1 + e^{−z})."""
@@ -92,13 +85,14 @@ class LogisticLoss:
 
 
 @dataclass(frozen=True, slots=True)
-class HuberLoss:
+class HuberLoss(Loss):
     """The hinge loss with its corner rounded over [1 − h, 1 + h]; c = 1/(2h).
 
     0 for z > 1 + h; (1 + h − z)²/(4h) for |1 − z| ≤ h; 1 − z below.
     Source: Chaudhuri, Monteleoni & Sarwate 2011, section 3.4.2.
     """
 
+    name: ClassVar[str] = "huber"
     width: Fraction
     """h ≥ 1/1000."""
 
@@ -109,11 +103,6 @@ class HuberLoss:
                 "huber must be at least 0.001: a narrower corner hardly changes the loss, and its rounding and the "
                 "work of the solver grow without bound."
             )
-
-    @property
-    def name(self) -> str:
-        """The name users know it by."""
-        return "huber"
 
     @property
     def smoothness(self) -> Fraction:
@@ -146,3 +135,67 @@ class HuberLoss:
 def ramp(margins: Floats) -> Floats:
     """g(z) = min(1, max(0, 1 − z)): Lipschitz with constant 1, values in [0, 1], g(0) = 1."""
     return np.clip(1.0 - margins, 0.0, 1.0)
+
+
+_SMALLEST_BLOCK = 256
+THINNING = 16
+"""A thin sample has every sixteenth row."""
+
+
+class Examples:
+    """Rows y_i x_i with labels y_i ∈ {−1, 1} and exact norms ‖x_i‖₂ ≤ 1 (see `dpmine.models.linear.preprocessing`).
+
+    All losses depend on the margin y wᵀx alone, so labels need no column of their own; a sign is exact in floats.
+    """
+
+    def __init__(self, signed: Floats, each: int = 1) -> None:
+        """`signed`: shape (n, d), n ≥ 1, float64; `each` consecutive rows are one unit's, zeros where it has fewer."""
+        self.signed = np.ascontiguousarray(signed, dtype=np.float64)
+        self.each = each
+
+    @property
+    def size(self) -> int:
+        """The number n of examples."""
+        return len(self.signed)
+
+    @property
+    def units(self) -> int:
+        """The number of privacy units."""
+        return self.size // self.each
+
+    @property
+    def dimension(self) -> int:
+        """The length d of a row."""
+        return int(self.signed.shape[1])
+
+    def take(self, rows: slice | np.ndarray[tuple[int], np.dtype[np.intp]]) -> Examples:
+        """The examples at those positions."""
+        return Examples(self.signed[rows], self.each)
+
+    @cached_property
+    def thinned(self) -> Examples:
+        """Every sixteenth example: a rough picture, shared by every candidate that is trained on these."""
+        return self.take(slice(None, None, THINNING))
+
+    @cached_property
+    def gram(self) -> Floats:
+        """(1/n) Σ x xᵀ, shared as well."""
+        return self.signed.T @ self.signed / self.size
+
+    def weighted_mean(self, weights: Floats) -> Floats:
+        """(1/n) Σ weight_i · row_i, summed in blocks of about √n rows so that rounding grows with √n, not with n."""
+        block = _block(self.size)
+        whole = self.size // block * block
+        blocks = self.signed[:whole].reshape(-1, block, self.dimension)
+        parts = np.matmul(weights[:whole].reshape(-1, 1, block), blocks)[:, 0, :]
+        return np.asarray((parts.sum(axis=0) + weights[whole:] @ self.signed[whole:]) / self.size)
+
+
+def additions(size: int) -> int:
+    """The longest chain of rounded operations behind one entry of `weighted_mean` of n examples: public."""
+    block = _block(size)
+    return block + size // block + 3
+
+
+def _block(size: int) -> int:
+    return max(_SMALLEST_BLOCK, isqrt(size))

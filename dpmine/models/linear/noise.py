@@ -2,18 +2,19 @@
 
 Its norm is Gamma(d, 1), a sum of d standard exponentials; its direction is uniform, that of d normal variables. Every
 coordinate is an exact real, known as closely as asked for. So floating point enters in one place only, `floats`, which
-says by how much; that bound goes into the solver's tolerance, which the guarantee pays for. What is released is
+says by how much; that bound goes into the solver's tolerance, which the guarantee covers. What is released is
 `rounded_sum`: the exact real sum, rounded to a public grid, which is post-processing of the continuous mechanism.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import reduce
-from operator import add
+from functools import lru_cache, partial, reduce
+from operator import add, mul
 from typing import TYPE_CHECKING
 
 import numpy as np
+from flint import arb
 
 from dpmine.exact.decisions import floor
 from dpmine.exact.noise import standard_normals
@@ -39,7 +40,7 @@ class NoiseVector:
         self.norm: Real = Formula(_sum, *[StandardExponential(bits=bits) for _ in range(dimension)])
         normals = standard_normals(dimension, bits=bits)
         stretch = Formula(_stretch, self.norm, *normals)
-        self.coordinates: tuple[Real, ...] = tuple(Formula(_product, normal, stretch) for normal in normals)
+        self.coordinates: tuple[Real, ...] = tuple(Formula(mul, normal, stretch) for normal in normals)
 
     def floats(self) -> tuple[Floats, float]:
         """The coordinates as float64, and a bound on the distance to the exact R: at most `RELATIVE_ERROR` ‖floats‖."""
@@ -56,24 +57,16 @@ class NoiseVector:
 
     def rounded_sum(self, origin: Floats, scale: Fraction, grid: Fraction) -> Floats:
         """`origin` + `scale`·R, each coordinate rounded exactly to the nearest multiple of `grid` (a power of two)."""
+        half = Fraction(1, 2)  # the floor of a number plus 1/2 is the nearest whole number
         sums = [
-            floor(Formula(_Shifted(float(start), scale, grid), noise), bits=self._bits)
+            floor(Formula(partial(_affine, Fraction(float(start)) / grid + half, scale / grid), noise), bits=self._bits)
             for start, noise in zip(origin, self.coordinates, strict=True)
         ]
         return np.array([float(whole * grid) for whole in sums])
 
 
-class _Shifted:
-    """(start + scale·x)/grid + 1/2, whose floor is the nearest multiple of the grid."""
-
-    __slots__ = ("_half", "_scale")
-
-    def __init__(self, start: float, scale: Fraction, grid: Fraction) -> None:
-        self._half = Fraction(start) / grid + Fraction(1, 2)
-        self._scale = scale / grid
-
-    def __call__(self, noise: Ball) -> Ball:
-        return exact_ball(self._half) + exact_ball(self._scale) * noise
+def _affine(shift: Fraction, factor: Fraction, noise: Ball) -> Ball:
+    return exact_ball(shift) + exact_ball(factor) * noise
 
 
 def _sum(*parts: Ball) -> Ball:
@@ -85,26 +78,22 @@ def _stretch(norm: Ball, *normals: Ball) -> Ball:
     return norm / _sum(*[normal * normal for normal in normals]).sqrt()
 
 
-def _product(left: Ball, right: Ball) -> Ball:
-    return left * right
-
-
+@lru_cache(maxsize=1024)
 def norm_quantile(dimension: int, failure: Fraction) -> float:
     """The quantile r of Gamma(dimension, 1), rounded up: P(‖R‖ > r) ≤ `failure`.
 
     Requires: 0 < failure < 1. By bisection on the regularised upper incomplete gamma function in ball arithmetic.
     """
     with working_precision(192):
-        target = exact_ball(failure)
+        target, shape = exact_ball(failure), exact_ball(dimension)
+
+        def suffices(radius: float) -> bool:
+            return bool(arb(radius).gamma_upper(shape, regularized=True) < target)
+
         low, high = 0.0, 1.0
-        while not _exceeds(high, dimension) < target:
+        while not suffices(high):
             high *= 2.0
         while high - low > high * 2.0**-20:
             middle = (low + high) / 2.0
-            low, high = (low, middle) if _exceeds(middle, dimension) < target else (middle, high)
+            low, high = (low, middle) if suffices(middle) else (middle, high)
     return high
-
-
-def _exceeds(radius: float, dimension: int) -> Ball:
-    """P(Gamma(dimension, 1) > radius)."""
-    return exact_ball(Fraction(radius)).gamma_upper(exact_ball(dimension), regularized=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.supervised import MISSING_NOTE, finite, row_norms
+from dpmine.models.supervised import MISSING_NOTE, finite
 from dpmine.parameters import exact_number
 
 if TYPE_CHECKING:
@@ -107,6 +107,33 @@ def _shortened(rows: Floats, norm_bound: float) -> Floats:
     return rows * (norm_bound / np.maximum(norm_bound, row_norms(rows)))[:, np.newaxis]
 
 
+def row_norms(features: Floats) -> Floats:
+    """Euclidean norms of the rows, not finite where an entry is not; rows of extreme entries are scaled first."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        norms = np.sqrt(np.einsum("ij,ij->i", features, features))
+        odd = ~((norms > 1e-140) & (norms < 1e150))
+        if odd.any():
+            largest = np.abs(features[odd]).max(axis=1, initial=0.0)
+            part = features[odd] / np.maximum(largest, np.finfo(np.float64).tiny)[:, np.newaxis]
+            norms[odd] = largest * np.sqrt(np.einsum("ij,ij->i", part, part))
+    return np.asarray(norms)
+
+
+def shortened(
+    features: Floats, norms: Floats, bound: float, share: float, signs: Floats | None, *, constant: bool
+) -> Floats:
+    """Rows whose norm is at most `share`: x/`bound`, longer ones shortened first; each times its sign where given.
+
+    With a `constant` column, of value `share`, last. A row depends on that row alone.
+    """
+    shares = share if signs is None else signs * share
+    rows = np.empty((len(features), features.shape[1] + constant))
+    factors = shares / np.maximum(bound, norms)
+    np.multiply(features, factors[:, np.newaxis], out=rows[:, : features.shape[1]])
+    rows[:, features.shape[1] :] = share if signs is None else (signs * share)[:, np.newaxis]
+    return rows
+
+
 @dataclass(frozen=True, slots=True)
 class UnitBall:
     """x ↦ x/r for a public norm bound r, or [x/r, 1]/√2 with an intercept, after x was clipped to norm r.
@@ -147,15 +174,7 @@ class UnitBall:
         largest float, NaN as 0. A row depends on that row alone.
         """
         features = finite(features) if self.bounds is None else self.bounds.rows(features)
-        norms = row_norms(features)
-        signs = np.ones(len(features)) if signs is None else signs
-        columns = features.shape[1]
-        rows = np.empty((len(features), columns + self.intercept))
-        np.multiply(
-            features, (signs * self._share / np.maximum(self.norm_bound, norms))[:, np.newaxis], rows[:, :columns]
-        )
-        rows[:, columns:] = (signs * self._share)[:, np.newaxis]
-        return rows
+        return shortened(features, row_norms(features), self.norm_bound, self._share, signs, constant=self.intercept)
 
     def split(self, weights: Floats) -> tuple[Floats, float]:
         """Coefficients and intercept, in the user's units, that give rows within the bounds the same decision wᵀx."""

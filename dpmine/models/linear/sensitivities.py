@@ -51,14 +51,12 @@ def projection_rounding(dimension: int, radius: float) -> float:
     return up(accumulated(dimension + 8) * radius)
 
 
-def minimiser_sensitivity(size: int, ridge: float) -> float:
-    """2/(nΛ): how far one example moves the minimiser of a Λ-strongly convex mean of 1-Lipschitz losses."""
-    return up(2.0 / (size * ridge))
-
-
 def solution_sensitivity(size: int, ridge: float, tolerance: float) -> float:
-    """2/(nΛ) + 2τ/Λ: the same for points where the gradient is at most τ long."""
-    return up(minimiser_sensitivity(size, ridge) + 2.0 * tolerance / ridge)
+    """2/(nΛ) + 2τ/Λ: how far one example moves a point where the gradient is at most τ long.
+
+    2/(nΛ) is what it moves the minimiser of a Λ-strongly convex mean of 1-Lipschitz losses by.
+    """
+    return up(up(2.0 / (size * ridge)) + 2.0 * tolerance / ridge)
 
 
 def determinant_loss(size: int, ridge: float, smoothness: float) -> float:

@@ -1,6 +1,6 @@
 """Minimise a regularised, tilted mean loss, with a bound on how far from the minimiser the answer is.
 
-J(w) = (Λ/2)‖w‖² + (1/n) Σ ℓ(y_i wᵀx_i) + bᵀw. The guarantee of both perturbations pays for a public tolerance τ: the
+J(w) = (Λ/2)‖w‖² + (1/n) Σ ℓ(y_i wᵀx_i) + bᵀw. The guarantee of both perturbations covers a public tolerance τ: the
 answer w, projected on a public ball of radius W, must be within τ/Λ of the projected minimiser. Newton's method usually
 gets there, and `certified` proves it from the gradient, rounding included; where it does not, `descend` runs a public
 number of steps whose error bound needs no certificate. How long a run takes depends on the data.
@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.linear.examples import THINNING as _THINNING
+from dpmine.models.linear.losses import THINNING as _THINNING
 from dpmine.models.linear.noise import RELATIVE_ERROR
 from dpmine.models.linear.sensitivities import ROUNDOFF, accumulated, norm_above, up
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from dpmine.models.linear.examples import Examples
-    from dpmine.models.linear.losses import Loss
+    from dpmine.models.linear.losses import Examples, Loss
     from dpmine.models.supervised import Floats
 
 _STEPS = 300
@@ -143,7 +142,7 @@ class Problem:
 def minimise(problem: Problem, accuracy: Accuracy) -> Floats:
     """A point within τ/Λ of the minimiser, both projected on the ball of radius W.
 
-    Which method found it depends on the data, so it is told to nobody: the guarantee covers both.
+    Which method found it depends on the data, so it is not disclosed: the guarantee covers both.
     """
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # a warning would depend on the data
         found = newton(problem, accuracy.tolerance / 16.0)
@@ -298,7 +297,7 @@ def require_short(
 
 
 def solver_note(loss: Loss, accuracy: Accuracy) -> str:
-    """The same whatever the data hold: which of the two methods ran would tell of them."""
+    """The same whatever the data hold: which of the two methods ran would disclose something of them."""
     return (
         f"the solver's tolerance {accuracy.tolerance:.1e} is paid for; should Newton's method not be certified to "
         f"reach it, {descent_steps(loss, accuracy)} steps of gradient descent, proved to, take its place; how long it "

@@ -5,34 +5,21 @@ Proofs: docs/proofs/models/validation.md. Source: Chaudhuri & Vinterbo 2013, Alg
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from dpmine.errors import BadParameter
-from dpmine.models.validation.sensitivities import Sensitivities, Stability, comparable
-from dpmine.models.validation.terms import Terms
-from dpmine.parameters import whole
+from dpmine.models.validation.scores import comparable
 from dpmine.selection.select import as_universe, choose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dpmine.exact.bits import BitSource
+    from dpmine.models.validation.scores import Stability
+    from dpmine.models.validation.terms import ValidationTerms
     from dpmine.privacy import Guarantee
-
-__all__ = [
-    "Sensitivities",
-    "Stability",
-    "Terms",
-    "Trained",
-    "Training",
-    "Validated",
-    "select_parameter",
-    "train_candidates",
-    "train_validated",
-]
 
 Parameter = TypeVar("Parameter")
 Data = TypeVar("Data")
@@ -47,7 +34,7 @@ class Training(Protocol[Parameter_contra, Data_contra, Draw, Model_co]):
     """A private training procedure T = (G, F), its randomness taken apart from its computation.
 
     Requires: `fit(data, parameter, alpha, draw(parameter, alpha))` is alpha-private for one record of `data` under
-    replace_one. `fit` may be called from several threads at once.
+    replace_one.
     """
 
     def draw(self, parameter: Parameter_contra, alpha: Fraction, /, *, bits: BitSource) -> Draw:
@@ -60,38 +47,14 @@ class Training(Protocol[Parameter_contra, Data_contra, Draw, Model_co]):
 
 
 @dataclass(frozen=True, slots=True)
-class Validated(Generic[Parameter, Model]):
-    """What the search found.
-
-    Attributes:
-        index: position of the chosen parameter; None when the chooser said nothing and there is no fallback.
-        parameter: the chosen parameter, or None.
-        model: h_i as it was trained in the search, or None. `guarantee` does not cover it: whoever releases it with the
-            index promises `guarantee_with_model` instead.
-        mechanism: the chooser.
-        sensitivities: how the scores were made comparable.
-        guarantee: for the release of the index: (α2, δ_s + δ_c).
-        guarantee_with_model: for the release of the index and of `model`: (α1 + α2, δ_s + k δ_c).
-    """
-
-    index: int | None
-    parameter: Parameter | None
-    model: Model | None
-    mechanism: str
-    sensitivities: Sensitivities
-    guarantee: Guarantee
-    guarantee_with_model: Guarantee
-
-
-@dataclass(frozen=True, slots=True)
 class Trained(Generic[Parameter, Model]):
-    """The chosen parameter and a model trained with it, afresh.
+    """A chosen parameter and a model of it.
 
     Attributes:
-        index: position of the chosen parameter; None when the chooser said nothing and there is no fallback.
+        index: position of the chosen parameter; None when the mechanism returned no candidate and there is no fallback.
         parameter: the chosen parameter, or None.
-        model: trained with randomness of its own, or None.
-        guarantee: for the release of all of them: (α1 + α2, δ_s + δ_c).
+        model: trained with it, or None.
+        guarantee: for the release of what the function that returns this says.
     """
 
     index: int | None
@@ -108,10 +71,9 @@ def select_parameter(
     *,
     score: Callable[[Model, Data], Fraction],
     stabilities: Sequence[Stability],
-    terms: Terms,
-    workers: int = 1,
+    terms: ValidationTerms,
     bits: BitSource,
-) -> Validated[Parameter, Model]:
+) -> Trained[Parameter, Model]:
     """Algorithm 1: train every candidate on all training data, and choose one by its validation score.
 
     Requires: `train` (n records) and `validation` (m records) share no unit, and which records are in which does not
@@ -127,30 +89,25 @@ def select_parameter(
         score: q(h, V), exact; higher is better (see `dpmine.models.validation.scores`).
         stabilities: β1 and β2, one pair a candidate.
         terms: sizes, budgets and chooser.
-        workers: threads that train. More than 1 can pay only where `fit` spends its time in compiled code that lets go
-            of the interpreter: plain Python takes as long as with one (measured). The law does not depend on it.
-        bits: source of all randomness; used from the calling thread only.
+        bits: source of all randomness.
 
-    Guarantee: (α2, δ_s + δ_c) for the index. Utility: with max_of_exponentials or exponential, uniform sensitivities
+    Guarantee: (α2, δ_s + δ_c) for the index and the parameter; it does not cover `model`, h_i as the search trained it.
+    Utility: with max_of_exponentials or exponential, uniform sensitivities
     and β = max_i max(β1_i/n, β2_i/m), q(chosen) ≥ max q − (2β/α2) ln(k/δ_0) with probability ≥ 1 − δ_0.
     Raises BadParameter for unusable parameters.
     """
     chooser = terms.chooser(len(parameters))
     steps = _steps(stabilities, len(parameters), terms)
-    models = train_candidates(training, parameters, train, terms.training_epsilon, workers=workers, bits=bits)
+    models = train_candidates(training, parameters, train, terms.training_epsilon, bits=bits)
     scores = [Fraction(score(model, validation)) for model in models]
     found = comparable(scores, steps, epsilon=chooser.epsilon, kind=terms.sensitivities, caution=terms.caution)
     chosen = choose(chooser, as_universe(list(found.scores)), sensitivity=found.sensitivity, bits=bits)
     index = terms.fallback if chosen is None else int(chosen)
-    failure, both = terms.failure, terms.training_epsilon + chooser.epsilon
-    return Validated(
+    return Trained(
         index,
         None if index is None else parameters[index],
         None if index is None else models[index],
-        chooser.name,
-        found.kind,
-        terms.promise(chooser.epsilon, failure + chooser.delta),
-        terms.promise(both, failure + len(parameters) * chooser.delta),
+        terms.promise(chooser.epsilon, terms.failure + chooser.delta),
     )
 
 
@@ -162,16 +119,17 @@ def train_validated(
     *,
     score: Callable[[Model, Data], Fraction],
     stabilities: Sequence[Stability],
-    terms: Terms,
-    final: Data | None = None,
-    workers: int = 1,
+    terms: ValidationTerms,
+    final: Data,
+    last: Training[Parameter, Data, Any, Model] | None = None,
     bits: BitSource,
 ) -> Trained[Parameter, Model]:
     """Algorithm 2: `select_parameter`, then a training with the chosen parameter and a draw of its own.
 
-    Requires, and raises: as `select_parameter`. `final` is what the last training sees: the training data (None, the
-    paper's form), or all records, which costs no more: the budgets of the search and of the last training add up
-    whichever records they see. It must differ in one record where the data differ in one record.
+    Requires, and raises: as `select_parameter`. `final` is what the last training sees: the training data (the paper's
+    form), or all records, which costs no more: the budgets of the search and of the last training add up whichever
+    records they see. It must differ in one record where the data differ in one record. `last` is another α1-private
+    training, where the last one is not as those of the candidates: these are not released.
     Guarantee: (α1 + α2, δ_s + δ_c) for the parameter and the model.
     """
     found = select_parameter(
@@ -182,14 +140,12 @@ def train_validated(
         score=score,
         stabilities=stabilities,
         terms=terms,
-        workers=workers,
         bits=bits,
     )
     promise = terms.promise(found.guarantee.epsilon + terms.training_epsilon, found.guarantee.delta)
     if found.index is None:
         return Trained(None, None, None, promise)
-    last = train if final is None else final
-    model = train_candidates(training, [parameters[found.index]], last, terms.training_epsilon, bits=bits)[0]
+    model = train_candidates(last or training, [parameters[found.index]], final, terms.training_epsilon, bits=bits)[0]
     return Trained(found.index, found.parameter, model, promise)
 
 
@@ -199,26 +155,17 @@ def train_candidates(
     train: Data,
     alpha: Fraction,
     *,
-    workers: int = 1,
     bits: BitSource,
 ) -> list[Model]:
     """h_i = F(train, θ_i, α, R_i), with independent draws R_i, in the order of the parameters.
 
-    Nothing here is released: whoever releases a model spends α for it.
+    Nothing here is released: a release of a model spends α.
     """
-    threads = min(whole("workers", workers), len(parameters))
     draws = [training.draw(parameter, alpha, bits=bits) for parameter in parameters]
-
-    def fit(parameter: Parameter, draw: Draw) -> Model:
-        return training.fit(train, parameter, alpha, draw)
-
-    if threads <= 1:
-        return list(map(fit, parameters, draws))
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(fit, parameters, draws))
+    return [training.fit(train, parameter, alpha, draw) for parameter, draw in zip(parameters, draws, strict=True)]
 
 
-def _steps(stabilities: Sequence[Stability], candidates: int, terms: Terms) -> list[Fraction]:
+def _steps(stabilities: Sequence[Stability], candidates: int, terms: ValidationTerms) -> list[Fraction]:
     """Δ_i of every candidate; BadParameter unless there is one > 0 for each."""
     if len(stabilities) != candidates:
         raise BadParameter(f"stabilities must have one entry a parameter: {candidates}, not {len(stabilities)}.")

@@ -236,7 +236,7 @@ class ClassifyJob(ModelJob):
 
     def estimator(self, **others: Any) -> Any:
         """See `ModelJob.estimator`."""
-        from dpmine.models.linear.classifiers import CLASSIFIERS
+        from dpmine.models.linear.estimators import CLASSIFIERS
 
         name = self.choice("loss")
         self.require_options()

@@ -96,10 +96,6 @@ _INTERCEPT = Option(
 )
 _LOWER = Option("Public lower bound of the features, one for all or one each.", "A[,A]")
 _UPPER = Option("Public upper bound of the features, one for all or one each.", "B[,B]")
-_CHOICE = {
-    "sensitivities": Option("candidate (every one its own) or uniform (the largest).", "NAME", "candidate"),
-    "caution": Option("How much candidates of large sensitivity are held back; 0: not.", "C", "0"),
-}
 _SELECTION_SHARE = Option("Share of ε for the choice; the rest trains.", "F", "0.1")
 
 TOP_ITEMSET = {
@@ -165,10 +161,7 @@ HISTOGRAM = {
         "max-of-exponentials",
     ),
     "train_share": Option("Share of the rows that trains; the rest validates.", "S", "0.5"),
-    **_CHOICE,
-    "stability": Option("Bound on a record's influence: tight, or paper.", "FORM", "tight"),
     "selection_share": replace(_SELECTION_SHARE, default="0.5"),
-    "refit": Option("Rows that the released density counts: all, or train.", "WHICH", "all"),
     "plot": Option("Draw the density (.svg or .png).", "FILE", kind=Path, in_jobs=False),
 }
 CLASSIFY = {
@@ -199,8 +192,7 @@ CLASSIFY = {
     "intercept": _INTERCEPT,
     "validation_share": Option("Share of the rows that choose the regulariser.", "F", "0.1"),
     "selection_share": _SELECTION_SHARE,
-    "mechanism": Option("Who chooses the regulariser, such as max-of-exponentials.", "NAME", "max-of-exponentials"),
-    **_CHOICE,
+    "mechanism": Option("What chooses the regulariser, such as max-of-exponentials.", "NAME", "max-of-exponentials"),
     "epsilon": _EPSILON,
     "delta": _DELTA,
     **_OF_TABLES,
@@ -231,14 +223,12 @@ ACCURACY_FIRST = {
     ),
     "failure_probability": Option("Chance of accepting a model above the target risk.", "P", "0.1"),
     "method": Option(
-        "Noise on the moments (ridge only), on the minimiser, or Brownian.",
+        "Noise on sufficient statistics (ridge only), on the minimiser, or Brownian.",
         choices=("covariance", "output", "brownian"),
     ),
     "delta": replace(_DELTA, only_with=_BROWNIAN),
     "steps": Option("Number of privacy levels to try.", "T", 100, int),
     "slack": Option("Share of the target spent on cheap tests instead of the model.", "S", "1"),
-    "test": Option("The sharper test, or the paper's.", default="sharp", choices=("sharp", "paper")),
-    "radius": Option("The smaller ball of models, or the paper's.", default="sharp", choices=("sharp", "paper")),
     "intercept": replace(_INTERCEPT, default=False),
     "keep_last": Option(
         "Keep the last model where none reaches the target, at the same price.", default=False, kind=bool

@@ -48,8 +48,6 @@ LINEAR: dict[str, Any] = {
     "validation_share": NO_PROBABILITIES,
     "selection_share": NO_PROBABILITIES,
     "mechanism": [*NO_NAMES, "exact", "limited_domain", "bounded_growth"],
-    "sensitivities": NO_NAMES,
-    "caution": [*NO_NUMBERS, -1],
     "neighbors": RELATION,
     **FIT,
 }
@@ -62,8 +60,6 @@ SEARCH: dict[str, Any] = {
     "steps": NO_WHOLE,
     "epsilons": [[], [0], [2, 1], [1, 1], "x", 7, [float("nan")]],
     "slack": NO_NUMBERS,
-    "test": NO_NAMES,
-    "radius": NO_NAMES,
     "fit_intercept": NO_TRUTH,
     "keep_last": NO_TRUTH,
     "neighbors": RELATION,
@@ -129,10 +125,6 @@ HISTOGRAM: dict[str, Any] = {
     "train_share": NO_PROBABILITIES,
     "selection_share": NO_PROBABILITIES,
     "mechanism": [*NO_NAMES, "exact", "limited_domain", "bounded_growth"],
-    "sensitivities": NO_NAMES,
-    "caution": [*NO_NUMBERS, -1],
-    "stability": NO_NAMES,
-    "refit": NO_NAMES,
     "neighbors": RELATION,
     **PROTECTED,
 }

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pytest
 
-from dpmine.models.accuracy_first.logistic import LogisticBounds, LogisticObjective
-from dpmine.models.accuracy_first.ridge import RidgeBounds, RidgeObjective
-from dpmine.models.linear.examples import Examples
+from dpmine.models.accuracy_first.objectives import LogisticBounds, LogisticObjective, RidgeBounds, RidgeObjective
+from dpmine.models.linear.losses import Examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.models.accuracy_first.objective import Bounds, Objective
+    from dpmine.models.accuracy_first.objectives import Objective, RiskBounds
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 RIDGE, LOGISTIC = "ridge", "logistic"
-BOUNDS: dict[str, Callable[..., Bounds]] = {RIDGE: RidgeBounds, LOGISTIC: LogisticBounds}
+BOUNDS: dict[str, Callable[..., RiskBounds]] = {RIDGE: RidgeBounds, LOGISTIC: LogisticBounds}
 kinds = pytest.mark.parametrize("kind", [RIDGE, LOGISTIC])
 
 

@@ -16,7 +16,8 @@ from scipy import integrate, stats
 from support.numpy_bits import NumpyBits
 
 from dpmine.exact.noise import ExponentialNoise, LaplaceNoise
-from dpmine.models.accuracy_first.above_threshold import exponential_test, first_above, laplace_test
+from dpmine.models.accuracy_first.above_threshold import exponential_test, first_above
+from experiments.accuracy_first_baselines import laplace_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -74,7 +75,7 @@ def redrawn_stops(test: ThresholdTest, queries: Sequence[float]) -> Array:
 
 
 def prices(test: ThresholdTest, count: int) -> Array:
-    return np.array([float(test.price)] * count + [float(test.price_of_none)])
+    return np.array([float(test.charge)] * count + [float(test.charge_of_none)])
 
 
 def excess_loss(test: ThresholdTest, law: Array, other: Array) -> float:
@@ -175,10 +176,10 @@ def test_a_threshold_drawn_again_for_every_query_costs_more(make: Callable[..., 
     test = make(Fraction(20), tests=5, failure=TENTH)
     queries = [float(test.threshold) + 8.0] * 5
     law, other = redrawn_stops(test, queries), redrawn_stops(test, [query + 1 for query in queries])
-    assert math.log(law[-1] / other[-1]) > 1.5 * float(test.price_of_none)
+    assert math.log(law[-1] / other[-1]) > 1.5 * float(test.charge_of_none)
     accepted = [*queries[:4], 0.0]
     law, other = redrawn_stops(test, accepted), redrawn_stops(test, [*(q + 1 for q in queries[:4]), -1.0])
-    assert math.log(law[4] / other[4]) > 1.2 * float(test.price)
+    assert math.log(law[4] / other[4]) > 1.2 * float(test.charge)
 
 
 @both
@@ -187,8 +188,8 @@ def test_half_the_noise_on_queries_costs_more(make: Callable[..., ThresholdTest]
     high = float(test.threshold) + 10.0
     queries, changed = [high] * 4 + [-10.0], [high + 1.0] * 4 + [-11.0]
     ratio = math.log(stops(test, queries, halved=True)[4] / stops(test, changed, halved=True)[4])
-    assert ratio > 1.2 * float(test.price)
-    assert math.log(stops(test, queries)[4] / stops(test, changed)[4]) <= float(test.price) + 1e-9
+    assert ratio > 1.2 * float(test.charge)
+    assert math.log(stops(test, queries)[4] / stops(test, changed)[4]) <= float(test.charge) + 1e-9
 
 
 FAILURES = [Fraction(1, 2), TENTH, Fraction(1, 1000)]
@@ -231,10 +232,10 @@ def test_rounded_numbers_keep_both_promises(slack: Fraction, tests: int, failure
         rate = 1 / number(test.each.scale)
         assert tests * (-rate * bar).exp() / (1 + rate / first) <= number(failure)
         assert (-first * (number(slack) - bar)).exp() <= number(failure)
-    assert test.price == 1 / test.once.scale + 2 / test.each.scale
-    assert test.price_of_none == 1 / test.once.scale
-    assert decimals(test.price_of_none)
-    assert decimals(test.price - test.price_of_none)
+    assert test.charge == 1 / test.once.scale + 2 / test.each.scale
+    assert test.charge_of_none == 1 / test.once.scale
+    assert decimals(test.charge_of_none)
+    assert decimals(test.charge - test.charge_of_none)
 
 
 def number(value: Fraction) -> Decimal:
@@ -248,13 +249,13 @@ def decimals(value: Fraction) -> bool:
 
 @pytest.mark.parametrize("failure", [*FAILURES, 1 - Fraction(1, 10**30), Fraction(1, 10**400)])
 def test_any_failure_probability_can_be_asked_for(failure: Fraction) -> None:
-    assert exponential_test(Fraction(1), tests=10, failure=failure).price > 0
+    assert exponential_test(Fraction(1), tests=10, failure=failure).charge > 0
 
 
 @pytest.mark.parametrize(("tests", "failure"), [(1, TENTH), (10, TENTH), (1000, TENTH), (1000, Fraction(1, 10**6))])
 def test_no_other_split_is_much_cheaper(tests: int, failure: Fraction) -> None:
     """For every ratio r = ε_b/ε_a the least price in closed form; the best of a grid saves less than 2 %."""
-    found = float(exponential_test(Fraction(1), tests=tests, failure=failure).price)
+    found = float(exponential_test(Fraction(1), tests=tests, failure=failure).charge)
     miss = -math.log(failure)
     ratios = np.geomspace(0.01, 100, 4001)
     bars = np.maximum(0.0, math.log(tests) + miss - np.log1p(ratios / 2))
@@ -265,12 +266,12 @@ def test_no_other_split_is_much_cheaper(tests: int, failure: Fraction) -> None:
 def test_the_published_constants() -> None:
     """T = 1000, γ = 0.1."""
     paper = laplace_test(Fraction(1), tests=1000, failure=TENTH)
-    assert paper.price == Fraction("158.456")
-    assert 16 * math.log(20000) <= float(paper.price) <= 16 * math.log(20000) * (1 + 1e-5)
-    assert (paper.threshold, paper.price_of_none) == (Fraction(1, 2), paper.price / 2)
-    assert paper.once.scale == 2 / paper.price
-    assert paper.each.scale == 4 / paper.price
-    assert float(exponential_test(Fraction(1), tests=1000, failure=TENTH).price) == pytest.approx(31.424, abs=0.001)
+    assert paper.charge == Fraction("158.456")
+    assert 16 * math.log(20000) <= float(paper.charge) <= 16 * math.log(20000) * (1 + 1e-5)
+    assert (paper.threshold, paper.charge_of_none) == (Fraction(1, 2), paper.charge / 2)
+    assert paper.once.scale == 2 / paper.charge
+    assert paper.each.scale == 4 / paper.charge
+    assert float(exponential_test(Fraction(1), tests=1000, failure=TENTH).charge) == pytest.approx(31.424, abs=0.001)
 
 
 @both

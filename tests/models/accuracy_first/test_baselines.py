@@ -16,13 +16,19 @@ from scipy import integrate, stats
 from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
-from dpmine.models.accuracy_first.hypotheses import falling_noise
-from dpmine.models.accuracy_first.logistic import LogisticBounds, LogisticObjective
-from dpmine.models.accuracy_first.ridge import RidgeBounds, RidgeObjective
-from dpmine.models.accuracy_first.variants import Method, Variant
-from dpmine.models.linear.examples import Examples
+from dpmine.models.accuracy_first.hypotheses import Method, falling_noise
+from dpmine.models.accuracy_first.objectives import (
+    LogisticBounds,
+    LogisticObjective,
+    Objective,
+    RidgeBounds,
+    RidgeObjective,
+)
+from dpmine.models.linear.losses import Examples
 from experiments.accuracy_first_baselines import (
     Doubling,
+    PaperRidgeBounds,
+    Variant,
     doubled_levels,
     doubling,
     expected_excess,
@@ -32,7 +38,6 @@ from experiments.accuracy_first_baselines import (
 )
 
 if TYPE_CHECKING:
-    from dpmine.models.accuracy_first.objective import Bounds, Objective
     from dpmine.models.supervised import Floats
 
 FALSE_ALARM = 1e-7
@@ -42,9 +47,10 @@ SIZE, RIDGE = 400, 0.05
 
 @cache
 def ridge_objective(size: int = SIZE, ball: Variant = Variant.SHARP) -> RidgeObjective:
+    bounds = RidgeBounds if ball is Variant.SHARP else PaperRidgeBounds
     generator = np.random.default_rng(1)
     rows = generator.uniform(-1, 1, (size, 3)) / 4
-    return RidgeObjective.of(RidgeBounds(size, 3, RIDGE, ball), rows, np.clip(rows @ [2.0, -1.0, 1.0], -1, 1))
+    return RidgeObjective.of(bounds(size, 3, RIDGE), rows, np.clip(rows @ [2.0, -1.0, 1.0], -1, 1))
 
 
 @cache
@@ -55,19 +61,24 @@ def logistic_objective() -> LogisticObjective:
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Fixed(Objective):
     """An objective whose every hypothesis has the same excess risk."""
 
-    bounds: Bounds
     excess: float
-    minimiser: Floats
+
+    @property
+    def minimiser(self) -> Floats:
+        return np.zeros(3)
+
+    def values(self, hypotheses: Floats) -> Floats:
+        raise NotImplementedError
 
     def gaps(self, hypotheses: Floats) -> Floats:
         return np.full(len(hypotheses), -self.excess)
 
 
 def fixed(excess: float) -> Fixed:
-    return Fixed(ridge_objective().bounds, excess, np.zeros(3))
+    return Fixed(ridge_objective().bounds, excess)
 
 
 def search_for(target: Fraction, epsilon_max: int = 1) -> Doubling:
@@ -103,7 +114,7 @@ def test_numbers_of_a_search(target: Fraction, failure: Fraction, epsilon_max: i
     assert search.epsilons[-2] < epsilon_max <= search.epsilons[-1]
     width = (bounds.radius + 1) ** 2 / SIZE
     price = 2 * width / float(target) * math.log(len(search.epsilons) / (2 * float(failure)))
-    assert price <= float(search.price) <= price * (1 + 1e-5)
+    assert price <= float(search.charge) <= price * (1 + 1e-5)
     assert search.allowed < target
 
 
@@ -113,11 +124,11 @@ def test_one_test_that_may_often_fail_still_costs_something(failure: str) -> Non
     search = Doubling.of(ridge_objective().bounds, target=TENTH, failure=failure, epsilon_max=Fraction(1, SIZE))
     assert len(search.epsilons) == 1
     wanted = 2 * float(search.width) / 0.1 * math.log(2)
-    assert wanted <= float(search.price) <= wanted * (1 + 1e-5)
-    wrong = float(stats.laplace.cdf(-float(search.allowed) / 2, scale=float(search.width / search.price)))
+    assert wanted <= float(search.charge) <= wanted * (1 + 1e-5)
+    wrong = float(stats.laplace.cdf(-float(search.allowed) / 2, scale=float(search.width / search.charge)))
     assert wrong <= float(Fraction(failure))
     outcome = doubling(fixed(5.0), Method.OUTPUT, search, bits=NumpyBits(0))
-    assert outcome.price == Fraction(1, SIZE) + search.price > Fraction(1, SIZE)
+    assert outcome.charge == Fraction(1, SIZE) + search.charge > Fraction(1, SIZE)
 
 
 @pytest.mark.parametrize("excess", [0.0, 0.03, 0.05, 0.07, 0.1, 0.2])
@@ -151,7 +162,7 @@ def test_law_of_the_search(excess: float) -> None:
 def test_false_acceptance_within_failure(failure: float, target: float) -> None:
     """At an excess of α itself, the worst one that counts, in the numbers of the search: K tests, γ in all."""
     search = Doubling.of(ridge_objective().bounds, target=target, failure=failure, epsilon_max=3)
-    scale = float(search.width / search.price)
+    scale = float(search.width / search.charge)
     each = float(stats.laplace.cdf((float(search.allowed) / 2 - float(search.allowed)) / scale))
     assert each == pytest.approx(failure / len(search.epsilons), rel=1e-4)
     assert 1 - (1 - each) ** len(search.epsilons) <= failure
@@ -175,8 +186,8 @@ def test_everything_seen_is_paid_for(method: Method) -> None:
         taken = len(search.epsilons) if outcome.step is None else outcome.step + 1
         paid = Fraction(0)
         for level in range(taken):
-            paid += Fraction(2**level, SIZE) + search.price
-        assert outcome.price == paid
+            paid += Fraction(2**level, SIZE) + search.charge
+        assert outcome.charge == paid
         assert np.linalg.norm(outcome.weights) <= ridge_objective().bounds.radius * (1 + 1e-12)
         steps.add(taken)
     assert len(steps) > 1
@@ -186,7 +197,7 @@ def test_failure_is_paid_in_full() -> None:
     search = search_for(TENTH)
     outcome = doubling(fixed(5.0), Method.OUTPUT, search, bits=NumpyBits(0))
     assert outcome.step is None
-    assert outcome.price == sum(search.epsilons) + len(search.epsilons) * search.price
+    assert outcome.charge == sum(search.epsilons) + len(search.epsilons) * search.charge
 
 
 def test_hypotheses_are_fresh() -> None:
@@ -249,7 +260,7 @@ def test_bounds_hold_on_average(method: Method, constants: Variant, ball: Varian
         runs = [from_theory(objective, method, target, constants=constants, bits=bits) for _ in range(60)]
         excess = -objective.gaps(np.array([run.weights for run in runs]))
         assert excess.mean() + 4 * excess.std() / math.sqrt(60) <= target
-        assert {run.price for run in runs} == {theory_level(objective.bounds, method, target, constants)}
+        assert {run.charge for run in runs} == {theory_level(objective.bounds, method, target, constants)}
 
 
 def test_sharp_bound_of_covariances_follows_the_noise() -> None:

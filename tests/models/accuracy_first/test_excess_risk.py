@@ -10,13 +10,12 @@ import pytest
 from models.accuracy_first.risks import BOUNDS, LOGISTIC, RIDGE, Array, Records, data, kinds, objective
 
 from dpmine.errors import BadParameter
-from dpmine.models.accuracy_first.logistic import LARGEST_PULL, LogisticBounds
-from dpmine.models.accuracy_first.ridge import RidgeBounds
+from dpmine.models.accuracy_first.objectives import LARGEST_PULL, LogisticBounds, RidgeBounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.models.accuracy_first.objective import Bounds
+    from dpmine.models.accuracy_first.objectives import RiskBounds
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Pair:
 
     first: Records
     second: Records
-    bounds: Bounds
+    bounds: RiskBounds
     place: Array
 
     @classmethod
@@ -186,7 +185,7 @@ def test_gaps_are_right_up_to_rounding(kind: str, size: int, dimension: int, rid
     assert np.linalg.norm(best.astype(long) - oracle.refined(best.astype(long))) <= solver_share(bounds)
 
 
-def solver_share(bounds: Bounds) -> float:
+def solver_share(bounds: RiskBounds) -> float:
     """How far the computed minimiser may be from the exact one."""
     if isinstance(bounds, RidgeBounds):
         return bounds.residual / bounds.ridge

@@ -13,16 +13,21 @@ from support.numpy_bits import NumpyBits
 
 from dpmine.models.accuracy_first import hypotheses as module
 from dpmine.models.accuracy_first.hypotheses import covariance_hypotheses, output_hypotheses
-from dpmine.models.accuracy_first.logistic import LogisticBounds, LogisticObjective
-from dpmine.models.accuracy_first.objective import BLOCK, additions
-from dpmine.models.accuracy_first.ridge import RidgeBounds, RidgeObjective
+from dpmine.models.accuracy_first.objectives import (
+    BLOCK,
+    LogisticBounds,
+    LogisticObjective,
+    RidgeBounds,
+    RidgeObjective,
+    additions,
+)
+from dpmine.models.accuracy_first.settings import UnitBox
 from dpmine.models.accuracy_first.trust_region import minimise_over_ball
-from dpmine.models.accuracy_first.units import Units
-from dpmine.models.linear.examples import Examples
+from dpmine.models.linear.losses import Examples
 from dpmine.models.linear.sensitivities import float_above
 
 if TYPE_CHECKING:
-    from dpmine.models.accuracy_first.objective import Bounds, Objective
+    from dpmine.models.accuracy_first.objectives import Objective, RiskBounds
 
 
 @pytest.mark.parametrize(("size", "dimension"), [(5, 1), (40, 3), (BLOCK + 5, 2)])
@@ -39,7 +44,7 @@ def test_moments_are_right_up_to_rounding(size: int, dimension: int) -> None:
         for j in range(dimension):
             error += abs(Fraction(float(found.gram[i, j])) - sum(r[i] * r[j] for r in whole))
     chain = min(size, BLOCK) + math.ceil(size / BLOCK)  # γ_chain ≥ chain·2⁻⁵³, of entries that sum to 2n, twice
-    assert 4 + max(2 * error, Fraction(4 * size * chain, 2**53)) <= Fraction(found.bounds.moments)
+    assert 4 + max(2 * error, Fraction(4 * size * chain, 2**53)) <= Fraction(found.bounds.statistics)
     assert np.array_equal(found.gram, found.gram.T)
 
 
@@ -52,9 +57,9 @@ def released(found: RidgeObjective, patch: pytest.MonkeyPatch) -> tuple[Array, F
         asked.append((values, sensitivity))
         return [values for _ in epsilons]
 
-    def spy(matrix: Array, vector: Array, radius: float, *, start: float) -> Any:
+    def spy(matrix: Array, vector: Array, radius: float) -> Any:
         made.append((matrix, vector))
-        return minimise_over_ball(matrix, vector, radius, start=start)
+        return minimise_over_ball(matrix, vector, radius)
 
     with patch.context() as patched:
         patched.setattr(module, "noise_reduction", no_noise)
@@ -76,7 +81,7 @@ def test_moments_of_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
         (one, width, matrix, vector), (other, same, _, _) = (released(found, monkeypatch) for found in pair)
         apart = np.abs(pair[0].gram - pair[1].gram).sum() + np.abs(pair[0].correlations - pair[1].correlations).sum()
         assert np.abs(one - other).sum() == pytest.approx(apart, rel=1e-12)
-        assert apart <= width == same == Fraction(bounds.moments)
+        assert apart <= width == same == Fraction(bounds.statistics)
         assert place or apart == pytest.approx(4, rel=1e-12)
         assert matrix == pytest.approx(pair[0].gram / 4 + 0.1 * np.eye(3), rel=1e-12)
         assert vector == pytest.approx(pair[0].correlations / 4, rel=1e-12)
@@ -104,7 +109,7 @@ def test_additions_are_no_fewer_than_those_of_the_loops(kind: str, size: int) ->
     else:
         examples = Examples(rows)
         examples.signed = rows.view(Recorded)
-        LogisticObjective(LogisticBounds(size, 1, 0.1), examples)._values(np.zeros((1, 1)))
+        LogisticObjective(LogisticBounds(size, 1, 0.1), examples).values(np.zeros((1, 1)))
     assert sum(Recorded.taken) == size
     assert max(Recorded.taken) + len(Recorded.taken) + 1 <= additions(size)
 
@@ -125,9 +130,9 @@ def test_variance_of_the_noise_on_covariances(monkeypatch: pytest.MonkeyPatch) -
     found = RidgeObjective.of(RidgeBounds(50, 3, 0.1), rows, targets)
     seen: list[tuple[Array, Array]] = []
 
-    def spy(matrix: Array, vector: Array, radius: float, *, start: float) -> Any:
+    def spy(matrix: Array, vector: Array, radius: float) -> Any:
         seen.append((matrix.copy(), vector.copy()))
-        return minimise_over_ball(matrix, vector, radius, start=start)
+        return minimise_over_ball(matrix, vector, radius)
 
     monkeypatch.setattr(module, "minimise_over_ball", spy)
     bits = NumpyBits(11)
@@ -144,7 +149,7 @@ def test_variance_of_the_noise_on_covariances(monkeypatch: pytest.MonkeyPatch) -
     assert tolerance < 0.5
 
 
-def expected_excess(kind: str, method: str, bounds: Bounds, epsilon: float) -> float:
+def expected_excess(kind: str, method: str, bounds: RiskBounds, epsilon: float) -> float:
     """The bounds on the mean that docs/proofs/models/excess_risk.md proves."""
     n, p, ridge = bounds.size, bounds.dimension, bounds.ridge
     if method == "covariance":
@@ -174,7 +179,7 @@ def test_mean_excess_is_below_what_theory_says(kind: str, method: str) -> None:
 @pytest.mark.parametrize("intercept", [False, True])
 def test_users_units(kind: str, intercept: bool) -> None:
     """The search's gap is the user's excess risk: of the user's weights, in the user's units, with the user's λ."""
-    units = Units(Fraction(5), Fraction(3) if kind == RIDGE else None, intercept)
+    units = UnitBox(Fraction(5), Fraction(3) if kind == RIDGE else None, intercept)
     rows, targets = data(kind, 60, 3)
     features, y, ridge = rows * 5, targets * float(units.y_bound or 1), Fraction(3, 10)
     bounds = BOUNDS[kind](60, 3 + intercept, float_above(units.regularization(ridge)))

@@ -16,13 +16,11 @@ from support.numpy_bits import NumpyBits
 
 from dpmine.exact.noise import ExponentialNoise
 from dpmine.models.accuracy_first import hypotheses as module
-from dpmine.models.accuracy_first.above_threshold import ThresholdTest
-from dpmine.models.accuracy_first.hypotheses import covariance_hypotheses, falling_noise
-from dpmine.models.accuracy_first.ridge import RidgeBounds, RidgeObjective
-from dpmine.models.accuracy_first.search import search
-from dpmine.models.accuracy_first.settings import Terms
+from dpmine.models.accuracy_first.above_threshold import ThresholdTest, search
+from dpmine.models.accuracy_first.hypotheses import Method, covariance_hypotheses, falling_noise
+from dpmine.models.accuracy_first.objectives import RidgeBounds, RidgeObjective
+from dpmine.models.accuracy_first.settings import SearchTerms
 from dpmine.models.accuracy_first.trust_region import minimise_over_ball
-from dpmine.models.accuracy_first.variants import Method
 
 FALSE_ALARM = 1e-7  # of one confidence bound; below 400 of them a test, so a test is wrong with probability below 4e-5
 RUNS, FEWER = 3000, 1500
@@ -52,7 +50,7 @@ class Audited:
         """Steps, T for none, and weights; shape (runs,) each."""
         bounds = RidgeBounds(SIZE, 1, self.ridge)
         objective = RidgeObjective.of(bounds, rows, targets)
-        queries = Terms(self.target, self.test, self.epsilons, bounds.sensitivities).queries(objective)
+        queries = SearchTerms(self.target, self.test, self.epsilons, bounds.sensitivities).queries(objective)
         found = []
         for _ in range(self.runs):
             hypotheses = falling_noise(objective, self.method, self.epsilons, Fraction(0), bits=bits)
@@ -62,8 +60,8 @@ class Audited:
         return np.array(steps), np.array(weights)
 
     def prices(self) -> list[float]:
-        accepted = [float(self.test.price + epsilon) for epsilon in self.epsilons]
-        return [*accepted, float(self.test.price_of_none + self.epsilons[-1])]
+        accepted = [float(self.test.charge + epsilon) for epsilon in self.epsilons]
+        return [*accepted, float(self.test.charge_of_none + self.epsilons[-1])]
 
     def worst(self) -> float:
         """A lower confidence bound on the largest loss beyond its price."""
@@ -115,7 +113,7 @@ def test_half_the_noise_on_the_minimiser_is_noticed(monkeypatch: pytest.MonkeyPa
 @pytest.mark.statistical
 def test_an_eighth_of_the_noise_on_moments_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """One weight hides half of it: of four entries that may change, there are two."""
-    monkeypatch.setattr(RidgeBounds, "moments", 0.5)
+    monkeypatch.setattr(RidgeBounds, "statistics", 0.5)
     quiet = replace(WATCHFUL, test=noise_for(Fraction(1, 10)), runs=FEWER)
     assert quiet.worst() > 0
 
@@ -131,7 +129,7 @@ def test_a_test_without_noise_is_noticed() -> None:
 def test_a_price_that_leaves_out_the_levels_is_noticed() -> None:
     class Forgetful(Audited):
         def prices(self) -> list[float]:
-            return [float(self.test.price)] * (len(self.epsilons) + 1)
+            return [float(self.test.charge)] * (len(self.epsilons) + 1)
 
     assert Forgetful(STEEP.method, STEEP.ridge, STEEP.target, STEEP.epsilons, STEEP.test, FEWER).worst() > 0
 
@@ -163,9 +161,9 @@ class Moments:
     def _noisy(self, objective: RidgeObjective, bits: NumpyBits, patch: pytest.MonkeyPatch) -> Any:
         found = []
 
-        def spy(matrix: Any, vector: Any, radius: float, *, start: float) -> Any:
+        def spy(matrix: Any, vector: Any, radius: float) -> Any:
             found.append(_entries(2 * (matrix - 0.1 * np.eye(2)), 2 * vector))
-            return minimise_over_ball(matrix, vector, radius, start=start)
+            return minimise_over_ball(matrix, vector, radius)
 
         patch.setattr(module, "minimise_over_ball", spy)
         for _ in range(self.runs):
@@ -190,5 +188,5 @@ def test_too_little_noise_on_two_moments_is_noticed(
     pair: tuple[Any, Any], share: float, runs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half as much as it takes; a quarter, where records only differ by half of what they may."""
-    monkeypatch.setattr(RidgeBounds, "moments", 4.0 * share)
+    monkeypatch.setattr(RidgeBounds, "statistics", 4.0 * share)
     assert Moments(pair, runs).worst(monkeypatch) > 0

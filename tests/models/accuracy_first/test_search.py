@@ -11,12 +11,10 @@ from models.accuracy_first.lines import least, logistic_risk, ridge_risk
 from support.numpy_bits import NumpyBits
 
 from dpmine.exact.noise import ExponentialNoise
-from dpmine.models.accuracy_first.above_threshold import ThresholdTest, exponential_test
-from dpmine.models.accuracy_first.logistic import LogisticBounds, LogisticObjective
-from dpmine.models.accuracy_first.ridge import RidgeBounds, RidgeObjective
-from dpmine.models.accuracy_first.search import search
-from dpmine.models.accuracy_first.settings import Terms
-from dpmine.models.linear.examples import Examples
+from dpmine.models.accuracy_first.above_threshold import ThresholdTest, exponential_test, search
+from dpmine.models.accuracy_first.objectives import LogisticBounds, LogisticObjective, RidgeBounds, RidgeObjective
+from dpmine.models.accuracy_first.settings import SearchTerms
+from dpmine.models.linear.losses import Examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +50,7 @@ class Watched:
 def test_the_first_good_one_at_its_own_price(good: int) -> None:
     watched = Watched(good)
     outcome = watched.search()
-    assert (outcome.step, outcome.weights.tolist(), outcome.price) == (good, [good], 5 + good + 1)
+    assert (outcome.step, outcome.weights.tolist(), outcome.charge) == (good, [good], 5 + good + 1)
     assert good < watched.made <= min(300, good + 32)
     assert watched.made <= 2 * good + 1
     assert sum(watched.batches) == watched.made
@@ -63,7 +61,7 @@ def test_the_first_good_one_at_its_own_price(good: int) -> None:
 def test_none_is_good() -> None:
     watched = Watched(1000)
     outcome = watched.search()
-    assert (outcome.step, outcome.weights.tolist(), outcome.price) == (None, [299], 2 + 300)
+    assert (outcome.step, outcome.weights.tolist(), outcome.charge) == (None, [299], 2 + 300)
     assert watched.made == 300
 
 
@@ -86,7 +84,7 @@ def test_queries_are_the_target_less_the_excess_in_units_of_sensitivity(problem:
     best = least(risk, rows, answers, 0.2)
     hypotheses = np.vstack([best, np.zeros(3), best + 0.5, -best, [1.0, 0.0, 0.0]])
     test = exponential_test(Fraction(1), tests=5, failure=Fraction(1, 10))
-    terms = Terms(Fraction(1, 20), test, LEVELS[:5], objective.bounds.sensitivities)
+    terms = SearchTerms(Fraction(1, 20), test, LEVELS[:5], objective.bounds.sensitivities)
     found = terms.queries(objective)(hypotheses)
     for query, weights in zip(found, hypotheses, strict=True):
         excess = risk(rows, answers, 0.2, weights) - risk(rows, answers, 0.2, best)

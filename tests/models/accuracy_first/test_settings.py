@@ -14,16 +14,17 @@ from models.accuracy_first.lines import noisy_line, two_classes
 from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
+from dpmine.models.accuracy_first.above_threshold import search
 from dpmine.models.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
-from dpmine.models.accuracy_first.levels import geometric_levels, require_increasing
-from dpmine.models.accuracy_first.logistic import LogisticBounds
-from dpmine.models.accuracy_first.ridge import RidgeBounds
-from dpmine.models.accuracy_first.search import search
+from dpmine.models.accuracy_first.noise_reduction import require_increasing
+from dpmine.models.accuracy_first.objectives import LogisticBounds, RidgeBounds
+from dpmine.models.accuracy_first.settings import geometric_levels
+from experiments.accuracy_first_baselines import PaperRidgeBounds, PaperSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dpmine.models.accuracy_first.settings import Terms
+    from dpmine.models.accuracy_first.settings import SearchTerms
 
 GIVEN: dict[str, Any] = {"excess_risk": 0.05, "regularization": 0.1, "epsilon_max": 100}
 KINDS: list[Any] = [(AccuracyFirstRidge, noisy_line), (AccuracyFirstLogistic, two_classes)]
@@ -71,8 +72,6 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], str]] = [
     ({"epsilons": iter([1, 2])}, LIST),
     ({"epsilons": {1, 2}}, LIST),
     ({"slack": 0}, "slack must be greater than 0"),
-    ({"test": "blunt"}, "test must be 'sharp' or 'paper'"),
-    ({"radius": "wide"}, "radius must be 'sharp' or 'paper'"),
     ({"neighbors": "add_remove"}, "needs neighbors='replace_one'"),
     ({"neighbors": "add-remove"}, "needs neighbors='replace_one'"),
     ({"neighbors": "any"}, "neighbors must be"),
@@ -110,7 +109,7 @@ def test_bad_parameters_are_refused_before_data_are_seen(kind: Any, parameters: 
 
 def test_logistic_regression_has_no_bound_on_its_classes() -> None:
     with pytest.raises(TypeError):
-        AccuracyFirstLogistic(y_bound=1)  # type: ignore[call-arg]
+        AccuracyFirstLogistic(y_bound=1)
 
 
 TOO_HARD: list[tuple[dict[str, Any], str]] = [
@@ -127,7 +126,6 @@ TOO_HARD: list[tuple[dict[str, Any], str]] = [
         r"epsilon_max is 0\.001\. No useful target is in reach \(weights of 0 are within 0\.\d+\): ",
     ),
     ({"slack": 1e-4}, "out of reach"),
-    ({"test": "paper", "excess_risk": 1e-4}, "out of reach"),
     ({"excess_risk": 1e-30}, r"excess_risk is lost in rounding: take one far above \d\S*e-1\d\.$"),
     ({"regularization": 1e-17}, "lost in rounding|too small for"),
     ({"epsilons": [1, 100]}, r"beyond epsilon_max: end at \d+\.\d+, or raise epsilon_max"),
@@ -151,10 +149,9 @@ def test_what_cannot_be_reached_is_said_by_public_numbers(
 
 
 @pytest.mark.parametrize(("kind", "data"), KINDS)
-@pytest.mark.parametrize("test", ["sharp", "paper"])
-def test_the_advice_is_enough(kind: Any, data: Any, test: str) -> None:
+def test_the_advice_is_enough(kind: Any, data: Any) -> None:
     """The number that the message names leaves room for hypotheses; a bit less than half of it, none."""
-    estimator = kind(**{**GIVEN, "excess_risk": 1e-4, "test": test})
+    estimator = kind(**{**GIVEN, "excess_risk": 1e-4})
     with pytest.raises(BadParameter) as caught:
         estimator.fit(*data(300))
     enough = float(str(caught.value).split("Start from ")[1].split(",")[0])
@@ -170,7 +167,7 @@ def test_advice_that_would_be_of_no_use_is_not_given(kind: Any, data: Any) -> No
     trivial, bound = (math.log(2), {}) if kind is AccuracyFirstLogistic else (4.5, {"y_bound": 3})
     estimator = kind(**{**GIVEN, **bound, "excess_risk": trivial / 50})
     estimator.set_params(epsilon_max=1000).fit(*data(300))
-    price = estimator._settings().terms(_bounds(estimator, 300)).test.price
+    price = estimator._settings().terms(_bounds(estimator, 300)).test.charge
     for share, useful in ((Fraction(1, 20), True), (Fraction(1, 30), False)):
         with pytest.raises(BadParameter) as caught:
             estimator.set_params(epsilon_max=price * share).fit(*data(300))
@@ -181,7 +178,7 @@ def test_advice_that_would_be_of_no_use_is_not_given(kind: Any, data: Any) -> No
 def _bounds(estimator: Any, size: int) -> Any:
     settings = estimator._settings()
     kind = RidgeBounds if isinstance(estimator, AccuracyFirstRidge) else LogisticBounds
-    return kind(size, 3, settings.ridge, settings.radius)
+    return kind(size, 3, settings.ridge)
 
 
 @pytest.mark.parametrize(("kind", "data"), KINDS)
@@ -221,14 +218,16 @@ def test_extreme_numbers_fit_or_are_refused(risk: Any, ridge: Any, most: Any, x:
         assert fitted.guarantee_.ex_post_epsilon <= fitted.guarantee_.epsilon
 
 
-def terms_of(size: int = 2000, dimension: int = 3, **parameters: Any) -> Terms:
+def terms_of(size: int = 2000, dimension: int = 3, *, paper: bool = False, **parameters: Any) -> SearchTerms:
     settings = AccuracyFirstRidge(**{**GIVEN, **parameters})._settings()
-    return settings.terms(RidgeBounds(size, dimension, settings.ridge, settings.radius))
+    if paper:
+        settings = PaperSettings.like(settings)
+    return settings.terms(RidgeBounds(size, dimension, settings.ridge))
 
 
 def test_levels_are_geometric_and_end_where_the_budget_does() -> None:
     terms = terms_of(steps=200)
-    assert terms.epsilons[-1] + terms.test.price == 100
+    assert terms.epsilons[-1] + terms.test.charge == 100
     assert float(terms.epsilons[0]) == pytest.approx(1 / 2000, rel=1e-5)
     ratios = [float(b / a) for a, b in zip(terms.epsilons, terms.epsilons[1:], strict=False)]
     assert len(terms.epsilons) == 200
@@ -247,36 +246,37 @@ def test_levels_that_are_given_are_taken() -> None:
 def test_a_test_pays_for_the_levels_there_are() -> None:
     """Their number enters its price, whoever counted them."""
     listed = terms_of(epsilons=[Fraction(1 + k, 100) for k in range(50)], steps=1000)
-    assert listed.test.price == terms_of(steps=50).test.price < terms_of(steps=1000).test.price
+    assert listed.test.charge == terms_of(steps=50).test.charge < terms_of(steps=1000).test.charge
 
 
 def test_what_makes_tests_cheaper() -> None:
-    price = terms_of().test.price
-    assert terms_of(size=4000).test.price < 0.51 * price
-    assert terms_of(excess_risk=0.1).test.price < 0.51 * price
-    assert terms_of(regularization=0.4).test.price < price
-    assert terms_of(slack="1/2").test.price > 1.9 * price
-    assert terms_of(failure_probability=0.01).test.price > price
-    assert terms_of(radius="paper").test.price > 1.5 * price
-    assert terms_of(test="paper").test.price > 3 * price
+    price = terms_of().test.charge
+    assert terms_of(size=4000).test.charge < 0.51 * price
+    assert terms_of(excess_risk=0.1).test.charge < 0.51 * price
+    assert terms_of(regularization=0.4).test.charge < price
+    assert terms_of(slack="1/2").test.charge > 1.9 * price
+    assert terms_of(failure_probability=0.01).test.charge > price
+    wide = AccuracyFirstRidge(**GIVEN)._settings()
+    assert wide.terms(PaperRidgeBounds(2000, 3, wide.ridge)).test.charge > 1.5 * price
+    assert terms_of(paper=True).test.charge > 3 * price
 
 
 def test_prices_are_those_of_the_largest_sensitivity() -> None:
     """Δ = (B + 1)²/n for a ball of radius B = 1/(2√λ): the paper's 16Δ ln(2T/γ)/α, and less than a sharper formula."""
     unit = (0.5 / 0.1**0.5 + 1) ** 2 / 2000 / 0.05
-    of_paper = float(terms_of(test="paper", steps=50).test.price)
+    of_paper = float(terms_of(paper=True, steps=50).test.charge)
     assert of_paper == pytest.approx(16 * unit * math.log(2 * 50 / 0.1), rel=1e-4)
     roots = (2 * math.log(50 / 0.1)) ** 0.5 + math.log(10) ** 0.5
     for slack in (1, 0.5):
-        sharp = float(terms_of(slack=slack, steps=50).test.price)
+        sharp = float(terms_of(slack=slack, steps=50).test.charge)
         assert 0.7 * roots**2 * unit < slack * sharp < roots**2 * unit
 
 
-@pytest.mark.parametrize("test", ["sharp", "paper"])
-def test_the_paper_has_one_sensitivity_for_all(test: str) -> None:
-    terms, radius = terms_of(test=test), RidgeBounds(2000, 3, 0.1).radius
+@pytest.mark.parametrize("paper", [False, True])
+def test_the_paper_has_one_sensitivity_for_all(paper: bool) -> None:
+    terms, radius = terms_of(paper=paper), RidgeBounds(2000, 3, 0.1).radius
     short, long = terms.sensitivities(np.array([0.0, radius]))
-    assert (short == long) == (test == "paper")
+    assert (short == long) == paper
     assert long == pytest.approx((radius + 1) ** 2 / 2000, rel=1e-6)
 
 

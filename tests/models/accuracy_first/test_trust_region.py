@@ -16,14 +16,12 @@ from scipy.linalg import eig
 from scipy.optimize import minimize
 
 from dpmine.errors import BadParameter
-from dpmine.models.accuracy_first import trust_region
 from dpmine.models.accuracy_first.trust_region import minimise_over_ball
 
 if TYPE_CHECKING:
     from dpmine.models.supervised import Floats
 
 CLOSE = 1e-8  # of the objective, relative to R(R‖A‖₂ + ‖b‖₂), the unit in which rounding moves it
-STARTS = [-1.0, 1e-9, 0.3, 1.0, 17.0, 1e12, math.inf, math.nan]
 
 
 class Kind(Enum):
@@ -219,66 +217,29 @@ def assert_optimal(problem: Instance, point: Floats, multiplier: float) -> None:
 
 
 @settings(max_examples=300)
-@given(problem=problems(), start=st.one_of(st.sampled_from(STARTS), st.floats(0.0, 20.0)))
-@example(problem=Instance(np.diag([2.0, 0.0]), np.array([0.0, 2.5e-307]), 20.0), start=0.0)
-def test_optimal_whatever_the_start(problem: Instance, start: float) -> None:
-    found = minimise_over_ball(problem.matrix, problem.vector, problem.radius, start=start)
+@given(problem=problems())
+@example(problem=Instance(np.diag([2.0, 0.0]), np.array([0.0, 2.5e-307]), 20.0))
+def test_optimal_for_small_problems(problem: Instance) -> None:
+    found = minimise_over_ball(problem.matrix, problem.vector, problem.radius)
     assert_optimal(problem, found.point, found.multiplier)
-    other = minimise_over_ball(problem.matrix, problem.vector, problem.radius)
-    assert np.linalg.norm(found.point - other.point) <= 1e-6 * problem.radius
-    assert abs(found.multiplier - other.multiplier) <= 1e-11 * problem.steepness / problem.radius
 
 
 @pytest.mark.parametrize("kind", Kind)
-def test_start_moves_the_answer_by_rounding_only(kind: Kind) -> None:
+def test_the_same_problem_has_the_same_answer(kind: Kind) -> None:
     for seed in range(25):
         problem = instance(kind, seed, largest=30)
-        cold = minimise_over_ball(problem.matrix, problem.vector, problem.radius)
-        assert_optimal(problem, cold.point, cold.multiplier)
-        factors = (0.5, 0.99, 1 - 1e-6, 1.0, 1 + 1e-12, 1 + 1e-6, 1.01, 2.0)
-        for start in [*STARTS, *(cold.multiplier * factor for factor in factors)]:
-            warm = minimise_over_ball(problem.matrix, problem.vector, problem.radius, start=start)
-            assert np.linalg.norm(warm.point - cold.point) <= 1e-8 * problem.radius
-    again = minimise_over_ball(problem.matrix, problem.vector, problem.radius)
-    assert again.point.tolist() == cold.point.tolist()
-
-
-@pytest.mark.parametrize("kind", Kind)
-def test_both_ways_agree(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    cases = [instance(kind, seed, largest=30) for seed in range(25)]
-    factors = [minimise_over_ball(case.matrix, case.vector, case.radius) for case in cases]
-    monkeypatch.setattr(trust_region, "_by_factors", lambda _scaled, _start: None)
-    for case, found in zip(cases, factors, strict=True):
-        other = minimise_over_ball(case.matrix, case.vector, case.radius)
-        assert_optimal(case, other.point, other.multiplier)
-        assert np.linalg.norm(found.point - other.point) <= 1e-8 * case.radius
-
-
-def test_neighbouring_problems_need_no_eigenvectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    generator = np.random.default_rng(77)
-    noise = generator.normal(size=(77, 77))
-    vector = generator.normal(size=77)
-    problem = Instance(noise + noise.T, vector, 2.0)
-    start = minimise_over_ball(problem.matrix, problem.vector, problem.radius).multiplier
-    monkeypatch.setattr(trust_region, "_by_eigenvalues", lambda _scaled: pytest.fail("eigenvectors were needed"))
-    for _ in range(20):
-        change = generator.normal(size=(77, 77)) * 0.05
-        problem = Instance(problem.matrix + change + change.T, problem.vector, problem.radius)
-        found = minimise_over_ball(problem.matrix, problem.vector, problem.radius, start=start)
+        found, again = (minimise_over_ball(problem.matrix, problem.vector, problem.radius) for _ in range(2))
         assert_optimal(problem, found.point, found.multiplier)
-        assert found.multiplier > 0.0
-        start = found.multiplier
+        assert again.point.tolist() == found.point.tolist()
 
 
-@pytest.mark.parametrize("start", STARTS)
-def test_hard_case_by_hand(start: float) -> None:
+def test_hard_case_by_hand() -> None:
     """A = diag(−1, 1), b = (0, 1), R = 1: μ = 1, θ₂ = ½, θ₁ = ±√¾, of which the positive one is chosen."""
-    found = minimise_over_ball(np.diag([-1.0, 1.0]), np.array([0.0, 1.0]), 1.0, start=start)
+    found = minimise_over_ball(np.diag([-1.0, 1.0]), np.array([0.0, 1.0]), 1.0)
     assert found.point == pytest.approx([0.75**0.5, 0.5], abs=1e-15)
     assert found.multiplier == pytest.approx(1.0, abs=1e-15)
 
 
-@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize(
     ("matrix", "vector", "radius", "point", "multiplier"),
     [
@@ -295,9 +256,9 @@ def test_hard_case_by_hand(start: float) -> None:
     ],
 )
 def test_known_answers(
-    matrix: list[list[float]], vector: list[float], radius: float, point: list[float], multiplier: float, start: float
+    matrix: list[list[float]], vector: list[float], radius: float, point: list[float], multiplier: float
 ) -> None:
-    found = minimise_over_ball(np.array(matrix), np.array(vector), radius, start=start)
+    found = minimise_over_ball(np.array(matrix), np.array(vector), radius)
     assert found.point == pytest.approx(point, rel=1e-13, abs=1e-13)
     assert found.multiplier == pytest.approx(multiplier, rel=1e-13, abs=1e-13)
 

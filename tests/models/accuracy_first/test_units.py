@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from models.accuracy_first.lines import exact_norm
 
-from dpmine.models.accuracy_first.units import Units
+from dpmine.models.accuracy_first.settings import UnitBox
 
 ALL_FLOATS = st.floats(allow_nan=False, allow_infinity=False, width=64)
 BOUNDS = st.sampled_from([Fraction(1), Fraction(1, 3), Fraction(10), Fraction(1, 10**100), Fraction(10**100)])
@@ -38,7 +38,7 @@ ADVERSARIAL = [
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("bound", [Fraction(1), Fraction(1, 7), Fraction(10**100), Fraction(1, 10**100)])
 def test_no_row_is_longer_than_one(bound: Fraction, intercept: bool) -> None:
-    rows = Units(bound, None, intercept).rows(np.array(ADVERSARIAL))
+    rows = UnitBox(bound, None, intercept).rows(np.array(ADVERSARIAL))
     assert rows.shape == (len(ADVERSARIAL), 3 + intercept)
     assert max(map(exact_norm, rows)) <= 1
 
@@ -46,7 +46,7 @@ def test_no_row_is_longer_than_one(bound: Fraction, intercept: bool) -> None:
 @given(arrays(np.float64, SHAPES, elements=ALL_FLOATS), BOUNDS, st.booleans())
 def test_rows_of_any_floats(features: Any, bound: Fraction, intercept: bool) -> None:
     """In the ball, shortened by no more than it takes, and each by itself."""
-    units = Units(bound, None, intercept)
+    units = UnitBox(bound, None, intercept)
     rows = units.rows(features)
     for given_row, row in zip(features, rows, strict=True):
         assert exact_norm(row) <= 1
@@ -62,11 +62,11 @@ def test_many_small_entries() -> None:
     """Whose rounded sum may be below the exact one."""
     generator = np.random.default_rng(0)
     wide = generator.exponential(size=(2, 20_000)) ** 3
-    assert max(map(exact_norm, Units(Fraction(1), None, False).rows(wide))) <= 1
+    assert max(map(exact_norm, UnitBox(Fraction(1), None, False).rows(wide))) <= 1
 
 
 def test_rows_within_the_bound_are_only_scaled() -> None:
-    units = Units(Fraction(5, 2), None, False)
+    units = UnitBox(Fraction(5, 2), None, False)
     features = np.array([[1.0, -1.5], [0.25, 0.0]])
     assert np.allclose(units.rows(features), features / 2.5, rtol=1e-8)
     assert np.allclose(units.rows(2 * features)[0], features[0] / 2.5, rtol=1e-8)
@@ -75,14 +75,14 @@ def test_rows_within_the_bound_are_only_scaled() -> None:
 def test_signs_turn_whole_rows() -> None:
     features, signs = np.array([[0.5, -0.2], [3.0, 4.0]]), np.array([1.0, -1.0])
     for intercept in (True, False):
-        units = Units(Fraction(1), None, intercept)
+        units = UnitBox(Fraction(1), None, intercept)
         assert (units.rows(features, signs) == units.rows(features) * signs[:, np.newaxis]).all()
 
 
 @given(st.lists(ALL_FLOATS, min_size=2, max_size=9), BOUNDS)
 def test_targets(values: list[float], bound: Fraction) -> None:
     """In [−1, 1], in the same order, odd; those within the bound are scaled."""
-    units = Units(Fraction(1), bound, False)
+    units = UnitBox(Fraction(1), bound, False)
     targets = units.targets(np.array(sorted(values)))
     assert (np.abs(targets) <= 1).all()
     assert (np.diff(targets) >= 0).all()
@@ -94,7 +94,7 @@ def test_targets(values: list[float], bound: Fraction) -> None:
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_weights_predict_the_same_in_the_users_units(intercept: bool) -> None:
-    units = Units(Fraction(5, 2), Fraction(7), intercept)
+    units = UnitBox(Fraction(5, 2), Fraction(7), intercept)
     rows = np.random.default_rng(1).uniform(-0.8, 0.8, (20, 3))
     weights = np.arange(1.0, 4.0 + intercept)
     coefficients, constant = units.split(weights)
@@ -106,7 +106,7 @@ def test_weights_predict_the_same_in_the_users_units(intercept: bool) -> None:
 @pytest.mark.parametrize("intercept", [True, False])
 def test_the_risk_is_the_users_over_the_square_of_the_targets_unit(intercept: bool) -> None:
     """Penalty and loss, with the constant column, of value x_bound, among the features."""
-    units = Units(Fraction(5, 2), Fraction(7), intercept)
+    units = UnitBox(Fraction(5, 2), Fraction(7), intercept)
     generator = np.random.default_rng(2)
     features, y = generator.uniform(-0.8, 0.8, (20, 3)), generator.uniform(-6, 6, 20)
     weights = generator.normal(size=3 + intercept)

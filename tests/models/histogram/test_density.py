@@ -11,7 +11,7 @@ from support.numpy_bits import NumpyBits
 
 from dpmine import BadParameter, Guarantee, Neighbors
 from dpmine.exact.bits import BitSource, SystemBits
-from dpmine.models.histogram.bins import Bounds, Grid
+from dpmine.models.histogram.bins import BinGrid, Bounds
 from dpmine.models.histogram.density import Density, _drawn_places
 from dpmine.models.histogram.training import NoisyHistogram
 
@@ -22,7 +22,7 @@ PROMISE = Guarantee(Fraction(1, 3), Fraction(1, 10**6), Neighbors.REPLACE_ONE, "
 
 
 def _density(weights: Sequence[int], lower: float = 0, upper: float = 1) -> Density:
-    grid = Grid(Bounds.of(lower, upper), len(weights))
+    grid = BinGrid(Bounds.of(lower, upper), len(weights))
     return Density(NoisyHistogram(grid, tuple(weights)), (len(weights), 99), "exponential", PROMISE)
 
 

@@ -11,19 +11,29 @@ from sklearn.exceptions import NotFittedError
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter, Neighbors, law
-from dpmine.models.histogram.bins import Bounds, Grid, Values
+from dpmine.models.histogram.bins import BinGrid, Bounds, Values
 from dpmine.models.histogram.estimator import PrivateHistogram
 from dpmine.models.histogram.search import least_records
-from dpmine.models.histogram.stability import Form, records_needed, stabilities
-from dpmine.models.histogram.training import HistogramTraining, density_score
-from dpmine.models.validation.choosers import allowed
-from dpmine.models.validation.sensitivities import Sensitivities, comparable
+from dpmine.models.histogram.training import HistogramTraining, density_score, records_needed, stabilities
+from dpmine.models.validation.scores import Sensitivities, comparable
 from dpmine.models.validation.split import train_size_of
+from dpmine.models.validation.terms import allowed
+from experiments.histogram import AsPublished, Cautious, Uniform
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 CANARY = 918273.5
+OPTIONS: dict[str, Any] = {
+    "bins": [4, 8, 16],
+    "lower": 0,
+    "upper": 1,
+    "epsilon": 50,
+    "delta": "1e-6",
+    "mechanism": "max_of_exponentials",
+    "selection_share": "0.5",
+    "neighbors": "replace_one",
+}
 X = np.random.default_rng(7).beta(2, 5, 5000)
 
 
@@ -55,7 +65,7 @@ def test_one_candidate_takes_the_whole_budget_for_training_and_no_delta() -> Non
     assert (model.guarantee_.epsilon, model.guarantee_.delta) == (Fraction(2), Fraction(0))
     assert model.result_.mechanism is None
     bits = NumpyBits(1)
-    noise = HistogramTraining().draw(Grid(Bounds.of(0, 1), 4), Fraction(2), bits=NumpyBits(1))
+    noise = HistogramTraining().draw(BinGrid(Bounds.of(0, 1), 4), Fraction(2), bits=NumpyBits(1))
     model = _model(bins=[4], epsilon=2).fit(X, bits=bits)
     counts = np.histogram(X, np.linspace(0, 1, 5))[0]
     assert model.counts_ == pytest.approx(np.maximum(0, counts + np.array(noise) / 2**20))
@@ -73,11 +83,17 @@ def test_a_silent_chooser_means_the_fewest_bins() -> None:
     assert len(model.density_) == 4
 
 
-@pytest.mark.parametrize("stability", ["tight", "paper"])
-@pytest.mark.parametrize("refit", ["all", "train"])
-def test_the_last_training_sees_the_records_it_should(refit: str, stability: str) -> None:
-    model = _model(refit=refit, stability=stability, train_share=0.3, epsilon=50).fit(X)
-    assert float(model.counts_.sum()) == pytest.approx(5000 if refit == "all" else 1500, abs=20)
+def test_the_last_training_sees_all_records() -> None:
+    model = _model(train_share=0.3, epsilon=50).fit(X)
+    assert float(model.counts_.sum()) == pytest.approx(5000, abs=20)
+
+
+@pytest.mark.parametrize("kind", [Cautious, Uniform, AsPublished])
+def test_the_papers_choices_keep_to_the_budget(kind: Any) -> None:
+    """Theirs are looser bounds; the published procedure trains on its part of the records only."""
+    found = kind.of(**OPTIONS, train_share="0.3").density(X, bits=NumpyBits(1))
+    assert (found.guarantee.epsilon, found.guarantee.delta) == (50, Fraction(1, 10**6))
+    assert float(found.counts.sum()) == pytest.approx(1500 if kind is AsPublished else 5000, abs=20)
 
 
 def test_structure_is_found_when_there_is_enough_of_it() -> None:
@@ -112,8 +128,8 @@ def test_no_record_changes_the_laws_beyond_the_budget() -> None:
     """The law of the chosen index with the training's noise fixed, over neighbours built to move scores the most."""
     bins, alpha = (2, 8, 32), Fraction(1, 2)
     size, held_out = 600, 600
-    stable = stabilities(Form.TIGHT, bins, records=size, alpha=alpha, failure=Fraction(1, 10**6))
-    grids = [Grid(Bounds.of(0, 1), count) for count in bins]
+    stable = stabilities(bins, records=size, alpha=alpha, failure=Fraction(1, 10**6))
+    grids = [BinGrid(Bounds.of(0, 1), count) for count in bins]
     noise = [(0,) * count for count in bins]
     low, high = np.full(size, 0.01), np.full(held_out, 0.99)
     train = np.where(np.arange(size) == 0, 0.99, low)
@@ -141,13 +157,12 @@ def _index_law(grids: Any, noise: Any, data: Any, steps: list[Fraction], kind: S
     return law(list(found.scores), epsilon="1/2", mechanism="max_of_exponentials", sensitivity=found.sensitivity).pmf
 
 
-@pytest.mark.parametrize("stability", ["tight", "paper"])
 @pytest.mark.parametrize("share", ["0.5", "1/3", "0.9"])
-def test_too_few_records_are_refused_with_the_number_needed(share: str, stability: str) -> None:
-    needed = records_needed(Form(stability), (4, 8, 16), alpha=Fraction(1, 2), failure=Fraction(1, 10**6))
+def test_too_few_records_are_refused_with_the_number_needed(share: str) -> None:
+    needed = records_needed((4, 8, 16), alpha=Fraction(1, 2), failure=Fraction(1, 10**6))
     total = least_records(needed, Fraction(share))
     assert train_size_of(total, share) >= needed > train_size_of(total - 1, share)
-    model = _model(train_share=share, stability=stability)
+    model = _model(train_share=share)
     with pytest.raises(BadData, match=f"at least {total}[.]"):
         model.fit(X[: total - 1])
     model.fit(X[:total])
@@ -179,10 +194,6 @@ def test_no_records_at_all(bins: list[int]) -> None:
         {"mechanism": "limited_domain"},
         {"mechanism": "exact"},
         {"mechanism": "guess"},
-        {"sensitivities": "local"},
-        {"caution": -1},
-        {"stability": "loose"},
-        {"refit": "none"},
         {"neighbors": "add_remove"},
     ],
     ids=str,

@@ -10,8 +10,8 @@ from scipy import stats
 from support.numpy_bits import NumpyBits
 from support.tapes import assert_law
 
-from dpmine.models.histogram import noise
-from dpmine.models.histogram.noise import GRID, rounded_laplace
+from dpmine.models.histogram import training as noise
+from dpmine.models.histogram.training import GRID, rounded_laplace
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource

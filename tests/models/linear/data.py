@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dpmine.models.linear.examples import Examples
-from dpmine.models.linear.losses import HuberLoss, LogisticLoss
-from dpmine.models.linear.objective_perturbation import ObjectivePerturbation
-from dpmine.models.linear.output_perturbation import OutputPerturbation
+from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
+from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
 
 LOSSES = [LogisticLoss(), HuberLoss(Fraction(1, 2)), HuberLoss(Fraction(1, 20))]
 KINDS: list[Any] = [ObjectivePerturbation, OutputPerturbation]

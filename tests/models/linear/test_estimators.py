@@ -18,8 +18,7 @@ from support.numpy_bits import NumpyBits
 from dpmine.errors import BadData, BadParameter
 from dpmine.ledger.ledger import Ledger
 from dpmine.models.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
-from dpmine.models.linear.objective_perturbation import ObjectivePerturbation
-from dpmine.models.linear.output_perturbation import OutputPerturbation
+from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
 from dpmine.models.linear.preprocessing import FeatureBounds, UnitBall, within
 
 if TYPE_CHECKING:
@@ -221,7 +220,7 @@ def test_bounds_are_checked_before_the_charge(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_default_is_no_lottery(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is chosen from the data by default, so all of ε trains."""
-    monkeypatch.setattr("dpmine.models.linear.settings.train_searched", lambda *_, **__: pytest.fail("chose"))
+    monkeypatch.setattr("dpmine.models.linear.training.train_validated", lambda *_, **__: pytest.fail("chose"))
     assert kind().fit(*two_clouds(50)).lambda_ == 4 / (10 * 50)
 
 
@@ -256,8 +255,6 @@ def test_the_default_is_no_lottery(kind: Any, monkeypatch: pytest.MonkeyPatch) -
         ({"validation_share": 1}, "validation_share must lie"),
         ({"selection_share": 0}, "selection_share must lie"),
         ({"mechanism": "limited_domain"}, "dummies"),
-        ({"sensitivities": "none"}, "sensitivities must be"),
-        ({"caution": -1}, "caution must be"),
         ({"neighbors": "add_remove"}, "numbers of training"),
     ],
 )
@@ -268,7 +265,7 @@ def test_bad_parameters(kind: Any, parameters: dict[str, Any], hint: str) -> Non
 
 
 def test_the_rule_for_lambda_is_public_and_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpmine.models.linear.settings.train_searched", lambda *_, **__: pytest.fail("chose"))
+    monkeypatch.setattr("dpmine.models.linear.training.train_validated", lambda *_, **__: pytest.fail("chose"))
     for seed in range(3):
         found = PrivateLogisticRegression(epsilon=0.5).fit(*two_clouds(50, seed))
         assert found.lambda_ == 4 / (10 * 50 * 0.5)

@@ -11,11 +11,9 @@ import pytest
 from scipy.stats import beta
 from support.numpy_bits import NumpyBits
 
-from dpmine.models.linear import objective_perturbation, output_perturbation
-from dpmine.models.linear.examples import Examples
-from dpmine.models.linear.losses import HuberLoss, LogisticLoss
-from dpmine.models.linear.objective_perturbation import Budget, ObjectivePerturbation
-from dpmine.models.linear.output_perturbation import OutputPerturbation
+from dpmine.models.linear import perturbations
+from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
+from dpmine.models.linear.perturbations import BudgetSplit, ObjectivePerturbation, OutputPerturbation
 from dpmine.models.linear.sensitivities import determinant_loss, harmonic
 
 if TYPE_CHECKING:
@@ -58,12 +56,10 @@ def _log_ratio(more: int, fewer: int) -> float:
 @pytest.fixture(autouse=True)
 def fresh_terms() -> Iterator[None]:
     """The public numbers are remembered; a broken twin's must not be."""
-    caches = (objective_perturbation._release, output_perturbation._release)
-    for cache in caches:
-        cache.cache_clear()
+    cache = perturbations._cached_release
+    cache.cache_clear()
     yield
-    for cache in caches:
-        cache.cache_clear()
+    cache.cache_clear()
 
 
 @pytest.mark.statistical
@@ -76,16 +72,16 @@ def test_outputs_on_neighbours(kind: Any, ridge: Fraction, pair: str) -> None:
 
 @pytest.mark.statistical
 def test_half_the_noise_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = output_perturbation._release
-    monkeypatch.setattr(output_perturbation, "_release", lambda *a: replace(honest(*a), scale=honest(*a).scale / 2))
+    honest = perturbations._cached_release
+    monkeypatch.setattr(perturbations, "_cached_release", lambda *a: replace(honest(*a), scale=honest(*a).scale / 2))
     training = OutputPerturbation(HuberLoss(Fraction(1, 2)), 1)
     assert measured_loss(training, Fraction(4), PAIRS["opposite labels"]) > float(ALPHA)
 
 
 @pytest.mark.statistical
 def test_half_the_tilt_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = objective_perturbation._tilt_scale
-    monkeypatch.setattr(objective_perturbation, "_tilt_scale", lambda *a: honest(*a) / 2)
+    honest = BudgetSplit.tilt_scale
+    monkeypatch.setattr(BudgetSplit, "tilt_scale", lambda *a: honest(*a) / 2)
     training = ObjectivePerturbation(HuberLoss(Fraction(1, 2)), 1)
     assert measured_loss(training, Fraction(4), PAIRS["opposite labels"]) > float(ALPHA)
 
@@ -93,8 +89,8 @@ def test_half_the_tilt_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.statistical
 def test_the_slack_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """nΛ = 0.01 beside c = 1/4: the determinants differ by a factor of 26."""
-    monkeypatch.setattr(objective_perturbation, "sufficient_ridge", lambda *_: 0.0)
-    monkeypatch.setattr(objective_perturbation, "determinant_loss", lambda *_: 0.0)
+    monkeypatch.setattr(perturbations, "sufficient_ridge", lambda *_: 0.0)
+    monkeypatch.setattr(perturbations, "determinant_loss", lambda *_: 0.0)
     training = ObjectivePerturbation(LogisticLoss(), 1)
     assert measured_loss(training, Fraction(1, 100), PAIRS["a row of zeros"]) > float(ALPHA)
 
@@ -110,7 +106,7 @@ def log_density(row: float, weight: float, *, ridge: float, tilt: float) -> floa
 @pytest.mark.parametrize("alpha", [Fraction(1, 10), Fraction(1), Fraction(5)])
 def test_density_ratio_of_the_tilted_minimiser(ridge: Fraction, alpha: Fraction) -> None:
     """The exact law of w*: within e^{α' + ln(1 + c/(nΛ))} everywhere."""
-    budget = Budget.split(LogisticLoss(), size=1, parameter=ridge, alpha=alpha, cover=Fraction(0), relieved=False)
+    budget = BudgetSplit.of(LogisticLoss(), size=1, parameter=ridge, alpha=alpha, cover=Fraction(0), relieved=False)
     rows, grid = np.linspace(-1, 1, 21), np.linspace(-30, 30, 301)
     tilt = float(budget.tilt)
     table = np.array([[log_density(row, w, ridge=budget.ridge, tilt=tilt) for w in grid] for row in rows])
@@ -125,7 +121,7 @@ def test_density_ratio_of_the_tilted_minimiser(ridge: Fraction, alpha: Fraction)
 def test_the_budget_adds_up(relieved: bool) -> None:
     for size, ridge, alpha in [(1, 1e-9, 0.01), (1000, 1e-3, 1.0), (10**6, 10.0, 30.0), (1000, 1e-3, 1e5)]:
         cover = Fraction(alpha) / 8
-        budget = Budget.split(
+        budget = BudgetSplit.of(
             LogisticLoss(),
             size=size,
             parameter=Fraction(ridge),

@@ -13,10 +13,8 @@ from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
 from dpmine.models.linear import solver
-from dpmine.models.linear.examples import Examples, additions
-from dpmine.models.linear.losses import HuberLoss, LogisticLoss
-from dpmine.models.linear.objective_perturbation import ObjectivePerturbation
-from dpmine.models.linear.output_perturbation import OutputPerturbation
+from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss, additions
+from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
 from dpmine.models.linear.preprocessing import UnitBall
 from dpmine.models.linear.sensitivities import norm_above, project, projection_rounding
 from dpmine.models.linear.solver import (

@@ -11,8 +11,8 @@ from models.linear.data import KINDS, LOSSES, neighbour, random_examples
 from support.numpy_bits import NumpyBits
 
 from dpmine.models.linear.losses import HuberLoss
-from dpmine.models.linear.output_perturbation import OutputPerturbation
-from dpmine.models.linear.search import ramp_score
+from dpmine.models.linear.perturbations import OutputPerturbation
+from dpmine.models.linear.training import ramp_score
 
 SIZE, DIMENSION, ALPHA = 12, 3, Fraction(1)
 

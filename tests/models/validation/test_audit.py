@@ -10,7 +10,7 @@ import pytest
 from support.toy_training import SignedMean, signed_score
 
 from dpmine import law
-from dpmine.models.validation.sensitivities import Sensitivities, Stability, comparable
+from dpmine.models.validation.scores import Sensitivities, Stability, comparable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,9 @@ from support.toy_training import SignedMean, signed_score
 
 from dpmine import BadParameter, Neighbors, law
 from dpmine.exact.bits import BitSource, SystemBits
-from dpmine.models.validation.choosers import allowed
-from dpmine.models.validation.procedure import Stability, Terms, Trained, Validated, select_parameter, train_validated
+from dpmine.models.validation.procedure import Trained, select_parameter, train_validated
+from dpmine.models.validation.scores import Stability
+from dpmine.models.validation.terms import ValidationTerms, allowed
 from dpmine.selection.select import MECHANISMS
 
 TRAIN = [Fraction(i % 3, 2) for i in range(20)]
@@ -33,9 +34,8 @@ def _select(
     parameters: list[int],
     training: SignedMean | None = None,
     bits: BitSource | None = None,
-    workers: int = 1,
     **terms: Any,
-) -> Validated[int, Any]:
+) -> Trained[int, Any]:
     return select_parameter(
         training or SignedMean(),
         parameters,
@@ -43,8 +43,7 @@ def _select(
         VALIDATION,
         score=signed_score,
         stabilities=_stable(parameters),
-        terms=Terms.of(**{**BASE, **terms}),
-        workers=workers,
+        terms=ValidationTerms.of(**{**BASE, **terms}),
         bits=bits or SystemBits(),
     )
 
@@ -57,8 +56,8 @@ def _train(parameters: list[int], training: SignedMean, final: Any = None, **ter
         VALIDATION,
         score=signed_score,
         stabilities=_stable(parameters),
-        terms=Terms.of(**{**BASE, **terms}),
-        final=final,
+        terms=ValidationTerms.of(**{**BASE, **terms}),
+        final=TRAIN if final is None else final,
         bits=SystemBits(),
     )
 
@@ -67,7 +66,7 @@ def _train(parameters: list[int], training: SignedMean, final: Any = None, **ter
 @pytest.mark.parametrize("mechanism", ["max_of_exponentials", "exponential", "max_of_laplaces"])
 def test_the_best_candidate_is_found_when_the_budget_is_large(mechanism: str, kind: str) -> None:
     found = _select([-1, 5, 1], mechanism=mechanism, sensitivities=kind, selection_epsilon=500)
-    assert (found.index, found.parameter, found.mechanism) == (1, 5, mechanism)
+    assert (found.index, found.parameter) == (1, 5)
     assert found.model == (5, 5 * sum(TRAIN) / 20)
 
 
@@ -76,7 +75,6 @@ def test_approximate_choosers(name: str) -> None:
     found = _select([-9, 9], mechanism=name, selection_epsilon=5000, selection_delta="1e-7")
     assert found.index == 1
     assert found.guarantee.delta == Fraction(1, 10**6) + Fraction(1, 10**7)
-    assert found.guarantee_with_model.delta == Fraction(1, 10**6) + 2 * Fraction(1, 10**7)
 
 
 def test_guarantee_of_the_index() -> None:
@@ -85,17 +83,11 @@ def test_guarantee_of_the_index() -> None:
     assert (promise.neighbors, promise.unit, promise.private) == (Neighbors.REPLACE_ONE, "row", True)
 
 
-def test_guarantee_of_the_index_with_its_model() -> None:
-    promise = _select([1, 2]).guarantee_with_model
-    assert (promise.epsilon, promise.delta) == (Fraction(1, 3) + Fraction(1, 5), Fraction(1, 10**6))
-
-
 def test_guarantee_of_the_whole_procedure_and_what_was_trained() -> None:
     training = SignedMean()
-    found = _train([-1, 5, 1], training, selection_epsilon=500, unit="patient")
+    found = _train([-1, 5, 1], training, selection_epsilon=500)
     assert found.guarantee.epsilon == Fraction(1, 3) + 500
     assert found.guarantee.delta == Fraction(1, 10**6)
-    assert found.guarantee.unit == "patient"
     third = Fraction(1, 3)
     assert training.trained == [(-1, third), (5, third), (1, third), (5, third)]
 
@@ -111,9 +103,22 @@ def test_the_last_training_may_see_all_records() -> None:
     assert found.model == (5, 5 * (sum(TRAIN) + sum(VALIDATION)) / 30)
 
 
-def test_threads_change_nothing() -> None:
-    alone, together = (_select([-1, 5, 1, 2], workers=workers, selection_epsilon=500) for workers in (1, 3))
-    assert (alone.index, alone.model) == (together.index, together.model)
+def test_the_last_training_may_be_another() -> None:
+    candidates, last = SignedMean(), SignedMean()
+    found = train_validated(
+        candidates,
+        [-1, 5],
+        TRAIN,
+        VALIDATION,
+        score=signed_score,
+        stabilities=_stable([-1, 5]),
+        terms=ValidationTerms.of(**{**BASE, "selection_epsilon": 500}),
+        final=TRAIN,
+        last=last,
+        bits=SystemBits(),
+    )
+    assert found.parameter == 5
+    assert (len(candidates.trained), last.trained) == (2, [(5, Fraction(1, 3))])
 
 
 @pytest.mark.slow
@@ -181,12 +186,7 @@ def test_an_approximate_chooser_needs_its_own_delta() -> None:
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 def test_auto_is_settled_by_public_numbers(delta: str) -> None:
-    assert _select([1, 2], mechanism="auto", selection_delta=delta).mechanism in allowed()
-
-
-def test_add_remove_is_refused_with_the_reason() -> None:
-    with pytest.raises(BadParameter, match="numbers of training and validation records"):
-        _select([1, 2], neighbors="add-remove")
+    assert ValidationTerms.of(**{**BASE, "mechanism": "auto", "selection_delta": delta}).chooser(2).name in allowed()
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,6 @@ def test_add_remove_is_refused_with_the_reason() -> None:
         {"caution": "-0.1"},
         {"fallback": 2},
         {"fallback": -1},
-        {"neighbors": "both"},
     ],
     ids=str,
 )
@@ -234,7 +233,7 @@ def test_every_candidate_needs_a_stability() -> None:
             VALIDATION,
             score=signed_score,
             stabilities=_stable([1]),
-            terms=Terms.of(**BASE),
+            terms=ValidationTerms.of(**BASE),
             bits=SystemBits(),
         )
     with pytest.raises(BadParameter, match="greater than 0"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpmine import BadParameter, law
-from dpmine.models.validation.sensitivities import (
+from dpmine.models.validation.scores import (
     UTILITY_FAILURE,
     Sensitivities,
     Stability,

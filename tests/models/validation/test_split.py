@@ -11,8 +11,14 @@ from support.numpy_bits import NumpyBits
 
 from dpmine import BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.models.validation.split import random_parts, random_split, train_size_of
-from dpmine.models.validation.words import random_order, random_words, uniform_integers
+from dpmine.models.validation.split import (
+    random_order,
+    random_split,
+    random_words,
+    train_size_of,
+    uniform_integers,
+)
+from experiments.validation_baselines import random_parts
 
 
 @pytest.mark.parametrize(("records", "train"), [(2, 1), (10, 3), (50_000, 20_000), (5, 0), (5, 5)])

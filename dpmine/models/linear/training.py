@@ -1,0 +1,234 @@
+"""Train a linear classifier privately: with the one λ that is given, or with one chosen on held-out examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpmine.errors import BadParameter
+from dpmine.models.linear.losses import ramp
+from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
+from dpmine.models.linear.preprocessing import UnitBall
+from dpmine.models.linear.solver import require_short, solver_note
+from dpmine.models.validation.procedure import train_candidates, train_validated
+from dpmine.models.validation.scores import fixed_point_mean
+from dpmine.models.validation.split import random_split, rows_of_units, train_size_of
+from dpmine.models.validation.terms import ValidationTerms, chooser_of
+from dpmine.parameters import Number, exact_number
+from dpmine.privacy import Guarantee, Neighbors
+
+if TYPE_CHECKING:
+    from dpmine.exact.bits import BitSource
+    from dpmine.models.contribution import SharedBudget
+    from dpmine.models.linear.losses import Examples, Loss
+    from dpmine.models.linear.perturbations import Perturbation
+    from dpmine.models.linear.preprocessing import FeatureBounds
+    from dpmine.models.supervised import Floats
+    from dpmine.selection.mechanisms.base import Mechanism
+
+PERTURBATIONS: dict[str, type[Perturbation]] = {kind.name: kind for kind in (ObjectivePerturbation, OutputPerturbation)}
+AUTO = "auto"
+"""For lambdas: by a rule of public numbers."""
+_LEAST, _MOST = Fraction(1, 10**9), Fraction(10**9)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A trained classifier: λ, the weights in the unit ball's coordinates, and the guarantee for both."""
+
+    parameter: Fraction
+    weights: Floats
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class RegulariserSearch:
+    """How λ is chosen among several.
+
+    Attributes:
+        validation_share: share of the examples that are held out, in (0, 1).
+        selection_share: share of ε that chooses, in (0, 1).
+        delta: δ, spent by approximate choosers only.
+        mechanism: name of the chooser.
+    """
+
+    validation_share: Fraction
+    selection_share: Fraction
+    delta: Fraction
+    mechanism: str
+
+    def train_units(self, units: int) -> int:
+        """How many of the units train. Raises BadParameter where there are too few to hold any out."""
+        return train_size_of(units, 1 - self.validation_share)
+
+    def training_epsilon(self, epsilon: Fraction) -> Fraction:
+        """α1: what is left of ε for each training."""
+        return epsilon * (1 - self.selection_share)
+
+    def chooser(self, epsilon: Fraction, candidates: int) -> Mechanism:
+        """The chooser, with its share of ε. Raises BadParameter for mechanisms that cannot choose here."""
+        share = epsilon * self.selection_share
+        return chooser_of(self.mechanism, epsilon=share, delta=self.delta, candidates=candidates)
+
+    def terms(
+        self, train_size: int, validation_size: int, epsilon: Fraction, lambdas: tuple[Fraction, ...]
+    ) -> ValidationTerms:
+        """The terms of a validation with ε for training and choice together; the largest λ is the fallback."""
+        chooser = self.chooser(epsilon, len(lambdas))
+        return ValidationTerms.of(
+            train_size=train_size,
+            validation_size=validation_size,
+            failure=0,
+            training_epsilon=self.training_epsilon(epsilon),
+            selection_epsilon=epsilon * self.selection_share,
+            selection_delta=self.delta if chooser.approximate else 0,
+            mechanism=chooser.name,
+            caution=0,
+            fallback=lambdas.index(max(lambdas)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LinearSettings:
+    """What a fit needs to know, apart from data; `PrivateLogisticRegression` makes it of its parameters."""
+
+    lambdas: tuple[Fraction, ...] | None
+    """None: the one that `likely_regulariser` has for n, d and ε."""
+    norm_bound: float
+    bounds: FeatureBounds | None
+    intercept: bool
+    loss: Loss
+    kind: type[Perturbation]
+    search: RegulariserSearch
+    shared: SharedBudget
+
+    @property
+    def epsilon(self) -> Fraction:
+        """ε of one record."""
+        return self.shared.row_epsilon
+
+    def promise(self) -> Guarantee:
+        """What training will promise, before its notes."""
+        delta = Fraction(0)
+        if self.lambdas is not None and len(self.lambdas) > 1:
+            delta = self.search.chooser(self.epsilon, len(self.lambdas)).delta
+        return self.shared.of_unit(Guarantee(self.epsilon, delta, Neighbors.REPLACE_ONE, "row"))
+
+    def ball(self, columns: int) -> UnitBall:
+        """How rows of that many features are scaled. Raises BadParameter where there are bounds of another number."""
+        bounds = None if self.bounds is None else self.bounds.for_columns(columns)
+        return UnitBall(self.norm_bound, self.intercept, bounds)
+
+    def train(self, examples: Examples, *, bits: BitSource) -> Fitted:
+        """Trained with the one λ there is, or with one chosen privately; the guarantee notes what it rests on.
+
+        Raises BadParameter, before any training, where the solver may take too long: by public numbers alone.
+        """
+        last, size = self._last(examples.dimension), examples.size
+        lambdas = self.lambdas or (likely_regulariser(self.kind, size, examples.dimension, self.epsilon),)
+        alpha = self.epsilon if len(lambdas) == 1 else self.search.training_epsilon(self.epsilon)
+        self._require_short(last, size, lambdas, alpha)
+        if len(lambdas) == 1:
+            weights = train_candidates(last, lambdas, examples, alpha, bits=bits)[0]
+            fitted = Fitted(lambdas[0], weights, Guarantee(alpha, Fraction(0), Neighbors.REPLACE_ONE, "row"))
+        else:
+            fitted = self._searched(last, examples, lambdas, alpha, bits=bits)
+        # the same whatever the data hold, given n and λ: which of the two methods ran would disclose something
+        note = solver_note(self.loss, last.release(size, fitted.parameter, alpha).accuracy)
+        return Fitted(fitted.parameter, fitted.weights, self.shared.of_unit(fitted.guarantee).noting(note))
+
+    def _searched(
+        self,
+        last: Perturbation,
+        examples: Examples,
+        lambdas: tuple[Fraction, ...],
+        alpha: Fraction,
+        *,
+        bits: BitSource,
+    ) -> Fitted:
+        """Algorithm 2 with the ramp score: λ chosen on a public random part of the units, then trained on all of them.
+
+        The candidates are not released: their stability alone protects the choice, so the last training may be another
+        α1-private one, and may see all examples: a record of either part is charged for the choice and for that
+        training (docs/proofs/models/validation.md). The ramp's bounds hold for every draw, so a pure chooser leaves
+        δ = 0. Where the mechanism returns no candidate, the largest λ is taken, which is public.
+        """
+        candidates = self.kind(self.loss, examples.dimension)
+        train_units = self.search.train_units(examples.units)
+        self._require_short(candidates, train_units * examples.each, lambdas, alpha)
+        parts = random_split(examples.units, train_units, bits=bits)
+        train, held = (examples.take(rows_of_units(units, examples.each)) for units in parts)
+        found = train_validated(
+            candidates,
+            lambdas,
+            train,
+            held,
+            score=ramp_score,
+            stabilities=[candidates.release(train.size, parameter, alpha).stability for parameter in lambdas],
+            terms=self.search.terms(train.size, held.size, self.epsilon, lambdas),
+            final=examples,
+            last=last,
+            bits=bits,
+        )
+        if found.parameter is None or found.model is None:  # cannot be: the terms name a fallback
+            raise BadParameter("The chooser named no candidate: take max_of_exponentials, which always names one.")
+        return Fitted(found.parameter, found.model, found.guarantee)
+
+    def _require_short(self, training: Perturbation, size: int, lambdas: tuple[Fraction, ...], alpha: Fraction) -> None:
+        for parameter in lambdas:
+            accuracy = training.release(size, parameter, alpha).accuracy
+            require_short(self.loss, accuracy, size, parameter=parameter)
+
+    def _last(self, dimension: int) -> Perturbation:
+        """The training whose weights are released."""
+        if self.kind is ObjectivePerturbation:
+            return ObjectivePerturbation(self.loss, dimension, relieved=self.intercept)
+        return self.kind(self.loss, dimension)
+
+
+def perturbation_of(method: str) -> type[Perturbation]:
+    """The training procedure of that name; BadParameter otherwise."""
+    kind = PERTURBATIONS.get(str(method))
+    if kind is None:
+        raise BadParameter(f"method must be one of: {', '.join(PERTURBATIONS)}.")
+    return kind
+
+
+def likely_regulariser(kind: type[Perturbation], size: int, dimension: int, epsilon: Fraction) -> Fraction:
+    """λ in proportion to the mean length of the noise, d/(nε): a rule of public numbers."""
+    return min(_MOST, max(_LEAST, kind.usual * Fraction(dimension, size) / epsilon))
+
+
+def regularisers(lambdas: Number | Iterable[Number]) -> tuple[Fraction, ...] | None:
+    """The candidates, read exactly; one number stands for a list of one, None for "auto".
+
+    Raises BadParameter when there is none, when one is there twice, and unless each lies between 1e-9 and 1e9.
+    """
+    if isinstance(lambdas, str) and lambdas == AUTO:
+        return None
+    if lambdas is None:
+        raise BadParameter("lambdas is None: give at least one regulariser, such as 0.01, or 'auto'.")
+    if isinstance(lambdas, Iterator):
+        raise BadParameter("lambdas must be a list or a number: an iterator can be read only once.")
+    if isinstance(lambdas, np.ndarray):
+        lambdas = list(np.atleast_1d(lambdas))
+    listed = list(lambdas) if isinstance(lambdas, Iterable) and not isinstance(lambdas, str) else [lambdas]
+    values = tuple(exact_number("lambdas", value) for value in listed)
+    if not values:
+        raise BadParameter("lambdas is empty: give at least one regulariser, such as 0.01.")
+    if len(set(values)) < len(values):
+        raise BadParameter("lambdas names a regulariser twice: give each once.")
+    if min(values) <= 0:
+        raise BadParameter("Every one of lambdas must be greater than 0: without it no amount of noise is enough.")
+    if not _LEAST <= min(values) <= max(values) <= _MOST:
+        raise BadParameter("Every one of lambdas must lie between 1e-9 and 1e9.")
+    return values
+
+
+def ramp_score(weights: Floats, examples: Examples) -> Fraction:
+    """−(1/m) Σ min(1, max(0, 1 − y wᵀx)), each term in fixed point: higher is better."""
+    return -fixed_point_mean(ramp(examples.signed @ weights), least=0, most=1)
