@@ -11,11 +11,10 @@ import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws import Profile
+from dpmine.selection.laws.profile import Profile
 
 if TYPE_CHECKING:
-    from dpmine.selection.laws import LevelLaw
-    from dpmine.selection.laws.profile import FloatArray
+    from dpmine.selection.laws.profile import FloatArray, LevelLaw
 
 UNKNOWN = 2**128
 """How many dummies stand for an unknown universe."""

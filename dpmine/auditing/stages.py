@@ -17,7 +17,7 @@ from dpmine.auditing.pairs import Group, Pair, Side, on_grid
 from dpmine.auditing.profile import DIRECT, NOTHING, SEARCHED, Claim, Finding, measure, measure_both
 from dpmine.auditing.search import scope_of, worst_pair
 from dpmine.auditing.staircases import staircases, stairs
-from dpmine.selection import laws
+from dpmine.selection.laws.stopping import draw_law, stopping_law
 from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, SearchStage
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from dpmine.auditing.pairs import Scope
     from dpmine.auditing.search import Effort
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.laws import Profile
-    from dpmine.selection.laws.profile import FloatArray
+    from dpmine.selection.laws.profile import FloatArray, Profile
+    from dpmine.selection.laws.stopping import StoppingSearch
     from dpmine.selection.mechanisms.base import Mechanism, Stage
 
 _LAST_RANK = 64  # stops behind it count as one outcome
@@ -80,9 +80,9 @@ def _search(
     return worst_pair([*staircases(stage.search, scope.neighbors), *small], shows, climber, effort=effort, bits=bits)
 
 
-def _stop_masses(search: laws.Search, profile: Profile) -> FloatArray:
+def _stop_masses(search: StoppingSearch, profile: Profile) -> FloatArray:
     """The mass of stopping at each of the first ranks, and behind them: shape (ranks + 1,)."""
-    stops = laws.stopping_law(profile, search=search, limit=_last_rank(profile))
+    stops = stopping_law(profile, search=search, limit=_last_rank(profile))
     return np.append(stops.masses, stops.beyond)
 
 
@@ -108,7 +108,7 @@ def _inside_margin(stage: EarlyStopStage) -> Iterator[Pair]:
 
 def _early_mass(stage: EarlyStopStage, profile: Profile) -> float:
     """The probability of a stop at a rank ℓ with q_ℓ ≤ margin(ℓ), less what float64 may have added."""
-    stops = laws.stopping_law(profile, search=stage.search, limit=_last_rank(profile))
+    stops = stopping_law(profile, search=stage.search, limit=_last_rank(profile))
     early = [_lead(profile, rank) <= stage.margin(rank) for rank in range(1, stops.masses.size + 1)]
     return max(0.0, float(stops.masses[early].sum()) * (1 - DIRECT.relative) - DIRECT.absolute)
 
@@ -125,7 +125,7 @@ def _draw(stage: DrawStage, claim: Claim, scope: Scope, gaps: Sequence[float]) -
     for rank, pair in _draws(stage, scope, gaps):
         profiles = [pair.profile(side) for side in Side]
         left, right = (
-            pair.masses(side, laws.draw_law(profile, rank=rank, rate=stage.rate))
+            pair.masses(side, draw_law(profile, rank=rank, rate=stage.rate))
             for side, profile in zip(Side, profiles, strict=True)
         )
         if _is_covered(stage, profiles[0], rank):

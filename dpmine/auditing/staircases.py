@@ -13,7 +13,7 @@ from dpmine.privacy import Neighbors
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dpmine.selection.laws import Search
+    from dpmine.selection.laws.stopping import StoppingSearch
 
 LENGTHS = (1, 2, 3, 6, 20)
 """How many steps."""
@@ -21,7 +21,7 @@ LENGTHS = (1, 2, 3, 6, 20)
 _FLOOR = 1.0  # the lowest step, so that it may go down by 1
 
 
-def staircases(search: Search, neighbors: Neighbors, lengths: Sequence[int] = LENGTHS) -> Iterator[Pair]:
+def staircases(search: StoppingSearch, neighbors: Neighbors, lengths: Sequence[int] = LENGTHS) -> Iterator[Pair]:
     """Pairs with q_ℓ ≈ T(ℓ) + x for ℓ = 1 … J, where the top, the steps between and the last step move."""
     for length, offset in product(lengths, _offsets(search)):
         margins = search.threshold(np.arange(1.0, length + 1)) + offset
@@ -42,7 +42,7 @@ def stairs(margins: Sequence[float], moves: tuple[int, int, int] = (0, 0, 0)) ->
     return Pair(tuple(groups))
 
 
-def _offsets(search: Search) -> list[float]:
+def _offsets(search: StoppingSearch) -> list[float]:
     """Distances from the thresholds: a few moves, and a few noise scales below."""
     return [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0, -search.scale, -4 * search.scale, 2 * search.scale]
 

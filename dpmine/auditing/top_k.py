@@ -23,18 +23,15 @@ from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.base import unit_reach
 from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
-from dpmine.selection.top_k.limited_domain import LimitedDomainTopK
-from dpmine.selection.top_k.one_shot import OneShot
-from dpmine.selection.top_k.peeling import Peeling
+from dpmine.selection.top_k import LimitedDomainTopK, OneShot, Peeling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from fractions import Fraction
 
     from dpmine.auditing.pairs import Scope
-    from dpmine.selection.laws import LevelLaw, Profile
-    from dpmine.selection.laws.profile import FloatArray
-    from dpmine.selection.top_k.base import TopK
+    from dpmine.selection.laws.profile import FloatArray, LevelLaw, Profile
+    from dpmine.selection.top_k import TopK
 
 COUNTS = (2, 3)
 """How many winners are audited: the number of lists grows with their power."""

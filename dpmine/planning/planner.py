@@ -13,6 +13,7 @@ from dpmine.parameters import Number, positive, probability, whole
 from dpmine.planning.results import Need, Plan, Row
 from dpmine.planning.theorems import approximate_lower_bound, proved_gap, pure_lower_bound
 from dpmine.privacy import Neighbors
+from dpmine.selection.laws.profile import Shape, stylised
 from dpmine.selection.mechanisms.registry import usable
 from dpmine.selection.recommend import (
     DELTAS,
@@ -24,7 +25,6 @@ from dpmine.selection.recommend import (
     succeeds,
     success_probability,
 )
-from dpmine.selection.stylised import Shape, stylised
 
 if TYPE_CHECKING:
     from collections.abc import Callable

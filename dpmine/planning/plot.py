@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.io.figures import new_figure, picture_target, write_picture
+from dpmine.selection.laws.profile import stylised
 from dpmine.selection.mechanisms.registry import usable
 from dpmine.selection.recommend import success_probability
-from dpmine.selection.stylised import stylised
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dpmine.planning.results import Plan
+    from dpmine.selection.laws.profile import Shape
     from dpmine.selection.mechanisms.base import Mechanism
-    from dpmine.selection.stylised import Shape
 
 _POINTS = 50
 _CERTAIN = 1 - 1e-4  # from here on a curve is drawn as 1 without asking its law

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.planning.text import plan_text
 from dpmine.privacy import rounded_up
-from dpmine.selection.stylised import Shape
+from dpmine.selection.laws.profile import Shape
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
-from dpmine.selection.stylised import Shape
+from dpmine.selection.laws.profile import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.ledger.ledger import Ledger
-    from dpmine.selection.laws import Profile
+    from dpmine.selection.laws.profile import Profile
     from dpmine.selection.mechanisms.base import Mechanism
 
 __all__ = [
@@ -233,7 +233,7 @@ def _profile(universe: Universe[Any], step: Fraction, *, only_differences: bool)
 
     Raises BadParameter for scores that no float can hold, where their distance from 0 matters.
     """
-    from dpmine.selection.laws import Profile
+    from dpmine.selection.laws.profile import Profile
 
     levels = universe.head(universe.least)
     origin = levels[0].score if levels and (only_differences or levels[-1].score < 0) else 0

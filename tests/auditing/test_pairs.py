@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support import mechanism_laws as laws
 
 from dpmine.auditing.families import critical_gaps, structured
 from dpmine.auditing.pairs import UNKNOWN, Group, Pair, Scope, Side, on_grid
@@ -13,7 +14,6 @@ from dpmine.auditing.staircases import staircases, stairs
 from dpmine.errors import BadParameter
 from dpmine.parameters import exact_number
 from dpmine.privacy import Neighbors
-from dpmine.selection import laws
 from dpmine.selection.mechanisms.registry import MECHANISMS
 
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE

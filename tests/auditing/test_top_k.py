@@ -15,11 +15,10 @@ from dpmine.auditing.pairs import Group, Pair, Side
 from dpmine.auditing.top_k import audit_top_k, top_k_rows
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
-from dpmine.selection.top_k.limited_domain import LimitedDomainTopK
-from dpmine.selection.top_k.one_shot import OneShot
+from dpmine.selection.top_k import LimitedDomainTopK, OneShot
 
 if TYPE_CHECKING:
-    from dpmine.selection.top_k.base import TopK
+    from dpmine.selection.top_k import TopK
 
 ONE, NONE, TINY, LARGE = Fraction(1), Fraction(0), Fraction(1, 10**6), Fraction(1, 10)
 REPLACE = Neighbors.REPLACE_ONE

@@ -21,6 +21,7 @@ Score: TypeAlias = int | Fraction
 MANY_DUMMIES = 2**128
 """Dummies for a universe nobody knows: more than any number of real candidates that could be listed."""
 
+C = TypeVar("C", bound="Hashable")
 C_co = TypeVar("C_co", bound="Hashable", covariant=True)
 
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic
 
 from dpmine.errors import BadParameter
-from dpmine.selection.universes.base import Level, Score, Universe
+from dpmine.selection.universes.base import C, Level, Score, Universe
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.universes.base import Score, Universe
-
-
-C = TypeVar("C", bound="Hashable")
 
 
 class Remaining(Generic[C]):
