@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpmine.auditing.profile import NOTHING
 from dpmine.auditing.report import AuditReport, AuditRow
-from dpmine.auditing.search import DEFAULT, THOROUGH, Effort, audit_whole, claim_of
-from dpmine.auditing.stages import audit_stages
+from dpmine.auditing.search import DEFAULT, THOROUGH, Effort, audit_stages, audit_whole
 from dpmine.auditing.top_k import top_k_rows
 from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import SystemBits
@@ -22,7 +21,6 @@ from dpmine.selection.mechanisms.registry import MECHANISMS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dpmine.auditing.stages import StageFinding
     from dpmine.exact.bits import BitSource
     from dpmine.parameters import Number
     from dpmine.selection.mechanisms.base import Mechanism
@@ -96,34 +94,12 @@ def audit_mechanisms(mechanisms: Sequence[Mechanism], *, effort: Effort, bits: B
 
     Any implementation of `Mechanism` can be audited, registered or not. Requires: at least one.
     """
-    first, claim = mechanisms[0], claim_of(mechanisms[0])
+    first = mechanisms[0]
     worst = NOTHING
     for mechanism in mechanisms:
         worst = worst.worst(audit_whole(mechanism, effort=effort, bits=bits))
-    parts = [_stage_row(first, stage) for stage in audit_stages(first, effort=effort, bits=bits)]
-    return AuditRow(
-        first.name,
-        first.neighbors,
-        first.epsilon,
-        first.delta,
-        measured_delta=worst.delta,
-        measured_epsilon=worst.epsilon,
-        holds=worst.delta <= claim.delta and all(part.holds for part in parts),
-        parts=tuple(parts),
-    )
-
-
-def _stage_row(mechanism: Mechanism, stage: StageFinding) -> AuditRow:
-    return AuditRow(
-        mechanism.name,
-        mechanism.neighbors,
-        stage.claim.epsilon,
-        stage.claim.delta,
-        measured_delta=stage.found.delta,
-        measured_epsilon=stage.found.epsilon,
-        holds=stage.holds,
-        stage=stage.name,
-    )
+    stages = audit_stages(first, effort=effort, bits=bits)
+    return AuditRow.of(first.name, first.neighbors, first.epsilon, first.delta, worst, parts=stages)
 
 
 def _private_names() -> list[str]:

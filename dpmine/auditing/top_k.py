@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmine.auditing.families import critical_gaps, structured
-from dpmine.auditing.pairs import Group, Pair, Side
+from dpmine.auditing.pairs import Group, Pair, Side, critical_gaps, structured
 from dpmine.auditing.profile import DIRECT, NOTHING, Claim, Precision, measure_both
 from dpmine.auditing.report import AuditRow
-from dpmine.auditing.search import scope_of
+from dpmine.auditing.search import LAWS_KEPT, scope_of
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.base import unit_reach
@@ -39,7 +38,6 @@ SMALL_KBAR = 4
 
 _EVERY = 3  # of the gaps, one serves the many structured pairs
 _CROWD = 2**20
-_REMEMBERED = 10_000  # laws: many lists share what is left
 
 
 def top_k_rows(
@@ -91,15 +89,7 @@ def audit_top_k(way: TopK) -> AuditRow:
     for pair in [*structured(scope, gaps[::_EVERY]), *_overtaking(scope, gaps, way.count)]:
         left, right = (masses(pair, side) for side in Side)
         worst = measure_both(left, right, claim, precision=precision, known=worst)
-    return AuditRow(
-        f"{way.name}, k = {way.count}",
-        way.neighbors,
-        way.epsilon,
-        way.delta,
-        measured_delta=worst.delta,
-        measured_epsilon=worst.epsilon,
-        holds=worst.delta <= claim.delta,
-    )
+    return AuditRow.of(f"{way.name}, k = {way.count}", way.neighbors, way.epsilon, way.delta, worst)
 
 
 def _overtaking(scope: Scope, gaps: Sequence[float], count: int) -> Iterator[Pair]:
@@ -114,7 +104,7 @@ def _masses_of(way: TopK) -> Callable[[Pair, Side], FloatArray]:
     """The masses of all lists on one side of a pair; the same lists in the same order on both sides."""
     if isinstance(way, LimitedDomainTopK):
         return lambda pair, side: _Kept.of(pair, side, way).lists(way.count)
-    law = lru_cache(_REMEMBERED)(way.mechanism.law)
+    law = lru_cache(LAWS_KEPT)(way.mechanism.law)
     return lambda pair, side: _peeled(pair, side, law, way.count)
 
 

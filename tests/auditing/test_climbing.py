@@ -7,9 +7,9 @@ from hashlib import shake_256
 import pytest
 from support import mechanism_laws as laws
 
-from dpmine.auditing.climbing import Climber
 from dpmine.auditing.pairs import UNKNOWN, Group, Pair, Scope, Side
 from dpmine.auditing.profile import DIRECT, Claim, Finding, measure_both
+from dpmine.auditing.search import Climber
 from dpmine.exact.bits import TapeBits
 from dpmine.privacy import Neighbors
 

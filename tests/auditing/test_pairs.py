@@ -6,11 +6,20 @@ import numpy as np
 import pytest
 from support import mechanism_laws as laws
 
-from dpmine.auditing.families import critical_gaps, structured
-from dpmine.auditing.pairs import UNKNOWN, Group, Pair, Scope, Side, on_grid
+from dpmine.auditing.pairs import (
+    UNKNOWN,
+    Group,
+    Pair,
+    Scope,
+    Side,
+    critical_gaps,
+    on_grid,
+    staircases,
+    stairs,
+    structured,
+)
 from dpmine.auditing.run import variants
 from dpmine.auditing.search import scope_of
-from dpmine.auditing.staircases import staircases, stairs
 from dpmine.errors import BadParameter
 from dpmine.parameters import exact_number
 from dpmine.privacy import Neighbors
