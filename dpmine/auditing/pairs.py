@@ -34,7 +34,7 @@ UNKNOWN = 2**128
 _GRID = 2**16
 
 
-class Side(Enum):
+class PairSide(Enum):
     """Which of two neighbours."""
 
     BEFORE = auto()
@@ -49,9 +49,9 @@ class Group:
     move: int
     count: int = 1
 
-    def at(self, side: Side) -> float:
+    def at(self, side: PairSide) -> float:
         """The score on one side. Exact, because scores are multiples of 2^-16 (see `on_grid`)."""
-        return self.score if side is Side.BEFORE else self.score + self.move
+        return self.score if side is PairSide.BEFORE else self.score + self.move
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,10 @@ class Pair:
     def __post_init__(self) -> None:
         if not self.groups or any(group.count < 1 for group in self.groups):
             raise BadParameter("A pair of neighbours needs groups of at least one candidate each.")
-        if any(group.at(side) < 0 for group in self.groups for side in Side):
+        if any(group.at(side) < 0 for group in self.groups for side in PairSide):
             raise BadParameter("The scores of a pair of neighbours must be at least 0.")
 
-    def profile(self, side: Side) -> Profile:
+    def profile(self, side: PairSide) -> Profile:
         """One side, with equal scores merged into levels."""
         levels: Counter[float] = Counter()
         for group in self.groups:
@@ -78,7 +78,7 @@ class Pair:
         ordered = sorted(levels.items(), reverse=True)
         return Profile(tuple(score for score, _ in ordered), tuple(count for _, count in ordered), self.dummies)
 
-    def masses(self, side: Side, law: LevelLaw) -> FloatArray:
+    def masses(self, side: PairSide, law: LevelLaw) -> FloatArray:
         """The mass of every group, then that of "nothing": shape (groups + 1,).
 
         `law` is the law on `profile(side)`. Candidates of a level are equally likely, so a group has its share of the
@@ -91,7 +91,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ClaimScope:
     """Which pairs a mechanism's claim covers.
 
     Attributes:
@@ -141,7 +141,7 @@ _MULTIPLES = (0.5, 1, 2, 4, 8, 16, 32)  # of 1/ε, where exponential laws change
 _SHARES_OF_LEAD = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1)  # of the lead that makes a winner, where thresholds are
 
 
-def critical_gaps(mechanism: Mechanism, scope: Scope) -> tuple[float, ...]:
+def critical_gaps(mechanism: Mechanism, scope: ClaimScope) -> tuple[float, ...]:
     """Gaps between scores where the law may change character: small ones, and thresholds scaled by 1/ε."""
     epsilon = float(mechanism.epsilon)
     gaps = {0.0, 1.0, 2.0, 3.0}
@@ -152,13 +152,13 @@ def critical_gaps(mechanism: Mechanism, scope: Scope) -> tuple[float, ...]:
     return tuple(sorted({on_grid(gap) if scope.growth is None else float(round(gap)) for gap in gaps}))
 
 
-def structured(scope: Scope, gaps: Sequence[float]) -> Iterator[Pair]:
+def structured(scope: ClaimScope, gaps: Sequence[float]) -> Iterator[Pair]:
     """All families, at all gaps and paddings, without repetitions; only pairs that the claim covers."""
     pairs = (Pair(groups, dummies) for dummies in scope.dummies for groups in _families(gaps, scope, dummies))
     return filter(scope.admits, dict.fromkeys(pairs))
 
 
-def _families(gaps: Sequence[float], scope: Scope, dummies: int) -> Iterator[tuple[Group, ...]]:
+def _families(gaps: Sequence[float], scope: ClaimScope, dummies: int) -> Iterator[tuple[Group, ...]]:
     """Dummies are a crowd themselves, so that beside them only small crowds are of interest."""
     crowds = [crowd for crowd in _crowds(scope) if not dummies or crowd <= _SMALL]
     for gap in gaps:
@@ -171,20 +171,20 @@ def _families(gaps: Sequence[float], scope: Scope, dummies: int) -> Iterator[tup
             yield from _popular(gap, scope, scope.growth, height=2 * max(gaps))
 
 
-def _contests(gap: float, scope: Scope, crowds: list[int]) -> Iterator[tuple[Group, ...]]:
+def _contests(gap: float, scope: ClaimScope, crowds: list[int]) -> Iterator[tuple[Group, ...]]:
     """One candidate leads a crowd, or one rival, by the gap; they move apart, together or alone."""
     for crowd, (leader, others) in product(crowds, _moves(scope)):
         yield Group(1 + gap, leader), Group(1, others, crowd)
 
 
-def _halves(gap: float, scope: Scope, crowds: list[int]) -> Iterator[tuple[Group, ...]]:
+def _halves(gap: float, scope: ClaimScope, crowds: list[int]) -> Iterator[tuple[Group, ...]]:
     """One half of a crowd goes up, the other half down (under add_remove: stays); one leader goes either way."""
     down, up = min(scope.moves), max(scope.moves)
     for crowd, leader in product(crowds, (down, up)):
         yield Group(1 + gap, leader), Group(1, up, crowd), Group(1, down, crowd)
 
 
-def _crossings(gap: float, scope: Scope, crowds: list[int]) -> Iterator[tuple[Group, ...]]:
+def _crossings(gap: float, scope: ClaimScope, crowds: list[int]) -> Iterator[tuple[Group, ...]]:
     """Candidates above a crowd by no more than they lose on it: they leave the top ranks. With and without a leader."""
     down, up = min(scope.moves), max(scope.moves)
     for leaving in crowds:
@@ -193,8 +193,8 @@ def _crossings(gap: float, scope: Scope, crowds: list[int]) -> Iterator[tuple[Gr
         yield Group(2 + gap, up), *crossing[1]
 
 
-def _births(gap: float, scope: Scope, crowds: list[int]) -> Iterator[tuple[Group, ...]]:
-    """Candidates that nobody supported occur, beside an old one that is as high as the gap; others die, if they can."""
+def _births(gap: float, scope: ClaimScope, crowds: list[int]) -> Iterator[tuple[Group, ...]]:
+    """Candidates without support occur, beside an old one that is as high as the gap; others die, if they can."""
     for newborn in crowds:
         yield (Group(0, 1, newborn),)
         yield Group(gap, 0), Group(0, 1, newborn)
@@ -202,18 +202,18 @@ def _births(gap: float, scope: Scope, crowds: list[int]) -> Iterator[tuple[Group
             yield Group(gap + 1, -1, newborn), Group(0, 1, newborn)
 
 
-def _popular(gap: float, scope: Scope, growth: int, *, height: float) -> Iterator[tuple[Group, ...]]:
+def _popular(gap: float, scope: ClaimScope, growth: int, *, height: float) -> Iterator[tuple[Group, ...]]:
     """All that one unit can move leads one rival by the gap, so high that "nothing" hardly weighs beside them."""
     for leaders, rival in _moves(scope):
         yield Group(height + gap, leaders, growth), Group(height, rival)
 
 
-def _crowds(scope: Scope) -> tuple[int, ...]:
+def _crowds(scope: ClaimScope) -> tuple[int, ...]:
     """With bounded growth a crowd that moves is as large as it may be; one that stays can be larger."""
     return CROWDS if scope.growth is None else (1, scope.growth, CROWDS[-1])
 
 
-def _moves(scope: Scope) -> list[tuple[int, int]]:
+def _moves(scope: ClaimScope) -> list[tuple[int, int]]:
     """Moves of leader and others; the reverse direction is measured anyway."""
     if scope.neighbors is Neighbors.ADD_REMOVE:
         return [(1, 0), (0, 1), (1, 1)]

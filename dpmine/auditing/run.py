@@ -53,7 +53,7 @@ def audit(
         thorough: search longer, and on a grid of ε and δ around the given ones; then there is a row for every point.
         lists: audit the choices of the 2 and 3 best candidates in place of single choices, where they have a law of one
             piece: one row for every way, relation and number; `thorough` changes nothing then.
-        progress: told the share of the work that is done.
+        progress: called with the fraction done.
 
     Raises BadParameter for unusable parameters, NotPrivate for "exact".
     """

@@ -17,10 +17,10 @@ import numpy as np
 from dpmine.auditing.pairs import (
     CROWDS,
     UNKNOWN,
+    ClaimScope,
     Group,
     Pair,
-    Scope,
-    Side,
+    PairSide,
     critical_gaps,
     on_grid,
     staircases,
@@ -67,10 +67,10 @@ DEFAULT = Effort(climbs=2, steps=40)
 THOROUGH = Effort(climbs=4, steps=100)
 
 
-def scope_of(mechanism: Mechanism) -> Scope:
+def scope_of(mechanism: Mechanism) -> ClaimScope:
     """The pairs that the mechanism's claim covers: padded ones too unless it needs a public list of candidates."""
     growth = mechanism.growth if isinstance(mechanism, BoundedGrowth) else None
-    return Scope(mechanism.neighbors, (0,) if mechanism.needs_catalogue else (0, UNKNOWN), growth)
+    return ClaimScope(mechanism.neighbors, (0,) if mechanism.needs_catalogue else (0, UNKNOWN), growth)
 
 
 def audit_whole(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> Finding:
@@ -85,7 +85,7 @@ def audit_whole(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> Fin
     law = lru_cache(LAWS_KEPT)(mechanism.law)
 
     def shows(pair: Pair, known: Finding = NOTHING) -> Finding:
-        left, right = (pair.masses(side, law(pair.profile(side))) for side in Side)
+        left, right = (pair.masses(side, law(pair.profile(side))) for side in PairSide)
         return measure_both(left, right, claim, precision=precision, known=known)
 
     climber = Climber(scope, gaps, (1, scope.growth) if scope.growth else Climber.crowds)
@@ -108,7 +108,7 @@ def worst_pair(
     return worst
 
 
-def _stairs(mechanism: Mechanism, scope: Scope) -> list[Pair]:
+def _stairs(mechanism: Mechanism, scope: ClaimScope) -> list[Pair]:
     """For mechanisms that search: short staircases at the search's thresholds."""
     return [
         pair
@@ -130,7 +130,7 @@ class Climber:
     Requires: at least one gap.
     """
 
-    scope: Scope
+    scope: ClaimScope
     gaps: Sequence[float]
     crowds: Sequence[int] = CROWDS
 
@@ -213,7 +213,7 @@ def audit_stages(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> li
 
 
 def _audit_stage(
-    stage: Stage, scope: Scope, gaps: Sequence[float], *, effort: Effort, bits: BitSource
+    stage: Stage, scope: ClaimScope, gaps: Sequence[float], *, effort: Effort, bits: BitSource
 ) -> tuple[str, Claim, Finding]:
     if isinstance(stage, SearchStage):
         claim = Claim(stage.epsilon, 0.0)
@@ -225,10 +225,10 @@ def _audit_stage(
 
 
 def _search(
-    stage: SearchStage, claim: Claim, scope: Scope, gaps: Sequence[float], *, effort: Effort, bits: BitSource
+    stage: SearchStage, claim: Claim, scope: ClaimScope, gaps: Sequence[float], *, effort: Effort, bits: BitSource
 ) -> Finding:
     def shows(pair: Pair, known: Finding = NOTHING) -> Finding:
-        left, right = (_stop_masses(stage.search, pair.profile(side)) for side in Side)
+        left, right = (_stop_masses(stage.search, pair.profile(side)) for side in PairSide)
         return measure_both(left, right, claim, precision=SEARCHED, known=known)
 
     small = [pair for pair in structured(scope, gaps) if max(group.count for group in pair.groups) <= _LARGEST_CROWD]
@@ -249,7 +249,7 @@ def _last_rank(profile: Profile) -> int:
 
 def _early_stop(stage: EarlyStopStage) -> Finding:
     """The largest probability of a stop inside the margin, over profiles that are inside it somewhere."""
-    return Finding(max(_early_mass(stage, pair.profile(Side.BEFORE)) for pair in _inside_margin(stage)))
+    return Finding(max(_early_mass(stage, pair.profile(PairSide.BEFORE)) for pair in _inside_margin(stage)))
 
 
 def _inside_margin(stage: EarlyStopStage) -> Iterator[Pair]:
@@ -276,14 +276,14 @@ def _lead(profile: Profile, rank: int) -> float:
     return float(ladder.scores[0] - ladder.scores[ladder.locate(rank + 1)[0]])
 
 
-def _draw(stage: DrawStage, claim: Claim, scope: Scope, gaps: Sequence[float]) -> Finding:
+def _draw(stage: DrawStage, claim: Claim, scope: ClaimScope, gaps: Sequence[float]) -> Finding:
     """The worst over all pairs and ranks, in the directions that the claim covers."""
     worst = NOTHING
     for rank, pair in _draws(stage, scope, gaps):
-        profiles = [pair.profile(side) for side in Side]
+        profiles = [pair.profile(side) for side in PairSide]
         left, right = (
             pair.masses(side, draw_law(profile, rank=rank, rate=stage.rate))
-            for side, profile in zip(Side, profiles, strict=True)
+            for side, profile in zip(PairSide, profiles, strict=True)
         )
         if _is_covered(stage, profiles[0], rank):
             worst = measure(left, right, claim, precision=DIRECT, known=worst)
@@ -293,11 +293,11 @@ def _draw(stage: DrawStage, claim: Claim, scope: Scope, gaps: Sequence[float]) -
 
 
 def _is_covered(stage: DrawStage, profile: Profile, rank: int) -> bool:
-    """Whether the draw's claim holds from this side: nobody is outside the top ℓ, or they are far below."""
+    """Whether the draw's claim holds from this side: no candidate is outside the top ℓ, or they are far below."""
     return rank == sum(profile.counts) or _lead(profile, rank) > stage.margin(rank)
 
 
-def _draws(stage: DrawStage, scope: Scope, gaps: Sequence[float]) -> Iterator[tuple[int, Pair]]:
+def _draws(stage: DrawStage, scope: ClaimScope, gaps: Sequence[float]) -> Iterator[tuple[int, Pair]]:
     """Draws among everybody, and among a leader and others of whom some leave the top ranks on the neighbour."""
     for pair in structured(scope, gaps):
         if not pair.dummies:

@@ -34,7 +34,7 @@ def less_than(x: Real, y: Real, *, bits: BitSource) -> bool:
 
 
 def float_bounds(x: Real, *, bits: BitSource) -> tuple[float, float]:
-    """Two floats with x certainly between them, from the first bits alone; infinite where these tell nothing."""
+    """Two floats with x certainly between them, from the first bits alone; infinite where these settle nothing."""
     width = next(bits.widths())
     with working_precision(width + GUARD_BITS):
         ball = x.ball(width)

@@ -47,7 +47,7 @@ class LearnedClass(StrEnum):
 class LearningPlan:
     """Records that are enough for each learner, and a number that is too few for all.
 
-    The learner itself accepts every number given here as enough, and promises this smoothness, up to one part in a
+    The learner itself accepts every number given here as enough, and guarantees this smoothness, up to one part in a
     million.
 
     Attributes:
@@ -59,7 +59,7 @@ class LearningPlan:
         private: enough for `learn`; None where it can make no cover that is fine enough.
         realizable: enough for `learn_realizable`; None alike.
         labels: enough for `learn_labels`, which protects labels only.
-        too_few: with so many or fewer, some rule is missed by more than a with probability ≥ 1/2, whoever learns; None
+        too_few: with so many or fewer, some rule is missed by more than a with probability ≥ 1/2 by every learner; None
             where a is too large for such a statement.
         notes: why a number is missing, and what would help.
     """

@@ -108,7 +108,7 @@ def success_probability(mechanism: Mechanism, profile: Profile) -> float:
 
 
 def succeeds(mechanism: Mechanism, profile: Profile, target: float = SUCCESS) -> bool:
-    """Whether the best candidate is found often enough; of a search, the cheap bound mostly tells that it is not."""
+    """Whether the best candidate is found often enough; of a search, the cheap bound mostly shows that it is not."""
     if isinstance(mechanism, MarginMechanism) and success_probability(mechanism, head(profile)) < target:
         return False
     return success_probability(mechanism, profile) >= target

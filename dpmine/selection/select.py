@@ -32,23 +32,7 @@ if TYPE_CHECKING:
     from dpmine.selection.laws.profile import Profile
     from dpmine.selection.mechanisms.base import Mechanism
 
-__all__ = [
-    "AUTO",
-    "MECHANISMS",
-    "Law",
-    "Scores",
-    "Selection",
-    "advice",
-    "as_universe",
-    "build_mechanism",
-    "choose",
-    "guarantee_of",
-    "law",
-    "plain_name",
-    "public_size",
-    "resolve",
-    "select",
-]
+__all__ = ["MECHANISMS", "Law", "Selection", "as_universe", "law", "select"]
 
 AUTO = "auto"
 _LARGEST_WHOLE = 2**53  # beyond it floats skip whole numbers
@@ -70,7 +54,7 @@ class Candidates(StrEnum):
 
     @property
     def padding(self) -> int:
-        """Dummies that stand for candidates nobody knows."""
+        """Dummies that stand for candidates that are unknown."""
         return MANY_DUMMIES if self is Candidates.UNKNOWN else 0
 
 
@@ -83,7 +67,7 @@ class Selection:
             universes. None where nothing was chosen; for mappings and Series, whose order can be that of the data; and
             for `Levels` that are not public.
         label: the candidate's label where a mapping or Series was given, else the same as `index`.
-        chosen: whether something was chosen, which is the truth value; `label` does not tell, as a label can be None.
+        chosen: whether something was chosen, which is the truth value; not so `label`, which can be None.
         mechanism: the mechanism that chose.
         guarantee: the guarantee.
         advice: when nothing stood out, what would have been needed (a fact of the parameters alone); else "".
@@ -189,15 +173,15 @@ def select(
     require_form(scores, hidden=hidden)
     chooser = _chooser(scores, mechanism, parameters, hidden=hidden)
     _require_fit(chooser, step, hidden=hidden)
-    promise = guarantee_of(chooser)
-    if protected != promise.unit:
-        promise = promise.asserting(protected, f"moves each score by at most {short(step)}")
-    account.charge(promise, job=f"select {chooser.name}")
+    guarantee = guarantee_of(chooser)
+    if protected != guarantee.unit:
+        guarantee = guarantee.asserting(protected, f"moves each score by at most {short(step)}")
+    account.charge(guarantee, job=f"select {chooser.name}")
     universe, labels = labelled_universe(scores, padding)
     choice = choose(chooser, universe, sensitivity=step, bits=SystemBits())
     index, label = released(scores, labels, choice, hidden=hidden)
     hint = "" if choice is not None else advice(chooser, public_size(universe), step)
-    return Selection(index, label, choice is not None, chooser.name, promise, hint)
+    return Selection(index, label, choice is not None, chooser.name, guarantee, hint)
 
 
 def law(
@@ -250,7 +234,7 @@ def _chooser(scores: Scores, name: str, parameters: dict[str, Any], *, hidden: b
         return build_mechanism(name, **parameters)
     needed = {key: parameters[key] for key in ("epsilon", "delta", "neighbors")}
     size = None if hidden else number_of(scores)
-    chosen = resolve(name, candidates=size, are_counts=size is None, **needed)  # only dummies promise scores ≥ 0
+    chosen = resolve(name, candidates=size, are_counts=size is None, **needed)  # only dummies guarantee scores ≥ 0
     return build_mechanism(chosen.mechanism, **parameters)
 
 
@@ -261,7 +245,7 @@ def choose(mechanism: Mechanism, universe: Universe[Any], *, sensitivity: Fracti
 
 
 def _require_fit(mechanism: Mechanism, sensitivity: Fraction, *, hidden: bool) -> None:
-    """Refuse what would void the guarantee; `hidden` where nobody may know all candidates."""
+    """Reject what would void the guarantee; `hidden` where the list of candidates is not public."""
     if mechanism.needs_catalogue and hidden:
         raise BadParameter(
             f"{mechanism.name} needs a public list of all candidates, and padding stands for one that nobody knows: "
@@ -354,11 +338,11 @@ def plain_name(name: str) -> str:
 
 
 def public_size(universe: Universe[Any]) -> int | None:
-    """How many candidates there are, None where dummies stand for the fact that nobody may know it."""
+    """How many candidates there are, None where it is private, which dummies stand for."""
     return None if universe.padding else universe.size
 
 
 def guarantee_of(mechanism: Mechanism) -> Guarantee:
-    """What one run of the mechanism promises."""
-    promise = Guarantee(mechanism.epsilon, mechanism.delta, mechanism.neighbors)
-    return promise if mechanism.private else promise.without_privacy("the exact maximum was asked for")
+    """The guarantee of one run of the mechanism."""
+    guarantee = Guarantee(mechanism.epsilon, mechanism.delta, mechanism.neighbors)
+    return guarantee if mechanism.private else guarantee.without_privacy("the exact maximum was asked for")

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadParameter
 from dpmine.parameters import below_one, whole
-from dpmine.privacy import Guarantee, short
+from dpmine.privacy import short
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
 from dpmine.selection.draws.noisy_order import noisy_order
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR, LimitedDomain
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
-from dpmine.selection.select import AUTO, build_mechanism, plain_name, resolve
+from dpmine.selection.select import AUTO, build_mechanism, guarantee_of, plain_name, resolve
 from dpmine.selection.universes.views import Remaining
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.parameters import Number
-    from dpmine.privacy import Neighbors
+    from dpmine.privacy import Guarantee, Neighbors
     from dpmine.selection.mechanisms.base import Mechanism
     from dpmine.selection.universes.base import C, Universe
 
@@ -82,16 +82,15 @@ class TopK(ABC):
         """How the budget is spent, in one phrase: facts of the parameters."""
 
     def guarantee(self) -> Guarantee:
-        """What one run promises."""
-        promise = Guarantee(self.epsilon, self.delta, self.neighbors)
-        return promise if self.mechanism.private else promise.without_privacy("the exact maximum was asked for")
+        """The guarantee of one run."""
+        return replace(guarantee_of(self.mechanism), epsilon=self.epsilon, delta=self.delta)
 
 
 @dataclass(frozen=True, slots=True)
 class Peeling(TopK):
     """k rounds of `once`, each on the candidates that the rounds before did not choose.
 
-    A round in which nothing stands out is lost, and the next one is run all the same: all are paid for.
+    A round in which nothing stands out is lost, and the next one is run all the same: all are charged.
     """
 
     once: Mechanism
@@ -175,7 +174,7 @@ class LimitedDomainTopK(TopK):
     """The k largest of c_i + Gumbel(u/ε_0) over the k̄ best candidates, up to where "nothing" comes.
 
     "Nothing" has the score c(k̄+1) + u + (u/ε_0) ln(k̄/δ_1), u = 2, or 1 under add_remove, and noise as all have; a
-    dummy that comes takes its place, and is left out. δ_1 is paid once for all places.
+    dummy that comes takes its place, and is left out. δ_1 is charged once for all places.
     Source: Durfee & Rogers 2019, Algorithm 1, with dummies.
     """
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support import broken
+from support.tapes import TapeBits
 
 from dpmine.auditing.run import audit_mechanisms, variants
 from dpmine.auditing.search import STRUCTURED, audit_stages, audit_whole
-from dpmine.exact.bits import TapeBits
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.registry import MECHANISMS
 

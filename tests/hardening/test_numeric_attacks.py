@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from support.numpy_bits import NumpyBits
+from support.tapes import TapeBits, TapeExhausted
 
 from dpmine import BadParameter
-from dpmine.exact.bits import TapeBits, TapeExhausted
 from dpmine.models.histogram.noise import GRID, GRID_BITS, rounded_laplace
 from dpmine.models.histogram.search import Search
 from dpmine.privacy import Neighbors

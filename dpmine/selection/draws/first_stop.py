@@ -88,7 +88,7 @@ class _Search:
         return min(2 * rank, self._ranking.end_of_run(rank + 1), self._ranking.length)
 
     def _is_quiet(self, rank: int, end: int) -> bool:
-        """Whether the ceiling of the block promises at most half a proposal."""
+        """Whether the ceiling of the block makes at most half a proposal."""
         score = self._ranking.score_at_least(end)
         if self._hazard.is_certain(rank, score):
             return False

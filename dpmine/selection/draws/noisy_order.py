@@ -219,7 +219,7 @@ class _Contest(Generic[C]):
                 return candidate
 
     def _is_next(self, rival: Rival) -> bool:
-        """Whether the rival comes before all that is left; where its bounds do not tell, they are made sharper.
+        """Whether the rival comes before all that is left; where its bounds leave that open, they are sharpened.
 
         Its place in the queue may be that of older bounds.
         """
@@ -253,7 +253,7 @@ class _Queue(Generic[C]):
         heappush(self._heap, _Place(entrant, self._bits))
 
     def best(self) -> _Entrant[C] | None:
-        """The one with the largest noisy score; None when nobody is left."""
+        """The one with the largest noisy score; None when none is left."""
         if self._others and self._first is None:
             self._heap += [_Place(group, self._bits) for group in self._others]
             heapify(self._heap)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -51,35 +51,20 @@ class TrialNoise(Enum):
         return np.where(below, tail, 1 - tail), np.where(below, -np.log1p(-tail), math.log(2) + np.minimum(x, _CERTAIN))
 
 
-class Conditioning(Protocol):
-    """The law of the conditioning variable X: a density, smooth but at 0, that varies on a scale."""
-
-    @property
-    def scale(self) -> float:
-        """The distance over which the density changes by a factor e."""
-
-    @property
-    def support(self) -> tuple[float, float]:
-        """An interval that holds all but e^-TAIL of the mass, give or take a small factor."""
-
-    def density(self, x: FloatArray) -> FloatArray:
-        """The density, elementwise."""
-
-
 @dataclass(frozen=True)
 class LaplacePair:
-    """X = Z − G with Z ~ Lap(inner) and G ~ Lap(2 · inner), independent."""
+    """The conditioning variable X = Z − G with Z ~ Lap(inner) and G ~ Lap(2 · inner), independent."""
 
     inner: float
 
     @property
     def scale(self) -> float:
-        """The wider of the two scales."""
+        """The distance over which the density changes by a factor e: the wider of the two scales."""
         return 2 * self.inner
 
     @property
     def support(self) -> tuple[float, float]:
-        """Both tails."""
+        """An interval that holds all but e^-TAIL of the mass, give or take a small factor: both tails."""
         return -TAIL * self.scale, TAIL * self.scale
 
     def density(self, x: FloatArray) -> FloatArray:
@@ -90,7 +75,7 @@ class LaplacePair:
 
 @dataclass(frozen=True)
 class NegativeExponential:
-    """X = −ρ with ρ ~ Exp(scale)."""
+    """The conditioning variable X = −ρ with ρ ~ Exp(scale)."""
 
     scale: float
 
@@ -115,7 +100,7 @@ class StoppingSearch:
     threshold: Callable[[FloatArray], FloatArray]
     hazard: TrialNoise
     scale: float
-    conditioning: Conditioning
+    conditioning: LaplacePair | NegativeExponential
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,9 +67,9 @@ class Mechanism(ABC):
     neighbors: Neighbors
 
     name: ClassVar[str]
-    approximate: ClassVar[bool]
+    approximate: ClassVar[bool] = True
     """Whether it needs (and charges) a δ; a pure mechanism holds δ = 0."""
-    needs_catalogue: ClassVar[bool]
+    needs_catalogue: ClassVar[bool] = False
     """Whether every candidate must be public, so that it is of no use where the universe is unknown."""
     private: ClassVar[bool] = True
     needs_counts: ClassVar[bool] = False

@@ -40,8 +40,6 @@ class BoundedGrowth(Mechanism):
     growth: int
 
     name: ClassVar[str] = "bounded_growth"
-    approximate: ClassVar[bool] = True
-    needs_catalogue: ClassVar[bool] = False
     needs_counts: ClassVar[bool] = True
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:

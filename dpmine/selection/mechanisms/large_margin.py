@@ -35,9 +35,6 @@ class MarginMechanism(Mechanism):
     Without a stop all candidates are drawn from; in a universe with dummies that, like a dummy drawn, is nothing.
     """
 
-    approximate: ClassVar[bool] = True
-    needs_catalogue: ClassVar[bool] = False
-
     def lead_over(self) -> str:
         """A few may be close."""
         return "all others but a few"

@@ -41,8 +41,6 @@ class LimitedDomain(Mechanism):
     kbar: int = DEFAULT_KBAR
 
     name: ClassVar[str] = "limited_domain"
-    approximate: ClassVar[bool] = True
-    needs_catalogue: ClassVar[bool] = False
     needs_counts: ClassVar[bool] = True
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:

@@ -27,7 +27,6 @@ class Exact(Mechanism):
 
     name: ClassVar[str] = "exact"
     approximate: ClassVar[bool] = False
-    needs_catalogue: ClassVar[bool] = False
     private: ClassVar[bool] = False
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:

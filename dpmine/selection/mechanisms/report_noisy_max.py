@@ -62,6 +62,7 @@ class Exponential(NoisyMaxMechanism):
 
     Drawn as the largest c_i + Gumbel(2/ε), which has the same law.
     Source: McSherry & Talwar 2007, Definition 2; the Gumbel form is Yellott 1977.
+    Proof: docs/proofs/selection/exponential.md.
     """
 
     name: ClassVar[str] = "exponential"
@@ -79,7 +80,7 @@ class Exponential(NoisyMaxMechanism):
 class MaxOfLaplaces(NoisyMaxMechanism):
     """The largest c_i + Lap(2/ε), or Lap(1/ε) under add_remove; ε-private.
 
-    Source: Dwork & Roth 2014, Claim 3.9.
+    Source: Dwork & Roth 2014, Claim 3.9. Proof: docs/proofs/selection/max_of_laplaces.md.
     """
 
     name: ClassVar[str] = "max_of_laplaces"
@@ -94,9 +95,10 @@ class MaxOfLaplaces(NoisyMaxMechanism):
 
 
 class MaxOfExponentials(NoisyMaxMechanism):
-    """The largest c_i + Exp(2/ε), or Exp(1/ε) under add_remove; ε-private. The same law as permute-and-flip.
+    """The largest c_i + Exp(2/ε), or Exp(1/ε) under add_remove; ε-private. This is permute-and-flip: the same law.
 
     Source: McKenna & Sheldon 2020, Theorem 1; Ding, Kifer et al. 2021 for the equality of laws.
+    Proof: docs/proofs/selection/max_of_exponentials.md.
     """
 
     name: ClassVar[str] = "max_of_exponentials"

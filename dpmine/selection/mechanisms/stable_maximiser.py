@@ -29,8 +29,6 @@ class StableMaximiser(Mechanism):
     """
 
     name: ClassVar[str] = "stable_maximiser"
-    approximate: ClassVar[bool] = True
-    needs_catalogue: ClassVar[bool] = False
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
         """The maximiser, or None."""

@@ -19,7 +19,7 @@ Score: TypeAlias = int | Fraction
 """Exact scores. Counts are integers."""
 
 MANY_DUMMIES = 2**128
-"""Dummies for a universe nobody knows: more than any number of real candidates that could be listed."""
+"""Dummies for an unknown universe: more than any number of real candidates that could be listed."""
 
 C = TypeVar("C", bound="Hashable")
 C_co = TypeVar("C_co", bound="Hashable", covariant=True)
