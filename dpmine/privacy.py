@@ -29,8 +29,15 @@ class Neighbors(StrEnum):
 class Guarantee:
     """(ε, δ)-differential privacy for one privacy unit under a neighbour relation.
 
-    `private` is False when nothing is guaranteed; `notes` then say why, and `epsilon` and `delta` are what was asked for.
+    `private` is False when nothing is guaranteed; `notes` then say why; `epsilon` and `delta` are what was asked for.
     `assertion` is what the caller asserts about the unit, such as "one row each", and nothing checks; "" for nothing.
+
+    Example:
+        >>> print(Guarantee(Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE, unit="customer"))
+        ε = 1, δ = 1e-06 per customer, neighbours replace-one
+
+    See Also:
+        ExPostGuarantee: where the charge depends on the outcome.
     """
 
     epsilon: Fraction

@@ -56,6 +56,14 @@ def audit(
         progress: called with the fraction done.
 
     Raises BadParameter for unusable parameters, NotPrivate for "exact".
+
+    Example:
+        >>> audit("exponential", epsilon="1/2").holds
+        True
+
+    See Also:
+        dpmine.auditing.epsilon_lower_bound: for code whose output distribution is unknown.
+        dpmine.law: the law of a mechanism on scores of your own.
     """
     names = _private_names() if mechanism is None else [_known(mechanism)]
     claimed = positive("epsilon", epsilon), probability("delta", delta)

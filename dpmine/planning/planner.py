@@ -64,6 +64,17 @@ def plan(
         progress: called with the fraction done, from 0 to 1.
 
     Raises BadParameter for unusable parameters.
+
+    Example:
+        >>> planned = plan(size=2, catalogue_size=100, epsilon=1)
+        >>> planned.candidates
+        4950
+        >>> planned.row("exponential").need(Shape.POWER_LAW).gap
+        7
+
+    See Also:
+        dpmine.top_itemset: the release that is planned.
+        dpmine.law: the probabilities for given scores.
     """
     sizes = parse_sizes(size)
     candidates, relation = _candidates(sizes, catalogue_size), Neighbors.parse(neighbors)

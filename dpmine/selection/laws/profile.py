@@ -80,6 +80,21 @@ class Profile:
             counts.insert(place, number)
         return Ladder(np.array(scores), tuple(counts), place)
 
+    def best_or_nothing(self, kept: int, rate: float, slack: float) -> LevelLaw:
+        """The law P(i) ∝ exp(rate · score) among the `kept` best, against *nothing*: e^slack times the next best.
+
+        The universe is padded with `kept` + 1 dummies, the profile's own among them, which stand for *nothing* too. A
+        level that straddles rank `kept` takes part with the number of its members inside.
+        """
+        ladder = self.ladder(dummies=max(kept + 1, self.dummies))
+        before = accumulate(ladder.counts, initial=0)
+        inside = [min(count, max(0, kept - first)) for count, first in zip(ladder.counts, before, strict=False)]
+        beyond = next(level for level, count in enumerate(ladder.counts) if inside[level] < count)
+        gaps = rate * (ladder.scores - ladder.scores[0])
+        with np.errstate(divide="ignore"):  # levels outside the domain: log 0 is their weight 0
+            logs = np.log(np.array(inside, dtype=np.float64)) + gaps
+        return ladder.softmax(logs, float(gaps[beyond]) + slack)
+
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
@@ -108,11 +123,6 @@ class Ladder:
         weights = np.exp(logs - logs.max())
         shares = weights / weights.sum()
         return self.law(shares[:-1], shares[-1])
-
-    def included(self, rank: int) -> list[int]:
-        """How many members of each level are among the first `rank` candidates."""
-        before = accumulate(self.counts, initial=0)
-        return [min(count, max(0, rank - first)) for count, first in zip(self.counts, before, strict=False)]
 
     def locate(self, rank: int) -> tuple[int, int]:
         """The level of the candidate of this rank, and how many of the level's members have that rank or a smaller one.

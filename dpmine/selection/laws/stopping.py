@@ -199,13 +199,13 @@ def _first_stop(search: StoppingSearch, ladder: Ladder, parts: list[Segment]) ->
     rule = _conditioning_rule(search, ladder, kept)
     passed = np.zeros(rule.nodes.size)  # −ln Pr[no stop so far | x], increasing in x
     nodes = in_batches(kept)
-    masses = [_advance(search, rule, passed, _target(search, ladder, part.ranks, part.levels), part) for part in nodes]
-    return _Stops(
-        np.concatenate([*masses, np.zeros(0)]),
-        np.concatenate([*(part.offsets for part in nodes), np.zeros(0)]),
-        np.concatenate([*(part.levels for part in nodes), np.zeros(0, dtype=np.int64)]),
-        float(rule.weights @ np.exp(-passed)),
-    )
+    ranks = np.concatenate([*(part.ranks for part in nodes), np.zeros(0)])
+    offsets = np.concatenate([*(part.offsets for part in nodes), np.zeros(0)])
+    levels = np.concatenate([*(part.levels for part in nodes), np.zeros(0, dtype=np.int64)])
+    ends = np.cumsum([part.ranks.size for part in nodes])
+    targets = np.split(_target(search, ladder, ranks, levels), ends[:-1])
+    masses = [_advance(search, rule, passed, target, part) for target, part in zip(targets, nodes, strict=False)]
+    return _Stops(np.concatenate([*masses, np.zeros(0)]), offsets, levels, float(rule.weights @ np.exp(-passed)))
 
 
 def _target(search: StoppingSearch, ladder: Ladder, ranks: FloatArray, levels: IntArray) -> FloatArray:

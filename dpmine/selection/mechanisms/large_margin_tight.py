@@ -51,13 +51,13 @@ class LargeMarginTight(MarginMechanism):
 
     def margin(self, rank: int) -> float:
         """t(ℓ)."""
-        epsilon, delta = map(float, self.draw_budget)
-        return float(self.unit) * (1 + (log((rank - 1) / delta) / epsilon if rank > 1 else 0.0))
+        unit, (epsilon, delta) = float(self.unit), map(float, self.draw_budget)
+        return unit + (unit / epsilon * log((rank - 1) / delta) if rank > 1 else 0.0)
 
     def search(self) -> StoppingSearch:
         """X = −ρ, ρ ~ Exp(u/ε_a), tests with fresh Exp(u/ε_b)."""
         unit = float(self.unit)
-        for_threshold, for_tests, for_draw = (float(self.unit / epsilon) for epsilon in self.shares)
+        for_threshold, for_tests, for_draw = (unit / (float(share) * float(self.epsilon)) for share in self.split)
         log_early = -log(self.delta) - log(self.delta_share)
         log_leaving = -log(self.delta) - log1p(-float(self.delta_share))
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from dpmine.exact.noise import GumbelNoise, draw
 from dpmine.exact.reals import Formula, exact_ball, logarithm
 from dpmine.selection.draws.noisy_order import draws_from_best
@@ -56,18 +54,9 @@ class LimitedDomain(Mechanism):
         return draws_from_best(padded, ranking, self.kbar, noise, places=places, bits=bits, rival=nothing)
 
     def law(self, profile: Profile) -> LevelLaw:
-        """Softmax of the kept scores and of "nothing"; the profile's own dummies are among those added.
-
-        A level that straddles rank k̄ takes part with the number of its members inside.
-        """
-        ladder = profile.ladder(dummies=max(self.kbar + 1, profile.dummies))
-        inside = ladder.included(self.kbar)
-        beyond = next(level for level, count in enumerate(ladder.counts) if inside[level] < count)
-        epsilon, unit = float(self.epsilon), float(self.unit)
-        gaps = epsilon / unit * (ladder.scores - ladder.scores[0])
-        with np.errstate(divide="ignore"):  # levels outside the domain: log 0 is their weight 0
-            logs = np.log(np.array(inside, dtype=np.float64)) + gaps
-        return ladder.softmax(logs, float(gaps[beyond]) + epsilon + log(self.kbar) - log(float(self.delta)))
+        """Softmax of the kept scores and of "nothing"."""
+        slack = float(self.epsilon) + log(self.kbar) - log(float(self.delta))
+        return profile.best_or_nothing(self.kbar, 1 / float(self.scale), slack)
 
     def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
         """Above the (k̄+1)-th score: what beats "nothing"."""

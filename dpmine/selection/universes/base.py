@@ -44,6 +44,14 @@ class Universe(Protocol[C_co]):
     candidates; and always the meaning of a candidate. `dpmine.select` releases what `member` and `tail` give, so these
     must be names that stand for the same thing whatever the data: never a rank, a position in order of appearance or
     the number of a level. Only the scores may depend on data, each moving by the sensitivity at most.
+
+    Example:
+        >>> from dpmine import Levels
+        >>> isinstance(Levels([(3, 1), (0, 5)]), Universe)
+        True
+
+    See Also:
+        dpmine.Levels: a universe given by groups of candidates.
     """
 
     @property

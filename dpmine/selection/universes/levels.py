@@ -35,8 +35,13 @@ class Levels:
     `dpmine.select` then says whether something was chosen, and nothing else. The chosen group's score is not released
     either: one unit moves it, so no exact score is private, not even with a δ.
 
-    >>> Levels([(40, 2**62), (900, 2**62), (310, 2**62)]).top()
-    900
+    Example:
+        >>> Levels([(40, 2**62), (900, 2**62), (310, 2**62)]).top()
+        900
+
+    See Also:
+        dpmine.Universe: what to implement where candidates are not groups.
+        dpmine.select: takes either.
     """
 
     def __init__(self, levels: Iterable[tuple[Number, int]], padding: int = 0) -> None:
