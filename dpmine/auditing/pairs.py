@@ -18,12 +18,11 @@ import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Profile
+from dpmine.selection.laws.profile import FloatArray, LevelLaw, Profile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dpmine.selection.laws.profile import FloatArray, LevelLaw
     from dpmine.selection.laws.stopping import StoppingSearch
     from dpmine.selection.mechanisms.base import Mechanism
 

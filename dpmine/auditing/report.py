@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpmine.io.figures import new_figure, picture_target, write_picture
-from dpmine.privacy import rounded_up
+from dpmine.privacy import Neighbors, rounded_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dpmine.auditing.profile import Finding
-    from dpmine.privacy import Neighbors
 
 
 _HEADER = ("mechanism", "neighbours", "claimed ε", "measured ε", "claimed δ", "measured δ", "")

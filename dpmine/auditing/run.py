@@ -11,8 +11,8 @@ from dpmine.auditing.report import AuditReport, AuditRow
 from dpmine.auditing.search import DEFAULT, THOROUGH, Effort, audit_stages, audit_whole
 from dpmine.auditing.top_k import top_k_rows
 from dpmine.errors import BadParameter, NotPrivate
-from dpmine.exact.bits import SystemBits
-from dpmine.parameters import positive, probability
+from dpmine.exact.bits import BitSource, SystemBits
+from dpmine.parameters import Number, positive, probability
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
@@ -21,8 +21,6 @@ from dpmine.selection.mechanisms.registry import MECHANISMS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dpmine.exact.bits import BitSource
-    from dpmine.parameters import Number
     from dpmine.selection.mechanisms.base import Mechanism
 
 GROWTH = 10

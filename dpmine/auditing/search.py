@@ -31,8 +31,8 @@ from dpmine.auditing.profile import DIRECT, NOTHING, SEARCHED, Claim, Finding, m
 from dpmine.auditing.report import AuditRow
 from dpmine.errors import BadParameter
 from dpmine.exact.decisions import uniform_below
-from dpmine.selection.laws.stopping import draw_law, stopping_law
-from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, SearchStage
+from dpmine.selection.laws.stopping import StoppingSearch, draw_law, stopping_law
+from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, Mechanism, SearchStage, Stage
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.selection.laws.profile import FloatArray, Profile
-    from dpmine.selection.laws.stopping import StoppingSearch
-    from dpmine.selection.mechanisms.base import Mechanism, Stage
 
 
 _STEPS = 2  # of a staircase for the whole mechanism; the stages are audited on longer ones

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmine.auditing.pairs import Group, Pair, PairSide, critical_gaps, structured
+from dpmine.auditing.pairs import ClaimScope, Group, Pair, PairSide, critical_gaps, structured
 from dpmine.auditing.profile import DIRECT, NOTHING, Claim, Precision, measure_both
 from dpmine.auditing.report import AuditRow
 from dpmine.auditing.search import LAWS_KEPT, scope_of
@@ -22,15 +22,13 @@ from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.base import unit_reach
 from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
-from dpmine.selection.top_k import LimitedDomainTopK, OneShot, Peeling
+from dpmine.selection.top_k import LimitedDomainTopK, OneShot, Peeling, TopK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from fractions import Fraction
 
-    from dpmine.auditing.pairs import ClaimScope
     from dpmine.selection.laws.profile import FloatArray, LevelLaw, Profile
-    from dpmine.selection.top_k import TopK
 
 COUNTS = (2, 3)
 """How many winners are audited: the number of lists grows with their power."""

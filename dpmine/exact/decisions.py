@@ -11,13 +11,12 @@ from itertools import accumulate
 from math import inf, nextafter
 from typing import TYPE_CHECKING
 
-from dpmine.exact.reals import GUARD_BITS, Uniform, working_precision
+from dpmine.exact.reals import GUARD_BITS, Ball, Real, Uniform, working_precision
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.reals import Ball, Real
 
 
 def less_than(x: Real, y: Real, *, bits: BitSource) -> bool:

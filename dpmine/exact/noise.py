@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.reals import Ball
 
 
 class Noise(Protocol):

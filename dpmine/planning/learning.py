@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from math import floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpmine.errors import BadParameter
 from dpmine.models.pac.families import IntervalFamily, SeparatorFamily, StumpFamily, ThresholdFamily
-from dpmine.models.pac.family import COARSEST
+from dpmine.models.pac.family import COARSEST, Family
 from dpmine.models.pac.learners import too_fine
 from dpmine.models.pac.sample_complexity import (
     Setting,
@@ -23,9 +23,6 @@ from dpmine.models.pac.sample_complexity import (
 )
 from dpmine.parameters import Number, below_one, exact_number, named, whole
 from dpmine.privacy import rounded_up
-
-if TYPE_CHECKING:
-    from dpmine.models.pac.family import Family
 
 _LARGEST_SMOOTHNESS = 10**100
 _WHERE = {

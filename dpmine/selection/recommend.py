@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING
 
 from dpmine.parameters import Number, positive, probability, whole
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Shape, head, stylised
-from dpmine.selection.mechanisms.base import unit_reach
+from dpmine.selection.laws.profile import Profile, Shape, head, stylised
+from dpmine.selection.mechanisms.base import Mechanism, unit_reach
 from dpmine.selection.mechanisms.large_margin import MarginMechanism
 from dpmine.selection.mechanisms.registry import usable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.selection.laws.profile import Profile
-    from dpmine.selection.mechanisms.base import Mechanism
 
 SUCCESS = 0.95
 """The probability of choosing the best candidate for which mechanisms are compared."""

@@ -12,8 +12,8 @@ from math import ceil, log
 from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadParameter
-from dpmine.parameters import below_one, whole
-from dpmine.privacy import short
+from dpmine.parameters import Number, below_one, whole
+from dpmine.privacy import Guarantee, Neighbors, short
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
 from dpmine.selection.draws.noisy_order import noisy_order
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR, LimitedDomain
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dpmine.exact.bits import BitSource
-    from dpmine.parameters import Number
-    from dpmine.privacy import Guarantee, Neighbors
     from dpmine.selection.mechanisms.base import Mechanism
     from dpmine.selection.universes.base import C, Universe
 

@@ -13,11 +13,10 @@ from math import isqrt
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dpmine.exact.decisions import floor, less_than
-from dpmine.exact.reals import Constant, Formula, StandardExponential, Uniform
+from dpmine.exact.reals import Constant, Formula, Real, StandardExponential, Uniform
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.reals import Real
     from dpmine.selection.universes.base import Score
     from dpmine.selection.universes.ranking import Ranking
 

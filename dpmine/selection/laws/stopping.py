@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.selection.laws.quadrature import Rule, every_rank, in_batches, panels, segments
+from dpmine.selection.laws.quadrature import Nodes, Rule, Segment, every_rank, in_batches, panels, segments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpmine.selection.laws.profile import FloatArray, IntArray, Ladder, LevelLaw, Profile
-    from dpmine.selection.laws.quadrature import Nodes, Segment
 
 TAIL = 80.0  # e^-80 of the conditioning variable's law may be left out
 _CERTAIN = 750.0  # e^-750 is 0 in float64; an infinity would make nan in products with 0

@@ -14,7 +14,7 @@ from flint import arb
 
 from dpmine.errors import BadParameter
 from dpmine.exact.noise import GumbelNoise, draw
-from dpmine.exact.reals import Formula, exact_ball
+from dpmine.exact.reals import Ball, Formula, exact_ball
 from dpmine.selection.draws.noisy_order import KnownRival
 from dpmine.selection.mechanisms.base import Mechanism
 from dpmine.selection.mechanisms.report_noisy_max import noisy_max
@@ -22,7 +22,6 @@ from dpmine.selection.universes.levels import Levels
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.reals import Ball
     from dpmine.selection.laws.profile import LevelLaw, Profile
     from dpmine.selection.universes.base import C, Universe
 

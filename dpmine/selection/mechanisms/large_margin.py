@@ -13,19 +13,17 @@ import numpy as np
 
 from dpmine.exact.noise import GumbelNoise, LaplaceNoise, draw, laplace_cdf, laplace_log_survival
 from dpmine.exact.reals import Ball, Formula, Real, exact_ball, logarithm
-from dpmine.selection.draws.first_stop import first_stop
+from dpmine.selection.draws.first_stop import Hazard, first_stop
 from dpmine.selection.draws.noisy_order import draw_from_best
 from dpmine.selection.laws.stopping import LaplacePair, StoppingSearch, TrialNoise, search_and_draw
-from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, Mechanism, SearchStage
+from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, Mechanism, SearchStage, Stage
 from dpmine.selection.universes.ranking import Ranking
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.draws.first_stop import Hazard
     from dpmine.selection.laws.profile import FloatArray, LevelLaw, Profile
-    from dpmine.selection.mechanisms.base import Stage
     from dpmine.selection.universes.base import C, Score, Universe
 
 

@@ -10,7 +10,7 @@ from math import log
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmine.exact.noise import GumbelNoise, draw
-from dpmine.exact.reals import Formula, exact_ball, logarithm
+from dpmine.exact.reals import Ball, Formula, Real, exact_ball, logarithm
 from dpmine.selection.draws.noisy_order import draws_from_best
 from dpmine.selection.mechanisms.base import Mechanism
 from dpmine.selection.universes.ranking import Ranking
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.reals import Ball, Real
     from dpmine.selection.laws.profile import LevelLaw, Profile
     from dpmine.selection.universes.base import C, Score, Universe
 

@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise
-from dpmine.selection.draws.noisy_order import noisy_order
-from dpmine.selection.laws.quadrature import panels
+from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
+from dpmine.selection.draws.noisy_order import Rival, noisy_order
+from dpmine.selection.laws.quadrature import Rule, panels
 from dpmine.selection.mechanisms.base import Mechanism
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.noise import Noise
-    from dpmine.selection.draws.noisy_order import Rival
     from dpmine.selection.laws.profile import FloatArray, Ladder, LevelLaw, Profile
-    from dpmine.selection.laws.quadrature import Rule
     from dpmine.selection.universes.base import C, Score, Universe
 
 _FLOOR = 80.0  # e^-80 is the mass that the integrals may leave out at either end

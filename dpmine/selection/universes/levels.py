@@ -11,7 +11,7 @@ import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.exact.decisions import uniform_below
-from dpmine.parameters import exact_number, whole
+from dpmine.parameters import Number, exact_number, whole
 from dpmine.selection.universes.base import Level, Score
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.parameters import Number
 
 
 class Levels:
