@@ -119,16 +119,13 @@ class ClaimScope:
         if self.growth is None:
             return True
         whole = all(group.score == int(group.score) for group in pair.groups)
-        return whole and all(_moving(pair, move) <= self.growth for move in (-1, 1))
+        moving = (sum(group.count for group in pair.groups if group.move == move) for move in (-1, 1))
+        return whole and max(moving) <= self.growth
 
 
 def on_grid(score: float) -> float:
     """The nearest multiple of 2^-16: adding and subtracting 1 is then exact, so ties stay ties."""
     return round(score * _GRID) / _GRID
-
-
-def _moving(pair: Pair, move: int) -> int:
-    return sum(group.count for group in pair.groups if group.move == move)
 
 
 CROWDS = (1, 4, 2**20)
@@ -159,7 +156,9 @@ def structured(scope: ClaimScope, gaps: Sequence[float]) -> Iterator[Pair]:
 
 def _families(gaps: Sequence[float], scope: ClaimScope, dummies: int) -> Iterator[tuple[Group, ...]]:
     """Dummies are a crowd themselves, so that beside them only small crowds are of interest."""
-    crowds = [crowd for crowd in _crowds(scope) if not dummies or crowd <= _SMALL]
+    # With bounded growth a crowd that moves is as large as it may be; one that stays can be larger.
+    crowds = CROWDS if scope.growth is None else (1, scope.growth, CROWDS[-1])
+    crowds = tuple(crowd for crowd in crowds if not dummies or crowd <= _SMALL)
     for gap in gaps:
         yield from _contests(gap, scope, crowds)
         yield from _halves(gap, scope, crowds)
@@ -170,20 +169,20 @@ def _families(gaps: Sequence[float], scope: ClaimScope, dummies: int) -> Iterato
             yield from _popular(gap, scope, scope.growth, height=2 * max(gaps))
 
 
-def _contests(gap: float, scope: ClaimScope, crowds: list[int]) -> Iterator[tuple[Group, ...]]:
+def _contests(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tuple[Group, ...]]:
     """One candidate leads a crowd, or one rival, by the gap; they move apart, together or alone."""
     for crowd, (leader, others) in product(crowds, _moves(scope)):
         yield Group(1 + gap, leader), Group(1, others, crowd)
 
 
-def _halves(gap: float, scope: ClaimScope, crowds: list[int]) -> Iterator[tuple[Group, ...]]:
+def _halves(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tuple[Group, ...]]:
     """One half of a crowd goes up, the other half down (under add_remove: stays); one leader goes either way."""
     down, up = min(scope.moves), max(scope.moves)
     for crowd, leader in product(crowds, (down, up)):
         yield Group(1 + gap, leader), Group(1, up, crowd), Group(1, down, crowd)
 
 
-def _crossings(gap: float, scope: ClaimScope, crowds: list[int]) -> Iterator[tuple[Group, ...]]:
+def _crossings(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tuple[Group, ...]]:
     """Candidates above a crowd by no more than they lose on it: they leave the top ranks. With and without a leader."""
     down, up = min(scope.moves), max(scope.moves)
     for leaving in crowds:
@@ -192,7 +191,7 @@ def _crossings(gap: float, scope: ClaimScope, crowds: list[int]) -> Iterator[tup
         yield Group(2 + gap, up), *crossing[1]
 
 
-def _births(gap: float, scope: ClaimScope, crowds: list[int]) -> Iterator[tuple[Group, ...]]:
+def _births(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tuple[Group, ...]]:
     """Candidates without support occur, beside an old one that is as high as the gap; others die, if they can."""
     for newborn in crowds:
         yield (Group(0, 1, newborn),)
@@ -205,11 +204,6 @@ def _popular(gap: float, scope: ClaimScope, growth: int, *, height: float) -> It
     """All that one unit can move leads one rival by the gap, so high that "nothing" hardly weighs beside them."""
     for leaders, rival in _moves(scope):
         yield Group(height + gap, leaders, growth), Group(height, rival)
-
-
-def _crowds(scope: ClaimScope) -> tuple[int, ...]:
-    """With bounded growth a crowd that moves is as large as it may be; one that stays can be larger."""
-    return CROWDS if scope.growth is None else (1, scope.growth, CROWDS[-1])
 
 
 def _moves(scope: ClaimScope) -> list[tuple[int, int]]:

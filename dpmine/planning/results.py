@@ -237,15 +237,11 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     return "\n".join(
         "  ".join(
-            _cell(cell, width, place) for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.rjust(width) if place else cell.ljust(width)  # names to the left, figures to the right
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in (header, *rows)
     )
-
-
-def _cell(cell: str, width: int, place: int) -> str:
-    """Names to the left, figures to the right."""
-    return cell.rjust(width) if place else cell.ljust(width)
 
 
 _POINTS = 50

@@ -249,15 +249,9 @@ def build_top_k(
     return _recommended(number, candidates, not_private=not_private, **parameters)
 
 
-def _slack(mechanism: Mechanism, count: int, delta: Number) -> Fraction:
-    """The δ of the whole list; a single pure choice needs none."""
-    if mechanism.approximate or count == 1:
-        return mechanism.delta
-    return below_one("delta", delta)
-
-
 def _of(mechanism: Mechanism, count: int, delta: Number, options: Mapping[str, Any]) -> TopK:
-    slack = _slack(mechanism, count, delta)
+    """In one shot or peeled; a single pure choice needs no δ."""
+    slack = mechanism.delta if mechanism.approximate or count == 1 else below_one("delta", delta)
     if isinstance(mechanism, Exponential):
         return OneShot.of(count, mechanism.epsilon, slack, mechanism.neighbors)
     if isinstance(mechanism, LimitedDomain):

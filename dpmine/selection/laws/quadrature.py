@@ -88,10 +88,9 @@ def sum_rule(size: int) -> SumRule:
     the Legendre series. Source: Euler-Maclaurin, terms to the fifth derivative.
     """
     half = float(size) / 2
-    series = _series()
-    at_nodes = _euler_maclaurin(series.at_nodes, _AT_INTEGERS, 1 / half)
-    left = _euler_maclaurin(series.left, _HALF_WAY, 1 / half)
-    right = _euler_maclaurin(series.right, _HALF_WAY, 1 / half)
+    inner, *ends = _series()
+    at_nodes = _euler_maclaurin(inner, _AT_INTEGERS, 1 / half)
+    left, right = (_euler_maclaurin(end, _HALF_WAY, 1 / half) for end in ends)
     nodes = half * gauss(BLOCK_NODES).nodes + (half - 0.5)
     return SumRule(nodes, half * (right - left)[0], half * (at_nodes - left))
 
@@ -104,17 +103,12 @@ def _euler_maclaurin(operators: dict[int, FloatArray], coefficients: dict[int, f
     return total
 
 
-@dataclass(frozen=True, eq=False)
-class _Series:
-    """Integral (−1) and derivatives (0, 1, 3, 5) of the interpolating polynomial, as linear maps of its node values."""
-
-    at_nodes: dict[int, FloatArray]
-    left: dict[int, FloatArray]
-    right: dict[int, FloatArray]
-
-
 @cache
-def _series() -> _Series:
+def _series() -> tuple[dict[int, FloatArray], ...]:
+    """Integral (−1) and derivatives (0, 1, 3, 5) of the interpolating polynomial, as linear maps of its node values.
+
+    At the nodes, at the left end and at the right one.
+    """
     nodes = gauss(BLOCK_NODES).nodes
     coefficients = np.linalg.inv(legendre.legvander(nodes, BLOCK_NODES - 1))
     maps = {-1: legendre.legint(coefficients, lbnd=-1)}
@@ -123,7 +117,7 @@ def _series() -> _Series:
     def at(points: FloatArray) -> dict[int, FloatArray]:
         return {order: np.asarray(legendre.legvander(points, len(rows) - 1) @ rows) for order, rows in maps.items()}
 
-    return _Series(at(nodes), at(np.array([-1.0])), at(np.array([1.0])))
+    return at(nodes), at(np.array([-1.0])), at(np.array([1.0]))
 
 
 class Segment(NamedTuple):

@@ -15,9 +15,8 @@ from flint import arb
 from dpmine.errors import BadParameter
 from dpmine.exact.noise import GumbelNoise, draw
 from dpmine.exact.reals import Ball, Formula, exact_ball
-from dpmine.selection.draws.noisy_order import KnownRival
+from dpmine.selection.draws.noisy_order import KnownRival, noisy_order
 from dpmine.selection.mechanisms.base import Mechanism
-from dpmine.selection.mechanisms.report_noisy_max import noisy_max
 from dpmine.selection.universes.levels import Levels
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class BoundedGrowth(Mechanism):
             return None
         noise = GumbelNoise(self.scale)
         nothing = Formula(lambda gumbel: self._score_of_nothing() + gumbel, draw(noise, bits=bits))
-        winner = noisy_max(Levels.of(levels), noise, bits=bits, rival=KnownRival(nothing))
+        winner = next(noisy_order(Levels.of(levels), noise, bits=bits, rival=KnownRival(nothing)), None)
         return None if winner is None else universe.member(levels[winner[0]], bits=bits)
 
     def law(self, profile: Profile) -> LevelLaw:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
-from dpmine.selection.draws.noisy_order import Rival, noisy_order
+from dpmine.selection.draws.noisy_order import noisy_order
 from dpmine.selection.laws.quadrature import Rule, panels
 from dpmine.selection.mechanisms.base import Mechanism
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.selection.laws.profile import FloatArray, Ladder, LevelLaw, Profile
-    from dpmine.selection.universes.base import C, Score, Universe
+    from dpmine.selection.universes.base import C, Universe
 
 _FLOOR = 80.0  # e^-80 is the mass that the integrals may leave out at either end
 _ORDER = 16
@@ -25,7 +25,10 @@ _CELLS = 2**21  # nodes times levels at once: bounds the memory
 
 
 class NoisyMaxMechanism(Mechanism):
-    """The candidate with the largest score + noise, noise of scale 2/ε (1/ε in the monotone form)."""
+    """The candidate with the largest score + noise, noise of scale 2/ε (1/ε in the monotone form).
+
+    Proof: docs/proofs/selection/noisy_max.md.
+    """
 
     approximate: ClassVar[bool] = False
     needs_catalogue: ClassVar[bool] = True
@@ -36,22 +39,11 @@ class NoisyMaxMechanism(Mechanism):
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
         """The winner; None when a dummy wins."""
-        return noisy_max(universe, self.noise(), bits=bits)
+        return next(noisy_order(universe, self.noise(), bits=bits), None)
 
     def lead(self, candidates: int) -> float:
         """Scale × (ln K + 3): the others' weights sum to K e^{−lead/b}."""
         return float(self.scale) * (log(candidates) + 3)
-
-
-def noisy_max(
-    universe: Universe[C], noise: Noise, *, bits: BitSource, floor: Score | None = None, rival: Rival | None = None
-) -> C | None:
-    """The candidate with the largest score + noise, or None when a dummy or the rival wins.
-
-    Requires: at least one candidate or dummy; `universe.size` is known.
-    Law: the first of `noisy_order`, whose `floor` and `rival` these are. Proof: docs/proofs/selection/noisy_max.md.
-    """
-    return next(noisy_order(universe, noise, bits=bits, floor=floor, rival=rival), None)
 
 
 class Exponential(NoisyMaxMechanism):
