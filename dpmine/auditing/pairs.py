@@ -157,8 +157,8 @@ def structured(scope: ClaimScope, gaps: Sequence[float]) -> Iterator[Pair]:
 def _families(gaps: Sequence[float], scope: ClaimScope, dummies: int) -> Iterator[tuple[Group, ...]]:
     """Dummies are a crowd themselves, so that beside them only small crowds are of interest."""
     # With bounded growth a crowd that moves is as large as it may be; one that stays can be larger.
-    crowds = CROWDS if scope.growth is None else (1, scope.growth, CROWDS[-1])
-    crowds = tuple(crowd for crowd in crowds if not dummies or crowd <= _SMALL)
+    largest = CROWDS if scope.growth is None else (1, scope.growth, CROWDS[-1])
+    crowds = tuple(crowd for crowd in largest if not dummies or crowd <= _SMALL)
     for gap in gaps:
         yield from _contests(gap, scope, crowds)
         yield from _halves(gap, scope, crowds)

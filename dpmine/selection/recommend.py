@@ -112,15 +112,19 @@ def succeeds(mechanism: Mechanism, profile: Profile, target: float = SUCCESS) ->
     return success_probability(mechanism, profile) >= target
 
 
-def least_gap(mechanism: Mechanism, shape: Shape, candidates: int | None, target: float, step: float = 1.0) -> int:
-    """How many steps of the gap between the best two the mechanism needs to succeed with probability `target`.
+def least_gap(mechanism: Mechanism, shape: Shape, candidates: int | None, target: float) -> int:
+    """The least gap between the best two at which the mechanism succeeds with probability `target`.
 
     Requires: target ≤ 1 − 10^−6. Success grows with the gap, because all differences of scores grow with it.
     """
-    easy = least(
-        lambda k: success_probability(mechanism, head(stylised(shape, k * step, candidates))) >= target, start=1
-    )
-    return least(lambda k: success_probability(mechanism, stylised(shape, k * step, candidates)) >= target, start=easy)
+
+    def bound_passes(gap: int) -> bool:
+        return success_probability(mechanism, head(stylised(shape, gap, candidates))) >= target
+
+    def passes(gap: int) -> bool:
+        return success_probability(mechanism, stylised(shape, gap, candidates)) >= target
+
+    return least(passes, start=least(bound_passes, start=1))
 
 
 def least(passes: Callable[[int], bool], *, start: int, end: int | None = None) -> int:

@@ -90,20 +90,15 @@ class Padded(Generic[C]):
         """Raises BadParameter for scores below 0."""
         if universe.least < 0:
             raise BadParameter("This mechanism adds dummies of score 0, so scores must be at least 0.")
-        self._inner = universe
         self.size = universe.size
         self.padding = max(universe.padding, dummies)
+        self.least = universe.least
         self.top = universe.top
         self.head = universe.head
         self.below = universe.below
         self.lower = universe.lower
         self.member = universe.member
         self.tail = universe.tail
-
-    @property
-    def least(self) -> Score:
-        """The lowest score."""
-        return self._inner.least
 
 
 class Scaled(Generic[C]):
