@@ -23,7 +23,7 @@ from dpmine.io.columns import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.ingest.read import read_baskets
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws import Profile
+from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS, usable
 from dpmine.selection.recommend import recommend
 from dpmine.selection.universes.base import MANY_DUMMIES

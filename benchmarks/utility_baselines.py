@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.universe import Itemset, ItemsetUniverse
-    from dpmine.selection.top_k.one_shot import OneShot
+    from dpmine.selection.top_k import OneShot
 
 MISS = 0.05  # the probability that γ of the truncated scores is made for
 

@@ -22,8 +22,7 @@ from dpmine.itemsets.items_first import ItemsFirst
 from dpmine.itemsets.noisy_supports import noisy
 from dpmine.itemsets.universe import Itemset
 from dpmine.privacy import Neighbors
-from dpmine.selection.top_k.build import build_top_k
-from dpmine.selection.top_k.one_shot import OneShot
+from dpmine.selection.top_k import OneShot, build_top_k
 
 DELTA = Fraction(1, 10**6)
 ANY = 10**6

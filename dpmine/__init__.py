@@ -77,40 +77,32 @@ __all__ = [
 ]
 
 _HOMES = {
-    "dpmine.ledger.ledger": ("Ledger",),
-    "dpmine.models.accuracy_first.estimators": ("AccuracyFirstLogistic", "AccuracyFirstRidge"),
-    "dpmine.auditing.report": ("AuditReport",),
-    "dpmine.auditing.run": ("audit",),
-    "dpmine.errors": (
-        "AccuracyWarning",
-        "BadData",
-        "BadLedger",
-        "BadParameter",
-        "BudgetExceeded",
-        "DpmineError",
-        "LayoutWarning",
-        "NotPrivate",
-        "UnreadableFile",
-    ),
-    "dpmine.models.histogram.estimator": ("PrivateHistogram",),
-    "dpmine.itemsets.exact_supports": ("itemset_supports",),
-    "dpmine.itemsets.top": ("top_itemset", "top_itemsets"),
-    "dpmine.models.linear.estimators": ("PrivateHuberSVC", "PrivateLogisticRegression"),
-    "dpmine.models.pac.private_learner": ("PrivateLearner",),
-    "dpmine.models.pac.selector": ("HypothesisSelector",),
-    "dpmine.planning.planner": ("plan",),
-    "dpmine.planning.results": ("Plan",),
-    "dpmine.privacy": ("ExPostGuarantee", "Guarantee", "Neighbors"),
-    "dpmine.selection.select": ("Law", "Selection", "law", "select"),
-    "dpmine.selection.universes.levels": ("Levels",),
-    "dpmine.selection.universes.base": ("Universe",),
+    "auditing.report": "AuditReport",
+    "auditing.run": "audit",
+    "errors": "AccuracyWarning BadData BadLedger BadParameter BudgetExceeded DpmineError LayoutWarning NotPrivate "
+    "UnreadableFile",
+    "itemsets.exact_supports": "itemset_supports",
+    "itemsets.top": "top_itemset top_itemsets",
+    "ledger.ledger": "Ledger",
+    "models.accuracy_first.estimators": "AccuracyFirstLogistic AccuracyFirstRidge",
+    "models.histogram.estimator": "PrivateHistogram",
+    "models.linear.estimators": "PrivateHuberSVC PrivateLogisticRegression",
+    "models.pac.private_learner": "PrivateLearner",
+    "models.pac.selector": "HypothesisSelector",
+    "planning.planner": "plan",
+    "planning.results": "Plan",
+    "privacy": "ExPostGuarantee Guarantee Neighbors",
+    "selection.select": "Law Selection law select",
+    "selection.universes.base": "Universe",
+    "selection.universes.levels": "Levels",
 }
+"""Modules of this package, and the public names that each holds."""
 
 
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(home), name)
+        if name in names.split():
+            return getattr(import_module(f"dpmine.{home}"), name)
     raise AttributeError(f"module 'dpmine' has no attribute {name!r}")
 
 

@@ -34,7 +34,7 @@ def cache_location() -> Path | None:
 def _dispatcher(function: Callable[..., Any]) -> Any:
     try:
         return numba.njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # no folder can be written: numba then refuses to cache at all
+    except RuntimeError:  # no folder can be written: numba then caches nothing
         return numba.njit(nogil=True)(function)
 
 

@@ -1,6 +1,6 @@
 """Whether this installation works: versions, the cache of compiled loops, randomness, an exact choice, a ledger.
 
-Nothing here touches data. What is needed is loaded inside the checks, so that a broken package is found and told.
+Nothing here touches data. What is needed is loaded inside the checks, so that a broken package is found and reported.
 """
 
 from __future__ import annotations

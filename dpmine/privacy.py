@@ -1,4 +1,4 @@
-"""What a result promises: the neighbour relation and the guarantee, in exact rationals."""
+"""The guarantee of a result: the neighbour relation and the guarantee, in exact rationals."""
 
 from __future__ import annotations
 
@@ -29,8 +29,15 @@ class Neighbors(StrEnum):
 class Guarantee:
     """(ε, δ)-differential privacy for one privacy unit under a neighbour relation.
 
-    `private` is False when no promise is made; `notes` then say why, and `epsilon` and `delta` are what was asked for.
+    `private` is False when nothing is guaranteed; `notes` then say why; `epsilon` and `delta` are what was asked for.
     `assertion` is what the caller asserts about the unit, such as "one row each", and nothing checks; "" for nothing.
+
+    Example:
+        >>> print(Guarantee(Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE, unit="customer"))
+        ε = 1, δ = 1e-06 per customer, neighbours replace-one
+
+    See Also:
+        ExPostGuarantee: where the charge depends on the outcome.
     """
 
     epsilon: Fraction
@@ -42,24 +49,24 @@ class Guarantee:
     assertion: str = ""
 
     def for_unit(self, unit: str) -> Self:
-        """The same promise, made to the named privacy unit."""
+        """The same guarantee for the named privacy unit."""
         return replace(self, unit=unit, assertion="")
 
     def asserting(self, unit: str, assertion: str) -> Self:
-        """The same promise, made to the named privacy unit, valid if the assertion about it is true."""
+        """The same guarantee for the named privacy unit, valid if the assertion about it is true."""
         noted = self.noting(f"asserted, not checked: {assertion} ({unit})")
         return replace(noted, unit=unit, assertion=assertion)
 
     def noting(self, *notes: str) -> Self:
-        """The same promise with more notes."""
+        """The same guarantee with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
     def adding(self, epsilon: Fraction) -> Self:
-        """What this and one more release of pure ε promise together."""
+        """The guarantee of this and one more release of pure ε together."""
         return replace(self, epsilon=self.epsilon + epsilon)
 
     def without_privacy(self, reason: str) -> Self:
-        """No promise at all, with the reason."""
+        """No guarantee at all, with the reason."""
         return replace(self, private=False, notes=(*self.notes, reason))
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,19 +86,19 @@ class Guarantee:
     def __str__(self) -> str:
         if not self.private:
             return f"not private: {'; '.join(self.notes)}"
-        promise = f"ε = {self.epsilon}" + (f", δ = {short(self.delta)}" if self.delta else ", δ = 0")
+        terms = f"ε = {self.epsilon}" + (f", δ = {short(self.delta)}" if self.delta else ", δ = 0")
         unit = f"{self.unit} (asserted: {self.assertion})" if self.assertion else self.unit
-        return f"{promise} per {unit}, neighbours {str(self.neighbors).replace('_', '-')}"
+        return f"{terms} per {unit}, neighbours {str(self.neighbors).replace('_', '-')}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExPostGuarantee(Guarantee):
-    """What a run cost, known once it has ended: the outcome tells its own price.
+    """What a run cost, known once it has ended: it depends on the outcome.
 
-    For every event S of outcomes o with their prices, and neighbours D and D':
+    For every event S of outcomes o with their charges, and neighbours D and D':
     Pr[A(D) ∈ S] ≤ E[e^{ex_post_epsilon(o)}; o = A(D') ∈ S] + δ.
-    Before the run only (`epsilon`, `delta`) could be promised, which is what a budget must reserve; afterwards it
-    settles `ex_post_epsilon`, and sums of settled prices hold for all runs together.
+    Before the run only (`epsilon`, `delta`) could be guaranteed, which is what a budget must reserve; afterwards it
+    settles `ex_post_epsilon`, and sums of settled charges hold for all runs together.
     Source: Ligett et al. 2017, Definitions 2.2 and 2.3. Proof: docs/proofs/models/above_threshold.md.
     """
 
@@ -99,11 +106,11 @@ class ExPostGuarantee(Guarantee):
 
     @property
     def epsilon_max(self) -> Fraction:
-        """What was reserved: the price of the costliest outcome is at most this."""
+        """What was reserved: the largest charge of any outcome is at most this."""
         return self.epsilon
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form, with the price and what was reserved."""
+        """JSON-ready form, with the charge and what was reserved."""
         return {
             **Guarantee.to_dict(self),
             "ex_post_epsilon": rounded_up(self.ex_post_epsilon),
@@ -112,8 +119,8 @@ class ExPostGuarantee(Guarantee):
         }
 
     def __str__(self) -> str:
-        paid = f"ex-post ε = {short(self.ex_post_epsilon)} of at most {Guarantee.__str__(self)}"
-        return paid if self.private else Guarantee.__str__(self)
+        charged = f"ex-post ε = {short(self.ex_post_epsilon)} of at most {Guarantee.__str__(self)}"
+        return charged if self.private else Guarantee.__str__(self)
 
 
 def rounded_up(value: Fraction) -> float:

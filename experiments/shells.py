@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import accumulate, pairwise
 from math import floor, log
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,13 +19,13 @@ import numpy as np
 from dpmine.io.figures import new_figure
 from dpmine.parameters import Number, positive, probability
 from dpmine.privacy import Neighbors
-from dpmine.selection import laws
+from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.base import unit_reach
+from dpmine.selection.mechanisms.large_margin import LargeMargin
 from dpmine.selection.select import build_mechanism
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
-    from fractions import Fraction
 
     from dpmine.models.pac.hypothesis import HypothesisClass, Records
 
@@ -103,7 +104,7 @@ class Shells:
         )
         scores = tuple(float(self.records - self.least_errors - excess) for excess in self.excesses)
         counts = tuple(after - before for before, after in pairwise((0, *self.sizes)))
-        chosen = chooser.law(laws.Profile(scores, counts))
+        chosen = chooser.law(Profile(scores, counts))
         if chosen.nothing > self.failure:
             return None
         place = int(np.searchsorted(np.cumsum(chosen.masses), float(1 - self.failure)))
@@ -243,7 +244,7 @@ def _within(excesses: tuple[int, ...], sizes: tuple[int, ...], excess: float) ->
 
 def _margin(epsilon: float, delta: float, failure: float) -> Callable[[int], float]:
     """γ*(ℓ) = (21/ε) ln(3/η) + T(ℓ), rounded up."""
-    search = laws.large_margin_search(epsilon=epsilon, delta=delta)
+    search = LargeMargin(Fraction(epsilon), Fraction(delta), Neighbors.REPLACE_ONE).search()
     constant = 21 / epsilon * log(3 / failure)
     return lambda rank: _ROUNDED_UP * (constant + float(search.threshold(np.array([float(rank)]))[0]))
 

@@ -5,10 +5,12 @@ Usage: python experiments/tune_split.py [--epsilon 1] [--delta 1e-6]; prints the
 
 import argparse
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import product
 
 from dpmine.privacy import Neighbors
-from dpmine.selection import laws
+from dpmine.selection.laws.profile import Profile
+from dpmine.selection.mechanisms.large_margin_tight import LargeMarginTight
 from dpmine.selection.universes.base import MANY_DUMMIES
 
 Shape = Callable[[float], tuple[tuple[float, ...], tuple[int, ...]]]
@@ -22,19 +24,18 @@ SHAPES: dict[str, Shape] = {
 }
 
 
-def lead(shape: Shape, split: tuple[float, float, float], share: float, epsilon: float, delta: float) -> float:
+def lead(shape: Shape, shares: tuple[float, float, float], share: float, epsilon: float, delta: float) -> float:
     """The least gap at which the winner is released with probability `SUCCESS`, by bisection."""
+
+    class Split(LargeMarginTight):
+        split = tuple(map(Fraction, shares))
+        delta_share = Fraction(share)
+
+    mechanism = Split(Fraction(epsilon), Fraction(delta), Neighbors.REPLACE_ONE)
     low, high = 0.0, 2000 / epsilon
     for _ in range(20):
         middle = (low + high) / 2
-        law = laws.large_margin_tight(
-            laws.Profile(*shape(middle), MANY_DUMMIES),
-            epsilon=epsilon,
-            delta=delta,
-            neighbors=Neighbors.REPLACE_ONE,
-            split=split,
-            delta_share=share,
-        )
+        law = mechanism.law(Profile(*shape(middle), MANY_DUMMIES))
         low, high = (low, middle) if law.masses[0] >= SUCCESS else (middle, high)
     return high
 

@@ -1,4 +1,4 @@
-"""A statistical lower bound on ε for code whose law nobody knows: from samples of its outcomes alone."""
+"""A statistical lower bound on ε for code whose output distribution is unknown: from samples of its outcomes alone."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ def _best_event(
     """The event that shows most on these samples, and whether it is the neighbour that has it more often."""
     candidates = [(event, False) for event in _events(left, right)] + [(event, True) for event in _events(right, left)]
 
-    def promise(candidate: tuple[frozenset[Hashable], bool]) -> float:
+    def shown(candidate: tuple[frozenset[Hashable], bool]) -> float:
         event, swapped = candidate
         hits, others = (_hits(side, event) for side in ((right, left) if swapped else (left, right)))
         return _bound(hits, others, trials, miss, slack)
 
-    return max(candidates, key=promise)
+    return max(candidates, key=shown)
 
 
 def _events(left: Outcomes, right: Outcomes) -> Iterable[frozenset[Hashable]]:

@@ -1,21 +1,31 @@
-"""Neighbouring public profiles: the same candidates before and after one privacy unit changes."""
+"""Neighbouring public profiles: the same candidates before and after one privacy unit changes.
+
+Structured pairs have the shapes where selection mechanisms are at their worst. All are written with scores of at least
+1, so that every move is allowed, and in multiples of the critical gaps. The margins q_ℓ of a staircase follow a
+search's thresholds, so that every rank is a close decision.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import product
+from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws import Profile
+from dpmine.selection.laws.profile import FloatArray, LevelLaw, Profile
 
 if TYPE_CHECKING:
-    from dpmine.selection.laws import LevelLaw
-    from dpmine.selection.laws.profile import FloatArray
+    from collections.abc import Iterator, Sequence
+
+    from dpmine.selection.laws.stopping import StoppingSearch
+    from dpmine.selection.mechanisms.base import Mechanism
+
 
 UNKNOWN = 2**128
 """How many dummies stand for an unknown universe."""
@@ -23,7 +33,7 @@ UNKNOWN = 2**128
 _GRID = 2**16
 
 
-class Side(Enum):
+class PairSide(Enum):
     """Which of two neighbours."""
 
     BEFORE = auto()
@@ -38,9 +48,9 @@ class Group:
     move: int
     count: int = 1
 
-    def at(self, side: Side) -> float:
+    def at(self, side: PairSide) -> float:
         """The score on one side. Exact, because scores are multiples of 2^-16 (see `on_grid`)."""
-        return self.score if side is Side.BEFORE else self.score + self.move
+        return self.score if side is PairSide.BEFORE else self.score + self.move
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +66,10 @@ class Pair:
     def __post_init__(self) -> None:
         if not self.groups or any(group.count < 1 for group in self.groups):
             raise BadParameter("A pair of neighbours needs groups of at least one candidate each.")
-        if any(group.at(side) < 0 for group in self.groups for side in Side):
+        if any(group.at(side) < 0 for group in self.groups for side in PairSide):
             raise BadParameter("The scores of a pair of neighbours must be at least 0.")
 
-    def profile(self, side: Side) -> Profile:
+    def profile(self, side: PairSide) -> Profile:
         """One side, with equal scores merged into levels."""
         levels: Counter[float] = Counter()
         for group in self.groups:
@@ -67,7 +77,7 @@ class Pair:
         ordered = sorted(levels.items(), reverse=True)
         return Profile(tuple(score for score, _ in ordered), tuple(count for _, count in ordered), self.dummies)
 
-    def masses(self, side: Side, law: LevelLaw) -> FloatArray:
+    def masses(self, side: PairSide, law: LevelLaw) -> FloatArray:
         """The mass of every group, then that of "nothing": shape (groups + 1,).
 
         `law` is the law on `profile(side)`. Candidates of a level are equally likely, so a group has its share of the
@@ -80,7 +90,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ClaimScope:
     """Which pairs a mechanism's claim covers.
 
     Attributes:
@@ -109,7 +119,8 @@ class Scope:
         if self.growth is None:
             return True
         whole = all(group.score == int(group.score) for group in pair.groups)
-        return whole and all(_moving(pair, move) <= self.growth for move in (-1, 1))
+        moving = (sum(group.count for group in pair.groups if group.move == move) for move in (-1, 1))
+        return whole and max(moving) <= self.growth
 
 
 def on_grid(score: float) -> float:
@@ -117,5 +128,125 @@ def on_grid(score: float) -> float:
     return round(score * _GRID) / _GRID
 
 
-def _moving(pair: Pair, move: int) -> int:
-    return sum(group.count for group in pair.groups if group.move == move)
+CROWDS = (1, 4, 2**20)
+"""How many candidates tie: a rival, a few (the small k̄), very many (the default k̄)."""
+
+_BACKGROUND = 2**21  # a crowd that fills every place that becomes free
+_SMALL = 1000  # beside dummies
+_MULTIPLES = (0.5, 1, 2, 4, 8, 16, 32)  # of 1/ε, where exponential laws change
+_SHARES_OF_LEAD = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1)  # of the lead that makes a winner, where thresholds are
+
+
+def critical_gaps(mechanism: Mechanism, scope: ClaimScope) -> tuple[float, ...]:
+    """Gaps between scores where the law may change character: small ones, and thresholds scaled by 1/ε."""
+    epsilon = float(mechanism.epsilon)
+    gaps = {0.0, 1.0, 2.0, 3.0}
+    gaps |= {multiple / epsilon for multiple in _MULTIPLES}
+    gaps |= {share * mechanism.lead(2) for share in _SHARES_OF_LEAD}
+    if mechanism.delta:
+        gaps |= {multiple * log(1 / float(mechanism.delta)) / epsilon for multiple in (1, 2)}
+    return tuple(sorted({on_grid(gap) if scope.growth is None else float(round(gap)) for gap in gaps}))
+
+
+def structured(scope: ClaimScope, gaps: Sequence[float]) -> Iterator[Pair]:
+    """All families, at all gaps and paddings, without repetitions; only pairs that the claim covers."""
+    pairs = (Pair(groups, dummies) for dummies in scope.dummies for groups in _families(gaps, scope, dummies))
+    return filter(scope.admits, dict.fromkeys(pairs))
+
+
+def _families(gaps: Sequence[float], scope: ClaimScope, dummies: int) -> Iterator[tuple[Group, ...]]:
+    """Dummies are a crowd themselves, so that beside them only small crowds are of interest."""
+    # With bounded growth a crowd that moves is as large as it may be; one that stays can be larger.
+    largest = CROWDS if scope.growth is None else (1, scope.growth, CROWDS[-1])
+    crowds = tuple(crowd for crowd in largest if not dummies or crowd <= _SMALL)
+    for gap in gaps:
+        yield from _contests(gap, scope, crowds)
+        yield from _halves(gap, scope, crowds)
+        yield from _crossings(gap, scope, crowds)
+        if dummies:
+            yield from _births(gap, scope, crowds)
+        if scope.growth is not None:
+            yield from _popular(gap, scope, scope.growth, height=2 * max(gaps))
+
+
+def _contests(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tuple[Group, ...]]:
+    """One candidate leads a crowd, or one rival, by the gap; they move apart, together or alone."""
+    for crowd, (leader, others) in product(crowds, _moves(scope)):
+        yield Group(1 + gap, leader), Group(1, others, crowd)
+
+
+def _halves(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tuple[Group, ...]]:
+    """One half of a crowd goes up, the other half down (under add_remove: stays); one leader goes either way."""
+    down, up = min(scope.moves), max(scope.moves)
+    for crowd, leader in product(crowds, (down, up)):
+        yield Group(1 + gap, leader), Group(1, up, crowd), Group(1, down, crowd)
+
+
+def _crossings(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tuple[Group, ...]]:
+    """Candidates above a crowd by no more than they lose on it: they leave the top ranks. With and without a leader."""
+    down, up = min(scope.moves), max(scope.moves)
+    for leaving in crowds:
+        crossing = [(Group(1 + height, down, leaving), Group(1, up, _BACKGROUND)) for height in (0, 1, 2)]
+        yield from crossing
+        yield Group(2 + gap, up), *crossing[1]
+
+
+def _births(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tuple[Group, ...]]:
+    """Candidates without support occur, beside an old one that is as high as the gap; others die, if they can."""
+    for newborn in crowds:
+        yield (Group(0, 1, newborn),)
+        yield Group(gap, 0), Group(0, 1, newborn)
+        if scope.neighbors is Neighbors.REPLACE_ONE:
+            yield Group(gap + 1, -1, newborn), Group(0, 1, newborn)
+
+
+def _popular(gap: float, scope: ClaimScope, growth: int, *, height: float) -> Iterator[tuple[Group, ...]]:
+    """All that one unit can move leads one rival by the gap, so high that "nothing" hardly weighs beside them."""
+    for leaders, rival in _moves(scope):
+        yield Group(height + gap, leaders, growth), Group(height, rival)
+
+
+def _moves(scope: ClaimScope) -> list[tuple[int, int]]:
+    """Moves of leader and others; the reverse direction is measured anyway."""
+    if scope.neighbors is Neighbors.ADD_REMOVE:
+        return [(1, 0), (0, 1), (1, 1)]
+    return [(1, -1), (-1, 1), (1, 0), (0, 1)]
+
+
+LENGTHS = (1, 2, 3, 6, 20)
+"""How many steps."""
+
+_FLOOR = 1.0  # the lowest step, so that it may go down by 1
+
+
+def staircases(search: StoppingSearch, neighbors: Neighbors, lengths: Sequence[int] = LENGTHS) -> Iterator[Pair]:
+    """Pairs with q_ℓ ≈ T(ℓ) + x for ℓ = 1 … J, where the top, the steps between and the last step move."""
+    for length, offset in product(lengths, _offsets(search)):
+        margins = search.threshold(np.arange(1.0, length + 1)) + offset
+        if margins[0] >= 0:
+            for moves in _staircase_moves(neighbors):
+                yield stairs(margins.tolist(), moves)
+
+
+def stairs(margins: Sequence[float], moves: tuple[int, int, int] = (0, 0, 0)) -> Pair:
+    """The profile with c(1) − c(ℓ+1) = margins[ℓ−1], rounded to the grid from below; moves of top, middle and last.
+
+    Requires: margins that are not negative, in increasing order.
+    """
+    top, middle, last = moves
+    height = on_grid(margins[-1]) + _FLOOR
+    steps = [height - on_grid(margin) for margin in margins]
+    groups = [Group(height, top), *(Group(step, middle) for step in steps[:-1]), Group(steps[-1], last)]
+    return Pair(tuple(groups))
+
+
+def _offsets(search: StoppingSearch) -> list[float]:
+    """Distances from the thresholds: a few moves, and a few noise scales below."""
+    return [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0, -search.scale, -4 * search.scale, 2 * search.scale]
+
+
+def _staircase_moves(neighbors: Neighbors) -> list[tuple[int, int, int]]:
+    """Moves of the top, of the steps between, and of the last step; the reverse direction is measured anyway."""
+    if neighbors is Neighbors.ADD_REMOVE:
+        return [(1, 0, 0), (1, 0, 1), (1, 1, 0), (0, 1, 1), (0, 0, 1), (0, 1, 0)]
+    return [(1, -1, 1), (1, -1, -1), (1, 1, -1), (1, 0, 0), (0, 1, -1), (1, 1, 1), (0, -1, 1)]

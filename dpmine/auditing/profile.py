@@ -34,7 +34,7 @@ SEARCHED = Precision(1e-9, 1e-10)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is promised: (ε, δ), as floats."""
+    """The guarantee that is claimed: (ε, δ), as floats."""
 
     epsilon: float
     delta: float

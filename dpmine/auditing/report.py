@@ -6,13 +6,16 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpmine.privacy import rounded_up
+from dpmine.io.figures import new_figure, picture_target, write_picture
+from dpmine.privacy import Neighbors, rounded_up
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from fractions import Fraction
     from pathlib import Path
 
-    from dpmine.privacy import Neighbors
+    from dpmine.auditing.profile import Finding
+
 
 _HEADER = ("mechanism", "neighbours", "claimed ε", "measured ε", "claimed δ", "measured δ", "")
 
@@ -42,6 +45,22 @@ class AuditRow:
     holds: bool
     stage: str | None = None
     parts: tuple[AuditRow, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        mechanism: str,
+        neighbors: Neighbors,
+        epsilon: Fraction | float,
+        delta: Fraction | float,
+        found: Finding,
+        *,
+        stage: str | None = None,
+        parts: Sequence[AuditRow] = (),
+    ) -> AuditRow:
+        """The row of what was claimed and found."""
+        holds = found.delta <= float(delta) and all(part.holds for part in parts)
+        return cls(mechanism, neighbors, epsilon, delta, found.delta, found.epsilon, holds, stage, tuple(parts))
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; the key "stage" is there for stages only."""
@@ -97,13 +116,21 @@ class AuditReport:
         return json.dumps(self.to_dict())
 
     def plot(self, path: str | Path) -> None:
-        """Claimed against measured ε as a picture; the suffix says which kind (.svg, .png)."""
-        from dpmine.auditing.plot import plot_report
+        """Write a picture (.svg or .png): a bar for the ε measured in every row, and a tick at the ε claimed.
 
-        plot_report(self, path)
+        Raises BadParameter for another suffix, UnreadableFile where nothing can be written.
+        """
+        target = picture_target(path)
+        rows = [row for row in self._rows() if row.epsilon]  # an early stop has no ε
+        figure = new_figure(8, 1.2 + 0.28 * len(rows))
+        _draw(figure.subplots(), rows)
+        write_picture(figure, target)
+
+    def _rows(self) -> list[AuditRow]:
+        return [part for row in self.mechanisms for part in (row, *row.parts)]
 
     def __str__(self) -> str:
-        rows = [part.cells() for row in self.mechanisms for part in (row, *row.parts)]
+        rows = [row.cells() for row in self._rows()]
         widths = [max(map(len, column)) for column in zip(_HEADER, *rows, strict=True)]
         return "\n".join(
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -113,3 +140,22 @@ class AuditReport:
 
 def _as_float(value: Fraction | float) -> float:
     return value if isinstance(value, float) else rounded_up(value)
+
+
+_HOLDS, _BROKEN, _CLAIMED = "#4c78a8", "#d62728", "#333333"
+
+
+def _draw(axes: Any, rows: list[AuditRow]) -> None:
+    places = range(len(rows))
+    axes.barh(places, [row.measured_epsilon for row in rows], color=[_HOLDS if row.holds else _BROKEN for row in rows])
+    axes.plot([float(row.epsilon) for row in rows], places, "|", color=_CLAIMED, markersize=12, label="claimed")
+    axes.set_yticks(places, [_label(row) for row in rows], fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xlabel("ε: measured (bars) and claimed (ticks); bars of refuted claims are red")
+    axes.legend(loc="lower right")
+
+
+def _label(row: AuditRow) -> str:
+    if row.stage:
+        return row.stage
+    return f"{row.mechanism}, {str(row.neighbors).replace('_', '-')}, ε = {float(row.epsilon):g}"

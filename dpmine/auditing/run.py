@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from dpmine.auditing.profile import NOTHING
 from dpmine.auditing.report import AuditReport, AuditRow
-from dpmine.auditing.search import DEFAULT, THOROUGH, Effort, audit_whole, claim_of
-from dpmine.auditing.stages import audit_stages
+from dpmine.auditing.search import DEFAULT, THOROUGH, Effort, audit_stages, audit_whole
 from dpmine.auditing.top_k import top_k_rows
 from dpmine.errors import BadParameter, NotPrivate
-from dpmine.exact.bits import SystemBits
-from dpmine.parameters import positive, probability
+from dpmine.exact.bits import BitSource, SystemBits
+from dpmine.parameters import Number, positive, probability
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
@@ -22,9 +21,6 @@ from dpmine.selection.mechanisms.registry import MECHANISMS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dpmine.auditing.stages import StageFinding
-    from dpmine.exact.bits import BitSource
-    from dpmine.parameters import Number
     from dpmine.selection.mechanisms.base import Mechanism
 
 GROWTH = 10
@@ -55,9 +51,17 @@ def audit(
         thorough: search longer, and on a grid of ε and δ around the given ones; then there is a row for every point.
         lists: audit the choices of the 2 and 3 best candidates in place of single choices, where they have a law of one
             piece: one row for every way, relation and number; `thorough` changes nothing then.
-        progress: told the share of the work that is done.
+        progress: called with the fraction done.
 
     Raises BadParameter for unusable parameters, NotPrivate for "exact".
+
+    Example:
+        >>> audit("exponential", epsilon="1/2").holds
+        True
+
+    See Also:
+        dpmine.auditing.epsilon_lower_bound: for code whose output distribution is unknown.
+        dpmine.law: the law of a mechanism on scores of your own.
     """
     names = _private_names() if mechanism is None else [_known(mechanism)]
     claimed = positive("epsilon", epsilon), probability("delta", delta)
@@ -96,34 +100,12 @@ def audit_mechanisms(mechanisms: Sequence[Mechanism], *, effort: Effort, bits: B
 
     Any implementation of `Mechanism` can be audited, registered or not. Requires: at least one.
     """
-    first, claim = mechanisms[0], claim_of(mechanisms[0])
+    first = mechanisms[0]
     worst = NOTHING
     for mechanism in mechanisms:
         worst = worst.worst(audit_whole(mechanism, effort=effort, bits=bits))
-    parts = [_stage_row(first, stage) for stage in audit_stages(first, effort=effort, bits=bits)]
-    return AuditRow(
-        first.name,
-        first.neighbors,
-        first.epsilon,
-        first.delta,
-        measured_delta=worst.delta,
-        measured_epsilon=worst.epsilon,
-        holds=worst.delta <= claim.delta and all(part.holds for part in parts),
-        parts=tuple(parts),
-    )
-
-
-def _stage_row(mechanism: Mechanism, stage: StageFinding) -> AuditRow:
-    return AuditRow(
-        mechanism.name,
-        mechanism.neighbors,
-        stage.claim.epsilon,
-        stage.claim.delta,
-        measured_delta=stage.found.delta,
-        measured_epsilon=stage.found.epsilon,
-        holds=stage.holds,
-        stage=stage.name,
-    )
+    stages = audit_stages(first, effort=effort, bits=bits)
+    return AuditRow.of(first.name, first.neighbors, first.epsilon, first.delta, worst, parts=stages)
 
 
 def _private_names() -> list[str]:

@@ -1,29 +1,49 @@
-"""The search for the worst pair of neighbours of a whole mechanism."""
+"""The search for the worst pair of neighbours, of a whole mechanism and of its stages.
+
+From structured pairs, random ones or known bad ones by small changes that do no harm. Each stage is held against its
+own share of the guarantee: the final choice hides where a search stopped, so the whole law stays far below the claim
+and would hide a broken stage.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, TypeVar
 
-from dpmine.auditing.climbing import Climber
-from dpmine.auditing.families import critical_gaps, structured
-from dpmine.auditing.pairs import UNKNOWN, Scope, Side
-from dpmine.auditing.profile import DIRECT, NOTHING, SEARCHED, Claim, Finding, measure_both
-from dpmine.auditing.staircases import staircases
-from dpmine.selection.mechanisms.base import SearchStage
+import numpy as np
+
+from dpmine.auditing.pairs import (
+    CROWDS,
+    UNKNOWN,
+    ClaimScope,
+    Group,
+    Pair,
+    PairSide,
+    critical_gaps,
+    on_grid,
+    staircases,
+    stairs,
+    structured,
+)
+from dpmine.auditing.profile import DIRECT, NOTHING, SEARCHED, Claim, Finding, measure, measure_both
+from dpmine.auditing.report import AuditRow
+from dpmine.errors import BadParameter
+from dpmine.exact.decisions import uniform_below
+from dpmine.selection.laws.stopping import StoppingSearch, draw_law, stopping_law
+from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, Mechanism, SearchStage, Stage
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dpmine.auditing.pairs import Pair
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.laws.profile import FloatArray, Profile
 
 
 _STEPS = 2  # of a staircase for the whole mechanism; the stages are audited on longer ones
-_REMEMBERED = 10_000  # laws: many pairs share a side
+LAWS_KEPT = 10_000  # many pairs share a side, and many lists what is left
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +65,10 @@ DEFAULT = Effort(climbs=2, steps=40)
 THOROUGH = Effort(climbs=4, steps=100)
 
 
-def scope_of(mechanism: Mechanism) -> Scope:
+def scope_of(mechanism: Mechanism) -> ClaimScope:
     """The pairs that the mechanism's claim covers: padded ones too unless it needs a public list of candidates."""
     growth = mechanism.growth if isinstance(mechanism, BoundedGrowth) else None
-    return Scope(mechanism.neighbors, (0,) if mechanism.needs_catalogue else (0, UNKNOWN), growth)
-
-
-def claim_of(mechanism: Mechanism) -> Claim:
-    """The mechanism's (ε, δ)."""
-    return Claim(float(mechanism.epsilon), float(mechanism.delta))
+    return ClaimScope(mechanism.neighbors, (0,) if mechanism.needs_catalogue else (0, UNKNOWN), growth)
 
 
 def audit_whole(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> Finding:
@@ -61,14 +76,14 @@ def audit_whole(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> Fin
 
     Requires: `mechanism.law` is the exact law of `mechanism.choose`.
     """
-    scope, claim = scope_of(mechanism), claim_of(mechanism)
+    scope, claim = scope_of(mechanism), Claim(float(mechanism.epsilon), float(mechanism.delta))
     stairs = _stairs(mechanism, scope)
     gaps = critical_gaps(mechanism, scope)[:: 2 if stairs else 1]  # where stages are audited, the whole shows little
     precision = SEARCHED if stairs else DIRECT
-    law = lru_cache(_REMEMBERED)(mechanism.law)
+    law = lru_cache(LAWS_KEPT)(mechanism.law)
 
     def shows(pair: Pair, known: Finding = NOTHING) -> Finding:
-        left, right = (pair.masses(side, law(pair.profile(side))) for side in Side)
+        left, right = (pair.masses(side, law(pair.profile(side))) for side in PairSide)
         return measure_both(left, right, claim, precision=precision, known=known)
 
     climber = Climber(scope, gaps, (1, scope.growth) if scope.growth else Climber.crowds)
@@ -91,7 +106,7 @@ def worst_pair(
     return worst
 
 
-def _stairs(mechanism: Mechanism, scope: Scope) -> list[Pair]:
+def _stairs(mechanism: Mechanism, scope: ClaimScope) -> list[Pair]:
     """For mechanisms that search: short staircases at the search's thresholds."""
     return [
         pair
@@ -99,3 +114,201 @@ def _stairs(mechanism: Mechanism, scope: Scope) -> list[Pair]:
         if isinstance(stage, SearchStage)
         for pair in staircases(stage.search, scope.neighbors, lengths=(_STEPS,))
     ]
+
+
+T = TypeVar("T")
+
+_GROUPS = 5  # of a random pair, at most
+
+
+@dataclass(frozen=True)
+class Climber:
+    """Proposes pairs that the scope admits, at the given critical gaps.
+
+    Requires: at least one gap.
+    """
+
+    scope: ClaimScope
+    gaps: Sequence[float]
+    crowds: Sequence[int] = CROWDS
+
+    def climb(
+        self, start: Pair | None, shows: Callable[[Pair], Finding], *, steps: int, bits: BitSource
+    ) -> tuple[Finding, Pair | None]:
+        """The best pair found in `steps` changes of `start` (of a random pair when None), and what it shows."""
+        pair = start
+        best = shows(pair) if pair else NOTHING
+        for _ in range(steps):
+            proposal = self._changed(pair, bits) if pair else self._random(bits)
+            if proposal is None:
+                continue
+            found = shows(proposal)
+            if pair is None or found.rank >= best.rank:
+                pair, best = proposal, found
+        return best, pair
+
+    def _random(self, bits: BitSource) -> Pair | None:
+        groups = [self._group(bits) for _ in range(1 + uniform_below(_GROUPS, bits=bits))]
+        return self._admitted(groups, _pick(self.scope.dummies, bits))
+
+    def _group(self, bits: BitSource) -> Group:
+        height = _pick(self.gaps, bits) + uniform_below(3, bits=bits)
+        return Group(height, _pick(self.scope.moves, bits), _pick(self.crowds, bits))
+
+    def _changed(self, pair: Pair, bits: BitSource) -> Pair | None:
+        """A neighbour in the space of pairs: one group changed, added or removed, or another padding."""
+        groups, dummies = list(pair.groups), pair.dummies
+        place = uniform_below(len(groups), bits=bits)
+        kind = uniform_below(7, bits=bits)
+        if kind == 0:
+            groups.append(self._group(bits))
+        elif kind == 1:
+            groups.pop(place)
+        elif kind == 2:
+            dummies = _pick(self.scope.dummies, bits)
+        else:
+            groups[place] = self._change(groups[place], bits)
+        return self._admitted(groups, dummies)
+
+    def _change(self, group: Group, bits: BitSource) -> Group:
+        kind = uniform_below(4, bits=bits)
+        if kind == 0:
+            return replace(group, move=_pick(self.scope.moves, bits))
+        if kind == 1:
+            return replace(group, count=_pick((group.count + 1, max(1, group.count // 2), 2 * group.count), bits))
+        steps = (1.0, -1.0) if kind == 2 else (_pick(self.gaps, bits) / 4, -_pick(self.gaps, bits) / 4)
+        step = _pick(steps, bits)
+        return replace(group, score=on_grid(group.score + (step if self.scope.growth is None else round(step))))
+
+    def _admitted(self, groups: list[Group], dummies: int) -> Pair | None:
+        try:
+            pair = Pair(tuple(groups), dummies)
+        except BadParameter:
+            return None
+        within = sum(group.count for group in groups) <= 2 * max(CROWDS) * _GROUPS
+        return pair if within and self.scope.admits(pair) else None
+
+
+def _pick(values: Sequence[T], bits: BitSource) -> T:
+    return values[uniform_below(len(values), bits=bits)]
+
+
+_LAST_RANK = 64  # stops behind it count as one outcome
+_LARGEST_CROWD = 1000
+_MARGIN_EXCESS = (2.0**-16, 1.0, 2.0, 10.0)  # how far above its margin a draw's lead is
+_RANKS = (1, 2, 3, 10, 1000)
+
+
+def audit_stages(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> list[AuditRow]:
+    """The worst that each stage shows over structured and random pairs; none for a mechanism of one piece."""
+    scope = scope_of(mechanism)
+    gaps = critical_gaps(mechanism, scope)
+    rows = []
+    for stage in mechanism.stages():
+        name, claim, found = _audit_stage(stage, scope, gaps, effort=effort, bits=bits)
+        rows.append(AuditRow.of(mechanism.name, mechanism.neighbors, claim.epsilon, claim.delta, found, stage=name))
+    return rows
+
+
+def _audit_stage(
+    stage: Stage, scope: ClaimScope, gaps: Sequence[float], *, effort: Effort, bits: BitSource
+) -> tuple[str, Claim, Finding]:
+    if isinstance(stage, SearchStage):
+        claim = Claim(stage.epsilon, 0.0)
+        return "search", claim, _search(stage, claim, scope, gaps, effort=effort, bits=bits)
+    if isinstance(stage, EarlyStopStage):
+        return "early stop", Claim(0.0, stage.delta), _early_stop(stage)
+    claim = Claim(stage.epsilon, stage.delta)
+    return "draw", claim, _draw(stage, claim, scope, gaps)
+
+
+def _search(
+    stage: SearchStage, claim: Claim, scope: ClaimScope, gaps: Sequence[float], *, effort: Effort, bits: BitSource
+) -> Finding:
+    def shows(pair: Pair, known: Finding = NOTHING) -> Finding:
+        left, right = (_stop_masses(stage.search, pair.profile(side)) for side in PairSide)
+        return measure_both(left, right, claim, precision=SEARCHED, known=known)
+
+    small = [pair for pair in structured(scope, gaps) if max(group.count for group in pair.groups) <= _LARGEST_CROWD]
+    margins = stage.search.threshold(np.arange(1.0, 8.0)).tolist()
+    climber = Climber(scope, [*gaps, *(on_grid(abs(margin)) for margin in margins)], (1, 2, 5))
+    return worst_pair([*staircases(stage.search, scope.neighbors), *small], shows, climber, effort=effort, bits=bits)
+
+
+def _stop_masses(search: StoppingSearch, profile: Profile) -> FloatArray:
+    """The mass of stopping at each of the first ranks, and behind them: shape (ranks + 1,)."""
+    stops = stopping_law(profile, search=search, limit=_last_rank(profile))
+    return np.append(stops.masses, stops.beyond)
+
+
+def _last_rank(profile: Profile) -> int:
+    return min(_LAST_RANK, (profile.dummies or sum(profile.counts)) - 1)
+
+
+def _early_stop(stage: EarlyStopStage) -> Finding:
+    """The largest probability of a stop inside the margin, over profiles that are inside it somewhere."""
+    return Finding(max(_early_mass(stage, pair.profile(PairSide.BEFORE)) for pair in _inside_margin(stage)))
+
+
+def _inside_margin(stage: EarlyStopStage) -> Iterator[Pair]:
+    """Staircases of the margins themselves, of parts of them, and of one lead over a crowd."""
+    for length, share in product((1, 2, 5, _LAST_RANK), (1.0, 0.5, 0.0)):
+        margins = [share * stage.margin(rank) - 2.0**-16 for rank in range(1, length + 1)]
+        if margins[0] >= 0:
+            yield stairs(margins)
+    for rank, crowd in product((1, 2, 5, _LAST_RANK), (_LAST_RANK, _LARGEST_CROWD)):
+        lead = on_grid(max(0.0, stage.margin(rank) - 2.0**-16))
+        yield Pair((Group(1 + lead, 0), Group(1, 0, crowd)))
+
+
+def _early_mass(stage: EarlyStopStage, profile: Profile) -> float:
+    """The probability of a stop at a rank ℓ with q_ℓ ≤ margin(ℓ), less what float64 may have added."""
+    stops = stopping_law(profile, search=stage.search, limit=_last_rank(profile))
+    early = [_lead(profile, rank) <= stage.margin(rank) for rank in range(1, stops.masses.size + 1)]
+    return max(0.0, float(stops.masses[early].sum()) * (1 - DIRECT.relative) - DIRECT.absolute)
+
+
+def _lead(profile: Profile, rank: int) -> float:
+    """q_ℓ = c(1) − c(ℓ+1). Requires: there are more than `rank` candidates."""
+    ladder = profile.ladder()
+    return float(ladder.scores[0] - ladder.scores[ladder.locate(rank + 1)[0]])
+
+
+def _draw(stage: DrawStage, claim: Claim, scope: ClaimScope, gaps: Sequence[float]) -> Finding:
+    """The worst over all pairs and ranks, in the directions that the claim covers."""
+    worst = NOTHING
+    for rank, pair in _draws(stage, scope, gaps):
+        profiles = [pair.profile(side) for side in PairSide]
+        left, right = (
+            pair.masses(side, draw_law(profile, rank=rank, rate=stage.rate))
+            for side, profile in zip(PairSide, profiles, strict=True)
+        )
+        if _is_covered(stage, profiles[0], rank):
+            worst = measure(left, right, claim, precision=DIRECT, known=worst)
+        if _is_covered(stage, profiles[1], rank):
+            worst = measure(right, left, claim, precision=DIRECT, known=worst)
+    return worst
+
+
+def _is_covered(stage: DrawStage, profile: Profile, rank: int) -> bool:
+    """Whether the draw's claim holds from this side: no candidate is outside the top ℓ, or they are far below."""
+    return rank == sum(profile.counts) or _lead(profile, rank) > stage.margin(rank)
+
+
+def _draws(stage: DrawStage, scope: ClaimScope, gaps: Sequence[float]) -> Iterator[tuple[int, Pair]]:
+    """Draws among everybody, and among a leader and others of whom some leave the top ranks on the neighbour."""
+    for pair in structured(scope, gaps):
+        if not pair.dummies:
+            yield sum(group.count for group in pair.groups), pair
+    for rank, excess, height in product(_RANKS, _MARGIN_EXCESS, (0.0, 1.0, 2.0, 2.0 - 2.0**-16)):
+        lead = on_grid(stage.margin(rank) + excess)
+        for moves in product(scope.moves, repeat=3):
+            pair = Pair(_leaving(rank, lead, height, moves))
+            if scope.admits(pair):
+                yield rank, pair
+
+
+def _leaving(rank: int, lead: float, height: float, moves: tuple[int, ...]) -> tuple[Group, ...]:
+    """A leader, rank − 1 candidates a little above a crowd, and the crowd; their moves in this order."""
+    others = (Group(1 + height, moves[1], rank - 1),) if rank > 1 else ()
+    return Group(1 + lead, moves[0]), *others, Group(1, moves[2], _LARGEST_CROWD**2)

@@ -1,7 +1,7 @@
 """The audit of private choices of k candidates: the law of the whole ordered list, list by list.
 
-Candidates of a group are exchangeable, so lists count by the groups that they name. Places are kept: a list tells at
-which of them nothing came, which is more than is released, and what the proofs promise
+Candidates of a group are exchangeable, so lists count by the groups that they name. Places are kept: a list shows at
+which of them nothing came, which is more than is released, and what the proofs guarantee
 (docs/proofs/selection/composition.md).
 """
 
@@ -14,27 +14,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmine.auditing.families import critical_gaps, structured
-from dpmine.auditing.pairs import Group, Pair, Side
+from dpmine.auditing.pairs import ClaimScope, Group, Pair, PairSide, critical_gaps, structured
 from dpmine.auditing.profile import DIRECT, NOTHING, Claim, Precision, measure_both
 from dpmine.auditing.report import AuditRow
-from dpmine.auditing.search import scope_of
+from dpmine.auditing.search import LAWS_KEPT, scope_of
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.base import unit_reach
 from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
-from dpmine.selection.top_k.limited_domain import LimitedDomainTopK
-from dpmine.selection.top_k.one_shot import OneShot
-from dpmine.selection.top_k.peeling import Peeling
+from dpmine.selection.top_k import LimitedDomainTopK, OneShot, Peeling, TopK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from fractions import Fraction
 
-    from dpmine.auditing.pairs import Scope
-    from dpmine.selection.laws import LevelLaw, Profile
-    from dpmine.selection.laws.profile import FloatArray
-    from dpmine.selection.top_k.base import TopK
+    from dpmine.selection.laws.profile import FloatArray, LevelLaw, Profile
 
 COUNTS = (2, 3)
 """How many winners are audited: the number of lists grows with their power."""
@@ -42,7 +36,6 @@ SMALL_KBAR = 4
 
 _EVERY = 3  # of the gaps, one serves the many structured pairs
 _CROWD = 2**20
-_REMEMBERED = 10_000  # laws: many lists share what is left
 
 
 def top_k_rows(
@@ -60,7 +53,7 @@ def top_k_rows(
         delta: δ in (0, 1) of the whole list; a way that needs none claims 0.
         counts: the numbers of winners; 4 take minutes.
         names: the mechanisms whose choices are repeated; all when None.
-        progress: told the share of the work that is done.
+        progress: called with the fraction done.
     """
     ways = (way for relation in Neighbors for count in counts for way in _ways(count, epsilon, delta, relation))
     wanted = [way for way in ways if names is None or way.name in names]
@@ -92,20 +85,12 @@ def audit_top_k(way: TopK) -> AuditRow:
     worst, masses = NOTHING, _masses_of(way)
     gaps = critical_gaps(once, scope)
     for pair in [*structured(scope, gaps[::_EVERY]), *_overtaking(scope, gaps, way.count)]:
-        left, right = (masses(pair, side) for side in Side)
+        left, right = (masses(pair, side) for side in PairSide)
         worst = measure_both(left, right, claim, precision=precision, known=worst)
-    return AuditRow(
-        f"{way.name}, k = {way.count}",
-        way.neighbors,
-        way.epsilon,
-        way.delta,
-        measured_delta=worst.delta,
-        measured_epsilon=worst.epsilon,
-        holds=worst.delta <= claim.delta,
-    )
+    return AuditRow.of(f"{way.name}, k = {way.count}", way.neighbors, way.epsilon, way.delta, worst)
 
 
-def _overtaking(scope: Scope, gaps: Sequence[float], count: int) -> Iterator[Pair]:
+def _overtaking(scope: ClaimScope, gaps: Sequence[float], count: int) -> Iterator[Pair]:
     """As many as there are places lead a crowd by a gap, or lie behind it, and all of them move apart from it."""
     down, up = min(scope.moves), max(scope.moves)
     for gap, crowd, dummies in product(gaps, (1, 2, _CROWD), scope.dummies):
@@ -113,16 +98,16 @@ def _overtaking(scope: Scope, gaps: Sequence[float], count: int) -> Iterator[Pai
             yield Pair((Group(1 + leaders, up, count), Group(1 + others, down, crowd)), dummies)
 
 
-def _masses_of(way: TopK) -> Callable[[Pair, Side], FloatArray]:
+def _masses_of(way: TopK) -> Callable[[Pair, PairSide], FloatArray]:
     """The masses of all lists on one side of a pair; the same lists in the same order on both sides."""
     if isinstance(way, LimitedDomainTopK):
         return lambda pair, side: _Kept.of(pair, side, way).lists(way.count)
-    law = lru_cache(_REMEMBERED)(way.mechanism.law)
+    law = lru_cache(LAWS_KEPT)(way.mechanism.law)
     return lambda pair, side: _peeled(pair, side, law, way.count)
 
 
-def _peeled(pair: Pair | None, side: Side, law: Callable[[Profile], LevelLaw], count: int) -> FloatArray:
-    """One list for each sequence of groups and "nothing"; a single one where nobody is left or no place."""
+def _peeled(pair: Pair | None, side: PairSide, law: Callable[[Profile], LevelLaw], count: int) -> FloatArray:
+    """One list for each sequence of groups and "nothing"; a single one where no candidate or no place is left."""
     if pair is None or not count:
         return np.ones(1)
     *first, nothing = pair.masses(side, law(pair.profile(side)))
@@ -131,7 +116,7 @@ def _peeled(pair: Pair | None, side: Side, law: Callable[[Profile], LevelLaw], c
 
 
 def _without(pair: Pair, place: int) -> Pair | None:
-    """What is left when a candidate of the group has been chosen; None for nobody."""
+    """What is left when a candidate of the group has been chosen; None where none is left."""
     group = pair.groups[place]
     smaller = (replace(group, count=group.count - 1),) if group.count > 1 else ()
     groups = (*pair.groups[:place], *smaller, *pair.groups[place + 1 :])
@@ -142,8 +127,8 @@ def _without(pair: Pair, place: int) -> Pair | None:
 class _Kept:
     """The k̄ best of limited-domain top-k: how many of each group, then of the dummies, and ⊥, with ln weights.
 
-    Ties are in one order, dummies first and then the last groups: whoever knows the order sees more, and must not see
-    more than is promised.
+    Ties are in one order, dummies first and then the last groups: an observer who knows the order sees more, and must
+    not see more than is guaranteed.
     """
 
     counts: tuple[int, ...]
@@ -151,7 +136,7 @@ class _Kept:
     log_end: float
 
     @classmethod
-    def of(cls, pair: Pair, side: Side, way: LimitedDomainTopK) -> _Kept:
+    def of(cls, pair: Pair, side: PairSide, way: LimitedDomainTopK) -> _Kept:
         unit = float(unit_reach(way.neighbors))
         rate = float(way.round_epsilon) / unit
         scores = [*(group.at(side) for group in pair.groups), 0.0]

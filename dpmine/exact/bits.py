@@ -80,32 +80,3 @@ def _forget_buffers() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_buffers)
-
-
-class TapeExhausted(Exception):
-    """A tape has no bits left: the outcome is undecided on this tape."""
-
-
-class TapeBits:
-    """A fixed tape of bits, for tests that enumerate tapes.
-
-    Uniforms are revealed bit by bit, so that short tapes decide as much as they can. Raises TapeExhausted at its end.
-    """
-
-    def __init__(self, tape: int, length: int) -> None:
-        self._tape = tape
-        self._left = length
-
-    def take(self, count: int) -> int:
-        """The next `count` bits of the tape."""
-        if count > self._left:
-            raise TapeExhausted
-        self._left -= count
-        return (self._tape >> self._left) & ((1 << count) - 1)
-
-    def widths(self) -> Iterator[int]:
-        """1, 2, 3 and so on."""
-        width = 0
-        while True:
-            width += 1
-            yield width

@@ -11,13 +11,12 @@ from itertools import accumulate
 from math import inf, nextafter
 from typing import TYPE_CHECKING
 
-from dpmine.exact.reals import GUARD_BITS, Uniform, working_precision
+from dpmine.exact.reals import GUARD_BITS, Ball, Real, Uniform, working_precision
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.reals import Ball, Real
 
 
 def less_than(x: Real, y: Real, *, bits: BitSource) -> bool:
@@ -34,7 +33,7 @@ def less_than(x: Real, y: Real, *, bits: BitSource) -> bool:
 
 
 def float_bounds(x: Real, *, bits: BitSource) -> tuple[float, float]:
-    """Two floats with x certainly between them, from the first bits alone; infinite where these tell nothing."""
+    """Two floats with x certainly between them, from the first bits alone; infinite where these settle nothing."""
     width = next(bits.widths())
     with working_precision(width + GUARD_BITS):
         ball = x.ball(width)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.reals import Ball
 
 
 class Noise(Protocol):
@@ -75,12 +74,7 @@ class LaplaceNoise:
 
 def draw(noise: Noise, *, bits: BitSource) -> Real:
     """One draw of the noise."""
-    return largest_of(noise, 1, bits=bits)
-
-
-def largest_of(noise: Noise, count: int, *, bits: BitSource) -> Real:
-    """The largest of `count` ≥ 1 independent draws, from a single random real."""
-    return Formula(lambda e: noise.quantile(e / count), StandardExponential(bits=bits))
+    return Formula(noise.quantile, StandardExponential(bits=bits))
 
 
 def laplace_cdf(y: Ball) -> Ball:
@@ -105,18 +99,8 @@ def standard_normals(count: int, *, bits: BitSource) -> list[Real]:
     """Independent standard normal reals, in pairs. Source: Box & Muller 1958."""
     normals: list[Real] = []
     while len(normals) < count:
-        radius, angle = Formula(_radius, StandardExponential(bits=bits)), Uniform(bits=bits)
-        normals += [Formula(_cosine, radius, angle), Formula(_sine, radius, angle)]
+        radius = Formula(lambda half_square: (2 * half_square).sqrt(), StandardExponential(bits=bits))
+        angle = Uniform(bits=bits)
+        normals.append(Formula(lambda r, turn: r * (2 * turn).cos_pi(), radius, angle))
+        normals.append(Formula(lambda r, turn: r * (2 * turn).sin_pi(), radius, angle))
     return normals[:count]
-
-
-def _radius(half_square: Ball) -> Ball:
-    return (2 * half_square).sqrt()
-
-
-def _cosine(radius: Ball, angle: Ball) -> Ball:
-    return radius * (2 * angle).cos_pi()
-
-
-def _sine(radius: Ball, angle: Ball) -> Ball:
-    return radius * (2 * angle).sin_pi()

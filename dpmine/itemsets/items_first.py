@@ -13,9 +13,7 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.candidates import itemset_count
 from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.selection.composition import bounded_range_stages
-from dpmine.selection.top_k.base import TopK
-from dpmine.selection.top_k.limited_domain import LimitedDomainTopK
-from dpmine.selection.top_k.one_shot import OneShot
+from dpmine.selection.top_k import LimitedDomainTopK, OneShot, TopK
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

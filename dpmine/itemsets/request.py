@@ -18,11 +18,11 @@ from dpmine.itemsets.rules import number_of_units
 from dpmine.ledger.budget import Amount
 from dpmine.parameters import below_one, positive, probability, public_count, whole
 from dpmine.privacy import Neighbors
+from dpmine.selection.laws.profile import Shape, stylised
 from dpmine.selection.mechanisms.report_noisy_max import NoisyMaxMechanism
 from dpmine.selection.recommend import least
 from dpmine.selection.select import AUTO, advice, plain_name
-from dpmine.selection.stylised import Shape, stylised
-from dpmine.selection.top_k.build import Built, build_top_k
+from dpmine.selection.top_k import Built, build_top_k
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from dpmine.itemsets.ingest.layouts import Plan
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
-    from dpmine.selection.laws import Profile
-    from dpmine.selection.top_k.base import TopK
+    from dpmine.selection.laws.profile import Profile
+    from dpmine.selection.top_k import TopK
 
 
 HALF = 0.5

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from math import floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.covers.families import COARSEST, IntervalFamily, StumpFamily, ThresholdFamily
+from dpmine.models.pac.covers.families import COARSEST, Family, IntervalFamily, StumpFamily, ThresholdFamily
 from dpmine.models.pac.covers.separators import SeparatorFamily
 from dpmine.models.pac.learners import too_fine
 from dpmine.models.pac.sample_complexity import (
@@ -23,9 +23,6 @@ from dpmine.models.pac.sample_complexity import (
 )
 from dpmine.parameters import Number, below_one, exact_number, named, whole
 from dpmine.privacy import rounded_up
-
-if TYPE_CHECKING:
-    from dpmine.models.pac.covers.families import Family
 
 _LARGEST_SMOOTHNESS = 10**100
 _WHERE = {
@@ -47,7 +44,7 @@ class LearnedClass(StrEnum):
 class LearningPlan:
     """Records that are enough for each learner, and a number that is too few for all.
 
-    The learner itself accepts every number given here as enough, and promises this smoothness, up to one part in a
+    The learner itself accepts every number given here as enough, and guarantees this smoothness, up to one part in a
     million.
 
     Attributes:
@@ -59,7 +56,7 @@ class LearningPlan:
         private: enough for the private learner; None where it can make no cover that is fine enough.
         realizable: enough for the realizable learner; None alike.
         labels: enough for the label-private learner, which protects labels only.
-        too_few: with so many or fewer, some rule is missed by more than a with probability ≥ 1/2, whoever learns; None
+        too_few: with at most this number, every learner misses some rule by more than a with probability ≥ 1/2; None
             where a is too large for such a statement.
         notes: why a number is missing, and what would help.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil, comb
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from dpmine.parameters import Number, positive, probability, whole
 from dpmine.planning.results import Need, Plan, Row
 from dpmine.planning.theorems import approximate_lower_bound, proved_gap, pure_lower_bound
 from dpmine.privacy import Neighbors
+from dpmine.selection.laws.profile import Profile, Shape, stylised
 from dpmine.selection.mechanisms.registry import usable
 from dpmine.selection.recommend import (
     DELTAS,
@@ -24,7 +25,6 @@ from dpmine.selection.recommend import (
     succeeds,
     success_probability,
 )
-from dpmine.selection.stylised import Shape, stylised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,102 +60,86 @@ def plan(
         neighbors: "replace_one" or "add_remove".
         gap: a lead of the best support over the second, in units: how likely is success then, and with which ε?
         success: the probability of finding the best itemset that is wanted, at most 0.999999.
-        progress: told the share of the work done, 0 to 1.
+        progress: called with the fraction done, from 0 to 1.
 
     Raises BadParameter for unusable parameters.
+
+    Example:
+        >>> planned = plan(size=2, catalogue_size=100, epsilon=1)
+        >>> planned.candidates
+        4950
+        >>> planned.row("exponential").need(Shape.POWER_LAW).gap
+        7
+
+    See Also:
+        dpmine.top_itemset: the release that is planned.
+        dpmine.law: the probabilities for given scores.
     """
     sizes = parse_sizes(size)
-    question = _Question(
-        candidates=_candidates(sizes, catalogue_size),
-        units=None if units is None else whole("units", units),
-        epsilon=_inside("epsilon", positive("epsilon", epsilon), EPSILONS),
-        delta=_inside("delta", probability("delta", delta), DELTAS),
-        neighbors=Neighbors.parse(neighbors),
-        gap=None if gap is None else whole("gap", gap),
-        success=float(_inside("success", probability("success", success), (Fraction(0), MOST_SURE))),
+    candidates, relation = _candidates(sizes, catalogue_size), Neighbors.parse(neighbors)
+    budget = _inside("epsilon", positive("epsilon", epsilon), EPSILONS)
+    slack = _inside("delta", probability("delta", delta), DELTAS)
+    population = None if units is None else whole("units", units)
+    lead = None if gap is None else whole("gap", gap)
+    wanted = _inside("success", probability("success", success), (Fraction(0), MOST_SURE))
+    if population is not None and lead is not None and lead > population:
+        raise BadParameter("gap must not exceed units: no itemset has more support than there are units.")
+    asked = Plan(
+        sizes=sizes,
+        catalogue_size=catalogue_size,
+        candidates=candidates,
+        units=population,
+        epsilon=budget,
+        delta=slack,
+        neighbors=relation,
+        gap=lead,
+        success=float(wanted),
+        rows=(),
+        pure_lower_bound=pure_lower_bound(epsilon=float(budget), candidates=candidates),
+        approximate_lower_bound=approximate_lower_bound(
+            epsilon=float(budget), delta=float(slack), candidates=candidates, neighbors=relation, units=population
+        ),
+        recommendation=recommend(epsilon=budget, delta=slack, neighbors=relation, candidates=candidates),
     )
-    question.check()
-    return question.answer(sizes, catalogue_size, progress or _ignore)
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """The parameters of a plan, read and checked."""
-
-    candidates: int | None
-    units: int | None
-    epsilon: Fraction
-    delta: Fraction
-    neighbors: Neighbors
-    gap: int | None
-    success: float
-
-    def check(self) -> None:
-        """Raises BadParameter where parameters contradict each other."""
-        if self.units is not None and self.gap is not None and self.gap > self.units:
-            raise BadParameter("gap must not exceed units: no itemset has more support than there are units.")
-
-    def answer(self, sizes: tuple[int, int], catalogue_size: int | None, progress: Callable[[float], None]) -> Plan:
-        """The plan, the mechanism with the smallest lead under a power law first."""
-        rows = []
-        mechanisms = usable(self.epsilon, self.delta, self.neighbors, candidates=self.candidates)
-        for done, mechanism in enumerate(mechanisms):
+    rows = []
+    mechanisms = usable(budget, slack, relation, candidates=candidates)
+    for done, mechanism in enumerate(mechanisms):
+        if progress is not None:
             progress(done / len(mechanisms))
-            rows.append(self.row(mechanism))
-        epsilon, delta = float(self.epsilon), float(self.delta)
-        return Plan(
-            sizes=sizes,
-            catalogue_size=catalogue_size,
-            candidates=self.candidates,
-            units=self.units,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            neighbors=self.neighbors,
-            gap=self.gap,
-            success=self.success,
-            rows=tuple(sorted(rows, key=lambda row: row.need(Shape.POWER_LAW).gap)),
-            pure_lower_bound=pure_lower_bound(epsilon=epsilon, candidates=self.candidates),
-            approximate_lower_bound=approximate_lower_bound(
-                epsilon=epsilon, delta=delta, candidates=self.candidates, neighbors=self.neighbors, units=self.units
-            ),
-            recommendation=recommend(
-                epsilon=self.epsilon, delta=self.delta, neighbors=self.neighbors, candidates=self.candidates
-            ),
-        )
+        rows.append(_row(asked, mechanism))
+    return replace(asked, rows=tuple(sorted(rows, key=lambda row: row.need(Shape.POWER_LAW).gap)))
 
-    def row(self, mechanism: Mechanism) -> Row:
-        """What one mechanism needs."""
-        needs = tuple(self.need(mechanism, shape) for shape in Shape)
-        proved = proved_gap(mechanism, self.candidates, 1 - self.success)
-        return Row(mechanism.name, mechanism.delta, proved, needs)
 
-    def need(self, mechanism: Mechanism, shape: Shape) -> Need:
-        """What one mechanism needs where the supports have this shape."""
-        gap = least_gap(mechanism, shape, self.candidates, self.success)
-        support = ceil(round(shape.top * gap, 6))
-        return Need(
-            shape,
-            gap,
-            support,
-            gap_share=None if self.units is None else gap / self.units,
-            support_share=None if self.units is None else support / self.units,
-            success_at_gap=None if self.gap is None else self.odds(mechanism, shape, self.gap),
-            least_epsilon=None if self.gap is None else self.least_epsilon(mechanism, shape, self.gap),
-        )
+def _row(asked: Plan, mechanism: Mechanism) -> Row:
+    """What one mechanism needs."""
+    needs = tuple(_need(asked, mechanism, shape) for shape in Shape)
+    return Row(mechanism.name, mechanism.delta, proved_gap(mechanism, asked.candidates, 1 - asked.success), needs)
 
-    def odds(self, mechanism: Mechanism, shape: Shape, gap: float) -> float:
-        """The probability of success at this gap."""
-        return success_probability(mechanism, stylised(shape, gap, self.candidates))
 
-    def least_epsilon(self, mechanism: Mechanism, shape: Shape, gap: int) -> Fraction | None:
-        """The least ε, to two digits, at which this gap suffices; None where none up to 1000 does."""
-        profile = stylised(shape, gap, self.candidates)
+def _need(asked: Plan, mechanism: Mechanism, shape: Shape) -> Need:
+    """What one mechanism needs where the supports have this shape."""
+    gap = least_gap(mechanism, shape, asked.candidates, asked.success)
+    support = ceil(round(shape.top * gap, 6))
+    profile = None if asked.gap is None else stylised(shape, asked.gap, asked.candidates)
+    return Need(
+        shape,
+        gap,
+        support,
+        gap_share=None if asked.units is None else gap / asked.units,
+        support_share=None if asked.units is None else support / asked.units,
+        success_at_gap=None if profile is None else success_probability(mechanism, profile),
+        least_epsilon=None if profile is None else _least_epsilon(mechanism, profile, asked.success),
+    )
 
-        def passes(place: int) -> bool:
-            return succeeds(replace(mechanism, epsilon=_epsilon(place)), profile, self.success)
 
-        last = 90 * _DECADES
-        return _epsilon(least(passes, start=0, end=last)) if passes(last) else None
+def _least_epsilon(mechanism: Mechanism, profile: Profile, success: float) -> Fraction | None:
+    """The least ε, to two digits, with which the mechanism succeeds; None where none up to 1000 does."""
+
+    def passes(place: int) -> bool:
+        return succeeds(replace(mechanism, epsilon=_epsilon(place)), profile, success)
+
+    last = 90 * _DECADES
+    return _epsilon(least(passes, start=0, end=last)) if passes(last) else None
 
 
 def _epsilon(place: int) -> Fraction:
@@ -176,7 +160,3 @@ def _inside(name: str, value: Fraction, bounds: tuple[Fraction, Fraction]) -> Fr
     if not bounds[0] <= value <= bounds[1]:
         raise BadParameter(f"{name} must lie between {float(bounds[0]):g} and {float(bounds[1]):.6g} for a plan.")
     return value
-
-
-def _ignore(_share: float) -> None:
-    """Progress that nobody follows."""

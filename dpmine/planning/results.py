@@ -1,21 +1,27 @@
-"""What a plan says, as text, JSON and a picture."""
+"""What a plan says, as text, JSON and a picture: success probability against the lead of the best itemset."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from enum import StrEnum
+from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from dpmine.planning.text import plan_text
-from dpmine.privacy import rounded_up
-from dpmine.selection.stylised import Shape
+import numpy as np
+
+from dpmine.io.figures import new_figure, picture_target, write_picture
+from dpmine.privacy import Neighbors, rounded_up
+from dpmine.selection.laws.profile import Shape, stylised
+from dpmine.selection.mechanisms.registry import usable
+from dpmine.selection.recommend import Recommendation, success_probability
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from dpmine.privacy import Neighbors
-    from dpmine.selection.recommend import Recommendation
+    from dpmine.selection.mechanisms.base import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +49,7 @@ class Need:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
-        return {
-            "shape": str(self.shape),
-            "gap": self.gap,
-            "support": self.support,
-            "gap_share": self.gap_share,
-            "support_share": self.support_share,
-            "success_at_gap": self.success_at_gap,
-            "least_epsilon": None if self.least_epsilon is None else rounded_up(self.least_epsilon),
-        }
+        return _plain_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +74,7 @@ class Row:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
-        return {
-            "mechanism": self.mechanism,
-            "delta": rounded_up(self.delta),
-            "proved_gap": self.proved_gap,
-            "needs": [need.to_dict() for need in self.needs],
-        }
+        return _plain_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,20 +118,11 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """A plain form for JSON."""
-        return {
-            "sizes": list(self.sizes),
-            "catalogue_size": self.catalogue_size,
-            "candidates": self.candidates,
-            "units": self.units,
-            "epsilon": rounded_up(self.epsilon),
-            "delta": rounded_up(self.delta),
-            "neighbors": str(self.neighbors),
-            "gap": self.gap,
-            "success": self.success,
-            "mechanisms": [row.to_dict() for row in self.rows],
-            "lower_bounds": {"pure": self.pure_lower_bound, "approximate": self.approximate_lower_bound},
-            "recommended": {"mechanism": self.recommendation.mechanism, "reason": self.recommendation.reason},
-        }
+        plain = _plain_fields(self)
+        names = ("rows", "pure_lower_bound", "approximate_lower_bound", "recommendation")
+        rows, pure, approximate, recommended = map(plain.pop, names)
+        bounds = {"pure": pure, "approximate": approximate}
+        return {**plain, "mechanisms": rows, "lower_bounds": bounds, "recommended": recommended}
 
     def to_json(self) -> str:
         """One JSON object, on one line."""
@@ -149,9 +133,141 @@ class Plan:
 
         Raises BadParameter for another suffix, UnreadableFile where nothing can be written.
         """
-        from dpmine.planning.plot import plot_plan
-
-        plot_plan(self, path, shape)
+        target = picture_target(path)
+        figure = new_figure(8, 4.5)
+        _draw(figure.subplots(), self, shape)
+        write_picture(figure, target)
 
     def __str__(self) -> str:
-        return plan_text(self)
+        return _plan_text(self)
+
+
+_SHAPES = (Shape.POWER_LAW, Shape.NEAR_TIES, Shape.ALONE)
+_LEGEND = (
+    "power law: supports fall off as in real baskets; near ties: ten runners-up with 9/10 of the best support;\n"
+    "alone: nobody has any other itemset; proved: enough whatever the others look like. (* recommended)"
+)
+
+
+def _plain_fields(record: Any) -> dict[str, Any]:
+    """The fields of a dataclass, JSON-ready: fractions rounded up, enums as text."""
+    return {field.name: _plain(getattr(record, field.name)) for field in fields(record)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    if is_dataclass(value):
+        return _plain_fields(value)
+    if isinstance(value, StrEnum):
+        return str(value)
+    return rounded_up(value) if isinstance(value, Fraction) else value
+
+
+def _plan_text(plan: Plan) -> str:
+    """What is asked, the leads needed, the inverse question where it was asked, bounds and the recommendation."""
+    parts = [_question(plan), _leads(plan), _LEGEND]
+    if plan.gap is not None:
+        parts += [
+            f"With a lead of {plan.gap}: success probability, and the least ε for {plan.success:g}",
+            _inverse(plan),
+        ]
+    return "\n\n".join([*parts, _impossible(plan), plan.recommendation.reason])
+
+
+def _question(plan: Plan) -> str:
+    low, high = plan.sizes
+    sizes = f"{low}" if low == high else f"{low} to {high}"
+    catalogue = "unknown items" if plan.candidates is None else f"{plan.catalogue_size:,} items of a public catalogue"
+    relation = str(plan.neighbors).replace("_", "-")
+    return (
+        f"Top itemset of size {sizes} from {catalogue}; ε = {plan.epsilon}, δ = {float(plan.delta):g}, {relation}.\n"
+        f"Lead over the second, in {_unit(plan)}, for success with probability {plan.success:g}:"
+    )
+
+
+def _unit(plan: Plan) -> str:
+    return "units" if plan.units is None else f"units (of {plan.units:,})"
+
+
+def _leads(plan: Plan) -> str:
+    rows = [
+        [_name(plan, row), *(_lead(row.need(shape)) for shape in _SHAPES), f"{ceil(row.proved_gap):,}"]
+        for row in plan.rows
+    ]
+    return _table(["mechanism", *map(_title, _SHAPES), "proved"], rows)
+
+
+def _lead(need: Need) -> str:
+    if need.gap_share is None or need.support_share is None:
+        return f"{need.gap:,}"
+    return f"{need.gap:,} (too few units)" if need.support_share > 1 else f"{need.gap:,} ({need.gap_share:.2%})"
+
+
+def _inverse(plan: Plan) -> str:
+    rows = [[_name(plan, row), *(_odds(row.need(shape)) for shape in _SHAPES)] for row in plan.rows]
+    return _table(["mechanism", *map(_title, _SHAPES)], rows)
+
+
+def _odds(need: Need) -> str:
+    epsilon = "none" if need.least_epsilon is None else f"{float(need.least_epsilon):g}"
+    return f"{need.success_at_gap:.3f} (ε {epsilon})"
+
+
+def _impossible(plan: Plan) -> str:
+    if plan.pure_lower_bound is None:
+        pure = "with δ = 0 at any lead, as nobody knows the candidates"
+    else:
+        pure = f"with δ = 0 below {plan.pure_lower_bound:,.1f}"
+    return (
+        "No mechanism finds a winner that stands alone more often than not with this δ below a lead of "
+        f"{plan.approximate_lower_bound:,.1f}, {pure}."
+    )
+
+
+def _name(plan: Plan, row: Row) -> str:
+    return f"{row.mechanism} *" if row.mechanism == plan.recommendation.mechanism else row.mechanism
+
+
+def _title(shape: Shape) -> str:
+    return str(shape).replace("_", " ")
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if place else cell.ljust(width)  # names to the left, figures to the right
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (header, *rows)
+    )
+
+
+_POINTS = 50
+_CERTAIN = 1 - 1e-4  # from here on a curve is drawn as 1 without asking its law
+
+
+def _draw(axes: Any, plan: Plan, shape: Shape) -> None:
+    needed = [row.need(shape).gap for row in plan.rows]
+    gaps = np.geomspace(max(0.5, min(needed) / 4), 1.3 * max(needed), _POINTS)
+    for mechanism in usable(plan.epsilon, plan.delta, plan.neighbors, candidates=plan.candidates):
+        style = "-" if mechanism.name == plan.recommendation.mechanism else "--"
+        axes.plot(gaps, _curve(mechanism, shape, gaps.tolist(), plan.candidates), style, label=mechanism.name)
+    if plan.gap is not None:
+        axes.axvline(plan.gap, color="#999999", linewidth=1)
+    axes.axhline(plan.success, color="#999999", linewidth=1)
+    axes.set_xscale("log")
+    axes.set_xlabel(f"lead of the best itemset over the second, in units ({str(shape).replace('_', ' ')})")
+    axes.set_ylabel("probability of finding the best")
+    axes.set_title(f"ε = {plan.epsilon}, δ = {float(plan.delta):g}, {str(plan.neighbors).replace('_', '-')}")
+    axes.legend()
+
+
+def _curve(mechanism: Mechanism, shape: Shape, gaps: list[float], candidates: int | None) -> list[float]:
+    """Success at increasing gaps: it increases, so once it is certain it stays so."""
+    curve: list[float] = []
+    for gap in gaps:
+        certain = bool(curve) and curve[-1] >= _CERTAIN
+        curve.append(1.0 if certain else success_probability(mechanism, stylised(shape, gap, candidates)))
+    return curve

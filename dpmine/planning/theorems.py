@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from math import exp, expm1, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpmine.privacy import Neighbors
-from dpmine.selection import laws
-from dpmine.selection.mechanisms.base import unit_reach
-from dpmine.selection.mechanisms.large_margin_tight import DELTA_SHARE, SPLIT
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.selection.laws import Search
     from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.mechanisms.large_margin import LargeMargin, MarginMechanism
+    from dpmine.selection.mechanisms.large_margin_tight import LargeMarginTight
 
 
 def proved_gap(mechanism: Mechanism, candidates: int | None, failure: float) -> float:
@@ -56,7 +54,7 @@ def approximate_lower_bound(
 
 def _exponential(mechanism: Mechanism, candidates: int, failure: float) -> float:
     """(u/ε) ln(K/η): the others weigh at most K e^(−lead·ε/u). McSherry & Talwar 2007, Theorem 6."""
-    return _scale(mechanism) * (log(candidates) - log(failure))
+    return float(mechanism.scale) * (log(candidates) - log(failure))
 
 
 def _max_of_laplaces(mechanism: Mechanism, candidates: int, failure: float) -> float:
@@ -64,39 +62,29 @@ def _max_of_laplaces(mechanism: Mechanism, candidates: int, failure: float) -> f
     return 2 * _exponential(mechanism, candidates, failure)
 
 
-def _large_margin(mechanism: Mechanism, _candidates: int, failure: float) -> float:
+def _large_margin(mechanism: LargeMargin, _candidates: int, failure: float) -> float:
     """γ* = (21/ε) ln(3/η) + T(1): the winner is drawn alone. The large-margin paper, Theorem 3 with ℓ* = 1."""
-    epsilon = float(mechanism.epsilon)
-    search = laws.large_margin_search(epsilon=epsilon, delta=float(mechanism.delta))
-    return 21 / epsilon * log(3 / failure) + _first_threshold(search)
+    return 21 / float(mechanism.epsilon) * log(3 / failure) + _first_threshold(mechanism)
 
 
-def _large_margin_tight(mechanism: Mechanism, _candidates: int, failure: float) -> float:
+def _large_margin_tight(mechanism: LargeMarginTight, _candidates: int, failure: float) -> float:
     """T(1) + (u/ε_a) ln(1/η): ρ stays below the lead, so the search stops with the winner alone, as ν ≥ 0."""
-    epsilon = float(mechanism.epsilon)
-    search = laws.large_margin_tight_search(
-        epsilon=epsilon,
-        delta=float(mechanism.delta),
-        neighbors=mechanism.neighbors,
-        split=(float(SPLIT[0]), float(SPLIT[1]), float(SPLIT[2])),
-        delta_share=float(DELTA_SHARE),
-    )
-    return _first_threshold(search) + _scale(mechanism) / float(SPLIT[0]) * log(1 / failure)
+    return _first_threshold(mechanism) + float(mechanism.unit / mechanism.shares[0]) * log(1 / failure)
 
 
 def _limited_domain(mechanism: Mechanism, _candidates: int, failure: float) -> float:
     """(u/ε) ln((k̄/η)(1 + e^ε/δ)): k̄ others at most, and "nothing", at least so far below the winner."""
     nothing = float(mechanism.epsilon) - log(float(mechanism.delta))
-    return _scale(mechanism) * (log(DEFAULT_KBAR / failure) + nothing + log(1 + exp(-nothing)))
+    return float(mechanism.scale) * (log(DEFAULT_KBAR / failure) + nothing + log(1 + exp(-nothing)))
 
 
 def _stable_maximiser(mechanism: Mechanism, _candidates: int, failure: float) -> float:
     """The lead s + (s/ε)(ln(1/2δ) + ln(1/2η)): a Laplace tail, exact for η ≤ 1/2 (larger η gain nothing)."""
     tails = log(1 / (2 * float(mechanism.delta))) + log(1 / (2 * min(failure, 0.5)))
-    return float(unit_reach(mechanism.neighbors)) + _scale(mechanism) * tails
+    return float(mechanism.unit) + float(mechanism.scale) * tails
 
 
-_THEOREMS: dict[str, Callable[[Mechanism, int, float], float]] = {
+_THEOREMS: dict[str, Callable[[Any, int, float], float]] = {
     "exponential": _exponential,
     "max_of_exponentials": _exponential,
     "max_of_laplaces": _max_of_laplaces,
@@ -107,10 +95,6 @@ _THEOREMS: dict[str, Callable[[Mechanism, int, float], float]] = {
 }
 
 
-def _scale(mechanism: Mechanism) -> float:
-    return float(unit_reach(mechanism.neighbors) / mechanism.epsilon)
-
-
-def _first_threshold(search: Search) -> float:
+def _first_threshold(mechanism: MarginMechanism) -> float:
     """T(1)."""
-    return float(search.threshold(np.ones(1))[0])
+    return float(mechanism.search().threshold(np.ones(1))[0])

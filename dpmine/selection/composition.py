@@ -12,14 +12,13 @@ from functools import lru_cache
 from math import exp, floor, inf, log, log1p, sqrt
 from typing import TYPE_CHECKING
 
-from dpmine.exact.reals import exact_ball, logarithm, working_precision
+from dpmine.exact.reals import Ball, exact_ball, logarithm, working_precision
 from dpmine.exact.rounding import below, power_below
 from dpmine.parameters import below_one, positive, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.exact.reals import Ball
 
 _BITS = 192  # of the balls; sums of 10^4 products lose about 20 of them
 _DIGITS = 6  # of a round's ε, a decimal number

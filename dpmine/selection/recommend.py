@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 
 from dpmine.parameters import Number, positive, probability, whole
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanisms.base import unit_reach
+from dpmine.selection.laws.profile import Profile, Shape, head, stylised
+from dpmine.selection.mechanisms.base import Mechanism, unit_reach
+from dpmine.selection.mechanisms.large_margin import MarginMechanism
 from dpmine.selection.mechanisms.registry import usable
-from dpmine.selection.stylised import Shape, head, stylised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.selection.laws import Profile
-    from dpmine.selection.mechanisms.base import Mechanism
 
 SUCCESS = 0.95
 """The probability of choosing the best candidate for which mechanisms are compared."""
@@ -72,19 +71,31 @@ def recommend(
 def _recommend(
     epsilon: Fraction, delta: Fraction, neighbors: Neighbors, candidates: int | None, *, are_counts: bool
 ) -> Recommendation:
-    """The mechanisms are taken in the order of their own estimates, so that the others are soon ruled out."""
+    """By bisection over leads: a mechanism that fails where another succeeds is out; the estimates settle ties."""
     hopefuls = usable(epsilon, delta, neighbors, candidates=candidates, are_counts=are_counts)
-    best, *others = sorted(hopefuls, key=lambda mechanism: mechanism.lead(candidates or 1))
+    hopefuls.sort(key=lambda mechanism: mechanism.lead(candidates or 1))
     step = float(unit_reach(neighbors) / epsilon) / _STEPS
-    steps = least_gap(best, Shape.POWER_LAW, candidates, SUCCESS, step)
-    for other in others:
-        if steps > 1 and succeeds(other, stylised(Shape.POWER_LAW, (steps - 1) * step, candidates)):
-            best, steps = other, least_gap(other, Shape.POWER_LAW, candidates, SUCCESS, step)
+
+    def successful(steps: int) -> list[Mechanism]:
+        profile = stylised(Shape.POWER_LAW, steps * step, candidates)
+        return [mechanism for mechanism in hopefuls if succeeds(mechanism, profile)]
+
+    low, high = 0, ceil(hopefuls[0].lead(candidates or 1) / (2 * step))
+    while not (left := successful(high)):
+        low, high = high, 2 * high
+    hopefuls = left
+    while high - low > 1 and (len(hopefuls) > 1 or ceil((low + 1) * step) < ceil(high * step)):
+        middle = (low + high) // 2
+        if left := successful(middle):
+            hopefuls, high = left, middle
+        else:
+            low = middle
+    best = hopefuls[0]
     known = "without a public list of candidates" if candidates is None else f"for {_rounded(candidates)} candidates"
     return Recommendation(
         best.name,
         f"{best.name} needs the smallest lead {known} at ε = {float(epsilon):g}, δ = {float(delta):g}, "
-        f"{str(neighbors).replace('_', '-')}: about {ceil(steps * step)} over the second best, where scores fall off "
+        f"{str(neighbors).replace('_', '-')}: about {ceil(high * step)} over the second best, where scores fall off "
         "by a power law.",
     )
 
@@ -95,20 +106,25 @@ def success_probability(mechanism: Mechanism, profile: Profile) -> float:
 
 
 def succeeds(mechanism: Mechanism, profile: Profile, target: float = SUCCESS) -> bool:
-    """Whether the best candidate is found often enough; mostly the cheap bound tells that it is not."""
-    enough = success_probability(mechanism, head(profile)) >= target
-    return enough and success_probability(mechanism, profile) >= target
+    """Whether the best candidate is found often enough; of a search, the cheap bound mostly shows that it is not."""
+    if isinstance(mechanism, MarginMechanism) and success_probability(mechanism, head(profile)) < target:
+        return False
+    return success_probability(mechanism, profile) >= target
 
 
-def least_gap(mechanism: Mechanism, shape: Shape, candidates: int | None, target: float, step: float = 1.0) -> int:
-    """How many steps of the gap between the best two the mechanism needs to succeed with probability `target`.
+def least_gap(mechanism: Mechanism, shape: Shape, candidates: int | None, target: float) -> int:
+    """The least gap between the best two at which the mechanism succeeds with probability `target`.
 
     Requires: target ≤ 1 − 10^−6. Success grows with the gap, because all differences of scores grow with it.
     """
-    easy = least(
-        lambda k: success_probability(mechanism, head(stylised(shape, k * step, candidates))) >= target, start=1
-    )
-    return least(lambda k: success_probability(mechanism, stylised(shape, k * step, candidates)) >= target, start=easy)
+
+    def bound_passes(gap: int) -> bool:
+        return success_probability(mechanism, head(stylised(shape, gap, candidates))) >= target
+
+    def passes(gap: int) -> bool:
+        return success_probability(mechanism, stylised(shape, gap, candidates)) >= target
+
+    return least(passes, start=least(bound_passes, start=1))
 
 
 def least(passes: Callable[[int], bool], *, start: int, end: int | None = None) -> int:

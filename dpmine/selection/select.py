@@ -29,26 +29,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.ledger.ledger import Ledger
-    from dpmine.selection.laws import Profile
+    from dpmine.selection.laws.profile import Profile
     from dpmine.selection.mechanisms.base import Mechanism
 
-__all__ = [
-    "AUTO",
-    "MECHANISMS",
-    "Law",
-    "Scores",
-    "Selection",
-    "advice",
-    "as_universe",
-    "build_mechanism",
-    "choose",
-    "guarantee_of",
-    "law",
-    "plain_name",
-    "public_size",
-    "resolve",
-    "select",
-]
+__all__ = ["MECHANISMS", "Law", "Selection", "as_universe", "law", "select"]
 
 AUTO = "auto"
 _LARGEST_WHOLE = 2**53  # beyond it floats skip whole numbers
@@ -70,7 +54,7 @@ class Candidates(StrEnum):
 
     @property
     def padding(self) -> int:
-        """Dummies that stand for candidates nobody knows."""
+        """Dummies that stand for candidates that are unknown."""
         return MANY_DUMMIES if self is Candidates.UNKNOWN else 0
 
 
@@ -83,10 +67,17 @@ class Selection:
             universes. None where nothing was chosen; for mappings and Series, whose order can be that of the data; and
             for `Levels` that are not public.
         label: the candidate's label where a mapping or Series was given, else the same as `index`.
-        chosen: whether something was chosen, which is the truth value; `label` does not tell, as a label can be None.
+        chosen: whether something was chosen, which is the truth value; not so `label`, which can be None.
         mechanism: the mechanism that chose.
         guarantee: the guarantee.
         advice: when nothing stood out, what would have been needed (a fact of the parameters alone); else "".
+
+    Example:
+        >>> bool(select([5000, 10], epsilon=1, mechanism="exponential"))
+        True
+
+    See Also:
+        select: makes it.
     """
 
     index: Any
@@ -181,6 +172,19 @@ def select(
     Raises BadParameter for unusable parameters and, before a charge, for a public list that is empty or repeats labels;
     NotPrivate for "exact" without the opt-in; where a ledger is given, BudgetExceeded, BadLedger, and BadParameter for
     another unit or relation than the data set's.
+
+    Example:
+        >>> votes = {"tea": 9400, "coffee": 3100, "water": 250}
+        >>> found = select(votes, epsilon=1, mechanism="max_of_exponentials", unit="voter")
+        >>> found.label
+        'tea'
+        >>> print(found.guarantee.epsilon, found.guarantee.delta)
+        1 0
+
+    See Also:
+        law: the probabilities of every outcome, for public scores.
+        dpmine.plan: the lead that each mechanism needs.
+        dpmine.Levels: scores of groups of candidates.
     """
     parameters = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **options}
     step, account = positive("sensitivity", sensitivity), Account.of(ledger, dataset)
@@ -189,15 +193,15 @@ def select(
     require_form(scores, hidden=hidden)
     chooser = _chooser(scores, mechanism, parameters, hidden=hidden)
     _require_fit(chooser, step, hidden=hidden)
-    promise = guarantee_of(chooser)
-    if protected != promise.unit:
-        promise = promise.asserting(protected, f"moves each score by at most {short(step)}")
-    account.charge(promise, job=f"select {chooser.name}")
+    guarantee = guarantee_of(chooser)
+    if protected != guarantee.unit:
+        guarantee = guarantee.asserting(protected, f"moves each score by at most {short(step)}")
+    account.charge(guarantee, job=f"select {chooser.name}")
     universe, labels = labelled_universe(scores, padding)
     choice = choose(chooser, universe, sensitivity=step, bits=SystemBits())
     index, label = released(scores, labels, choice, hidden=hidden)
     hint = "" if choice is not None else advice(chooser, public_size(universe), step)
-    return Selection(index, label, choice is not None, chooser.name, promise, hint)
+    return Selection(index, label, choice is not None, chooser.name, guarantee, hint)
 
 
 def law(
@@ -211,7 +215,15 @@ def law(
     candidates: str | Candidates = "public",
     **options: Any,
 ) -> Law:
-    """The exact law of `select` with the same arguments, in float64. For public data only: it shows the scores."""
+    """The exact law of `select` with the same arguments, in float64. For public data only: it shows the scores.
+
+    Example:
+        >>> law([3, 1], epsilon=2, mechanism="exponential").pmf.round(3).tolist()
+        [0.881, 0.119]
+
+    See Also:
+        select: the private choice itself.
+    """
     parameters = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **options}
     step, padding = positive("sensitivity", sensitivity), Candidates.parse(candidates).padding
     hidden = _is_hidden(scores, padding)
@@ -233,7 +245,7 @@ def _profile(universe: Universe[Any], step: Fraction, *, only_differences: bool)
 
     Raises BadParameter for scores that no float can hold, where their distance from 0 matters.
     """
-    from dpmine.selection.laws import Profile
+    from dpmine.selection.laws.profile import Profile
 
     levels = universe.head(universe.least)
     origin = levels[0].score if levels and (only_differences or levels[-1].score < 0) else 0
@@ -250,7 +262,7 @@ def _chooser(scores: Scores, name: str, parameters: dict[str, Any], *, hidden: b
         return build_mechanism(name, **parameters)
     needed = {key: parameters[key] for key in ("epsilon", "delta", "neighbors")}
     size = None if hidden else number_of(scores)
-    chosen = resolve(name, candidates=size, are_counts=size is None, **needed)  # only dummies promise scores ≥ 0
+    chosen = resolve(name, candidates=size, are_counts=size is None, **needed)  # only dummies guarantee scores ≥ 0
     return build_mechanism(chosen.mechanism, **parameters)
 
 
@@ -261,7 +273,7 @@ def choose(mechanism: Mechanism, universe: Universe[Any], *, sensitivity: Fracti
 
 
 def _require_fit(mechanism: Mechanism, sensitivity: Fraction, *, hidden: bool) -> None:
-    """Refuse what would void the guarantee; `hidden` where nobody may know all candidates."""
+    """Reject what would void the guarantee; `hidden` where the list of candidates is not public."""
     if mechanism.needs_catalogue and hidden:
         raise BadParameter(
             f"{mechanism.name} needs a public list of all candidates, and padding stands for one that nobody knows: "
@@ -354,11 +366,11 @@ def plain_name(name: str) -> str:
 
 
 def public_size(universe: Universe[Any]) -> int | None:
-    """How many candidates there are, None where dummies stand for the fact that nobody may know it."""
+    """How many candidates there are, None where it is private, which dummies stand for."""
     return None if universe.padding else universe.size
 
 
 def guarantee_of(mechanism: Mechanism) -> Guarantee:
-    """What one run of the mechanism promises."""
-    promise = Guarantee(mechanism.epsilon, mechanism.delta, mechanism.neighbors)
-    return promise if mechanism.private else promise.without_privacy("the exact maximum was asked for")
+    """The guarantee of one run of the mechanism."""
+    guarantee = Guarantee(mechanism.epsilon, mechanism.delta, mechanism.neighbors)
+    return guarantee if mechanism.private else guarantee.without_privacy("the exact maximum was asked for")

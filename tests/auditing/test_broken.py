@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support import broken
+from support.tapes import TapeBits
 
 from dpmine.auditing.run import audit_mechanisms, variants
-from dpmine.auditing.search import STRUCTURED, audit_whole
-from dpmine.auditing.stages import audit_stages
-from dpmine.exact.bits import TapeBits
+from dpmine.auditing.search import STRUCTURED, audit_stages, audit_whole
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.registry import MECHANISMS
 
@@ -70,7 +69,7 @@ def honest(name: str, relation: Neighbors, epsilon: Fraction, delta: Fraction) -
 )
 def test_the_stage_that_is_broken_is_named(kind: type[Mechanism], stage: str) -> None:
     findings = audit_stages(broken.build(kind, Neighbors.REPLACE_ONE, *POINT), effort=STRUCTURED, bits=NO_BITS)
-    assert [finding.name for finding in findings if not finding.holds] == [stage]
+    assert [finding.stage for finding in findings if not finding.holds] == [stage]
 
 
 @pytest.mark.slow
@@ -81,8 +80,8 @@ def test_the_searches_budget_is_reached(relation: Neighbors) -> None:
         audit_stages(honest(name, relation, *POINT)[0], effort=STRUCTURED, bits=NO_BITS)[0]
         for name in ("large_margin_tight", "large_margin")
     )
-    assert tight.found.epsilon == pytest.approx(tight.claim.epsilon, rel=1e-6)
-    assert loose.found.epsilon == pytest.approx(0.5 if relation is Neighbors.REPLACE_ONE else 0.25, rel=0.03)
+    assert tight.measured_epsilon == pytest.approx(tight.epsilon, rel=1e-6)
+    assert loose.measured_epsilon == pytest.approx(0.5 if relation is Neighbors.REPLACE_ONE else 0.25, rel=0.03)
 
 
 @pytest.mark.parametrize("relation", Neighbors)

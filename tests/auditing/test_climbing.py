@@ -5,18 +5,18 @@ from __future__ import annotations
 from hashlib import shake_256
 
 import pytest
+from support import mechanism_laws as laws
+from support.tapes import TapeBits
 
-from dpmine.auditing.climbing import Climber
-from dpmine.auditing.pairs import UNKNOWN, Group, Pair, Scope, Side
+from dpmine.auditing.pairs import UNKNOWN, ClaimScope, Group, Pair, PairSide
 from dpmine.auditing.profile import DIRECT, Claim, Finding, measure_both
-from dpmine.exact.bits import TapeBits
+from dpmine.auditing.search import Climber
 from dpmine.privacy import Neighbors
-from dpmine.selection import laws
 
 SCOPES = [
-    Scope(Neighbors.REPLACE_ONE),
-    Scope(Neighbors.ADD_REMOVE, (0, UNKNOWN)),
-    Scope(Neighbors.REPLACE_ONE, (0, UNKNOWN), growth=3),
+    ClaimScope(Neighbors.REPLACE_ONE),
+    ClaimScope(Neighbors.ADD_REMOVE, (0, UNKNOWN)),
+    ClaimScope(Neighbors.REPLACE_ONE, (0, UNKNOWN), growth=3),
 ]
 GAPS = (0.0, 1.0, 2.0, 17.0)
 
@@ -28,12 +28,12 @@ def fixed_bits() -> TapeBits:
 
 def shows(pair: Pair) -> Finding:
     """The exponential mechanism for ε = 1 that has twice its exponent."""
-    left, right = (pair.masses(side, laws.exponential(pair.profile(side), rate=1.0)) for side in Side)
+    left, right = (pair.masses(side, laws.exponential(pair.profile(side), rate=1.0)) for side in PairSide)
     return measure_both(left, right, Claim(1.0, 0.0), precision=DIRECT)
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_all_proposals_are_admitted(scope: Scope) -> None:
+def test_all_proposals_are_admitted(scope: ClaimScope) -> None:
     seen: list[Pair] = []
 
     def remember(pair: Pair) -> Finding:

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support import mechanism_laws as laws
 
-from dpmine.auditing.families import critical_gaps, structured
-from dpmine.auditing.pairs import UNKNOWN, Group, Pair, Scope, Side, on_grid
+from dpmine.auditing.pairs import (
+    UNKNOWN,
+    ClaimScope,
+    Group,
+    Pair,
+    PairSide,
+    critical_gaps,
+    on_grid,
+    staircases,
+    stairs,
+    structured,
+)
 from dpmine.auditing.run import variants
 from dpmine.auditing.search import scope_of
-from dpmine.auditing.staircases import staircases, stairs
 from dpmine.errors import BadParameter
 from dpmine.parameters import exact_number
 from dpmine.privacy import Neighbors
-from dpmine.selection import laws
 from dpmine.selection.mechanisms.registry import MECHANISMS
 
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE
@@ -22,14 +31,14 @@ NAMES = [name for name, kind in MECHANISMS.items() if kind.private]
 
 def test_equal_scores_merge_on_both_sides() -> None:
     pair = Pair((Group(3, -1, 2), Group(1, 1, 5), Group(2, 0, 7)), dummies=4)
-    assert pair.profile(Side.BEFORE) == laws.Profile((3, 2, 1), (2, 7, 5), 4)
-    assert pair.profile(Side.AFTER) == laws.Profile((2,), (14,), 4)
+    assert pair.profile(PairSide.BEFORE) == laws.Profile((3, 2, 1), (2, 7, 5), 4)
+    assert pair.profile(PairSide.AFTER) == laws.Profile((2,), (14,), 4)
 
 
 def test_a_group_has_its_share_of_the_level() -> None:
     pair = Pair((Group(3, -1, 2), Group(1, 1, 5), Group(2, 0, 7)), dummies=4)
-    law = laws.exponential(pair.profile(Side.AFTER), rate=0.5)
-    masses = pair.masses(Side.AFTER, law)
+    law = laws.exponential(pair.profile(PairSide.AFTER), rate=0.5)
+    masses = pair.masses(PairSide.AFTER, law)
     assert masses[:3].tolist() == pytest.approx([law.masses[0] * share / 14 for share in (2, 5, 7)])
     assert masses[3] == law.nothing
     assert masses.sum() == pytest.approx(1)
@@ -44,25 +53,25 @@ def test_improper_pairs_are_refused(groups: tuple[Group, ...]) -> None:
 @pytest.mark.parametrize(
     ("scope", "moves", "admitted"),
     [
-        (Scope(REPLACE), (1, -1), True),
-        (Scope(REPLACE), (2, 0), False),
-        (Scope(ADD), (1, 0), True),
-        (Scope(ADD), (1, -1), False),
-        (Scope(ADD), (-1, -1), False),  # the same pair read backwards is admitted
-        (Scope(REPLACE, growth=1), (1, -1), True),
-        (Scope(REPLACE, growth=1), (1, 1), False),
-        (Scope(REPLACE, growth=2), (-1, -1), True),
+        (ClaimScope(REPLACE), (1, -1), True),
+        (ClaimScope(REPLACE), (2, 0), False),
+        (ClaimScope(ADD), (1, 0), True),
+        (ClaimScope(ADD), (1, -1), False),
+        (ClaimScope(ADD), (-1, -1), False),  # the same pair read backwards is admitted
+        (ClaimScope(REPLACE, growth=1), (1, -1), True),
+        (ClaimScope(REPLACE, growth=1), (1, 1), False),
+        (ClaimScope(REPLACE, growth=2), (-1, -1), True),
     ],
 )
-def test_moves_of_a_relation(scope: Scope, moves: tuple[int, int], admitted: bool) -> None:
+def test_moves_of_a_relation(scope: ClaimScope, moves: tuple[int, int], admitted: bool) -> None:
     assert scope.admits(Pair((Group(5, moves[0]), Group(2, moves[1])))) is admitted
 
 
 def test_other_limits_of_a_scope() -> None:
-    assert not Scope(REPLACE).admits(Pair((Group(1, 0),), dummies=2))
-    assert Scope(REPLACE, growth=3).admits(Pair((Group(1, 1, 3), Group(4, 0, 1000))))
-    assert not Scope(REPLACE, growth=3).admits(Pair((Group(1, 1, 4),)))
-    assert not Scope(REPLACE, growth=3).admits(Pair((Group(1.5, 1),)))
+    assert not ClaimScope(REPLACE).admits(Pair((Group(1, 0),), dummies=2))
+    assert ClaimScope(REPLACE, growth=3).admits(Pair((Group(1, 1, 3), Group(4, 0, 1000))))
+    assert not ClaimScope(REPLACE, growth=3).admits(Pair((Group(1, 1, 4),)))
+    assert not ClaimScope(REPLACE, growth=3).admits(Pair((Group(1.5, 1),)))
 
 
 def test_the_grid_keeps_ties() -> None:
@@ -84,7 +93,7 @@ def test_families_are_neighbours_of_all_kinds(name: str, relation: Neighbors) ->
 
 
 def test_stairs_have_the_margins_asked_for() -> None:
-    profile = stairs([1.5, 4.0, 9.25]).profile(Side.BEFORE)
+    profile = stairs([1.5, 4.0, 9.25]).profile(PairSide.BEFORE)
     assert [profile.scores[0] - score for score in profile.scores] == [0, 1.5, 4, 9.25]
 
 
@@ -92,7 +101,7 @@ def test_stairs_have_the_margins_asked_for() -> None:
 def test_staircases_stand_at_the_thresholds(relation: Neighbors) -> None:
     search = laws.large_margin_tight_search(epsilon=1, delta=0.1, neighbors=relation)
     pairs = list(staircases(search, relation))
-    assert all(Scope(relation).admits(pair) for pair in pairs)
+    assert all(ClaimScope(relation).admits(pair) for pair in pairs)
     first = float(search.threshold(np.array([1.0]))[0])
     leads = {round(pair.groups[0].score - pair.groups[1].score - first, 3) for pair in pairs}
     assert {-1, 0, 1} <= leads

@@ -11,15 +11,14 @@ import pytest
 from support import top_k_laws
 
 from dpmine.auditing import top_k
-from dpmine.auditing.pairs import Group, Pair, Side
+from dpmine.auditing.pairs import Group, Pair, PairSide
 from dpmine.auditing.top_k import audit_top_k, top_k_rows
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
-from dpmine.selection.top_k.limited_domain import LimitedDomainTopK
-from dpmine.selection.top_k.one_shot import OneShot
+from dpmine.selection.top_k import LimitedDomainTopK, OneShot
 
 if TYPE_CHECKING:
-    from dpmine.selection.top_k.base import TopK
+    from dpmine.selection.top_k import TopK
 
 ONE, NONE, TINY, LARGE = Fraction(1), Fraction(0), Fraction(1, 10**6), Fraction(1, 10)
 REPLACE = Neighbors.REPLACE_ONE
@@ -59,8 +58,8 @@ def test_broken_lists_are_caught(name: str) -> None:
     assert not audit_top_k(BROKEN[name]).holds
 
 
-@pytest.mark.parametrize("side", Side)
-def test_masses_are_those_of_the_lists(side: Side) -> None:
+@pytest.mark.parametrize("side", PairSide)
+def test_masses_are_those_of_the_lists(side: PairSide) -> None:
     """Beside the oracle, which lists candidates one by one: summed over the members of groups."""
     pair = Pair((Group(3.0, 1, 1), Group(1.0, -1, 2), Group(2.0, 0, 1)))
     scores = [group.at(side) for group in pair.groups for _ in range(group.count)]
@@ -75,8 +74,8 @@ def test_masses_are_those_of_the_lists(side: Side) -> None:
     assert np.sort(found[found > 0]) == pytest.approx(sorted(expected.values()), rel=1e-12)
 
 
-@pytest.mark.parametrize("side", Side)
-def test_masses_of_the_limited_domain(side: Side) -> None:
+@pytest.mark.parametrize("side", PairSide)
+def test_masses_of_the_limited_domain(side: PairSide) -> None:
     """Beside the oracle, with dummies and ⊥; no ties, whose order is another there."""
     pair = Pair((Group(9.0, 1, 1), Group(30.0, -1, 1), Group(4.0, 0, 1)))
     way = LimitedDomainTopK.of(3, ONE, LARGE, REPLACE, 4)

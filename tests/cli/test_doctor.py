@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 from support.command_line import assert_one_error, outcome_of
+from support.tapes import TapeBits
 
 from dpmine.compiled import cache_location
 from dpmine.doctor import PACKAGES, Check, Diagnosis, State, diagnose
-from dpmine.exact.bits import SystemBits, TapeBits
+from dpmine.exact.bits import SystemBits
 
 LEDGER = "sqlite:///budget.db"
 

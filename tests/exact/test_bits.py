@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.adversary import quiet_fork
+from support.tapes import TapeBits, TapeExhausted
 
-from dpmine.exact.bits import SystemBits, TapeBits, TapeExhausted
+from dpmine.exact.bits import SystemBits
 
 if TYPE_CHECKING:
     from collections.abc import Callable

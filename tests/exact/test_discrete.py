@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from support.numpy_bits import NumpyBits
+from support.tapes import TapeBits, TapeExhausted
 
-from dpmine.exact.bits import TapeBits, TapeExhausted
 from dpmine.exact.discrete import discrete_laplace, happen_exponentially, uniforms_below, words
 
 if TYPE_CHECKING:

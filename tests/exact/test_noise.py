@@ -20,9 +20,17 @@ from dpmine.exact.noise import (
     draw,
     laplace_cdf,
     laplace_log_survival,
-    largest_of,
 )
-from dpmine.exact.reals import GUARD_BITS, Constant, dyadic_interval, exact_ball, working_precision
+from dpmine.exact.reals import (
+    GUARD_BITS,
+    Constant,
+    Formula,
+    Real,
+    StandardExponential,
+    dyadic_interval,
+    exact_ball,
+    working_precision,
+)
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
@@ -37,6 +45,11 @@ NAMES = ["laplace", "exponential", "gumbel"]
 BY_NAME = pytest.mark.parametrize(("noise", "peer"), NOISES, ids=NAMES)
 EACH_NOISE = pytest.mark.parametrize("noise", [noise for noise, _ in NOISES], ids=NAMES)
 T_VALUES = [Fraction(t) for t in ("1/1000000", "1/50", "1/2", "69/100", "7/10", "1", "3", "40")]
+
+
+def largest_of(noise: Noise, count: int, *, bits: BitSource) -> Real:
+    """The largest of `count` independent draws, as one real: what a level's first noise is."""
+    return Formula(lambda e: noise.quantile(e / count), StandardExponential(bits=bits))
 
 
 @BY_NAME

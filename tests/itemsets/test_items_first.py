@@ -24,7 +24,7 @@ from dpmine.itemsets.transactions.baskets import projected
 from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.privacy import Neighbors
 from dpmine.selection.composition import bounded_range_rounds, bounded_range_stages
-from dpmine.selection.top_k.one_shot import OneShot
+from dpmine.selection.top_k import OneShot
 from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:

@@ -17,11 +17,10 @@ from support import choices
 from support.choices import law_of_choices
 from support.numpy_bits import NumpyBits
 from support.support_oracle import coverage, every_subset, joint_profile, pmf, true_supports
-from support.tapes import assert_law
+from support.tapes import TapeBits, TapeExhausted, assert_law
 
 from dpmine.errors import BadParameter
 from dpmine.exact import discrete
-from dpmine.exact.bits import TapeBits, TapeExhausted
 from dpmine.exact.discrete import discrete_laplace_of_scale, exponential_coin, geometric_of_scale
 from dpmine.itemsets import noisy_supports
 from dpmine.itemsets.noisy_supports import (

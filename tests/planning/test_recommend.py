@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 import dpmine
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws import Profile
+from dpmine.selection.laws.profile import Profile, Shape, stylised
 from dpmine.selection.mechanisms.registry import MECHANISMS, usable
 from dpmine.selection.recommend import SUCCESS, least, least_gap, recommend, succeeds, success_probability
 from dpmine.selection.select import build_mechanism, resolve
-from dpmine.selection.stylised import Shape, stylised
 
 BASKETS = [["a", "b"]] * 400 + [["a", "c"]] * 40
 CLEARLY = 0.05

@@ -11,7 +11,7 @@ import pytest
 from support.adversary import CountingBits, Descent, LazyUniverse
 
 from dpmine.selection.select import MECHANISMS, build_mechanism, choose
-from dpmine.selection.top_k.build import build_top_k
+from dpmine.selection.top_k import build_top_k
 from dpmine.selection.universes.base import MANY_DUMMIES
 from dpmine.selection.universes.levels import Levels
 

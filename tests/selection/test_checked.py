@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from support.checked import Checked
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.selection.select import MECHANISMS, build_mechanism
 from dpmine.selection.universes.base import Level, Score
-from dpmine.selection.universes.checked import Checked
 from dpmine.selection.universes.levels import Levels
 
 

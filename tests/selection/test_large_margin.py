@@ -12,7 +12,7 @@ from support.effort import draws
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import Constant, working_precision
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanisms.large_margin import LargeMargin, _SearchStep
+from dpmine.selection.mechanisms.large_margin import LargeMargin, _LaplaceTrials
 
 if TYPE_CHECKING:
     from dpmine.selection.universes.base import Score
@@ -78,7 +78,7 @@ def test_threshold_of_the_search(rank: int, epsilon: float, delta: float) -> Non
     """At V − c(ℓ+1) = T(ℓ) the trial is a fair coin, on either side it is not."""
     for offset, side in ((-1e-6, -1), (1e-6, 1)):
         v = Constant(Fraction(threshold(rank, epsilon, delta)) + 5 + Fraction(offset))
-        step = _SearchStep(Fraction(repr(epsilon)), Fraction(repr(delta)), v)
+        step = _LaplaceTrials(Fraction(repr(epsilon)), Fraction(repr(delta)), v)
         with working_precision(200):
             p = step.probability(rank, 5).ball(100)
             survival = step.log_survival(rank, 5).ball(100).exp()
@@ -88,7 +88,7 @@ def test_threshold_of_the_search(rank: int, epsilon: float, delta: float) -> Non
 
 @pytest.mark.parametrize(("score", "above"), [(0, 3), (7, 9), (Fraction(1, 2), 1)])
 def test_hazard_falls_with_the_score_and_the_rank(score: Score, above: Score) -> None:
-    step = _SearchStep(Fraction(1), Fraction(1, 100), Constant(30))
+    step = _LaplaceTrials(Fraction(1), Fraction(1, 100), Constant(30))
 
     def hazard(rank: int, c: Score) -> Any:
         with working_precision(200):

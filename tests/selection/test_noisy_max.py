@@ -17,14 +17,14 @@ from dpmine.exact.bits import SystemBits
 from dpmine.exact.decisions import less_than
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
 from dpmine.exact.reals import Constant, Formula
-from dpmine.selection.draws.noisy_order import Arrivals
-from dpmine.selection.mechanisms.report_noisy_max import noisy_max
+from dpmine.selection.draws.noisy_order import Arrivals, noisy_order
 from dpmine.selection.universes.dense import Dense
 from dpmine.selection.universes.levels import Levels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dpmine.exact.bits import BitSource
     from dpmine.selection.universes.base import Score, Universe
 
 SCALE = Fraction(3)
@@ -34,6 +34,11 @@ NOISES: dict[str, tuple[Noise, Any]] = {
     "exponential": (ExponentialNoise(SCALE), exponential_max),
 }
 BY_NOISE = pytest.mark.parametrize("kind", NOISES)
+
+
+def noisy_max(universe: Universe[Any], noise: Noise, *, bits: BitSource, floor: Score | None = None) -> Any:
+    """The candidate with the largest score + noise, None for a dummy."""
+    return next(noisy_order(universe, noise, bits=bits, floor=floor), None)
 
 
 @cache

@@ -6,11 +6,10 @@ import pytest
 from support.adversary import Descent, LazyUniverse
 from support.adversary_conformance import check_universe
 
-from dpmine.selection.draws.top_draw import BestRanks
 from dpmine.selection.universes.base import Level
 from dpmine.selection.universes.dense import Dense
 from dpmine.selection.universes.levels import Levels
-from dpmine.selection.universes.ranking import Ranking
+from dpmine.selection.universes.ranking import BestRanks, Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

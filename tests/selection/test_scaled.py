@@ -9,7 +9,7 @@ from support.adversary_oracles import softmax
 from support.tapes import assert_law, enumerate_law
 
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise
-from dpmine.selection.mechanisms.report_noisy_max import noisy_max
+from dpmine.selection.draws.noisy_order import noisy_order
 from dpmine.selection.universes.dense import Dense
 from dpmine.selection.universes.levels import Levels
 from dpmine.selection.universes.views import Scaled
@@ -40,10 +40,12 @@ def test_scaled_dummies(sensitivity: Fraction) -> None:
 @pytest.mark.parametrize("sensitivity", [Fraction(2), Fraction(1, 3)])
 def test_scores_and_noise_scale_together(sensitivity: Fraction) -> None:
     """Tape by tape the same outcomes: scores and noise are both divided by the sensitivity."""
-    plain, _ = enumerate_law(lambda bits: noisy_max(Dense([2, 1, 0]), ExponentialNoise(Fraction(2)), bits=bits), 9)
+    plain, _ = enumerate_law(
+        lambda bits: next(noisy_order(Dense([2, 1, 0]), ExponentialNoise(Fraction(2)), bits=bits)), 9
+    )
     scaled, _ = enumerate_law(
-        lambda bits: noisy_max(
-            Scaled(Dense([2, 1, 0]), sensitivity), ExponentialNoise(Fraction(2) / sensitivity), bits=bits
+        lambda bits: next(
+            noisy_order(Scaled(Dense([2, 1, 0]), sensitivity), ExponentialNoise(Fraction(2) / sensitivity), bits=bits)
         ),
         9,
     )
@@ -54,4 +56,6 @@ def test_law_under_a_sensitivity() -> None:
     """P(i) ∝ exp(ε c_i / 2Δ)."""
     scaled = Scaled(Dense([4, 0]), Fraction(5, 2))
     expected: dict[int | None, float] = dict(enumerate(softmax([4 / 2.5, 0], 1 / 2)))
-    assert_law(lambda bits: noisy_max(scaled, GumbelNoise(Fraction(2)), bits=bits), expected, depth=16, undecided=0.05)
+    assert_law(
+        lambda bits: next(noisy_order(scaled, GumbelNoise(Fraction(2)), bits=bits)), expected, depth=16, undecided=0.05
+    )

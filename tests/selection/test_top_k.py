@@ -23,17 +23,14 @@ from dpmine.selection.composition import approximate_rounds, bounded_range_round
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfLaplaces
 from dpmine.selection.select import MECHANISMS, resolve
-from dpmine.selection.top_k.build import build_top_k
-from dpmine.selection.top_k.limited_domain import LimitedDomainTopK
-from dpmine.selection.top_k.one_shot import OneShot
-from dpmine.selection.top_k.peeling import Peeling
+from dpmine.selection.top_k import LimitedDomainTopK, OneShot, Peeling, build_top_k
 from dpmine.selection.universes.dense import Dense
 from dpmine.selection.universes.levels import Levels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dpmine.selection.top_k.base import TopK
+    from dpmine.selection.top_k import TopK
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE
 UNIT = {REPLACE: 2, ADD: 1}
@@ -214,7 +211,7 @@ def test_two_rounds_of_an_approximate_mechanism(name: str) -> None:
 
 
 def once(top_k: TopK, truth: Mapping[str, int]) -> dict[str | None, float]:
-    from dpmine.selection.laws import Profile
+    from dpmine.selection.laws.profile import Profile
 
     scores = sorted(set(truth.values()), reverse=True)
     counts = tuple([*truth.values()].count(score) for score in scores)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.privacy import Neighbors
-from dpmine.selection import laws
-from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, SearchStage, unit_reach
+from dpmine.selection.laws.profile import LevelLaw
+from dpmine.selection.laws.stopping import NegativeExponential, StoppingSearch, draw_law, search_and_draw
+from dpmine.selection.mechanisms.base import DrawStage, unit_reach
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.large_margin import LargeMargin
 from dpmine.selection.mechanisms.large_margin_tight import LargeMarginTight
@@ -20,8 +21,7 @@ from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExpon
 from dpmine.selection.mechanisms.stable_maximiser import StableMaximiser
 
 if TYPE_CHECKING:
-    from dpmine.selection.laws import LevelLaw, Profile, Search
-    from dpmine.selection.laws.profile import FloatArray
+    from dpmine.selection.laws.profile import FloatArray, Profile
     from dpmine.selection.mechanisms.base import Mechanism, Stage
 
 
@@ -52,23 +52,15 @@ class MonotoneMaxOfExponentials(MaxOfExponentials):
 class LargeMarginWithoutThreshold(LargeMargin):
     """T(ℓ) = 2 for every ℓ: one candidate among many that tie is singled out."""
 
-    def law(self, profile: Profile) -> LevelLaw:
-        return laws.search_and_draw(profile, search=self._broken(), rate=float(self.epsilon) / 6)
-
-    def stages(self) -> tuple[Stage, ...]:
-        return _with_search(super().stages(), self._broken())
-
-    def _broken(self) -> Search:
-        search = laws.large_margin_search(epsilon=float(self.epsilon), delta=float(self.delta))
-        return replace(search, threshold=_two)
+    def search(self) -> StoppingSearch:
+        return replace(super().search(), threshold=_two)
 
 
 class LargeMarginEagerDraw(LargeMargin):
     """The draw has twice its exponent."""
 
     def law(self, profile: Profile) -> LevelLaw:
-        search = laws.large_margin_search(epsilon=float(self.epsilon), delta=float(self.delta))
-        return laws.search_and_draw(profile, search=search, rate=float(self.epsilon) / 3)
+        return search_and_draw(profile, search=self.search(), rate=float(self.epsilon) / 3)
 
     def stages(self) -> tuple[Stage, ...]:
         return _with_rate(super().stages(), 2)
@@ -79,7 +71,7 @@ class TightEagerDraw(LargeMarginTight):
 
     def law(self, profile: Profile) -> LevelLaw:
         stage = next(stage for stage in self.stages() if isinstance(stage, DrawStage))
-        return laws.search_and_draw(profile, search=self._search(), rate=stage.rate)
+        return search_and_draw(profile, search=self.search(), rate=stage.rate)
 
     def stages(self) -> tuple[Stage, ...]:
         return _with_rate(super().stages(), 2)
@@ -88,24 +80,24 @@ class TightEagerDraw(LargeMarginTight):
 class TightHalvedRho(LargeMarginTight):
     """The noise on the threshold is half as large: the search costs 2ε_a + ε_b."""
 
-    def _search(self) -> Search:
-        search = super()._search()
-        return replace(search, conditioning=laws.NegativeExponential(search.conditioning.scale / 2))
+    def search(self) -> StoppingSearch:
+        search = super().search()
+        return replace(search, conditioning=NegativeExponential(search.conditioning.scale / 2))
 
 
 class TightHalvedNu(LargeMarginTight):
     """The noise on the tests is half as large: the search costs ε_a + 2ε_b."""
 
-    def _search(self) -> Search:
-        search = super()._search()
+    def search(self) -> StoppingSearch:
+        search = super().search()
         return replace(search, scale=search.scale / 2)
 
 
 class TightEarlyStop(LargeMarginTight):
     """The threshold lacks (u/ε_b) ln(1/δ_1): stops inside the margin have a mass of about 1/3."""
 
-    def _search(self) -> Search:
-        search = super()._search()
+    def search(self) -> StoppingSearch:
+        search = super().search()
         excess = search.scale * log(2 / float(self.delta))
         return replace(search, threshold=lambda ranks: search.threshold(ranks) - excess)
 
@@ -116,7 +108,7 @@ class LimitedDomainWithoutSlack(LimitedDomain):
     def law(self, profile: Profile) -> LevelLaw:
         unit = float(unit_reach(self.neighbors))
         ladder = profile.ladder(dummies=max(self.kbar + 1, profile.dummies))
-        best = laws.draw_law(
+        best = draw_law(
             replace(profile, dummies=max(self.kbar + 1, profile.dummies)),
             rank=self.kbar,
             rate=float(self.epsilon) / unit,
@@ -128,23 +120,21 @@ class LimitedDomainWithoutSlack(LimitedDomain):
         log_kept = np.logaddexp.reduce(np.log(counts) + float(self.epsilon) / unit * gaps[: level + 1])
         log_nothing = float(self.epsilon) / unit * (below + unit)
         kept = float(np.exp(log_kept - np.logaddexp(log_kept, log_nothing)))
-        return laws.LevelLaw(kept * best.masses, 1 - kept * (1 - best.nothing))
+        return LevelLaw(kept * best.masses, 1 - kept * (1 - best.nothing))
 
 
 class StableMaximiserWithoutThreshold(StableMaximiser):
     """The threshold is 0: half of the time a maximiser without any lead is released."""
 
     def law(self, profile: Profile) -> LevelLaw:
-        return laws.stable_maximiser(profile, epsilon=float(self.epsilon), delta=0.5, neighbors=self.neighbors)
+        return StableMaximiser(self.epsilon, Fraction(1, 2), self.neighbors).law(profile)
 
 
 class BoundedGrowthTenth(BoundedGrowth):
     """W is a tenth of what it must be, so that newborn candidates have ten times δ. Requires: growth = 10."""
 
     def law(self, profile: Profile) -> LevelLaw:
-        return laws.bounded_growth(
-            profile, epsilon=float(self.epsilon), delta=float(self.delta), growth=1, neighbors=self.neighbors
-        )
+        return BoundedGrowth(self.epsilon, self.delta, self.neighbors, 1).law(profile)
 
 
 REPLACE_ONLY = (MonotoneExponential, MonotoneMaxOfLaplaces, MonotoneMaxOfExponentials, LargeMarginEagerDraw)
@@ -178,12 +168,6 @@ def build(kind: type[Mechanism], neighbors: Neighbors, epsilon: Fraction, delta:
 
 def _two(ranks: FloatArray) -> FloatArray:
     return np.full(np.shape(ranks), 2.0)
-
-
-def _with_search(stages: tuple[Stage, ...], search: Search) -> tuple[Stage, ...]:
-    return tuple(
-        replace(stage, search=search) if isinstance(stage, SearchStage | EarlyStopStage) else stage for stage in stages
-    )
 
 
 def _with_rate(stages: tuple[Stage, ...], factor: float) -> tuple[Stage, ...]:

@@ -10,10 +10,8 @@ from collections import defaultdict, deque
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
-from dpmine.exact.bits import TapeBits, TapeExhausted
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable, Iterator, Mapping
 
     from dpmine.exact.bits import BitSource
 
@@ -21,6 +19,35 @@ O = TypeVar("O", bound="Hashable")
 
 ROUNDING = Fraction(1, 10**7)
 """Allowance for expected laws that were computed in float64."""
+
+
+class TapeExhausted(Exception):
+    """A tape has no bits left: the outcome is undecided on this tape."""
+
+
+class TapeBits:
+    """A fixed tape of bits, for tests that enumerate tapes.
+
+    Uniforms are revealed bit by bit, so that short tapes decide as much as they can. Raises TapeExhausted at its end.
+    """
+
+    def __init__(self, tape: int, length: int) -> None:
+        self._tape = tape
+        self._left = length
+
+    def take(self, count: int) -> int:
+        """The next `count` bits of the tape."""
+        if count > self._left:
+            raise TapeExhausted
+        self._left -= count
+        return (self._tape >> self._left) & ((1 << count) - 1)
+
+    def widths(self) -> Iterator[int]:
+        """1, 2, 3 and so on."""
+        width = 0
+        while True:
+            width += 1
+            yield width
 
 
 def enumerate_law(

@@ -13,11 +13,10 @@ from math import isqrt
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dpmine.exact.decisions import floor, less_than
-from dpmine.exact.reals import Constant, Formula, StandardExponential, Uniform
+from dpmine.exact.reals import Constant, Formula, Real, StandardExponential, Uniform
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.reals import Real
     from dpmine.selection.universes.base import Score
     from dpmine.selection.universes.ranking import Ranking
 
@@ -88,7 +87,7 @@ class _Search:
         return min(2 * rank, self._ranking.end_of_run(rank + 1), self._ranking.length)
 
     def _is_quiet(self, rank: int, end: int) -> bool:
-        """Whether the ceiling of the block promises at most half a proposal."""
+        """Whether the ceiling of the block makes at most half a proposal."""
         score = self._ranking.score_at_least(end)
         if self._hazard.is_certain(rank, score):
             return False

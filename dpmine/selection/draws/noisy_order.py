@@ -15,20 +15,18 @@ from fractions import Fraction
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from sys import maxsize
-from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias
 
 from dpmine.exact.decisions import argmax, float_bounds, less_than
 from dpmine.exact.reals import Ball, Formula, Real, StandardExponential, exact_ball
-from dpmine.selection.universes.ranking import Ranking
+from dpmine.selection.universes.base import C, Level, Score, Universe
+from dpmine.selection.universes.ranking import BestRanks, Ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.noise import Noise
-    from dpmine.selection.universes.base import Level, Score, Universe
-
-C = TypeVar("C", bound="Hashable")
+    from dpmine.exact.noise import GumbelNoise, Noise
 
 _FEW_CANDIDATES = 16  # a universe this small is not worth a tail
 _LN_2 = Fraction(7, 10)  # rounded up
@@ -51,6 +49,41 @@ def noisy_order(
     """
     floor = _worthwhile_floor(universe, noise, count) if floor is None else floor
     return islice(_Contest(universe, noise, floor, rival, bits).in_order(), min(count, maxsize))
+
+
+def draw_from_best(
+    universe: Universe[C], ranking: Ranking[C], kept: int, noise: GumbelNoise, *, bits: BitSource
+) -> C | None:
+    """One of the `kept` best candidates, P(i) ∝ exp(c_i / noise.scale); None for a dummy."""
+    draws = draws_from_best(universe, ranking, kept, noise, places=1, bits=bits)
+    return next(draws, None)
+
+
+def draws_from_best(
+    universe: Universe[C],
+    ranking: Ranking[C],
+    kept: int,
+    noise: GumbelNoise,
+    *,
+    places: int,
+    bits: BitSource,
+    rival: Rival | None = None,
+) -> Iterator[C | None]:
+    """At most `places` different ones of the `kept` best, by decreasing c_i + noise, None for a dummy.
+
+    They end where the rival comes. A level of which only a part belongs to the `kept` best is drawn as uniform members
+    of the whole level: ties are broken by a uniform permutation, so every member is in that part equally often.
+    """
+    taken: set[C] = set()
+    for rank in noisy_order(BestRanks(ranking, kept), noise, count=places, bits=bits, rival=rival):
+        level = None if rank is None else ranking.level(rank)
+        if level is None:
+            yield None
+            continue
+        while (candidate := universe.member(level, bits=bits)) in taken:
+            pass  # a uniform one of those left, by rejection
+        taken.add(candidate)
+        yield candidate
 
 
 class Rival(Protocol):
@@ -185,7 +218,7 @@ class _Contest(Generic[C]):
                 return candidate
 
     def _is_next(self, rival: Rival) -> bool:
-        """Whether the rival comes before all that is left; where its bounds do not tell, they are made sharper.
+        """Whether the rival comes before all that is left; where its bounds leave that open, they are sharpened.
 
         Its place in the queue may be that of older bounds.
         """
@@ -219,7 +252,7 @@ class _Queue(Generic[C]):
         heappush(self._heap, _Place(entrant, self._bits))
 
     def best(self) -> _Entrant[C] | None:
-        """The one with the largest noisy score; None when nobody is left."""
+        """The one with the largest noisy score; None when none is left."""
         if self._others and self._first is None:
             self._heap += [_Place(group, self._bits) for group in self._others]
             heapify(self._heap)

@@ -1,18 +1,27 @@
-"""Quadrature rules: integrals on panels, and sums over long runs of integers from a few nodes."""
+"""Quadrature rules: integrals on panels, and sums over long runs of ranks from a few nodes.
+
+The ranks where a search may stop are gathered into segments: single ranks, or blocks that are summed by a rule. A run
+of equal scores is walked rank by rank at first and in doubling blocks beyond, where hazards and survival are smooth.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
 
 if TYPE_CHECKING:
-    from dpmine.selection.laws.profile import FloatArray
+    from collections.abc import Iterator
+
+    from dpmine.selection.laws.profile import FloatArray, IntArray, Ladder
 
 BLOCK_NODES = 12
+HEAD = 32  # ranks of a run taken one by one, a power of two
+_WIDTH = 64  # nodes handled at once
 
 # Coefficients of the Euler-Maclaurin series, by derivative: at the integers, and half way between them.
 _AT_INTEGERS = {0: -1 / 2, 1: 1 / 12, 3: -1 / 720, 5: 1 / 30240}
@@ -79,10 +88,9 @@ def sum_rule(size: int) -> SumRule:
     the Legendre series. Source: Euler-Maclaurin, terms to the fifth derivative.
     """
     half = float(size) / 2
-    series = _series()
-    at_nodes = _euler_maclaurin(series.at_nodes, _AT_INTEGERS, 1 / half)
-    left = _euler_maclaurin(series.left, _HALF_WAY, 1 / half)
-    right = _euler_maclaurin(series.right, _HALF_WAY, 1 / half)
+    inner, *ends = _series()
+    at_nodes = _euler_maclaurin(inner, _AT_INTEGERS, 1 / half)
+    left, right = (_euler_maclaurin(end, _HALF_WAY, 1 / half) for end in ends)
     nodes = half * gauss(BLOCK_NODES).nodes + (half - 0.5)
     return SumRule(nodes, half * (right - left)[0], half * (at_nodes - left))
 
@@ -95,17 +103,12 @@ def _euler_maclaurin(operators: dict[int, FloatArray], coefficients: dict[int, f
     return total
 
 
-@dataclass(frozen=True, eq=False)
-class _Series:
-    """Integral (−1) and derivatives (0, 1, 3, 5) of the interpolating polynomial, as linear maps of its node values."""
-
-    at_nodes: dict[int, FloatArray]
-    left: dict[int, FloatArray]
-    right: dict[int, FloatArray]
-
-
 @cache
-def _series() -> _Series:
+def _series() -> tuple[dict[int, FloatArray], ...]:
+    """Integral (−1) and derivatives (0, 1, 3, 5) of the interpolating polynomial, as linear maps of its node values.
+
+    At the nodes, at the left end and at the right one.
+    """
     nodes = gauss(BLOCK_NODES).nodes
     coefficients = np.linalg.inv(legendre.legvander(nodes, BLOCK_NODES - 1))
     maps = {-1: legendre.legint(coefficients, lbnd=-1)}
@@ -114,4 +117,108 @@ def _series() -> _Series:
     def at(points: FloatArray) -> dict[int, FloatArray]:
         return {order: np.asarray(legendre.legvander(points, len(rows) - 1) @ rows) for order, rows in maps.items()}
 
-    return _Series(at(nodes), at(np.array([-1.0])), at(np.array([1.0])))
+    return at(nodes), at(np.array([-1.0])), at(np.array([1.0]))
+
+
+class Segment(NamedTuple):
+    """`size` consecutive ranks from `rank` on, of which the first includes `offset` members of `level`.
+
+    At all of them the search compares with the score of that level: c(ℓ+1) is the level's score. A few nodes stand for
+    a block, by `sum_rule`; of other segments every rank is a node.
+    """
+
+    level: int
+    rank: int
+    offset: int
+    size: int
+    is_block: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Nodes of several segments, in rank order; all arrays have shape (nodes,) but `sums`.
+
+    `ranks` ℓ, `offsets` the included members of the level c(ℓ+1), `levels` that level, `weights` how many ranks a node
+    stands for; column k of `sums` (nodes, nodes + 1) sums over all ranks of these segments below node k, the last
+    column over all of them.
+    """
+
+    ranks: FloatArray
+    offsets: FloatArray
+    levels: IntArray
+    weights: FloatArray
+    sums: FloatArray
+
+
+def segments(ladder: Ladder, limit: int) -> list[Segment]:
+    """The segments of ranks 1 … limit, in order. Requires: limit below the number of candidates, dummies included."""
+    found: list[Segment] = []
+    firsts = accumulate(ladder.counts, initial=0)
+    for level, (first, count) in enumerate(zip(firsts, ladder.counts, strict=False)):
+        end = min(count, limit + 1 - first)
+        found.extend(
+            Segment(level, first + left, left, right - left, is_block)
+            for left, right, is_block in _pieces(1 if level == 0 else 0, end)
+        )
+    return found
+
+
+def every_rank(ladder: Ladder, limit: int) -> list[Segment]:
+    """The segments of ranks 1 … limit, all visited one by one. Requires: as in `segments`."""
+    return [
+        Segment(part.level, part.rank + cut, part.offset + cut, min(_WIDTH, part.size - cut), is_block=False)
+        for part in segments(ladder, limit)
+        for cut in range(0, part.size, _WIDTH)
+    ]
+
+
+def _pieces(first: int, end: int) -> Iterator[tuple[int, int, bool]]:
+    """The offsets first … end − 1 as a head and doubling blocks."""
+    left, right = first, HEAD
+    while left < end:
+        stop = min(right, end)
+        yield left, stop, left >= HEAD and stop - left > BLOCK_NODES
+        left, right = right, 2 * right
+
+
+def in_batches(parts: list[Segment]) -> list[Nodes]:
+    """The nodes of consecutive segments, each time about _WIDTH of them."""
+    return [_nodes_of(batch) for batch in _batches(parts)]
+
+
+def _batches(parts: list[Segment]) -> Iterator[list[Segment]]:
+    batch: list[Segment] = []
+    size = 0
+    for part in parts:
+        nodes = BLOCK_NODES if part.is_block else part.size
+        if batch and size + nodes > _WIDTH:
+            yield batch
+            batch, size = [], 0
+        batch.append(part)
+        size += nodes
+    if batch:
+        yield batch
+
+
+def _nodes_of(batch: list[Segment]) -> Nodes:
+    rules = [_rule(part) for part in batch]
+    sizes = [rule.nodes.size for rule in rules]
+    inner = np.concatenate([rule.nodes for rule in rules])
+    weights = np.concatenate([rule.weights for rule in rules])
+    sums = np.triu(np.broadcast_to(weights[:, None], (weights.size, weights.size + 1)), 1)
+    for part, rule, start in zip(batch, rules, accumulate(sizes, initial=0), strict=False):
+        if part.is_block:
+            end = start + BLOCK_NODES
+            sums[start:end, start:end] = rule.before.T
+    ranks = np.repeat(np.array([float(part.rank) for part in batch]), sizes) + inner
+    offsets = np.repeat(np.array([float(part.offset) for part in batch]), sizes) + inner
+    return Nodes(ranks, offsets, np.repeat([part.level for part in batch], sizes), weights, sums)
+
+
+def _rule(part: Segment) -> SumRule:
+    if part.is_block:
+        return sum_rule(part.size)
+    return SumRule(np.arange(part.size, dtype=np.float64), np.ones(part.size), _UNUSED)
+
+
+_UNUSED = np.zeros((0, 0))  # single ranks need no rule of their own inside a batch

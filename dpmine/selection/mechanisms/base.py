@@ -5,23 +5,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.laws import LevelLaw, Profile, Search
-    from dpmine.selection.universes.base import Universe
+    from dpmine.selection.laws.profile import LevelLaw, Profile
+    from dpmine.selection.laws.stopping import StoppingSearch
+    from dpmine.selection.universes.base import C, Universe
 
 
 @dataclass(frozen=True, slots=True)
 class SearchStage:
     """The search for a cut: the rank ℓ at which it stops is `epsilon`-private on its own (δ = 0)."""
 
-    search: Search
+    search: StoppingSearch
     epsilon: float
 
 
@@ -32,7 +33,7 @@ class EarlyStopStage:
     q_ℓ = c(1) − c(ℓ+1) is the lead of the best candidate over those outside the top ℓ. Claimed of every profile.
     """
 
-    search: Search
+    search: StoppingSearch
     delta: float
     margin: Callable[[int], float]
 
@@ -54,9 +55,6 @@ class DrawStage:
 Stage: TypeAlias = SearchStage | EarlyStopStage | DrawStage
 
 
-C = TypeVar("C", bound="Hashable")
-
-
 @dataclass(frozen=True, slots=True)
 class Mechanism(ABC):
     """A private choice of one candidate, for scores of sensitivity 1.
@@ -69,13 +67,23 @@ class Mechanism(ABC):
     neighbors: Neighbors
 
     name: ClassVar[str]
-    approximate: ClassVar[bool]
+    approximate: ClassVar[bool] = True
     """Whether it needs (and charges) a δ; a pure mechanism holds δ = 0."""
-    needs_catalogue: ClassVar[bool]
+    needs_catalogue: ClassVar[bool] = False
     """Whether every candidate must be public, so that it is of no use where the universe is unknown."""
     private: ClassVar[bool] = True
     needs_counts: ClassVar[bool] = False
     """Whether scores must be at least 0 whatever the data, as counts are."""
+
+    @property
+    def unit(self) -> Fraction:
+        """u, how far one unit can move two scores apart: 2, or 1 under `add_remove`."""
+        return unit_reach(self.neighbors)
+
+    @property
+    def scale(self) -> Fraction:
+        """u/ε, in units of the sensitivity: noise of this scale on one score, or on all, is ε-private."""
+        return self.unit / self.epsilon
 
     @abstractmethod
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:

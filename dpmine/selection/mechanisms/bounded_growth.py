@@ -1,4 +1,4 @@
-"""The exponential mechanism over the candidates that occur, for counts of which a unit moves few.
+"""The choosing mechanism: the exponential mechanism over the candidates that occur, for counts of bounded growth.
 
 Proof: docs/proofs/selection/bounded_growth.md.
 """
@@ -6,29 +6,23 @@ Proof: docs/proofs/selection/bounded_growth.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import expm1, log
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from math import expm1, inf, log, log1p
+from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
 from flint import arb
 
 from dpmine.errors import BadParameter
 from dpmine.exact.noise import GumbelNoise, draw
-from dpmine.exact.reals import Formula, exact_ball
-from dpmine.selection.draws.noisy_order import KnownRival
-from dpmine.selection.mechanisms.base import Mechanism, unit_reach
-from dpmine.selection.mechanisms.report_noisy_max import noisy_max
+from dpmine.exact.reals import Ball, Formula, exact_ball
+from dpmine.selection.draws.noisy_order import KnownRival, noisy_order
+from dpmine.selection.mechanisms.base import Mechanism
 from dpmine.selection.universes.levels import Levels
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-    from fractions import Fraction
-
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.reals import Ball
-    from dpmine.selection.laws import LevelLaw, Profile
-    from dpmine.selection.universes.base import Universe
-
-C = TypeVar("C", bound="Hashable")
+    from dpmine.selection.laws.profile import LevelLaw, Profile
+    from dpmine.selection.universes.base import C, Universe
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +38,6 @@ class BoundedGrowth(Mechanism):
     growth: int
 
     name: ClassVar[str] = "bounded_growth"
-    approximate: ClassVar[bool] = True
-    needs_catalogue: ClassVar[bool] = False
     needs_counts: ClassVar[bool] = True
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
@@ -55,35 +47,28 @@ class BoundedGrowth(Mechanism):
             raise BadParameter("bounded_growth needs counts: whole scores of at least 0, and sensitivity 1.")
         if not levels:
             return None
-        noise = GumbelNoise(1 / self._rate)
+        noise = GumbelNoise(self.scale)
         nothing = Formula(lambda gumbel: self._score_of_nothing() + gumbel, draw(noise, bits=bits))
-        winner = noisy_max(Levels.of(levels), noise, bits=bits, rival=KnownRival(nothing))
+        winner = next(noisy_order(Levels.of(levels), noise, bits=bits, rival=KnownRival(nothing)), None)
         return None if winner is None else universe.member(levels[winner[0]], bits=bits)
 
     def law(self, profile: Profile) -> LevelLaw:
-        """Softmax of the scores and of "nothing"."""
-        from dpmine.selection import laws
-
-        return laws.bounded_growth(
-            profile,
-            epsilon=float(self.epsilon),
-            delta=float(self.delta),
-            growth=self.growth,
-            neighbors=self.neighbors,
-        )
+        """Softmax of the scores ≥ 1 and of "nothing"; dummies have score 0, hence weight 0."""
+        rate, delta = float(1 / self.scale), float(self.delta)
+        log_expm1 = rate + log(-expm1(-rate))
+        log_nothing = log(self.growth) + rate + max(log1p(-delta) - log(delta), -log_expm1)
+        ladder = profile.ladder(dummies=max(1, profile.dummies))
+        logs = np.where(ladder.scores >= 1, ladder.log_weights(rate), -inf)
+        return ladder.softmax(logs, log_nothing - rate * float(ladder.scores[0]))
 
     def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
         """The count that beats "nothing"."""
-        rate, delta = float(self._rate), float(self.delta)
+        rate, delta = float(1 / self.scale), float(self.delta)
         weight = max(log((1 - delta) / delta), -log(expm1(rate)) if rate < 700 else -rate)
         return 1 + (log(self.growth) + weight + 3) / rate
 
-    @property
-    def _rate(self) -> Fraction:
-        return self.epsilon / unit_reach(self.neighbors)
-
     def _score_of_nothing(self) -> Ball:
         """(ln W)/r."""
-        rate, delta = exact_ball(self._rate), exact_ball(self.delta)
+        rate, delta = exact_ball(1 / self.scale), exact_ball(self.delta)
         odds = arb.max((1 - delta) / delta, 1 / rate.expm1())
         return 1 + (self.growth * odds).log() / rate

@@ -1,25 +1,84 @@
-"""The large margin mechanism. Proof: docs/proofs/selection/large_margin.md."""
+"""The large margin mechanism, and what the two margin mechanisms share.
+
+Proof: docs/proofs/selection/large_margin.md.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from math import log
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
-from dpmine.exact.noise import LaplaceNoise, draw, laplace_cdf, laplace_log_survival
+import numpy as np
+
+from dpmine.exact.noise import GumbelNoise, LaplaceNoise, draw, laplace_cdf, laplace_log_survival
 from dpmine.exact.reals import Ball, Formula, Real, exact_ball, logarithm
-from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, SearchStage
-from dpmine.selection.mechanisms.margin import MarginMechanism
+from dpmine.selection.draws.first_stop import Hazard, first_stop
+from dpmine.selection.draws.noisy_order import draw_from_best
+from dpmine.selection.laws.stopping import LaplacePair, StoppingSearch, TrialNoise, search_and_draw
+from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, Mechanism, SearchStage, Stage
+from dpmine.selection.universes.ranking import Ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
     from fractions import Fraction
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.laws import LevelLaw, Profile
-    from dpmine.selection.mechanisms.base import Stage
-    from dpmine.selection.universes.base import Score
+    from dpmine.selection.laws.profile import FloatArray, LevelLaw, Profile
+    from dpmine.selection.universes.base import C, Score, Universe
 
-C = TypeVar("C", bound="Hashable")
+
+class MarginMechanism(Mechanism):
+    """The first ℓ at which the search stops, then P(i) ∝ exp(c_i / draw_scale) among the ℓ best.
+
+    Without a stop all candidates are drawn from; in a universe with dummies that, like a dummy drawn, is nothing.
+    """
+
+    def lead_over(self) -> str:
+        """A few may be close."""
+        return "all others but a few"
+
+    @property
+    @abstractmethod
+    def draw_scale(self) -> Fraction:
+        """The scale of the Gumbel noise that the draw amounts to."""
+
+    @property
+    @abstractmethod
+    def draw_budget(self) -> tuple[Fraction, Fraction]:
+        """The draw's shares of ε and δ; the rest is for the search."""
+
+    @abstractmethod
+    def margin(self, rank: int) -> float:
+        """t(ℓ): a search that stops at ℓ with q_ℓ ≤ t(ℓ) stops too early."""
+
+    @abstractmethod
+    def hazard(self, top: Score, *, bits: BitSource) -> Hazard:
+        """The search's probabilities of stopping, its own noise drawn once; `top` is c(1)."""
+
+    @abstractmethod
+    def search(self) -> StoppingSearch:
+        """The same search for the laws, in float64."""
+
+    def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
+        """The winner among the candidates that stand out; None when nothing does."""
+        ranking = Ranking(universe)
+        size = first_stop(self.hazard(universe.top(), bits=bits), ranking, bits=bits)
+        if size is None and universe.padding:
+            return None
+        return draw_from_best(universe, ranking, size or ranking.length, GumbelNoise(self.draw_scale), bits=bits)
+
+    def law(self, profile: Profile) -> LevelLaw:
+        """One quadrature over the noise that the search draws once."""
+        return search_and_draw(profile, search=self.search(), rate=float(1 / self.draw_scale))
+
+    def stages(self) -> tuple[Stage, ...]:
+        """The search; its stops where q_ℓ ≤ t(ℓ), which are too early; the draw where q_ℓ > t(ℓ)."""
+        search, (epsilon, delta) = self.search(), self.draw_budget
+        return (
+            SearchStage(search, float(self.epsilon - epsilon)),
+            EarlyStopStage(search, float(self.delta - delta), self.margin),
+            DrawStage(float(1 / self.draw_scale), float(epsilon), float(delta), self.margin),
+        )
 
 
 class LargeMargin(MarginMechanism):
@@ -39,27 +98,14 @@ class LargeMargin(MarginMechanism):
         """6/ε."""
         return 6 / self.epsilon
 
-    def law(self, profile: Profile) -> LevelLaw:
-        """One quadrature over V = c(1) + Lap(3/ε) − Lap(6/ε)."""
-        from dpmine.selection import laws
+    @property
+    def draw_budget(self) -> tuple[Fraction, Fraction]:
+        """One third of both."""
+        return self.epsilon / 3, self.delta / 3
 
-        return laws.large_margin(profile, epsilon=float(self.epsilon), delta=float(self.delta))
-
-    def stages(self) -> tuple[Stage, ...]:
-        """Two thirds of ε and δ are for the search, one third for the draw where q_ℓ > t(ℓ) = 6(1 + ln(3ℓ/δ)/ε)."""
-        from dpmine.selection import laws
-
-        epsilon, delta = float(self.epsilon), float(self.delta)
-        search = laws.large_margin_search(epsilon=epsilon, delta=delta)
-
-        def margin(rank: int) -> float:
-            return 6 * (1 + log(3 * rank / delta) / epsilon)
-
-        return (
-            SearchStage(search, 2 * epsilon / 3),
-            EarlyStopStage(search, 2 * delta / 3, margin),
-            DrawStage(epsilon / 6, epsilon / 3, delta / 3, margin),
-        )
+    def margin(self, rank: int) -> float:
+        """6(1 + ln(3ℓ/δ)/ε)."""
+        return 6 * (1 + log(3 * rank / float(self.delta)) / float(self.epsilon))
 
     def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
         """T(1) + 36/ε: the winner stands out alone."""
@@ -67,14 +113,24 @@ class LargeMargin(MarginMechanism):
         constant = 6 + (3 * log(1.5 / delta) + 24 * log(3 / delta)) / epsilon
         return constant + (12 * log(2) + 36) / epsilon
 
-    def hazard(self, top: Score, *, bits: BitSource) -> _SearchStep:
+    def search(self) -> StoppingSearch:
+        """X = Lap(3/ε) − Lap(6/ε), tests with fresh Lap(12/ε)."""
+        epsilon, log_inverse = float(self.epsilon), log(3) - log(self.delta)
+        constant = (3 * (log_inverse - log(2)) + 24 * log_inverse) / epsilon + 6
+
+        def threshold(ranks: FloatArray) -> FloatArray:
+            return np.asarray(constant + (18 * np.log(ranks) + 12 * np.log1p(ranks)) / epsilon)
+
+        return StoppingSearch(threshold, TrialNoise.LAPLACE, 12 / epsilon, LaplacePair(3 / epsilon))
+
+    def hazard(self, top: Score, *, bits: BitSource) -> _LaplaceTrials:
         """V is drawn once: c(1) + Lap(3/ε) − Lap(6/ε)."""
         z = draw(LaplaceNoise(3 / self.epsilon), bits=bits)
         g = draw(LaplaceNoise(6 / self.epsilon), bits=bits)
-        return _SearchStep(self.epsilon, self.delta, Formula(lambda a, b: exact_ball(top) + a - b, z, g))
+        return _LaplaceTrials(self.epsilon, self.delta, Formula(lambda a, b: exact_ball(top) + a - b, z, g))
 
 
-class _SearchStep:
+class _LaplaceTrials:
     """Pr[Z_ℓ < V − c(ℓ+1) − T(ℓ)], Z_ℓ ~ Lap(12/ε), given V."""
 
     def __init__(self, epsilon: Fraction, delta: Fraction, v: Real) -> None:

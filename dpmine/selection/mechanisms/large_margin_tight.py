@@ -5,31 +5,22 @@ Proof: docs/proofs/selection/large_margin_tight.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
-from math import log
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from math import log, log1p
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 from dpmine.exact.decisions import less_than
 from dpmine.exact.noise import ExponentialNoise, draw
 from dpmine.exact.reals import Ball, Constant, Formula, Real, exact_ball, logarithm
-from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, SearchStage, unit_reach
-from dpmine.selection.mechanisms.margin import MarginMechanism
+from dpmine.selection.laws.stopping import NegativeExponential, StoppingSearch, TrialNoise
+from dpmine.selection.mechanisms.large_margin import MarginMechanism
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.laws import LevelLaw, Profile, Search
-    from dpmine.selection.mechanisms.base import Stage
+    from dpmine.selection.laws.profile import FloatArray
     from dpmine.selection.universes.base import Score
-
-C = TypeVar("C", bound="Hashable")
-
-SPLIT = (Fraction(1, 5), Fraction(2, 5), Fraction(2, 5))
-"""Shares of ε for the threshold noise ρ, for the trial noises ν and for the draw."""
-DELTA_SHARE = Fraction(1, 2)
-"""Share of δ for stopping too early; the rest is for the draw."""
 
 
 class LargeMarginTight(MarginMechanism):
@@ -43,82 +34,63 @@ class LargeMarginTight(MarginMechanism):
     """
 
     name: ClassVar[str] = "large_margin_tight"
+    split: ClassVar = (Fraction(1, 5), Fraction(2, 5), Fraction(2, 5))
+    """Shares of ε for the threshold noise ρ, for the trial noises ν and for the draw."""
+    delta_share: ClassVar = Fraction(1, 2)
+    """Share of δ for stopping too early; the rest is for the draw."""
 
     @property
     def draw_scale(self) -> Fraction:
         """u/ε_e."""
-        return self._unit / self._epsilons[2]
+        return self.unit / self.shares[2]
 
-    def law(self, profile: Profile) -> LevelLaw:
-        """One quadrature over ρ."""
-        from dpmine.selection import laws
+    @property
+    def draw_budget(self) -> tuple[Fraction, Fraction]:
+        """(ε_e, δ_2)."""
+        return self.shares[2], (1 - self.delta_share) * self.delta
 
-        rate = float(self._epsilons[2] / self._unit)
-        return laws.search_and_draw(profile, search=self._search(), rate=rate)
+    def margin(self, rank: int) -> float:
+        """t(ℓ)."""
+        unit, (epsilon, delta) = float(self.unit), map(float, self.draw_budget)
+        return unit + (unit / epsilon * log((rank - 1) / delta) if rank > 1 else 0.0)
 
-    def stages(self) -> tuple[Stage, ...]:
-        """(ε_a + ε_b, δ_1) is for the search, (ε_e, δ_2) for the draw where q_ℓ > t(ℓ)."""
-        first, trial, final = (float(share) for share in self._epsilons)
-        unit, early = float(self._unit), float(DELTA_SHARE * self.delta)
-        late = float(self.delta) - early
-        search = self._search()
+    def search(self) -> StoppingSearch:
+        """X = −ρ, ρ ~ Exp(u/ε_a), tests with fresh Exp(u/ε_b)."""
+        unit = float(self.unit)
+        for_threshold, for_tests, for_draw = (unit / (float(share) * float(self.epsilon)) for share in self.split)
+        log_early = -log(self.delta) - log(self.delta_share)
+        log_leaving = -log(self.delta) - log1p(-float(self.delta_share))
 
-        def margin(rank: int) -> float:
-            return unit + (unit / final * log((rank - 1) / late) if rank > 1 else 0.0)
+        def threshold(ranks: FloatArray) -> FloatArray:
+            leaving = np.where(ranks < 2, 0.0, np.log(np.maximum(ranks - 1, 1.0)) + log_leaving)
+            return np.asarray(unit + for_draw * leaving + for_tests * (np.log(ranks) + np.log1p(ranks) + log_early))
 
-        return (
-            SearchStage(search, first + trial),
-            EarlyStopStage(search, early, margin),
-            DrawStage(final / unit, final, late, margin),
-        )
-
-    def _search(self) -> Search:
-        from dpmine.selection import laws
-
-        return laws.large_margin_tight_search(
-            epsilon=float(self.epsilon),
-            delta=float(self.delta),
-            neighbors=self.neighbors,
-            split=(float(SPLIT[0]), float(SPLIT[1]), float(SPLIT[2])),
-            delta_share=float(DELTA_SHARE),
-        )
+        return StoppingSearch(threshold, TrialNoise.EXPONENTIAL, for_tests, NegativeExponential(for_threshold))
 
     def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
         """T(1) + 3 E[ρ]: the winner stands out alone."""
-        unit, (first, trial, _) = float(self._unit), (float(share) for share in self._epsilons)
-        return unit + unit / trial * log(2 / float(DELTA_SHARE * self.delta)) + 3 * unit / first
+        unit, (first, trial, _) = float(self.unit), (float(share) for share in self.shares)
+        return unit + unit / trial * log(2 / float(self.delta_share * self.delta)) + 3 * unit / first
 
     @property
-    def _unit(self) -> Fraction:
-        return unit_reach(self.neighbors)
-
-    @property
-    def _epsilons(self) -> tuple[Fraction, Fraction, Fraction]:
-        first, trial, final = SPLIT
+    def shares(self) -> tuple[Fraction, Fraction, Fraction]:
+        """ε_a, ε_b and ε_e."""
+        first, trial, final = self.split
         return first * self.epsilon, trial * self.epsilon, final * self.epsilon
 
-    def hazard(self, top: Score, *, bits: BitSource) -> _SearchStep:
+    def hazard(self, top: Score, *, bits: BitSource) -> _OneSidedTrials:
         """ρ is drawn once."""
-        first, trial, final = self._epsilons
-        rho = draw(ExponentialNoise(self._unit / first), bits=bits)
-        return _SearchStep(_Budget(self._unit, trial, final, self.delta), top, rho, bits=bits)
+        return _OneSidedTrials(self, top, draw(ExponentialNoise(self.unit / self.shares[0]), bits=bits), bits)
 
 
-@dataclass(frozen=True, slots=True)
-class _Budget:
-    """u, ε_b, ε_e and δ."""
-
-    unit: Fraction
-    trial: Fraction
-    final: Fraction
-    delta: Fraction
-
-
-class _SearchStep:
+class _OneSidedTrials:
     """Pr[ν_ℓ ≥ T(ℓ) + ρ − q_ℓ] = exp(−max(0, T(ℓ) + ρ − q_ℓ) ε_b/u), given ρ."""
 
-    def __init__(self, budget: _Budget, top: Score, rho: Real, *, bits: BitSource) -> None:
-        self._budget = budget
+    def __init__(self, mechanism: LargeMarginTight, top: Score, rho: Real, bits: BitSource) -> None:
+        self._unit = mechanism.unit
+        self._trial = mechanism.shares[1]
+        self._final, self._late = mechanism.draw_budget
+        self._early = mechanism.delta - self._late
         self._top = top
         self._rho = rho
         self._bits = bits
@@ -140,10 +112,8 @@ class _SearchStep:
         return Formula(lambda rho: self._scaled(rho, rank, score), self._rho)
 
     def _scaled(self, rho: Ball, rank: int, score: Score) -> Ball:
-        budget = self._budget
-        early = DELTA_SHARE * budget.delta
-        unit = exact_ball(budget.unit)
+        unit = exact_ball(self._unit)
         margin = unit + rho - exact_ball(self._top - score)
         if rank > 1:
-            margin += unit * logarithm((rank - 1) / (budget.delta - early)) / exact_ball(budget.final)
-        return margin * exact_ball(budget.trial) / unit + logarithm(rank * (rank + 1) / early)
+            margin += unit * logarithm((rank - 1) / self._late) / exact_ball(self._final)
+        return margin * exact_ball(self._trial) / unit + logarithm(rank * (rank + 1) / self._early)

@@ -7,25 +7,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmine.exact.noise import GumbelNoise, draw
-from dpmine.exact.reals import Formula, exact_ball, logarithm
-from dpmine.selection.draws.top_draw import draws_from_best
-from dpmine.selection.mechanisms.base import Mechanism, unit_reach
+from dpmine.exact.reals import Ball, Formula, Real, exact_ball, logarithm
+from dpmine.selection.draws.noisy_order import draws_from_best
+from dpmine.selection.mechanisms.base import Mechanism
 from dpmine.selection.universes.ranking import Ranking
 from dpmine.selection.universes.views import Padded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
-    from fractions import Fraction
+    from collections.abc import Callable, Iterator
 
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.reals import Ball, Real
-    from dpmine.selection.laws import LevelLaw, Profile
-    from dpmine.selection.universes.base import Score, Universe
-
-C = TypeVar("C", bound="Hashable")
+    from dpmine.selection.laws.profile import LevelLaw, Profile
+    from dpmine.selection.universes.base import C, Score, Universe
 
 DEFAULT_KBAR = 2**20
 
@@ -42,8 +38,6 @@ class LimitedDomain(Mechanism):
     kbar: int = DEFAULT_KBAR
 
     name: ClassVar[str] = "limited_domain"
-    approximate: ClassVar[bool] = True
-    needs_catalogue: ClassVar[bool] = False
     needs_counts: ClassVar[bool] = True
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
@@ -60,37 +54,21 @@ class LimitedDomain(Mechanism):
 
     def law(self, profile: Profile) -> LevelLaw:
         """Softmax of the kept scores and of "nothing"."""
-        from dpmine.selection import laws
-
-        return laws.limited_domain(
-            profile,
-            epsilon=float(self.epsilon),
-            delta=float(self.delta),
-            kbar=self.kbar,
-            neighbors=self.neighbors,
-        )
+        slack = float(self.epsilon) + log(self.kbar) - log(float(self.delta))
+        return profile.best_or_nothing(self.kbar, 1 / float(self.scale), slack)
 
     def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
         """Above the (k̄+1)-th score: what beats "nothing"."""
-        unit, epsilon = float(self._unit), float(self.epsilon)
+        unit, epsilon = float(self.unit), float(self.epsilon)
         return unit + unit / epsilon * (log(self.kbar / float(self.delta)) + 3)
 
     def lead_over(self) -> str:
         """The first candidate that is not kept."""
         return f"candidate number {self.kbar + 1:,}"
 
-    @property
-    def scale(self) -> Fraction:
-        """The noise's scale, in units of the sensitivity."""
-        return self._unit / self.epsilon
-
-    @property
-    def _unit(self) -> Fraction:
-        return unit_reach(self.neighbors)
-
     def _slack(self) -> Ball:
         """How far "nothing" stands above the (k̄+1)-th score."""
-        unit = exact_ball(self._unit)
+        unit = exact_ball(self.unit)
         return unit + unit * logarithm(self.kbar / self.delta) / exact_ball(self.epsilon)
 
 

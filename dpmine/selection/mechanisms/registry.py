@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 from dpmine.selection.mechanisms.base import Mechanism
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
@@ -14,15 +16,10 @@ from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExpon
 from dpmine.selection.mechanisms.stable_maximiser import StableMaximiser
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from dpmine.exact.bits import BitSource
     from dpmine.privacy import Neighbors
-    from dpmine.selection.laws import LevelLaw, Profile
-    from dpmine.selection.universes.base import Universe
-
-
-C = TypeVar("C", bound="Hashable")
+    from dpmine.selection.laws.profile import LevelLaw, Profile
+    from dpmine.selection.universes.base import C, Universe
 
 
 class Exact(Mechanism):
@@ -30,7 +27,6 @@ class Exact(Mechanism):
 
     name: ClassVar[str] = "exact"
     approximate: ClassVar[bool] = False
-    needs_catalogue: ClassVar[bool] = False
     private: ClassVar[bool] = False
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
@@ -41,10 +37,9 @@ class Exact(Mechanism):
         return universe.member(best[0], bits=bits)
 
     def law(self, profile: Profile) -> LevelLaw:
-        """All mass on the top level."""
-        from dpmine.selection import laws
-
-        return laws.exact(profile)
+        """All mass on the best level, on nothing where dummies are as good."""
+        ladder = profile.ladder()
+        return ladder.law(np.eye(1, len(ladder.scores))[0])
 
     def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
         """No lead is needed."""

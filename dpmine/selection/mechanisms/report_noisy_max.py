@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from enum import Enum, auto
 from math import log
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
-from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise
+import numpy as np
+
+from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
 from dpmine.selection.draws.noisy_order import noisy_order
-from dpmine.selection.mechanisms.base import Mechanism, unit_reach
+from dpmine.selection.laws.quadrature import Rule, panels
+from dpmine.selection.mechanisms.base import Mechanism
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-    from fractions import Fraction
-
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.noise import Noise
-    from dpmine.selection.draws.noisy_order import Rival
-    from dpmine.selection.laws import LevelLaw, Profile
-    from dpmine.selection.universes.base import Score, Universe
+    from dpmine.selection.laws.profile import FloatArray, Ladder, LevelLaw, Profile
+    from dpmine.selection.universes.base import C, Universe
 
-
-C = TypeVar("C", bound="Hashable")
+_FLOOR = 80.0  # e^-80 is the mass that the integrals may leave out at either end
+_ORDER = 16
+_CELLS = 2**21  # nodes times levels at once: bounds the memory
 
 
 class NoisyMaxMechanism(Mechanism):
-    """The candidate with the largest score + noise, noise of scale 2/ε (1/ε in the monotone form)."""
+    """The candidate with the largest score + noise, noise of scale 2/ε (1/ε in the monotone form).
+
+    Proof: docs/proofs/selection/noisy_max.md.
+    """
 
     approximate: ClassVar[bool] = False
     needs_catalogue: ClassVar[bool] = True
@@ -34,29 +37,13 @@ class NoisyMaxMechanism(Mechanism):
     def noise(self) -> Noise:
         """The noise on every score."""
 
-    @property
-    def scale(self) -> Fraction:
-        """The noise's scale, in units of the sensitivity."""
-        return unit_reach(self.neighbors) / self.epsilon
-
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
         """The winner; None when a dummy wins."""
-        return noisy_max(universe, self.noise(), bits=bits)
+        return next(noisy_order(universe, self.noise(), bits=bits), None)
 
     def lead(self, candidates: int) -> float:
         """Scale × (ln K + 3): the others' weights sum to K e^{−lead/b}."""
         return float(self.scale) * (log(candidates) + 3)
-
-
-def noisy_max(
-    universe: Universe[C], noise: Noise, *, bits: BitSource, floor: Score | None = None, rival: Rival | None = None
-) -> C | None:
-    """The candidate with the largest score + noise, or None when a dummy or the rival wins.
-
-    Requires: at least one candidate or dummy; `universe.size` is known.
-    Law: the first of `noisy_order`, whose `floor` and `rival` these are. Proof: docs/proofs/selection/noisy_max.md.
-    """
-    return next(noisy_order(universe, noise, bits=bits, floor=floor, rival=rival), None)
 
 
 class Exponential(NoisyMaxMechanism):
@@ -64,6 +51,7 @@ class Exponential(NoisyMaxMechanism):
 
     Drawn as the largest c_i + Gumbel(2/ε), which has the same law.
     Source: McSherry & Talwar 2007, Definition 2; the Gumbel form is Yellott 1977.
+    Proof: docs/proofs/selection/exponential.md.
     """
 
     name: ClassVar[str] = "exponential"
@@ -74,15 +62,14 @@ class Exponential(NoisyMaxMechanism):
 
     def law(self, profile: Profile) -> LevelLaw:
         """Softmax of the scores."""
-        from dpmine.selection import laws
-
-        return laws.exponential(profile, rate=1 / float(self.scale))
+        ladder = profile.ladder()
+        return ladder.softmax(ladder.log_weights(1 / float(self.scale)))
 
 
 class MaxOfLaplaces(NoisyMaxMechanism):
     """The largest c_i + Lap(2/ε), or Lap(1/ε) under add_remove; ε-private.
 
-    Source: Dwork & Roth 2014, Claim 3.9.
+    Source: Dwork & Roth 2014, Claim 3.9. Proof: docs/proofs/selection/max_of_laplaces.md.
     """
 
     name: ClassVar[str] = "max_of_laplaces"
@@ -93,15 +80,14 @@ class MaxOfLaplaces(NoisyMaxMechanism):
 
     def law(self, profile: Profile) -> LevelLaw:
         """One quadrature over the winning value."""
-        from dpmine.selection import laws
-
-        return laws.max_of_laplaces(profile, scale=float(self.scale))
+        return _law(profile, float(self.scale), _Standard.LAPLACE)
 
 
 class MaxOfExponentials(NoisyMaxMechanism):
-    """The largest c_i + Exp(2/ε), or Exp(1/ε) under add_remove; ε-private. The same law as permute-and-flip.
+    """The largest c_i + Exp(2/ε), or Exp(1/ε) under add_remove; ε-private. This is permute-and-flip: the same law.
 
     Source: McKenna & Sheldon 2020, Theorem 1; Ding, Kifer et al. 2021 for the equality of laws.
+    Proof: docs/proofs/selection/max_of_exponentials.md.
     """
 
     name: ClassVar[str] = "max_of_exponentials"
@@ -112,6 +98,52 @@ class MaxOfExponentials(NoisyMaxMechanism):
 
     def law(self, profile: Profile) -> LevelLaw:
         """One quadrature over the winning value."""
-        from dpmine.selection import laws
+        return _law(profile, float(self.scale), _Standard.EXPONENTIAL)
 
-        return laws.max_of_exponentials(profile, scale=float(self.scale))
+
+class _Standard(Enum):
+    """A standard noise: its log CDF, its reversed hazard density/CDF, and its quantiles."""
+
+    LAPLACE = auto()
+    EXPONENTIAL = auto()
+
+    def log_cdf_and_rate(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ln F(y) and f(y)/F(y), elementwise; for exponential noise only at y > 0."""
+        if self is _Standard.EXPONENTIAL:
+            tail = np.exp(-y)
+            log_cdf = np.where(tail < 0.5, np.log1p(-np.minimum(tail, 0.5)), np.log(-np.expm1(-y)))
+            return log_cdf, tail / -np.expm1(-y)
+        tail = np.exp(-np.abs(y)) / 2
+        above = y > 0
+        return np.where(above, np.log1p(-tail), y - np.log(2)), np.where(above, tail / (1 - tail), 1.0)
+
+    def quantile(self, minus_log: FloatArray) -> FloatArray:
+        """The y where F(y) = e^-minus_log, elementwise."""
+        above = -np.expm1(-minus_log)  # 1 − F, to full relative accuracy
+        if self is _Standard.EXPONENTIAL:
+            return np.asarray(-np.log(above))
+        return np.asarray(np.where(minus_log > np.log(2), np.log(2) - minus_log, -np.log(2 * above)))
+
+
+def _law(profile: Profile, scale: float, noise: _Standard) -> LevelLaw:
+    """With L(x) = Σ n_j ln F(x − s_j), level j wins with probability ∫ n_j (f/F)(x − s_j) e^L(x) dx."""
+    ladder = profile.ladder()
+    behind = (ladder.scores[0] - ladder.scores) / scale
+    rule = _winner_rule(ladder, behind, noise)
+    counts = np.exp(ladder.log_counts)
+    masses = np.zeros(counts.size)
+    rows = max(1, _CELLS // counts.size)
+    for start in range(0, rule.nodes.size, rows):
+        part = slice(start, start + rows)
+        log_cdf, rate = noise.log_cdf_and_rate(rule.nodes[part, None] + behind)
+        masses += counts * ((np.exp(log_cdf @ counts) * rule.weights[part]) @ rate)
+    return ladder.law(masses)
+
+
+def _winner_rule(ladder: Ladder, behind: FloatArray, noise: _Standard) -> Rule:
+    """Where the largest noisy score lies, in noise scales above the top score, cut at the kinks of the densities."""
+    low = float(np.max(noise.quantile(_FLOOR / np.exp(ladder.log_counts)) - behind))
+    high = max(low, float(np.max(ladder.log_counts - behind))) + _FLOOR / 2
+    kinks = -behind[(-behind > low) & (-behind < high)]
+    edges = np.unique(np.concatenate(([low, high], kinks)))
+    return panels(edges, step=1.5, order=_ORDER)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import log
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from math import exp, inf, log
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 from dpmine.exact.decisions import less_than
 from dpmine.exact.noise import LaplaceNoise, draw
 from dpmine.exact.reals import Formula, exact_ball, logarithm
-from dpmine.selection.mechanisms.base import Mechanism, unit_reach
+from dpmine.selection.mechanisms.base import Mechanism
 from dpmine.selection.universes.ranking import Ranking
 from dpmine.selection.universes.views import Padded
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.laws import LevelLaw, Profile
-    from dpmine.selection.universes.base import Universe
-
-C = TypeVar("C", bound="Hashable")
+    from dpmine.selection.laws.profile import Ladder, LevelLaw, Profile
+    from dpmine.selection.universes.base import C, Universe
 
 
 class StableMaximiser(Mechanism):
@@ -31,8 +29,6 @@ class StableMaximiser(Mechanism):
     """
 
     name: ClassVar[str] = "stable_maximiser"
-    approximate: ClassVar[bool] = True
-    needs_catalogue: ClassVar[bool] = False
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
         """The maximiser, or None."""
@@ -43,33 +39,36 @@ class StableMaximiser(Mechanism):
         return None if best is None else universe.member(best, bits=bits)
 
     def law(self, profile: Profile) -> LevelLaw:
-        """A Laplace tail."""
-        from dpmine.selection import laws
-
-        return laws.stable_maximiser(
-            profile, epsilon=float(self.epsilon), delta=float(self.delta), neighbors=self.neighbors
-        )
+        """A Laplace tail. An unknown universe is a profile with dummies; it gets at least two."""
+        ladder = profile.ladder(dummies=max(2, profile.dummies) if profile.dummies else 0)
+        unit = float(self.unit)
+        excess = -log(2 * float(self.delta)) - max(0.0, _lead(ladder) - unit) * float(self.epsilon) / unit
+        tail = exp(-abs(excess)) / 2
+        masses = np.zeros(len(ladder.scores))
+        masses[0], nothing = (tail, 1 - tail) if excess > 0 else (1 - tail, tail)
+        return ladder.law(masses, nothing)
 
     def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
         """Over the runner-up."""
-        unit, epsilon = float(self._unit), float(self.epsilon)
+        unit, epsilon = float(self.unit), float(self.epsilon)
         return unit + unit / epsilon * (log(1 / (2 * float(self.delta))) + log(10))
 
     def lead_over(self) -> str:
         """The second best."""
         return "the runner-up"
 
-    @property
-    def _unit(self) -> Fraction:
-        return unit_reach(self.neighbors)
-
     def _is_stable(self, ranking: Ranking[C], bits: BitSource) -> bool:
         """A universe of one candidate has no runner-up: its maximiser is the same on every data set."""
         if ranking.length == 1:
             return True
-        gap = max(Fraction(0), ranking.score(1) - ranking.score(2) - self._unit)
-        noise = draw(LaplaceNoise(self._unit / self.epsilon), bits=bits)
-        threshold = Formula(
-            lambda: exact_ball(self._unit / self.epsilon) * logarithm(1 / (2 * self.delta)) - exact_ball(gap)
-        )
+        gap = max(Fraction(0), ranking.score(1) - ranking.score(2) - self.unit)
+        noise = draw(LaplaceNoise(self.scale), bits=bits)
+        threshold = Formula(lambda: exact_ball(self.scale) * logarithm(1 / (2 * self.delta)) - exact_ball(gap))
         return less_than(threshold, noise, bits=bits)
+
+
+def _lead(ladder: Ladder) -> float:
+    """c(1) − c(2), infinite for a single candidate."""
+    if ladder.counts[0] > 1:
+        return 0.0
+    return float(ladder.scores[0] - ladder.scores[1]) if len(ladder.scores) > 1 else inf

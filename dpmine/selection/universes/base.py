@@ -19,8 +19,9 @@ Score: TypeAlias = int | Fraction
 """Exact scores. Counts are integers."""
 
 MANY_DUMMIES = 2**128
-"""Dummies for a universe nobody knows: more than any number of real candidates that could be listed."""
+"""Dummies for an unknown universe: more than any number of real candidates that could be listed."""
 
+C = TypeVar("C", bound="Hashable")
 C_co = TypeVar("C_co", bound="Hashable", covariant=True)
 
 
@@ -43,6 +44,14 @@ class Universe(Protocol[C_co]):
     candidates; and always the meaning of a candidate. `dpmine.select` releases what `member` and `tail` give, so these
     must be names that stand for the same thing whatever the data: never a rank, a position in order of appearance or
     the number of a level. Only the scores may depend on data, each moving by the sensitivity at most.
+
+    Example:
+        >>> from dpmine import Levels
+        >>> isinstance(Levels([(3, 1), (0, 5)]), Universe)
+        True
+
+    See Also:
+        dpmine.Levels: a universe given by groups of candidates.
     """
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.exact.decisions import uniform_below
-from dpmine.parameters import exact_number, whole
+from dpmine.parameters import Number, exact_number, whole
 from dpmine.selection.universes.base import Level, Score
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.parameters import Number
 
 
 class Levels:
@@ -35,8 +34,13 @@ class Levels:
     `dpmine.select` then says whether something was chosen, and nothing else. The chosen group's score is not released
     either: one unit moves it, so no exact score is private, not even with a δ.
 
-    >>> Levels([(40, 2**62), (900, 2**62), (310, 2**62)]).top()
-    900
+    Example:
+        >>> Levels([(40, 2**62), (900, 2**62), (310, 2**62)]).top()
+        900
+
+    See Also:
+        dpmine.Universe: what to implement where candidates are not groups.
+        dpmine.select: takes either.
     """
 
     def __init__(self, levels: Iterable[tuple[Number, int]], padding: int = 0) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from itertools import accumulate
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
-from dpmine.selection.universes.base import Level, Score, Universe
+from dpmine.exact.decisions import uniform_below
+from dpmine.selection.universes.base import C, Level, Score, Universe
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Sequence
 
-C = TypeVar("C", bound="Hashable")
+    from dpmine.exact.bits import BitSource
 
 
 class Ranking(Generic[C]):
@@ -24,6 +25,7 @@ class Ranking(Generic[C]):
     def __init__(self, universe: Universe[C]) -> None:
         self._universe = universe
         self._padding = universe.padding
+        self._least = universe.least
         self._floor = universe.top()
         self.length: int = universe.padding or universe.size or 0
         self._look(self._floor)
@@ -68,7 +70,7 @@ class Ranking(Generic[C]):
 
     def lower(self, floor: Score) -> Score:
         """The universe's next floor below `floor`; 0 for the dummies in the end."""
-        return self._universe.lower(floor) if floor > self._universe.least else self.bottom
+        return self._universe.lower(floor) if floor > self._least else self.bottom
 
     def score_at_most(self, rank: int) -> Score:
         """An upper bound on c(rank) that costs nothing: the score itself where it is known."""
@@ -87,14 +89,61 @@ class Ranking(Generic[C]):
     @property
     def bottom(self) -> Score:
         """A lower bound on all scores."""
-        return 0 if self._padding else self._universe.least
+        return 0 if self._padding else self._least
 
     @property
     def _complete(self) -> bool:
-        return self._floor <= self._universe.least
+        return self._floor <= self._least
 
     def _look(self, floor: Score) -> None:
         self._floor = floor
         head = self._universe.head(floor)
         self._levels = [level for level in head if level.score > 0] if self._padding else head
         self._ends = list(accumulate(level.count for level in self._levels))
+
+
+class BestRanks:
+    """Ranks 1 … `count` of a ranking; a candidate is its rank. Dummies among them are ordinary candidates here."""
+
+    padding = 0
+
+    def __init__(self, ranking: Ranking[Any], count: int) -> None:
+        self._ranking = ranking
+        self.size = count
+
+    @property
+    def least(self) -> Score:
+        """The ranking's lower bound."""
+        return self._ranking.bottom
+
+    def top(self) -> Score:
+        """The score of rank 1."""
+        return self._ranking.score(1)
+
+    def head(self, floor: Score) -> Sequence[Level]:
+        """The levels with score ≥ `floor`, the last one cut at `count`."""
+        levels, left = [], self.size
+        for level in self._ranking.head(floor):
+            if left:
+                levels.append(Level(level.score, min(level.count, left)))
+                left -= levels[-1].count
+        return levels
+
+    def below(self, floor: Score) -> Score:
+        """What no rank behind the head exceeds."""
+        return self._ranking.below(floor)
+
+    def lower(self, floor: Score) -> Score:
+        """The universe's next floor."""
+        return self._ranking.lower(floor)
+
+    def member(self, level: Level, *, bits: BitSource) -> int:
+        """A uniform rank of the level."""
+        before = sum(better.count for better in self._ranking.head(level.score) if better.score > level.score)
+        return before + 1 + uniform_below(level.count, bits=bits)
+
+    def tail(self, floor: Score, *, bits: BitSource) -> tuple[int, Score]:
+        """A uniform rank behind the head, and its score: this may look deeper into the universe."""
+        before = sum(level.count for level in self.head(floor))
+        rank = before + 1 + uniform_below(self.size - before, bits=bits)
+        return rank, self._ranking.score(rank)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic
 
 from dpmine.errors import BadParameter
-from dpmine.selection.universes.base import Level, Score, Universe
+from dpmine.selection.universes.base import C, Level, Score, Universe
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.universes.base import Score, Universe
-
-
-C = TypeVar("C", bound="Hashable")
 
 
 class Remaining(Generic[C]):
@@ -94,20 +90,15 @@ class Padded(Generic[C]):
         """Raises BadParameter for scores below 0."""
         if universe.least < 0:
             raise BadParameter("This mechanism adds dummies of score 0, so scores must be at least 0.")
-        self._inner = universe
         self.size = universe.size
         self.padding = max(universe.padding, dummies)
+        self.least = universe.least
         self.top = universe.top
         self.head = universe.head
         self.below = universe.below
         self.lower = universe.lower
         self.member = universe.member
         self.tail = universe.tail
-
-    @property
-    def least(self) -> Score:
-        """The lowest score."""
-        return self._inner.least
 
 
 class Scaled(Generic[C]):

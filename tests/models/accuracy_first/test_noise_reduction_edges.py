@@ -12,9 +12,10 @@ from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.numpy_bits import NumpyBits
+from support.tapes import TapeBits
 
 from dpmine.errors import BadParameter
-from dpmine.exact.bits import SystemBits, TapeBits
+from dpmine.exact.bits import SystemBits
 from dpmine.exact.decisions import less_than
 from dpmine.exact.reals import working_precision
 from dpmine.models.accuracy_first import noise_reduction as module

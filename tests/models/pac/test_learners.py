@@ -28,7 +28,7 @@ from dpmine.models.pac.learners import (
 )
 from dpmine.models.pac.sample_complexity import Setting, Target, records_for_cover, records_for_labels
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws import Profile
+from dpmine.selection.laws.profile import Profile
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 from support import law_oracle
+from support import mechanism_laws as laws
 from support.law_oracle import DUMMY, Candidate, Margin
 
 from dpmine.privacy import Neighbors
-from dpmine.selection import laws
 
 KNOWN: list[list[Candidate]] = [
     [9.0, 3.0, 2.0],

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from support import mechanism_laws as laws
 
 from dpmine.privacy import Neighbors
-from dpmine.selection import laws
-from dpmine.selection.laws import first_stop, noisy_max, quadrature, ranks
+from dpmine.selection.laws import quadrature, stopping
+from dpmine.selection.mechanisms import report_noisy_max
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,11 +49,10 @@ def test_panels_cover_their_interval() -> None:
 def finer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Twice as many nodes everywhere."""
     caches = (quadrature.sum_rule, quadrature._series)
-    for module in (quadrature, ranks):
-        monkeypatch.setattr(module, "BLOCK_NODES", 2 * quadrature.BLOCK_NODES if module is quadrature else 24)
-    monkeypatch.setattr(first_stop, "_ORDER", 2 * first_stop._ORDER)
-    monkeypatch.setattr(noisy_max, "_ORDER", 2 * noisy_max._ORDER)
-    monkeypatch.setattr(ranks, "HEAD", 2 * ranks.HEAD)
+    monkeypatch.setattr(quadrature, "BLOCK_NODES", 2 * quadrature.BLOCK_NODES)
+    monkeypatch.setattr(stopping, "_ORDER", 2 * stopping._ORDER)
+    monkeypatch.setattr(report_noisy_max, "_ORDER", 2 * report_noisy_max._ORDER)
+    monkeypatch.setattr(quadrature, "HEAD", 2 * quadrature.HEAD)
     for cached in caches:
         cached.cache_clear()
     yield

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import law_oracle
+from support import mechanism_laws as laws
 
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
-from dpmine.selection import laws
 
 LMM = laws.large_margin_search(epsilon=1, delta=0.1)
 TIGHT = laws.large_margin_tight_search(epsilon=1, delta=1e-3, neighbors=Neighbors.ADD_REMOVE)
@@ -41,7 +41,7 @@ def test_stopping_law_agrees_with_the_oracle(scores: list[float]) -> None:
         laws.Profile((30.0, 0.0), (1, 5), dummies=90),
     ],
 )
-def test_stages_and_blocks_make_up_the_whole(profile: laws.Profile, search: laws.Search, rate: float) -> None:
+def test_stages_and_blocks_make_up_the_whole(profile: laws.Profile, search: laws.StoppingSearch, rate: float) -> None:
     """Rank by rank, draw by draw: no block of ranks is summed by a rule here."""
     stops = laws.stopping_law(profile, search=search)
     parts = [laws.draw_law(profile, rank=rank, rate=rate) for rank in range(1, stops.masses.size + 1)]

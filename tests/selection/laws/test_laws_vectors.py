@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pytest
+from support import mechanism_laws as laws
 from support.shared import shared_path
 
 from dpmine.privacy import Neighbors
-from dpmine.selection import laws
 
 if TYPE_CHECKING:
     from collections.abc import Callable

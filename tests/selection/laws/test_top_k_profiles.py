@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pytest
+from support import mechanism_laws as laws
 from support import top_k_laws
 from support.top_k_laws import DUMMY, EXPONENTIAL, GUMBEL, LAPLACE, Domain, Law, Noise
 
 from dpmine.privacy import Neighbors
-from dpmine.selection import laws
 from dpmine.selection.composition import Rounds, approximate_rounds, bounded_range_rounds, pure_rounds
 
 if TYPE_CHECKING:

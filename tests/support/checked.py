@@ -87,6 +87,6 @@ class Checked(Generic[C]):
         return candidate, score
 
 
-def _require(holds: bool, rule: str) -> None:  # noqa: FBT001 - reads as a sentence
+def _require(holds: bool, rule: str) -> None:
     if not holds:
         raise BadParameter(f"The universe breaks its protocol: {rule}.")

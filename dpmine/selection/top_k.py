@@ -1,0 +1,287 @@
+"""The k best candidates, chosen privately: three ways, and which of them a mechanism's name or "auto" stands for.
+
+Proof: docs/proofs/selection/composition.md.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil, log
+from typing import TYPE_CHECKING, Any, Self
+
+from dpmine.errors import BadParameter
+from dpmine.parameters import Number, below_one, whole
+from dpmine.privacy import Guarantee, Neighbors, short
+from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
+from dpmine.selection.draws.noisy_order import noisy_order
+from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR, LimitedDomain
+from dpmine.selection.mechanisms.report_noisy_max import Exponential
+from dpmine.selection.select import AUTO, build_mechanism, guarantee_of, plain_name, resolve
+from dpmine.selection.universes.views import Remaining
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.selection.universes.base import C, Universe
+
+_KEPT_A_PLACE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class TopK(ABC):
+    """A private choice of at most `count` different candidates, best first, for scores of sensitivity 1.
+
+    `epsilon` and `delta` are those of the whole list. Under `add_remove`, scores must move together: a unit more moves
+    every score by 0 to +1 (counts do).
+    """
+
+    count: int
+    epsilon: Fraction
+    delta: Fraction
+    neighbors: Neighbors
+
+    @property
+    @abstractmethod
+    def mechanism(self) -> Mechanism:
+        """The mechanism that one round runs, with a round's budget."""
+
+    @property
+    def name(self) -> str:
+        """The mechanism's."""
+        return self.mechanism.name
+
+    @property
+    def needs_catalogue(self) -> bool:
+        """Whether every candidate must be public, so that it is of no use where the universe is unknown."""
+        return self.mechanism.needs_catalogue
+
+    @abstractmethod
+    def choose(self, universe: Universe[C], *, bits: BitSource) -> tuple[C, ...]:
+        """The chosen candidates: fewer than `count` where nothing stands out."""
+
+    def lead(self, candidates: int) -> float:
+        """How far the k best must lead the others, in sensitivities, to be the ones chosen with probability about 0.95.
+
+        `candidates` is how many others there are, where the mechanism cares. For advice only. In one shot: the
+        mechanism's and b ln k, as in each of k rounds the others' weights sum to e^{−lead/b} times as much.
+        """
+        return self.mechanism.lead(candidates) + float(self.mechanism.scale) * log(self.count)
+
+    def lead_over(self) -> str:
+        """Whom the best candidates have to lead: what `lead` is measured against."""
+        return self.mechanism.lead_over()
+
+    @abstractmethod
+    def rounds(self) -> str:
+        """How the budget is spent, in one phrase: facts of the parameters."""
+
+    def guarantee(self) -> Guarantee:
+        """The guarantee of one run."""
+        return replace(guarantee_of(self.mechanism), epsilon=self.epsilon, delta=self.delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Peeling(TopK):
+    """k rounds of `once`, each on the candidates that the rounds before did not choose.
+
+    A round in which nothing stands out is lost, and the next one is run all the same: all are charged.
+    """
+
+    once: Mechanism
+
+    @classmethod
+    def of(cls, count: int, mechanism: Mechanism, delta: Fraction) -> Self:
+        """`mechanism` holds the ε of the whole list; each round gets the most that is certified to add up to (ε, δ).
+
+        A pure mechanism charges δ only where that buys more than basic composition does.
+        """
+        compose = approximate_rounds if mechanism.approximate else pure_rounds
+        rounds = compose(count, mechanism.epsilon, delta)
+        once = replace(mechanism, epsilon=rounds.round_epsilon, delta=rounds.round_delta)
+        return cls(count, rounds.epsilon, rounds.delta, mechanism.neighbors, once)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The one that is peeled."""
+        return self.once
+
+    def choose(self, universe: Universe[C], *, bits: BitSource) -> tuple[C, ...]:
+        """At most `count` candidates."""
+        left = Remaining(universe)
+        chosen: list[C] = []
+        for _ in range(self.count):
+            if left.is_empty:
+                break
+            candidate = self.once.choose(left, bits=bits)
+            if candidate is not None:
+                left.take(candidate)
+                chosen.append(candidate)
+        return tuple(chosen)
+
+    def lead(self, candidates: int) -> float:
+        """The mechanism's at a round's budget."""
+        return self.once.lead(candidates)
+
+    def rounds(self) -> str:
+        """One mechanism a place."""
+        once = self.once
+        if not once.private:
+            return f"{self.count} rounds of {once.name}, which is not private"
+        delta = f", δ = {short(once.delta)}" if once.delta else ""
+        return f"{self.count} rounds of {once.name} at ε = {short(once.epsilon)}{delta}"
+
+
+@dataclass(frozen=True, slots=True)
+class OneShot(TopK):
+    """The k largest of c_i + Gumbel(u/ε_0), in order; u = 2, or 1 under add_remove.
+
+    The same law as k rounds of the exponential mechanism at ε_0, each on what the earlier ones left: only Gumbel noise
+    has that property. Each round is ε_0-private and ε_0-bounded-range.
+    Source: Durfee & Rogers 2019, Lemma 4.2.
+    """
+
+    round_epsilon: Fraction
+
+    @classmethod
+    def of(cls, count: int, epsilon: Fraction, delta: Fraction, neighbors: Neighbors) -> Self:
+        """The largest ε_0 for the whole (ε, δ); no δ is charged where basic composition is as good."""
+        rounds = bounded_range_rounds(count, epsilon, delta)
+        return cls(count, rounds.epsilon, rounds.delta, neighbors, rounds.round_epsilon)
+
+    @property
+    def mechanism(self) -> Exponential:
+        """At ε_0."""
+        return Exponential(self.round_epsilon, Fraction(0), self.neighbors)
+
+    def choose(self, universe: Universe[C], *, bits: BitSource) -> tuple[C, ...]:
+        """`count` candidates, or all where there are fewer; a place that a dummy takes is left out."""
+        order = noisy_order(universe, self.mechanism.noise(), count=self.count, bits=bits)
+        return tuple(candidate for candidate in order if candidate is not None)
+
+    def rounds(self) -> str:
+        """As one mechanism for each place."""
+        return f"{self.count} rounds of the exponential mechanism at ε = {short(self.round_epsilon)}"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedDomainTopK(TopK):
+    """The k largest of c_i + Gumbel(u/ε_0) over the k̄ best candidates, up to where "nothing" comes.
+
+    "Nothing" has the score c(k̄+1) + u + (u/ε_0) ln(k̄/δ_1), u = 2, or 1 under add_remove, and noise as all have; a
+    dummy that comes takes its place, and is left out. δ_1 is charged once for all places.
+    Source: Durfee & Rogers 2019, Algorithm 1, with dummies.
+    """
+
+    round_epsilon: Fraction
+    slack: Fraction
+    kbar: int
+
+    @classmethod
+    def of(cls, count: int, epsilon: Fraction, delta: Fraction, neighbors: Neighbors, kbar: int | None = None) -> Self:
+        """δ_1 is all of δ where the rounds add up without any, else half of it; one round has exactly (ε, δ).
+
+        k̄ is 100k unless given, for k > 1: docs/explanation/experiments.md compares.
+        Raises BadParameter where fewer candidates are kept than wanted.
+        """
+        kept = kbar or (DEFAULT_KBAR if count == 1 else _KEPT_A_PLACE * count)
+        if kept < count:
+            raise BadParameter("kbar must be at least the number of candidates wanted: they come out of those kept.")
+        rounds = bounded_range_rounds(count, epsilon, delta / 2 if count > 1 else Fraction(0))
+        return cls(count, epsilon, delta, neighbors, rounds.round_epsilon, delta - rounds.delta, kept)
+
+    @property
+    def mechanism(self) -> LimitedDomain:
+        """At ε_0 and δ_1."""
+        return LimitedDomain(self.round_epsilon, self.slack, self.neighbors, self.kbar)
+
+    def choose(self, universe: Universe[C], *, bits: BitSource) -> tuple[C, ...]:
+        """At most `count` candidates."""
+        draws = self.mechanism.draws(universe, self.count, bits=bits)
+        return tuple(candidate for candidate in draws if candidate is not None)
+
+    def rounds(self) -> str:
+        """As one mechanism for each place, and δ_1 once."""
+        return (
+            f"{self.count} rounds of the exponential mechanism at ε = {short(self.round_epsilon)} among the "
+            f"{self.kbar:,} best, and δ = {short(self.slack)} once for leaving out the others"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A way to choose k candidates, and why "auto" took it ("" where it was named)."""
+
+    top_k: TopK
+    reason: str
+
+
+def build_top_k(
+    name: str,
+    *,
+    count: int,
+    epsilon: Number,
+    delta: Number,
+    neighbors: str | Neighbors,
+    candidates: int | None,
+    not_private: bool = False,
+    **options: Any,
+) -> Built:
+    """The way to choose `count` candidates by the mechanism of that name, within (ε, δ) in all.
+
+    The exponential and the limited-domain mechanism choose in one shot, all others are peeled. With more than one
+    candidate a pure mechanism may use δ too; 0 forbids it. `candidates` is the number of public candidates, None where
+    there is no public list.
+    Raises BadParameter for unusable parameters, NotPrivate for "exact" without `not_private`.
+    """
+    number = whole("k", count)
+    parameters = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, **options}
+    if plain_name(name) != AUTO:
+        mechanism = build_mechanism(name, not_private=not_private, **parameters)
+        return Built(_of(mechanism, number, delta, options), "")
+    if number == 1:
+        chosen = resolve(AUTO, epsilon=epsilon, delta=delta, neighbors=neighbors, candidates=candidates)
+        mechanism = build_mechanism(chosen.mechanism, not_private=not_private, **parameters)
+        return Built(_of(mechanism, 1, delta, options), chosen.reason)
+    return _recommended(number, candidates, not_private=not_private, **parameters)
+
+
+def _of(mechanism: Mechanism, count: int, delta: Number, options: Mapping[str, Any]) -> TopK:
+    """In one shot or peeled; a single pure choice needs no δ."""
+    slack = mechanism.delta if mechanism.approximate or count == 1 else below_one("delta", delta)
+    if isinstance(mechanism, Exponential):
+        return OneShot.of(count, mechanism.epsilon, slack, mechanism.neighbors)
+    if isinstance(mechanism, LimitedDomain):
+        kbar = None if options.get("kbar") is None else mechanism.kbar
+        return LimitedDomainTopK.of(count, mechanism.epsilon, slack, mechanism.neighbors, kbar)
+    return Peeling.of(count, mechanism, slack)
+
+
+def _recommended(count: int, candidates: int | None, **parameters: Any) -> Built:
+    """In one shot, whichever needs the smaller lead: peeling divides the budget without a gain."""
+    only_limited = candidates is None or parameters.get("kbar") is not None  # kbar is an option of one of the two
+    names = [LimitedDomain.name] if only_limited else [LimitedDomain.name, Exponential.name]
+    ways = [_of(made, count, parameters["delta"], parameters) for made in _made(names, parameters)]
+    best = min(ways, key=lambda way: way.lead(candidates or 1))
+    return Built(
+        best,
+        f"{best.name} needs the smallest lead of the ways to choose {count} at once: about "
+        f"{ceil(best.lead(candidates or 1)):,} over {best.lead_over()}.",
+    )
+
+
+def _made(names: list[str], parameters: dict[str, Any]) -> list[Mechanism]:
+    """The mechanisms of these names, without those that need a δ where there is none.
+
+    Raises BadParameter where none is left.
+    """
+    has_slack = below_one("delta", parameters["delta"]) > 0
+    usable = [name for name in names if has_slack or name == Exponential.name]
+    if not usable:
+        raise BadParameter(
+            "delta must be above 0 where there is no public list of candidates: give it, or a catalogue."
+        )
+    return [build_mechanism(name, **parameters) for name in usable]
