@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, create_engine, inspect, text
-from sqlalchemy.pool import StaticPool
 
 from dpmine.errors import BadLedger, DpmineError
+from dpmine.ledger import tables
 from dpmine.ledger.budget import START, WHOLE, Amount, Budget, Parts
 from dpmine.ledger.records import Entry, Kind
-from dpmine.ledger.tables import METADATA, bring_up_to_date
+from dpmine.ledger.tables import METADATA
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from sqlalchemy import Connection, Engine, Inspector, Table
+    from sqlalchemy import Connection, Inspector, Table
 
 
 _NAMES = tuple(table.name for table in METADATA.sorted_tables)
@@ -52,16 +53,15 @@ def _is_sound_sqlite(connection: Connection) -> bool:
     """As an empty ledger; and every page can be read, every index finds what its table holds."""
     if connection.exec_driver_sql("PRAGMA integrity_check(1)").scalars().all() != ["ok"]:
         raise BadLedger("The file of the ledger is damaged: restore a copy.")
-    engine = create_engine("sqlite://", poolclass=StaticPool)
-    try:
-        return _master(connection) == _fresh(engine)
-    finally:
-        engine.dispose()
+    return _master(connection) == _made_by(tables.MIGRATIONS)
 
 
-def _fresh(engine: Engine) -> set[tuple[str, ...]]:
-    with engine.begin() as connection:
-        bring_up_to_date(connection)
+@cache
+def _made_by(migrations: tuple[Callable[[Connection], None], ...]) -> set[tuple[str, ...]]:
+    """The tables of an empty ledger."""
+    with create_engine("sqlite://").begin() as connection:
+        for step in migrations:
+            step(connection)
         return _master(connection)
 
 
