@@ -16,9 +16,8 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpmine.errors import BadParameter
-from dpmine.exact.discrete import discrete_laplace_of_scale
-from dpmine.exact.reals import exact_ball
-from dpmine.exact.rounding import above, below
+from dpmine.exact.noise import discrete_laplace_of_scale
+from dpmine.exact.reals import above, below, exact_ball
 from dpmine.parameters import exact_share, named, positive, whole
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from dpmine.itemsets.rules import number_of_units
 from dpmine.ledger.budget import Amount
 from dpmine.parameters import below_one, positive, probability, public_count, whole
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Shape, stylised
 from dpmine.selection.mechanisms.report_noisy_max import NoisyMaxMechanism
-from dpmine.selection.recommend import least
+from dpmine.selection.recommend import Shape, least, stylised
 from dpmine.selection.select import AUTO, advice, plain_name
 from dpmine.selection.top_k import Built, build_top_k
 

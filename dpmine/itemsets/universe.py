@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from dpmine.exact.decisions import uniform_below
+from dpmine.exact.reals import uniform_below
 from dpmine.selection.universes.base import MANY_DUMMIES, Level, Score
 
 if TYPE_CHECKING:

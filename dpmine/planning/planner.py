@@ -13,15 +13,16 @@ from dpmine.parameters import Number, positive, probability, whole
 from dpmine.planning.results import Need, Plan, Row
 from dpmine.planning.theorems import approximate_lower_bound, proved_gap, pure_lower_bound
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Profile, Shape, stylised
 from dpmine.selection.mechanisms.registry import usable
 from dpmine.selection.recommend import (
     DELTAS,
     EPSILONS,
     SUCCESS,
+    Shape,
     least,
     least_gap,
     recommend,
+    stylised,
     succeeds,
     success_probability,
 )
@@ -29,6 +30,7 @@ from dpmine.selection.recommend import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dpmine.selection.laws.profile import Profile
     from dpmine.selection.mechanisms.base import Mechanism
 
 MOST_SURE = Fraction(999_999, 1_000_000)

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpmine.selection.mechanisms.base import Mechanism
-    from dpmine.selection.mechanisms.large_margin import LargeMargin, MarginMechanism
-    from dpmine.selection.mechanisms.large_margin_tight import LargeMarginTight
+    from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight, MarginMechanism
 
 
 def proved_gap(mechanism: Mechanism, candidates: int | None, failure: float) -> float:

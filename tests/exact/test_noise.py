@@ -11,7 +11,6 @@ from scipy import stats
 from support.adversary import PlayedBits
 from support.tapes import assert_law
 
-from dpmine.exact.decisions import less_than
 from dpmine.exact.noise import (
     ExponentialNoise,
     GumbelNoise,
@@ -29,6 +28,7 @@ from dpmine.exact.reals import (
     StandardExponential,
     dyadic_interval,
     exact_ball,
+    less_than,
     working_precision,
 )
 

@@ -11,7 +11,7 @@ from flint import arb
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpmine.exact.rounding import above, below, decimal_above
+from dpmine.exact.reals import above, below, decimal_above
 
 
 @pytest.mark.parametrize("bits", [64, 128, 1088])

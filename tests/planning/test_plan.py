@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from dpmine.errors import BadParameter, DpmineError, UnreadableFile
 from dpmine.planning.planner import plan
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Shape, stylised
 from dpmine.selection.mechanisms.registry import MECHANISMS, usable
-from dpmine.selection.recommend import least_gap, recommend, success_probability
+from dpmine.selection.recommend import Shape, least_gap, recommend, stylised, success_probability
 
 if TYPE_CHECKING:
     from pathlib import Path

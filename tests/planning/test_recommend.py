@@ -12,9 +12,18 @@ from hypothesis import strategies as st
 import dpmine
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Profile, Shape, stylised
+from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS, usable
-from dpmine.selection.recommend import SUCCESS, least, least_gap, recommend, succeeds, success_probability
+from dpmine.selection.recommend import (
+    SUCCESS,
+    Shape,
+    least,
+    least_gap,
+    recommend,
+    stylised,
+    succeeds,
+    success_probability,
+)
 from dpmine.selection.select import build_mechanism, resolve
 
 BASKETS = [["a", "b"]] * 400 + [["a", "c"]] * 40

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Profile, Shape, head, stylised
+from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS, usable
-from dpmine.selection.recommend import success_probability
+from dpmine.selection.recommend import Shape, head, stylised, success_probability
 from dpmine.selection.universes.base import MANY_DUMMIES
 
 SHAPES = pytest.mark.parametrize("shape", Shape)

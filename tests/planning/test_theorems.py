@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from dpmine.planning.theorems import approximate_lower_bound, proved_gap, pure_lower_bound
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Profile, Shape
+from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS, usable
-from dpmine.selection.recommend import least_gap, success_probability
+from dpmine.selection.recommend import Shape, least_gap, success_probability
 from dpmine.selection.universes.base import MANY_DUMMIES
 
 RELATIONS = pytest.mark.parametrize("neighbors", Neighbors)

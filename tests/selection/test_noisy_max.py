@@ -14,9 +14,8 @@ from support.effort import draws
 from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits
-from dpmine.exact.decisions import less_than
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
-from dpmine.exact.reals import Constant, Formula
+from dpmine.exact.reals import Constant, Formula, less_than
 from dpmine.selection.draws.noisy_order import Arrivals, noisy_order
 from dpmine.selection.universes.dense import Dense
 from dpmine.selection.universes.levels import Levels

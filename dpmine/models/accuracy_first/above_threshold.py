@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmine.exact.decisions import less_than
 from dpmine.exact.noise import ExponentialNoise, draw
-from dpmine.exact.reals import Constant, Formula, exact_ball, logarithm
-from dpmine.exact.rounding import above, decimal_above
+from dpmine.exact.reals import Constant, Formula, above, decimal_above, exact_ball, less_than, logarithm
 from dpmine.models.linear.sensitivities import up
 
 if TYPE_CHECKING:

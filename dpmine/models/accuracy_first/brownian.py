@@ -20,10 +20,19 @@ import numpy as np
 from flint import arb
 
 from dpmine.errors import BadParameter
-from dpmine.exact.decisions import floors_of_sums
 from dpmine.exact.noise import standard_normals
-from dpmine.exact.reals import Ball, Constant, Formula, Real, exact_ball, logarithm, working_precision
-from dpmine.exact.rounding import above, power_below
+from dpmine.exact.reals import (
+    Ball,
+    Constant,
+    Formula,
+    Real,
+    above,
+    exact_ball,
+    floors_of_sums,
+    logarithm,
+    power_below,
+    working_precision,
+)
 from dpmine.parameters import positive, probability
 
 if TYPE_CHECKING:

@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.exact.decisions import less_than
-from dpmine.exact.discrete import discrete_laplace, words
-from dpmine.exact.reals import Formula, Uniform, exact_ball, working_precision
-from dpmine.exact.rounding import power_below
+from dpmine.exact.noise import discrete_laplace, words
+from dpmine.exact.reals import Formula, Uniform, exact_ball, less_than, power_below, working_precision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.discrete import Integers
+    from dpmine.exact.noise import Integers
     from dpmine.exact.reals import Ball
     from dpmine.models.supervised import Floats
 

@@ -13,10 +13,8 @@ from math import log, log1p
 from typing import TYPE_CHECKING, TypeAlias
 
 from dpmine.errors import BadParameter
-from dpmine.exact.decisions import floor
 from dpmine.exact.noise import LaplaceNoise, draw
-from dpmine.exact.reals import GUARD_BITS, Ball, Formula, exact_ball, logarithm
-from dpmine.exact.rounding import above
+from dpmine.exact.reals import GUARD_BITS, Ball, Formula, above, exact_ball, floor, logarithm
 from dpmine.models.validation.scores import Stability
 
 if TYPE_CHECKING:

@@ -16,9 +16,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from flint import arb
 
-from dpmine.exact.decisions import floor
 from dpmine.exact.noise import standard_normals
-from dpmine.exact.reals import GUARD_BITS, Ball, Formula, Real, StandardExponential, exact_ball, working_precision
+from dpmine.exact.reals import (
+    GUARD_BITS,
+    Ball,
+    Formula,
+    Real,
+    StandardExponential,
+    exact_ball,
+    floor,
+    working_precision,
+)
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource

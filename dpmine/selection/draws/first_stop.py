@@ -12,8 +12,7 @@ from fractions import Fraction
 from math import isqrt
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dpmine.exact.decisions import floor, less_than
-from dpmine.exact.reals import Constant, Formula, Real, StandardExponential, Uniform
+from dpmine.exact.reals import Constant, Formula, Real, StandardExponential, Uniform, floor, less_than
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.exact.decisions import uniform_below
+from dpmine.exact.reals import uniform_below
 from dpmine.selection.universes.base import Level, Score
 from dpmine.selection.universes.levels import Levels, exact_score
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.exact.decisions import uniform_below
+from dpmine.exact.reals import uniform_below
 from dpmine.parameters import Number, exact_number, whole
 from dpmine.selection.universes.base import Level, Score
 

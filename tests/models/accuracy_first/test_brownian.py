@@ -16,9 +16,8 @@ from scipy import integrate, optimize, stats
 from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
-from dpmine.exact.decisions import floor, floors_of_sums
 from dpmine.exact.noise import standard_normals
-from dpmine.exact.reals import Constant, Formula, working_precision
+from dpmine.exact.reals import Constant, Formula, floor, floors_of_sums, working_precision
 from dpmine.models.accuracy_first.brownian import BrownianLoss, brownian_reduction
 
 if TYPE_CHECKING:
