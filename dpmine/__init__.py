@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors
     from dpmine.selection.select import Law, Selection, law, select
     from dpmine.selection.universes.base import Universe
-    from dpmine.selection.universes.levels import Levels
+    from dpmine.selection.universes.dense import Levels
 
 
 __all__ = [

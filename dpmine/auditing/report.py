@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from pathlib import Path
 
-    from dpmine.auditing.profile import Finding
+    from dpmine.auditing.pairs import Finding
 
 
 _HEADER = ("mechanism", "neighbours", "claimed ε", "measured ε", "claimed δ", "measured δ", "")

@@ -24,8 +24,7 @@ from dpmine.ledger.budget import (
     whole_name,
 )
 from dpmine.ledger.database import Database
-from dpmine.ledger.records import Entry, Kind
-from dpmine.ledger.verify import replayed, require_own_schema
+from dpmine.ledger.records import Entry, Kind, replayed, require_own_schema
 from dpmine.parameters import Number, below_one, exact_number, positive
 from dpmine.privacy import ExPostGuarantee, Neighbors
 

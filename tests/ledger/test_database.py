@@ -18,7 +18,7 @@ from ledger.promises import promise
 from sqlalchemy import Column, Integer, text
 
 from dpmine.errors import BadLedger, BudgetExceeded
-from dpmine.ledger import database, tables
+from dpmine.ledger import database
 from dpmine.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def test_a_migration_keeps_everything(url: str, monkeypatch: pytest.MonkeyPatch,
     ledger.charge("shop", promise("1/3"), job="old")
     before = ledger.export()
     with monkeypatch.context() as later:
-        later.setattr(tables, "MIGRATIONS", (*tables.MIGRATIONS, _second))
+        later.setattr(database, "MIGRATIONS", (*database.MIGRATIONS, _second))
         newer = Ledger(url)
         if how == "charge":
             newer.charge("shop", promise("1/3"), job="new")
@@ -256,11 +256,11 @@ def test_a_migration_that_fails_changes_nothing(url: str, monkeypatch: pytest.Mo
     ledger = Ledger(url)
     ledger.grant("shop", epsilon=1)
     with monkeypatch.context() as later:
-        later.setattr(tables, "MIGRATIONS", (*tables.MIGRATIONS, broken))
+        later.setattr(database, "MIGRATIONS", (*database.MIGRATIONS, broken))
         refusal(Ledger(url).budgets)
     assert ledger.verify() == 1
     ledger.charge("shop", promise("1/3"), job="")
-    assert Column("note", Integer).name not in {column.name for column in tables.DATASETS.columns}
+    assert Column("note", Integer).name not in {column.name for column in database.DATASETS.columns}
 
 
 FORK = """

@@ -14,8 +14,8 @@ from ledger.promises import at_most, promise
 
 from dpmine.errors import BadLedger
 from dpmine.ledger import records
+from dpmine.ledger.database import METADATA
 from dpmine.ledger.ledger import Ledger
-from dpmine.ledger.tables import METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

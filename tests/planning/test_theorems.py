@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmine.planning.theorems import approximate_lower_bound, proved_gap, pure_lower_bound
+from dpmine.planning.planner import approximate_lower_bound, proved_gap, pure_lower_bound
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS, usable

@@ -13,7 +13,7 @@ from support.adversary import CountingBits, Descent, LazyUniverse
 from dpmine.selection.select import MECHANISMS, build_mechanism, choose
 from dpmine.selection.top_k import build_top_k
 from dpmine.selection.universes.base import MANY_DUMMIES
-from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.dense import Levels
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource

@@ -11,8 +11,8 @@ from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import Constant, Formula, Real
-from dpmine.selection.draws.first_stop import first_stop
-from dpmine.selection.universes.levels import Levels
+from dpmine.selection.mechanisms.large_margin import first_stop
+from dpmine.selection.universes.dense import Levels
 from dpmine.selection.universes.ranking import Ranking
 
 if TYPE_CHECKING:

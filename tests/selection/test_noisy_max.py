@@ -16,9 +16,8 @@ from support.tapes import assert_law
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
 from dpmine.exact.reals import Constant, Formula, less_than
-from dpmine.selection.draws.noisy_order import Arrivals, noisy_order
-from dpmine.selection.universes.dense import Dense
-from dpmine.selection.universes.levels import Levels
+from dpmine.selection.draws import Arrivals, noisy_order
+from dpmine.selection.universes.dense import Dense, Levels
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,10 +17,9 @@ from dpmine.io.columns import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.ingest.read import read_baskets
 from dpmine.itemsets.universe import ItemsetUniverse
-from dpmine.selection.universes.dense import Dense
-from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.base import Padded, Remaining, Scaled
+from dpmine.selection.universes.dense import Dense, Levels
 from dpmine.selection.universes.ranking import Ranking
-from dpmine.selection.universes.views import Padded, Remaining, Scaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable

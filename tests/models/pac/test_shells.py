@@ -22,8 +22,7 @@ from dpmine.models.pac.classes.thresholds import Thresholds
 from dpmine.models.pac.hypothesis import Records
 from dpmine.privacy import Neighbors
 from dpmine.selection.select import law
-from dpmine.selection.universes.dense import Dense
-from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.dense import Dense, Levels
 from experiments.shells import Shells, shells
 
 if TYPE_CHECKING:

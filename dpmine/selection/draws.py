@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.exact.noise import GumbelNoise, Noise
 
+
 _FEW_CANDIDATES = 16  # a universe this small is not worth a tail
 _LN_2 = Fraction(7, 10)  # rounded up
 
