@@ -94,7 +94,7 @@ _HOMES = {
     "privacy": "ExPostGuarantee Guarantee Neighbors",
     "selection.select": "Law Selection law select",
     "selection.universes.base": "Universe",
-    "selection.universes.levels": "Levels",
+    "selection.universes.dense": "Levels",
 }
 """Modules of this package, and the public names that each holds."""
 

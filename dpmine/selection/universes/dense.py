@@ -1,4 +1,4 @@
-"""Universes given by scores: of every candidate, which is its position, or of groups, with how many candidates each has."""
+"""Universes given by scores: of every candidate, which is its position, or of groups, with their sizes."""
 
 from __future__ import annotations
 
