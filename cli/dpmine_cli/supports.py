@@ -41,7 +41,7 @@ def supports(
     from dpmine.errors import NotPrivate
     from dpmine.io.atomic import require_apart
     from dpmine.io.columns import Columns
-    from dpmine.itemsets.exact_supports import supports_table
+    from dpmine.itemsets.exact_supports import list_supports
 
     if not not_private:
         raise NotPrivate("Exact supports are not private: add --not-private to confirm, or use dpmine top-itemset.")
@@ -49,17 +49,17 @@ def supports(
     require_apart({"--output": destination.path}, files, {"the catalogue": catalogue})
     load_numba()
     with Messages(quiet=quiet) as messages:
-        table = supports_table(
+        supports = list_supports(
             files,
+            Columns.of(unit=unit, basket=basket, item=item, one_hot=one_hot),
             size=size,
             min_support=min_support,
-            columns=Columns.of(unit=unit, basket=basket, item=item, one_hot=one_hot),
             catalogue=catalogue,
             memory=memory,
             engine=engine,
             progress=messages.progress,
             notice=messages.notice,
         )
-    destination.write_table(table)
+    destination.write_table(supports.table())
     if destination.format not in {options.Format.TEXT, options.Format.JSON}:
         messages.warn("exact supports; NOT private")

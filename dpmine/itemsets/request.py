@@ -10,11 +10,11 @@ from math import ceil, exp, expm1
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, LayoutWarning
-from dpmine.itemsets.candidates import PublicCatalogue, Sizes, itemset_count, parse_sizes
 from dpmine.itemsets.ingest.layouts import Origin
 from dpmine.itemsets.items_first import ITEMS_FIRST, ItemsFirst
 from dpmine.itemsets.noisy_supports import MOST_ITEMS
 from dpmine.itemsets.rules import number_of_units
+from dpmine.itemsets.universe import PublicCatalogue, Sizes, itemset_count, parse_sizes
 from dpmine.ledger.amounts import Amount
 from dpmine.parameters import below_one, positive, probability, public_count, whole
 from dpmine.privacy import Neighbors
@@ -27,7 +27,7 @@ from dpmine.selection.top_k.build import Built, build_top_k
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.itemsets.ingest.layouts import Plan
+    from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
     from dpmine.selection.laws import Profile
@@ -78,7 +78,7 @@ def _above(profile: Profile, scale: float, bound: float, ranks: int) -> float:
     return expected
 
 
-def tell_layout(plan: Plan, notice: Callable[[str], None] | None) -> None:
+def notice_layout(plan: LayoutPlan, notice: Callable[[str], None] | None) -> None:
     """The layout that was taken; no warning where options named it, or the data are baskets without columns."""
     if notice is not None:
         notice(plan.description)
@@ -87,7 +87,7 @@ def tell_layout(plan: Plan, notice: Callable[[str], None] | None) -> None:
         warn(f"{plan.description}: {named}.", LayoutWarning)
 
 
-def tell(text: str, notice: Callable[[str], None] | None, kind: type[Warning]) -> None:
+def notify(text: str, notice: Callable[[str], None] | None, kind: type[Warning]) -> None:
     """A notice, or a warning of this kind; nothing where the text is empty."""
     if text and notice is not None:
         notice(text)
@@ -122,7 +122,7 @@ _NO_CATALOGUE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class BudgetSplit:
     """How a run's budget is split: the parts add up to the guarantee.
 
     Attributes:
@@ -162,7 +162,7 @@ class Request:
         requested: the mechanism that was asked for.
         reason: why "auto" takes its mechanism; else "".
         max_items_per_unit: to which every unit is cut before anything is counted; None for no cut.
-        budget: how the budget is split.
+        split: how the budget is split.
         subsets: whether the supports of all subsets are released, too, as rules need.
         units: a public number of units, which turns supports into shares.
     """
@@ -173,7 +173,7 @@ class Request:
     requested: str
     reason: str
     max_items_per_unit: int | None
-    budget: Budget
+    split: BudgetSplit
     subsets: bool
     units: int | None
 
@@ -235,11 +235,11 @@ class Request:
         )
 
     @property
-    def promise(self) -> Guarantee:
-        """What the whole run promises, before the unit is known."""
-        released = self.budget.supports
-        promise = self.catalogue.promise(self.top_k.guarantee())
-        return promise if released is None else promise.adding(released.epsilon)
+    def guarantee(self) -> Guarantee:
+        """That of the whole run, before the unit is known."""
+        released = self.split.supports
+        guarantee = self.catalogue.weakened(self.top_k.guarantee())
+        return guarantee if released is None else guarantee.adding(released.epsilon)
 
     def advice(self) -> str:
         """What would have been needed for more to stand out: facts of the parameters, never of the data."""
@@ -320,8 +320,8 @@ def _require_rules_possible(count: int, sizes: tuple[int, int], supports: Fracti
         raise BadParameter(f"k itemsets of size r have up to k·3^r rules, and {MOST_RULES:,} are the most: give less.")
 
 
-def _budget(top_k: TopK, supports: Fraction) -> Budget:
-    return Budget(Amount(top_k.epsilon, top_k.delta), Amount(supports) if supports else None, top_k.rounds())
+def _budget(top_k: TopK, supports: Fraction) -> BudgetSplit:
+    return BudgetSplit(Amount(top_k.epsilon, top_k.delta), Amount(supports) if supports else None, top_k.rounds())
 
 
 def _itemsets_per_unit(max_items: int | None, sizes: tuple[int, int]) -> int | None:

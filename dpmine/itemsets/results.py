@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dpmine.itemsets.noisy_supports import SupportRelease
-    from dpmine.itemsets.request import Budget, Request
+    from dpmine.itemsets.request import BudgetSplit, Request
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
 
@@ -49,30 +49,30 @@ class TopItemsets:
     advice: str = ""
     supports: SupportRelease | None = None
     units: int | None = None
-    budget: Budget | None = None
+    budget: BudgetSplit | None = None
     item_type: str = ""
 
     @classmethod
     def of(
         cls,
         request: Request,
-        promise: Guarantee,
+        guarantee: Guarantee,
         itemsets: tuple[frozenset[Any], ...],
         supports: SupportRelease | None,
         kind: pa.DataType | None = None,
     ) -> TopItemsets:
         """The answer to a request."""
-        split = request.top_k.count > 1 or request.budget.supports is not None
+        split = request.top_k.count > 1 or request.split.supports is not None
         return cls(
             itemsets,
             request.sizes,
             request.requested,
             request.top_k.name,
-            promise,
+            guarantee,
             request.advice() if len(itemsets) < request.top_k.count else "",
             supports,
             request.units,
-            request.budget if split else None,
+            request.split if split else None,
             _type_name(kind),
         )
 
@@ -180,13 +180,13 @@ class TopItemsets:
         )
 
     def __str__(self) -> str:
-        promise = f"({self.mechanism}; {self.guarantee})"
+        guarantee = f"({self.mechanism}; {self.guarantee})"
         split = [] if self.budget is None else [f"({self.budget})"]
         if not self.itemsets:
-            return "\n".join(["Nothing stands out.", self.advice, promise, *split])
+            return "\n".join(["Nothing stands out.", self.advice, guarantee, *split])
         lines = [_line(row) for row in self._rows(self.itemsets)]
         missing = [f"(nothing else stands out: {self.advice})"] if self.advice else []
-        return "\n".join([*lines, *self._excess(), *missing, promise, *split])
+        return "\n".join([*lines, *self._excess(), *missing, guarantee, *split])
 
     def _known(self, itemsets: Iterable[frozenset[Any]]) -> list[tuple[Any, Any]]:
         """Value and interval of each; two Nones where no supports were released."""

@@ -55,7 +55,7 @@ class TopItemsetJob(Job):
         asked = Request.of(k=self._count(), rules=self._rules(), not_private=False, **self._choice())
         columns = Columns.of(**self._columns())
         unit = plan_layout(open_source(list(self.paths), columns), columns).unit_name
-        return asked.promise.for_unit(unit)
+        return asked.guarantee.for_unit(unit)
 
     def run(self, payer: Payer, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""

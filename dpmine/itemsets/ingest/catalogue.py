@@ -28,7 +28,7 @@ from dpmine.io.arrow import (
 from dpmine.io.columns import quoted
 from dpmine.io.paths import NO_FILE, READ_ERRORS, ROWS_MISSING, locate, reason, shown_name
 from dpmine.io.python_values import as_texts, item_array
-from dpmine.itemsets.ingest.kernels import occurring, recoded
+from dpmine.itemsets.ingest.encode import occurring, recoded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 _PARQUET_MAGIC = b"PAR1"
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, at the beginning of a file
 _LONGEST_STRING_ARRAY = 2**31 - 1  # bytes of text that pa.string() can address
-_MOST_ITEMS = 2**31 - 1  # codes are int32
+MOST_ITEMS = 2**31 - 1
+"""Codes of items are int32."""
 
 
 def read_catalogue(source: object) -> pa.Array:
@@ -66,7 +67,7 @@ def labelled(items: Coded, catalogue: pa.Array | None) -> tuple[pa.Array, NDArra
     present = np.flatnonzero(occurring(items.codes, items.count))
     values = _valid(_normal(items.decode(present)))
     labels = _sorted(values.unique()) if catalogue is None else catalogue
-    if len(labels) > _MOST_ITEMS:
+    if len(labels) > MOST_ITEMS:
         raise BadData(
             "The data hold more different items than 32 bits can number: give a catalogue of those that matter."
         )

@@ -8,6 +8,7 @@ rarest one; these are made in groups that fit into memory, a pass over the parti
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import index
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,22 +17,22 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.itemsets.counting.miner import Itemsets, Miner, SupportHistogram, item_supports, support_of
+from dpmine.itemsets.counting.miner import Miner, support_of
+from dpmine.itemsets.counting.rows import item_supports
+from dpmine.itemsets.outofcore.census import Census, same_codes
 from dpmine.itemsets.outofcore.projection import Projector
-from dpmine.itemsets.spark.baskets import SparkBaskets
-from dpmine.itemsets.spark.supports import SparkMiner
+from dpmine.itemsets.transactions.base import Itemsets, SupportHistogram, Transactions
 from dpmine.itemsets.transactions.baskets import Baskets, starts_of
 from dpmine.itemsets.transactions.memory import ITEM, RESIDENT_BASKET, RESIDENT_LINE
 from dpmine.parameters import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.counting.miner import SupportSource
     from dpmine.itemsets.outofcore.projection import Projected
-    from dpmine.itemsets.outofcore.transactions import PartitionedBaskets, Transactions
+    from dpmine.itemsets.transactions.memory import MemoryBudget
 
 _DEEPER = 3  # binary digits by which a threshold is lowered for each search that came before
 _LISTED_COPIES = 3  # the parts, the whole, and its order
@@ -49,11 +50,52 @@ class _Known(NamedTuple):
     times: int
 
 
-def miner_of(transactions: Transactions) -> SupportSource:
-    """The exact supports of the transactions."""
-    if isinstance(transactions, SparkBaskets):
-        return SparkMiner(transactions)
-    return Miner(transactions) if isinstance(transactions, Baskets) else PartitionedMiner(transactions)
+@dataclass(frozen=True, eq=False)
+class PartitionedBaskets(Transactions):
+    """Baskets in partitions of whole units, each of which fits into memory.
+
+    Attributes:
+        labels: as in Baskets.
+        unit: as in Baskets.
+        parts: gives the partitions, all with these labels, as often as it is called, in the same order. Raises
+            UnreadableFile or BadData where the data cannot be read again.
+        census: of all partitions.
+        budget: of the memory.
+    """
+
+    labels: pa.Array
+    unit: str
+    parts: Callable[[], Iterator[Baskets]]
+    census: Census
+    budget: MemoryBudget
+
+    @property
+    def total_units(self) -> int:
+        """See `Transactions`."""
+        return self.census.units
+
+    def miner(self) -> PartitionedMiner:
+        """See `Transactions`."""
+        return PartitionedMiner(self)
+
+    def truncated(self, max_items_per_unit: int) -> PartitionedBaskets:
+        """See `Transactions`."""
+        return self._changed(lambda part: part.truncated(max_items_per_unit), self.labels)
+
+    def projected(self, codes: Sequence[int]) -> PartitionedBaskets:
+        """See `Transactions`."""
+        return self._changed(lambda part: part.projected(codes), self.labels.take(list(codes)))
+
+    def _changed(self, change: Callable[[Baskets], Baskets], labels: pa.Array) -> PartitionedBaskets:
+        """Every partition changed, unit by unit, each time it is read; takes one pass."""
+        whole, census = self.parts, Census()
+
+        def parts() -> Iterator[Baskets]:
+            return (change(part) for part in whole())
+
+        for part in parts():
+            census.add(part)
+        return replace(self, labels=labels, parts=parts, census=census.recoded(same_codes(len(labels))))
 
 
 class PartitionedMiner:
@@ -107,12 +149,12 @@ class PartitionedMiner:
         if size == 1:
             return self._nth_item(support, n)
         all_resident = support >= self.resident_threshold
-        count = 0 if all_resident else _counts(self._resident.histogram(size, support))[support]
+        count = 0 if all_resident else self._resident.histogram(size, support).to_dict().get(support, 0)
         if n < count or all_resident:
             return self._resident.nth(size, support, n)
         for group in self._groups(support):
             n -= count
-            count = _counts(_levels(group, size, support))[support]
+            count = _levels(group, size, support).to_dict().get(support, 0)
             if n < count:
                 return tuple(group.itemsets(_member(group, size, support, n))[0].tolist())
         raise BadParameter("n must be smaller than the number of itemsets with that support.")
@@ -144,14 +186,14 @@ class PartitionedMiner:
         return _Known(deep, self._levels(size, deep), times)
 
     def _levels(self, size: int, threshold: int) -> SupportHistogram:
-        counts = _counts(self._resident.histogram(size, threshold))
+        counts = Counter(self._resident.histogram(size, threshold).to_dict())
         for group in self._groups(threshold):
-            counts.update(_counts(_levels(group, size, threshold)))
+            counts.update(_levels(group, size, threshold).to_dict())
         return SupportHistogram.of(counts)
 
     @cached_property
     def _projector(self) -> Projector:
-        return Projector(self._baskets, self._code_of)
+        return Projector(self._baskets.parts, self._code_of, self._baskets.budget.projection)
 
     def _groups(self, threshold: int) -> Iterator[Projected]:
         """The conditional databases of the items that reach the threshold and are not resident."""
@@ -247,7 +289,3 @@ def _tally(supports: NDArray[np.int64]) -> Counter[int]:
     counts = np.bincount(supports)
     present = np.flatnonzero(counts)
     return Counter(dict(zip(present.tolist(), counts[present].tolist(), strict=True)))
-
-
-def _counts(levels: SupportHistogram) -> Counter[int]:
-    return Counter(dict(zip(levels.supports.tolist(), levels.counts.tolist(), strict=True)))

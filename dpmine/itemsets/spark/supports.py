@@ -7,21 +7,31 @@ asked for, and what is listed. A deeper threshold counts only itemsets that were
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from dpmine.errors import BadParameter
-from dpmine.io.arrow import integers
-from dpmine.itemsets.counting.miner import Itemsets, SupportHistogram, distinct_codes
-from dpmine.itemsets.counting.order import ordered
-from dpmine.itemsets.spark.counting import SUPPORT, Search, counted, itemset_columns
-from dpmine.itemsets.spark.depth import Ranks, depth, stored_threshold
+from dpmine.io.arrow import integer_array, integers
+from dpmine.itemsets.counting.arrays import ordered
+from dpmine.itemsets.counting.miner import distinct_codes
+from dpmine.itemsets.spark.counting import (
+    SUPPORT,
+    BasketStore,
+    ParentSearch,
+    Ranks,
+    counted,
+    depth,
+    itemset_columns,
+    stored_threshold,
+)
 from dpmine.itemsets.spark.session import replacing
-from dpmine.itemsets.spark.store import Store
+from dpmine.itemsets.spark.source import ITEM
+from dpmine.itemsets.transactions.base import COUNT_LIMIT, NOT_CUT_BY_SPARK, Itemsets, SupportHistogram, Transactions
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.parameters import whole
 
@@ -30,15 +40,80 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.spark.baskets import SparkBaskets
-    from dpmine.itemsets.spark.store import Work
+    from dpmine.itemsets.spark.counting import Work
+    from dpmine.itemsets.spark.session import Kept
+    from dpmine.itemsets.spark.source import SparkRows
 
 _BROADCAST = 2_000_000  # parents that are sent to every executor
 _REMEMBERED = 20_000  # itemsets whose supports are remembered here, because those listed are asked for next
 _SORTED_AT_ONCE = 10_000  # members of a level that one job may skip
 _LISTED_COPIES = 3  # as they come, in order, and between
-_COUNT_LIMIT = 1 << 61
 _TOO_MANY = "The itemsets do not fit into the memory limit: raise the threshold (minimum support) or memory (--memory)."
+
+
+BROADCAST_ITEMS = 1_000_000
+"""Items that are sent to every executor; more are joined by a shuffle, unless Spark knows better."""
+UNREADABLE = (
+    "Spark failed while it read the data: see that the files are whole and of one schema, that the columns can be read "
+    "by themselves, and that the executors have memory and disk left (their logs tell)."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SparkBaskets(Transactions):
+    """Baskets on a cluster.
+
+    Attributes:
+        labels: as in Baskets.
+        item_supports: int64[N], number of units of each item.
+        unit: as in Baskets.
+        rows: of the items of `labels`, and perhaps of others.
+        session: of Spark.
+        kept: what the cluster keeps for these baskets; whoever read them releases it.
+    """
+
+    labels: pa.Array
+    item_supports: NDArray[np.int64]
+    unit: str
+    rows: SparkRows
+    session: Any
+    kept: Kept
+
+    @cached_property
+    def total_units(self) -> int:
+        """See `Transactions`. A pass over the data."""
+        with replacing(UNREADABLE):
+            rows = self.rows.frame if self.rows.owners is None else self.rows.owners
+            return int(rows.select(*self.rows.units).distinct().count())
+
+    def miner(self) -> SparkMiner:
+        """See `Transactions`."""
+        return SparkMiner(self)
+
+    def truncated(self, max_items_per_unit: int) -> SparkBaskets:  # noqa: ARG002 - whatever it is
+        """Raises BadParameter."""
+        raise BadParameter(NOT_CUT_BY_SPARK)
+
+    def close(self) -> None:
+        """The cluster need not keep anything for these transactions any more."""
+        self.kept.release_all()
+
+    def projected(self, codes: Sequence[int]) -> SparkBaskets:
+        """See `Transactions`."""
+        some = list(codes)
+        return replace(self, labels=self.labels.take(some), item_supports=self.item_supports[some])
+
+    def items_frame(self, codes: Sequence[int] | NDArray[np.int64]) -> Any:
+        """A frame of items (`item`) and their places in `codes` (`rank`)."""
+        labels = self.labels.take(integer_array(np.asarray(codes, np.int64)))
+        ranks = integer_array(np.arange(len(labels))).cast(pa.int32())
+        with replacing():
+            return self.session.createDataFrame(pa.table({ITEM: labels, "rank": ranks}))
+
+    def coded(self, codes: Sequence[int] | NDArray[np.int64]) -> Any:
+        """The rows of these items: keys and `rank`, the item's place in `codes`."""
+        found = self.rows.frame.join(small(self.items_frame(codes), len(codes)), ITEM)
+        return found.select(*self.rows.keys, "rank")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +158,7 @@ class SparkMiner:
         self._ranks = Ranks.of(baskets.item_supports)
         self._rank_of = np.full(len(baskets.item_supports), -1, np.int64)
         self._rank_of[self._ranks.codes] = np.arange(len(self._ranks.codes))
-        self._store: Store | None = None
+        self._store: BasketStore | None = None
         self._work: dict[int, Work] = {}
         self._counted: dict[int, _Counted] = {}
         self._remembered: dict[tuple[int, ...], int] = {}
@@ -168,8 +243,8 @@ class SparkMiner:
         store = self._store
         if store is None or ranks[0] >= store.depth:
             # Baskets with these items alone: a pass over the data, which leaves nothing behind.
-            few = self._baskets.among(sorted(self._ranks.codes[ranks].tolist()))
-            passing = Store.of(few, Ranks.of(few.item_supports), 1)
+            few = self._baskets.projected(sorted(self._ranks.codes[ranks].tolist()))
+            passing = _stored(few, Ranks.of(few.item_supports), 1)
             try:
                 return passing.containing(range(len(ranks)))
             finally:
@@ -178,7 +253,7 @@ class SparkMiner:
 
     def _listed(self, size: int, threshold: int) -> Itemsets:
         """Those that were counted and reach the threshold."""
-        wanted = self._counted[size].between(threshold, _COUNT_LIMIT)
+        wanted = self._counted[size].between(threshold, COUNT_LIMIT)
         with replacing():
             found = wanted.toArrow()
         code_of = self._ranks.codes.astype(np.int32)
@@ -216,29 +291,36 @@ class SparkMiner:
         self._counted[size] = _Counted(deep, [*known.tables, found], known.levels + levels)  # at once, or not at all
         return self._counted[size]
 
-    def _search(self, size: int, low: int, high: int) -> Search:
+    def _search(self, size: int, low: int, high: int) -> ParentSearch:
         """The itemsets with low ≤ support of the parent < high."""
         end = self._ranks.above(low)
         if size == 2:
-            return Search(size, self._ranks.above(high), end, ())
+            return ParentSearch(size, self._ranks.above(high), end, ())
         ancestors = [self._counted_to(smaller, low) for smaller in range(2, size)]
-        parents = [_keys(known, smaller, low, _COUNT_LIMIT) for smaller, known in enumerate(ancestors[:-1], 2)]
-        return Search(size, 0, end, (*parents, _keys(ancestors[-1], size - 1, low, high)))
+        parents = [_keys(known, smaller, low, COUNT_LIMIT) for smaller, known in enumerate(ancestors[:-1], 2)]
+        return ParentSearch(size, 0, end, (*parents, _keys(ancestors[-1], size - 1, low, high)))
 
-    def _store_for(self, threshold: int) -> Store:
+    def _store_for(self, threshold: int) -> BasketStore:
         """Stored baskets that go down to the threshold; made anew where they did not go so far."""
         if self._store is not None and self._store.threshold <= threshold:
             return self._store
         if self._store is not None:
             self._baskets.kept.release(self._store.frame)
         self._work.clear()
-        self._store = Store.of(self._baskets, self._ranks, stored_threshold(self._ranks, threshold))
+        self._store = _stored(self._baskets, self._ranks, stored_threshold(self._ranks, threshold))
         return self._store
 
-    def _work_of(self, store: Store, size: int) -> Work:
+    def _work_of(self, store: BasketStore, size: int) -> Work:
         if size not in self._work:
             self._work[size] = store.work(size)
         return self._work[size]
+
+
+def _stored(baskets: SparkBaskets, ranks: Ranks, threshold: int) -> BasketStore:
+    """The baskets stored on the cluster, with the items that reach the threshold."""
+    depth = ranks.above(threshold)
+    ranked = baskets.coded(ranks.codes[:depth])
+    return BasketStore.of(ranked, baskets.rows, baskets.kept, threshold=threshold, depth=depth)
 
 
 def _keys(known: _Counted, size: int, low: int, high: int) -> Any:
@@ -286,3 +368,10 @@ def _rows(frame: Any) -> list[Any]:
 def _histogram(levels: Counter[int], threshold: int) -> SupportHistogram:
     """The levels that reach the threshold, highest first."""
     return SupportHistogram.of({support: count for support, count in levels.items() if support >= threshold})
+
+
+def small(items: Any, number: int) -> Any:
+    """A frame of so many items, sent to every executor where they are few enough."""
+    from pyspark.sql import functions
+
+    return functions.broadcast(items) if number <= BROADCAST_ITEMS else items

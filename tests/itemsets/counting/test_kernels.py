@@ -16,13 +16,12 @@ from hypothesis import strategies as st
 from support.itemset_oracle import baskets_of
 
 from dpmine.compiled import cache_location
-from dpmine.itemsets.counting.arrays import COUNT_LIMIT, Bitmaps, Rows, Sink, in_parallel, thread_count
-from dpmine.itemsets.counting.field import Field, field_of
+from dpmine.itemsets.counting.arrays import Bitmaps, Rows, Sink, in_parallel, ordered, thread_count
+from dpmine.itemsets.counting.field import NO_PAIRS, Field, field_of
 from dpmine.itemsets.counting.kernels import search
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.counting.order import ordered
-from dpmine.itemsets.counting.pairs import NO_PAIRS
 from dpmine.itemsets.counting.rows import Ranking
+from dpmine.itemsets.transactions.base import COUNT_LIMIT
 
 ROOT = Path(__file__).resolve().parents[3]
 UNITS = [[{0, 1, 2, 3}, {1, 2}], [{0, 1, 2}], [{2, 3, 4}, {0, 4}], [{0, 1, 2, 3, 4}], [{1, 4}]]
