@@ -53,6 +53,14 @@ def itemset_supports(
 
     Returns a frame with the columns support and itemsets (frozensets), by decreasing support, then by items.
     Raises BadParameter, BadData or UnreadableFile.
+
+    Example:
+        >>> import dpmine
+        >>> dpmine.itemset_supports([["a", "b"], ["a", "b", "c"], ["a"]], size=2).support.tolist()
+        [2, 1, 1]
+
+    See Also:
+        top_itemsets: the best itemsets, chosen with differential privacy.
     """
     columns = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot)
     return list_supports(

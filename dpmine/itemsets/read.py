@@ -107,4 +107,4 @@ def _require_disk(source: Source, plan: LayoutPlan, budget: MemoryBudget) -> Non
 
 
 def _ignore(_share: float) -> None:
-    """Progress that nobody follows."""
+    """Progress that is not shown."""

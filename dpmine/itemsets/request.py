@@ -128,7 +128,7 @@ class BudgetSplit:
     Attributes:
         selection: what choosing the itemsets costs.
         supports: what their noisy supports cost; None where none are released.
-        rounds: how the selection's part is spent, in words.
+        rounds: how the selection's part is divided, in words.
     """
 
     selection: Amount
@@ -242,7 +242,7 @@ class Request:
         return guarantee if released is None else guarantee.adding(released.epsilon)
 
     def advice(self) -> str:
-        """What would have been needed for more to stand out: facts of the parameters, never of the data."""
+        """What would have been needed for more itemsets to be returned: facts of the parameters, never of the data."""
         candidates = self.catalogue.candidates(self.sizes)
         if self.top_k.count == 1 and not isinstance(self.top_k, ItemsFirst):
             return advice(self.top_k.mechanism, candidates)
@@ -254,7 +254,7 @@ class Request:
     def doubt(self) -> str:
         """Why most of the list is expected to be noise, and what helps, from public parameters alone; else ""."""
         way = self.top_k.itemsets if isinstance(self.top_k, ItemsFirst) else self.top_k
-        if not isinstance(way.mechanism, NoisyMaxMechanism):  # where nothing stands out, the others list nothing
+        if not isinstance(way.mechanism, NoisyMaxMechanism):  # where no candidate leads, the others return none
             return ""
         items = self.top_k.items.count if isinstance(self.top_k, ItemsFirst) else len(self.catalogue.items or ())
         candidates = itemset_count(items, self.sizes)
@@ -275,8 +275,8 @@ def _built(
 ) -> Built:
     """The way that the mechanism's name stands for; with many places "auto" goes by way of the items."""
     name, count, cut = plain_name(mechanism), parameters["count"], parameters["max_items_per_unit"]
-    pays = known.items is None or len(known.items) >= _TIMES_THE_ITEMS * count
-    by_default = name == AUTO and count >= MANY_PLACES and sizes[0] > 1 and kbar is None and cut is None and pays
+    large = known.items is None or len(known.items) >= _TIMES_THE_ITEMS * count
+    by_default = name == AUTO and count >= MANY_PLACES and sizes[0] > 1 and kbar is None and cut is None and large
     if name == ITEMS_FIRST and cut is not None:
         raise BadParameter(f"{ITEMS_FIRST} has no option max_items_per_unit: name the mechanism that has it.")
     if name != ITEMS_FIRST and not by_default:

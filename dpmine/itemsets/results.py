@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TopItemsets:
-    """Itemsets chosen privately, best first; none when nothing stands out.
+    """Itemsets chosen privately, best first; none when the mechanism returned no candidate.
 
     Attributes:
         itemsets: the chosen itemsets; items are texts or integers.
@@ -31,7 +31,7 @@ class TopItemsets:
         requested: the mechanism that was asked for ("auto" included).
         mechanism: the mechanism that chose.
         guarantee: the guarantee of the whole run.
-        advice: when less stands out than was asked for, what would have been needed: facts of the parameters, not of
+        advice: when fewer were returned than asked for, what would have been needed: facts of the parameters, not of
             the data.
         supports: noisy supports of the chosen itemsets, and of all their subsets where rules were asked for; None where
             none were released.
@@ -86,7 +86,7 @@ class TopItemsets:
 
     @property
     def itemset(self) -> frozenset[Any] | None:
-        """The top itemset; None when nothing stands out."""
+        """The top itemset; None when the mechanism returned no candidate."""
         return self.itemsets[0] if self.itemsets else None
 
     @property

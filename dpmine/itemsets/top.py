@@ -69,11 +69,11 @@ def top_itemset(
         epsilon: ε > 0, read exactly (0.1 is one tenth).
         delta: δ in (0, 1), used by approximate mechanisms only.
         mechanism: a name out of `dpmine.selection.select.MECHANISMS`, "items_first" (items are chosen first, then
-            itemsets of these), or "auto": the one that needs the smallest lead
-            as far as ε, δ, the relation and the number of itemsets of the catalogue tell.
+            itemsets of these), or "auto": the one that needs the smallest lead at this ε, δ, relation and number of
+            itemsets of the catalogue.
         neighbors: "replace_one" (the number of units is public) or "add_remove".
         unit: column(s) that name the privacy unit, the person to protect.
-        basket: column(s) that tell the baskets of one unit apart (long layout).
+        basket: column(s) that distinguish the baskets of one unit (long layout).
         item: column of the items; for the list layout the column of lists.
         items: the same as `item`, for the list layout.
         one_hot: one item per column; the columns hold integers, 0 for none.
@@ -85,8 +85,8 @@ def top_itemset(
             association rules of them, at no further cost.
         units: a public number of units, only to turn supports into shares.
         kbar: how many candidates `limited_domain` keeps, or how many items `items_first` does; public.
-        max_items_per_unit: for `bounded_growth`, which needs it: every unit's data are cut to so many items (its most
-            frequent ones) before anything is counted.
+        max_items_per_unit: for `bounded_growth`, which needs it: every unit's data are cut to this number of items
+            (its most frequent ones) before anything is counted.
         not_private: opts in to the mechanism "exact".
         ledger: a `dpmine.Ledger` or its URL, charged before any data are read.
         dataset: the data set's name in the ledger.
@@ -94,13 +94,24 @@ def top_itemset(
             are streamed, through temporary files where a unit's rows are scattered.
         engine: "local", or "spark": paths are then read, and supports counted, by Spark; needs the extra `spark`. A
             Spark DataFrame is counted by Spark whatever is said here. The answer has the same law.
-        progress: told the share of the work done, 0 to 1; Spark tells none.
+        progress: called with the fraction of the work done, 0 to 1; not by Spark.
         notice: called before data are read, with the layout in column names, why "auto" takes its mechanism, and
             whether the result will mostly be noise. None: a `LayoutWarning` where the layout was found and not named,
             and an `AccuracyWarning`.
 
     Raises BadParameter, BadData, UnreadableFile, NotPrivate or BudgetExceeded. All parameters are checked before any
     data are read.
+
+    Example:
+        >>> import dpmine
+        >>> baskets = [["bread", "milk"], ["bread", "milk", "tea"]] * 1000
+        >>> found = dpmine.top_itemset(baskets, mechanism="large_margin", epsilon=1, delta=1e-6)
+        >>> print(found.guarantee)
+        ε = 1, δ = 1e-06 per row, neighbours replace-one
+
+    See Also:
+        top_itemsets: the best k itemsets.
+        itemset_supports: exact supports, not private.
     """
     return top_itemsets(k=1, **locals())  # nothing but the arguments is local yet
 
@@ -133,14 +144,25 @@ def top_itemsets(
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> TopItemsets:
-    """The k itemsets that the most privacy units have in one basket, best first; fewer where fewer stand out.
+    """The k itemsets that the most privacy units have in one basket, best first; fewer if no more are found.
 
     All other arguments, and what is raised, are those of `top_itemset`; a public catalogue must have k itemsets.
     (ε, δ) is the budget of all k together. The exponential and the limited-domain mechanism choose all in one shot;
     "items_first" chooses items, then itemsets of these, each in one shot; every other mechanism is run k times, each
-    time on what is left. With k > 1, "auto" means one of the first two, whichever needs the smaller lead as far as
-    public parameters tell; from k = 50 on mostly "items_first". A pure mechanism uses δ too where that buys smaller
-    noise, unless δ is 0.
+    time on what is left. With k > 1, "auto" means one of the first two, whichever needs the smaller lead by public
+    parameters; from k = 50 on mostly "items_first". A pure mechanism uses δ too where that buys smaller noise, unless
+    δ is 0.
+
+    Example:
+        >>> import dpmine
+        >>> baskets = [["bread", "milk"], ["bread", "milk", "tea"]] * 1000
+        >>> found = dpmine.top_itemsets(baskets, 3, mechanism="exponential", catalogue=["bread", "milk", "tea"])
+        >>> len(found), found.guarantee.epsilon
+        (3, Fraction(1, 1))
+
+    See Also:
+        top_itemset: the best itemset alone.
+        itemset_supports: exact supports, not private.
 
     Source: Durfee & Rogers 2019 (one shot). Proof: docs/proofs/selection/composition.md.
     """

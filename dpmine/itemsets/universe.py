@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _MANY = 100_000
-_PLENTY = 1_000_000  # so many itemsets are counted in about 10 ms; beyond, none is mined before it is asked for
+_PLENTY = 1_000_000  # itemsets that are counted in about 10 ms; beyond, none is mined before it is asked for
 _LISTED = 40_000  # items of the itemsets that are listed at most, to look up those that are chosen
 _DESCENT = 4  # by which the threshold falls until something is found: searches that find nothing are quick
 
@@ -41,8 +41,8 @@ Restriction: TypeAlias = "Callable[[Sequence[int]], SupportSource]"
 class ItemsetUniverse:
     """All itemsets of the given sizes, scored by their support; a candidate is an `Itemset`.
 
-    With a public catalogue the candidates are all its subsets of these sizes, bought or not. Without one, nobody knows
-    the candidates, and dummies take their place.
+    With a public catalogue the candidates are all its subsets of these sizes, bought or not. Without one, they are
+    not known, and dummies take their place.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class ItemsetUniverse:
         """
         sizes = [size for size in self._sizes if size <= len(codes)]
         if self._restricted is None:
-            raise LookupError("nobody said how the baskets are restricted to some items")
+            raise LookupError("this universe was made without restricted")
         return ItemsetUniverse(self._restricted(codes), sizes, catalogue_is_public=True) if sizes else None
 
     @property
@@ -108,7 +108,7 @@ class ItemsetUniverse:
         return int(self._levels[0].score) if self._levels else 0
 
     def head(self, floor: Score) -> Sequence[Level]:
-        """All levels with support ≥ `floor`; at 0, what nobody bought of a public catalogue is the last one."""
+        """All levels with support ≥ `floor`; at 0, the itemsets of a public catalogue without any support are last."""
         self._mine(max(1, -int(-floor // 1)))
         levels = [level for level in self._levels if level.score >= floor]
         return [*levels, *self._never_bought()] if floor <= 0 else levels
@@ -292,5 +292,5 @@ class PublicCatalogue:
 
 
 def itemset_count(items: int, sizes: tuple[int, int]) -> int:
-    """How many itemsets of the sizes so many items allow."""
+    """How many itemsets of the sizes can be made of a number of items."""
     return sum(comb(items, size) for size in range(sizes[0], min(sizes[1], items) + 1))

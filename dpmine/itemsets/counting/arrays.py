@@ -75,7 +75,7 @@ class Sink(NamedTuple):
     """Number of the first itemset to write down."""
     stop: int
     histogram: NDArray[np.int64]
-    """int64[largest support + 1]: how many itemsets had each support; of length 0 where nobody asks."""
+    """int64[largest support + 1]: how many itemsets had each support; of length 0 where it is not asked for."""
     itemsets: NDArray[np.int32]
     """int32[capacity, size]: itemsets skip … skip + capacity − 1, codes increasing in a row."""
     supports: NDArray[np.int64]

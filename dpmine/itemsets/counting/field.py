@@ -29,7 +29,9 @@ _PART_STEPS = 500_000  # about a millisecond: a smaller part is not worth a call
 _WORDS_A_STEP = 13  # of bitmaps that are intersected
 _RANKED_LINE, _RANKED_ROW = 20, 12  # bytes that a ranking takes: bitmaps instead of one must not take more
 _FEWEST_ROWS = 64  # of bitmaps: a word
-_DENSE = 8  # rows are searched as bitmaps when at least one of so many (row, item) pairs is an occurrence: measured
+_DENSE = (
+    8  # rows are searched as bitmaps when at least one of this number of (row, item) pairs is an occurrence: measured
+)
 _LARGEST_WIDTH = 1 << 31  # more items than codes: of an empty result for an absurd size
 
 
@@ -200,7 +202,7 @@ def _combination(n: int, items: int, size: int) -> list[int]:
 
 
 _CELLS_AN_OCCURRENCE = 4  # clearing and reading a larger square takes longer than the walk through the rows
-_ONE_THREAD = 50_000  # occurrences: a second thread pays only above
+_ONE_THREAD = 50_000  # occurrences above which a second thread is faster
 
 
 NO_PAIRS = np.zeros((0, 0), np.int32)
@@ -208,7 +210,7 @@ NO_PAIRS = np.zeros((0, 0), np.int32)
 
 
 def worthwhile(items: int, occurrences: int) -> bool:
-    """Whether the supports of all pairs of so many items, with so many occurrences, should be counted at once."""
+    """Whether the supports of all pairs of some items, with some occurrences, should be counted at once."""
     return items * items <= min(LARGEST_SQUARE, _CELLS_AN_OCCURRENCE * occurrences)
 
 

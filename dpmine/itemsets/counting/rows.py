@@ -27,7 +27,7 @@ _MOST_PARTS = 64
 
 
 def item_supports(baskets: Baskets) -> NDArray[np.int64]:
-    """int64[N]: the support of every item of the catalogue, 0 for those that nobody bought.
+    """int64[N]: the support of every item of the catalogue, 0 for those that no basket holds.
 
     Raises BadData for 2^31 baskets or more.
     """

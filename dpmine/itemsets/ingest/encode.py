@@ -180,7 +180,7 @@ def _run_numbers(ascending: Codes) -> Codes:
     return runs
 
 
-_SHORT = 32  # so many items are sorted fastest by insertion
+_SHORT = 32  # items up to which insertion sorts fastest
 
 
 @compiled

@@ -89,7 +89,7 @@ class LayoutPlan:
 
     @property
     def basket_columns(self) -> tuple[str, ...]:
-        """The same of what tells the baskets of a unit apart: a key, the row number, or nothing."""
+        """The same of what distinguishes the baskets of a unit: a key, the row number, or nothing."""
         if self.layout is Layout.LONG:
             return tuple(f"b{place}" for place in range(len(self.basket)))
         return ("b0",) if self.unit else ()
@@ -134,7 +134,7 @@ def item_type(source: Source, plan: LayoutPlan) -> pa.DataType:
 
 
 def _named_plan(source: Source, columns: Columns) -> LayoutPlan:
-    """The layout where the options tell the items' columns."""
+    """The layout where the options name the items' columns."""
     if columns.named_item is None:
         return _plan(Layout.ONE_HOT, _item_columns(source, columns), columns, Origin.OPTIONS)
     name = columns.named_item
@@ -151,7 +151,7 @@ def _named_plan(source: Source, columns: Columns) -> LayoutPlan:
 
 
 def _found_plan(source: Source, columns: Columns) -> LayoutPlan:
-    """The layout where the schema alone must tell the items' columns."""
+    """The layout where the items' columns follow from the schema alone."""
     others = _others(source, columns)
     kinds = {name: source.type_of(name) for name in others}
     if others and all(map(is_boolean, kinds.values())):

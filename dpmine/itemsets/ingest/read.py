@@ -261,7 +261,7 @@ def _kept(codes: Codes, keep: NDArray[np.bool_]) -> Codes:
     return codes if keep.all() else codes[keep]
 
 
-_SPARSE = 8  # a counter for each possible basket is cheap up to so many a cell
+_SPARSE = 8  # counters a cell up to which one for each possible basket is cheap
 
 
 def grouped(cells: Cells, unit: str) -> Baskets:

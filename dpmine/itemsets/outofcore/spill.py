@@ -56,7 +56,7 @@ class SpillFile:
         except OSError:
             raise UnreadableFile(f"The folder for temporary files cannot be written: {_ADVICE}") from None
         self.close: Callable[[], Any] = weakref.finalize(self, self._file.close)
-        """Gives the disk space back; the file cannot be used any more. Happens by itself when nobody uses the file."""
+        """Gives the disk space back; the file cannot be used any more. Happens by itself in the end."""
         self._end = 0
 
     def append(self, content: Any) -> Extent:
@@ -109,7 +109,7 @@ class SpillFile:
 
 MOST_WAYS = 256
 _MORE_WAYS = 16
-_DEEPEST = 4  # a partition too large after so many divisions holds one unit that is too large
+_DEEPEST = 4  # divisions after which a partition that is too large holds one unit that is too large
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _STEP = 0x9E3779B97F4A7C15
 

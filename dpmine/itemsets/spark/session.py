@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-_PATIENCE = 10.0  # seconds until an address counts as one that nobody answers at
+_PATIENCE = 10.0  # seconds until an address counts as one at which no server responds
 _CONNECT_PORT = 15002
 _MASTER = re.compile(r"--master[ =]+(\S+)")
 _CONFIGURED = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "MASTER")
@@ -130,7 +130,7 @@ def _started(sql: Any, memory: int) -> Any:
         configuration = SparkConf()
         for name, value in _settings(memory).items():
             configuration.set(name, value)
-        # A Java that an earlier session left behind is used again, whoever started it.
+        # A Java that an earlier session left behind is used again.
         gateway = None if SparkContext._gateway else _quiet_gateway(configuration)  # noqa: SLF001 - as above
         with _listening_as_before():
             SparkContext(conf=configuration, gateway=gateway).setLogLevel("OFF")
@@ -163,7 +163,7 @@ def _settings(memory: int) -> dict[str, str]:
     return {
         **_QUIET,
         "spark.master": "local[*]",
-        "spark.ui.enabled": "false",  # it shows plans and rows to whoever opens it
+        "spark.ui.enabled": "false",  # it shows plans and rows
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError",  # else jobs may wait for ever
@@ -260,7 +260,7 @@ class Kept:
         from pyspark import StorageLevel
         from pyspark.sql import functions
 
-        # Frames of one plan share what is kept, and lose it together: a condition that always holds tells them apart.
+        # Frames of one plan share what is kept, and lose it together: a condition that always holds distinguishes them.
         own = frame.where(functions.lit(f"{_PROCESS} {next(_NUMBERS)}") != "")
         self.frames.append(own)
         with replacing():
@@ -282,7 +282,7 @@ class Kept:
 def abandon(seconds: float) -> None:
     """For a process that is about to end: servers of Spark Connect cancel what they do for it, and keep nothing.
 
-    Waits no longer than so many seconds. A Spark inside this process ends with the process.
+    Waits at most this long. A Spark inside this process ends with the process.
     """
     remote = [kept for kept in list(_LIVE) if type(kept.session).__module__.startswith("pyspark.sql.connect")]
     if remote:

@@ -1,7 +1,7 @@
 """What Spark reads, by the rules for local data: which files, which columns, and rows of unit, basket and item.
 
 Spark lists and reads the files; its own rules for partition folders are not used. They take types from the values,
-which tells of single rows, and leave out what lies beside the folders.
+which shows single rows, and leave out what lies beside the folders.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class SparkRows:
     Attributes:
         frame: Spark frame with the columns of the keys, and `item` (bigint or string).
         units: its columns that name the unit.
-        baskets: its columns that tell the baskets of a unit apart; none where a unit has one basket.
+        baskets: its columns that distinguish the baskets of a unit; none where a unit has one basket.
         rows_are_units: whether each row of the data is its own unit, whose items do not repeat in `frame`.
         kind: Arrow type of the items in the data.
         owners: the columns `units` of all baskets, those without items included, with repetitions and nothing null;
@@ -201,7 +201,7 @@ def _arrow_type(kind: Any) -> pa.DataType:
     """The Arrow type that speaks for a Spark type in the rules of layouts."""
     name = kind.typeName()
     if name == "string" and getattr(kind, "collation", _BY_BYTES) != _BY_BYTES:
-        return pa.binary()  # equal texts would be others than here: refused
+        return pa.binary()  # equal texts would be others than here: rejected
     if name == "array":
         return pa.list_(_arrow_type(kind.elementType))
     if name == "decimal":
@@ -214,7 +214,7 @@ _ANY_CASE = ["".join(f"[{sign}{sign.upper()}]" if sign.isalpha() else sign for s
 _CALLED_PARQUET = {"pathGlobFilter": f"*{{{','.join(_ANY_CASE)}}}"}
 _EVERYWHERE = {"recursiveFileLookup": "true"}
 _STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
-_ONE_SCHEMA = {"mergeSchema": "true"}  # or Spark takes one file's types, and reads moments of others as bare numbers
+_ONE_SCHEMA = {"mergeSchema": "true"}  # or Spark takes one file's types, and reads timestamps of others as bare numbers
 _BOOKKEEPING = ("_metadata", "_common_metadata")
 _UNKNOWN = "a row of a file that was not listed"
 

@@ -69,7 +69,7 @@ class SparkBaskets(Transactions):
         unit: as in Baskets.
         rows: of the items of `labels`, and perhaps of others.
         session: of Spark.
-        kept: what the cluster keeps for these baskets; whoever read them releases it.
+        kept: what the cluster keeps for these baskets until they are closed.
     """
 
     labels: pa.Array
@@ -216,7 +216,7 @@ class SparkMiner:
     def support(self, itemset: Sequence[int]) -> int:
         """The support of one itemset, given as distinct item codes; BadParameter for codes outside the catalogue.
 
-        Takes a job, unless the itemset was listed or drawn before, is an item, or has an item that nobody bought.
+        Takes a job, unless the itemset was listed or drawn before, is an item, or has an item without support.
         """
         codes = distinct_codes(itemset, len(self.item_supports))
         least = int(self.item_supports[codes].min())
@@ -371,7 +371,7 @@ def _histogram(levels: Counter[int], threshold: int) -> SupportHistogram:
 
 
 def small(items: Any, number: int) -> Any:
-    """A frame of so many items, sent to every executor where they are few enough."""
+    """A frame of `number` items, sent to every executor where they are few enough."""
     from pyspark.sql import functions
 
     return functions.broadcast(items) if number <= BROADCAST_ITEMS else items

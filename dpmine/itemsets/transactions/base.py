@@ -35,7 +35,7 @@ class Transactions(ABC):
 
     Attributes:
         labels: Arrow array (int64 or string), one entry an item of the catalogue, strictly increasing; an item's
-            code is its position here. Items of a given catalogue that nobody bought are included.
+            code is its position here. Items of a given catalogue that no basket holds are included.
         unit: what the privacy unit is called in the guarantee ("customer"; "row" when no unit was named).
     """
 

@@ -20,7 +20,7 @@ class Baskets:
 
     Attributes:
         labels: Arrow array (int64 or string), one entry an item of the catalogue, strictly increasing; an item's
-            code is its position here. Items of a given catalogue that nobody bought are included.
+            code is its position here. Items of a given catalogue that no basket holds are included.
         items: item codes basket after basket, strictly increasing inside a basket, no duplicates.
         basket_starts: int64[baskets + 1]; basket b holds items[basket_starts[b] : basket_starts[b + 1]], never empty.
         unit_starts: int64[units + 1]; unit u owns the baskets unit_starts[u] … unit_starts[u + 1] − 1, at least one.

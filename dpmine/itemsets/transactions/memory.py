@@ -124,7 +124,7 @@ def _text(memory: int | str) -> str:
 
 
 def physical_memory() -> int:
-    """Bytes of memory in the machine; 8 GiB where the system does not tell."""
+    """Bytes of memory in the machine; 8 GiB where that is unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # not on every system
