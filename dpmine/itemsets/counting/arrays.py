@@ -124,8 +124,13 @@ def thread_count() -> int:
     return min(usable, _MOST_THREADS)
 
 
-def in_parallel(work: Callable[[Part], Result], parts: Sequence[Part], threads: int) -> Generator[Result]:
-    """work(part) for each part, in the order of the parts.
+def in_parallel(work: Callable[[Part], Result], parts: Sequence[Part], threads: int | None = None) -> list[Result]:
+    """work(part) for each part, in the order of the parts; by default on as many threads as are used at most."""
+    return list(streamed(work, parts, thread_count() if threads is None else threads))
+
+
+def streamed(work: Callable[[Part], Result], parts: Sequence[Part], threads: int) -> Generator[Result]:
+    """As `in_parallel`, one result after the other.
 
     The threads live as long as the iterator: nothing is shared between calls, nor inherited by a forked process. When
     the caller stops early, or is interrupted, or a part fails, the parts not yet begun are dropped.

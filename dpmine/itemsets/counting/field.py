@@ -174,8 +174,8 @@ def searched(field: Field, sink: Sink) -> Sink:
     return sink
 
 
-def in_a_crowd(field: Field, counted: Sink, n: int) -> NDArray[np.int32]:
-    """int32[0 or 1, size]: itemset number n out of the crowds that a search of the field counted."""
+def in_a_crowd(field: Field, counted: Sink, n: int) -> list[int] | None:
+    """Itemset number n out of the crowds that a search of the field counted; None where there is none."""
     size = counted.itemsets.shape[1]
     for crowd in crowds_of(counted):
         if n < crowd.size:
@@ -184,9 +184,10 @@ def in_a_crowd(field: Field, counted: Sink, n: int) -> NDArray[np.int32]:
             sink.wanted[:] = crowd.more, crowd.rest, number
             found = searched(field, sink).crowd[: size - crowd.more + crowd.rest]
             prefix, rest = np.split(found, [size - crowd.more])
-            return np.sort(np.append(prefix, rest[_combination(place, crowd.rest, crowd.more)]))[None, :]
+            chosen: list[int] = np.sort(np.append(prefix, rest[_combination(place, crowd.rest, crowd.more)])).tolist()
+            return chosen
         n -= crowd.size
-    return np.empty((0, size), np.int32)
+    return None
 
 
 def _combination(n: int, items: int, size: int) -> list[int]:

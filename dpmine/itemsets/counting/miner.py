@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from contextlib import closing
 from math import comb
-from operator import index
 from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.counting.arrays import Sink, in_parallel, ordered, thread_count
+from dpmine.itemsets.counting.arrays import Sink, in_parallel, ordered, streamed, thread_count
 from dpmine.itemsets.counting.field import (
     Field,
     crowds_of,
@@ -39,10 +38,16 @@ from dpmine.itemsets.counting.rows import (
     ranked,
     units_containing,
 )
-from dpmine.itemsets.transactions.base import COUNT_LIMIT, Itemsets, SupportHistogram, Transactions
+from dpmine.itemsets.transactions.base import (
+    COUNT_LIMIT,
+    Itemsets,
+    SupportHistogram,
+    SupportSource,
+    Transactions,
+    distinct_codes,
+)
 from dpmine.itemsets.transactions.baskets import Baskets
 from dpmine.itemsets.transactions.memory import physical_memory
-from dpmine.parameters import whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,8 +70,8 @@ def support_of(baskets: Baskets, itemset: Sequence[int]) -> int:
     return units_containing(items, starts[:-1], starts[1:], basket_units(baskets), codes)
 
 
-class Miner:
-    """Exact supports of the itemsets of some baskets, at any size and threshold.
+class Miner(SupportSource):
+    """Exact supports of the itemsets of some baskets in memory.
 
     For a search the items that reach its threshold are ranked, rare ones first (ties by code), with all their places:
     about 20 bytes an occurrence. A ranking serves all higher thresholds; the second one is that of all items. All
@@ -79,20 +84,9 @@ class Miner:
         self._ranking: Ranking | None = None
         self._one_ranking = Lock()
 
-    @property
-    def resident_threshold(self) -> int:
-        """1: everything is in memory."""
-        return 1
+    resident_threshold = 1
 
-    def itemsets(self, size: int, threshold: int, *, memory_limit: int | None = None) -> Itemsets:
-        """All itemsets of `size` items with support ≥ `threshold` ≥ 1.
-
-        Raises BadParameter when listing them would take more than `memory_limit` bytes (default: half of the physical
-        memory), before taking it.
-        """
-        size, threshold = whole("size", size), min(whole("threshold", threshold), COUNT_LIMIT)
-        if size == 1:
-            return self._items_above(threshold)
+    def _itemsets(self, size: int, threshold: int, memory_limit: int | None) -> Itemsets:
         affordable = _affordable(size, memory_limit)
         if size == 2 and self._few_items(threshold):
             return self._pairs_above(threshold, affordable)
@@ -100,36 +94,13 @@ class Miner:
         items = np.concatenate([sink.itemsets[: sink.found[0]] for sink in pieces])
         return Itemsets(*ordered(items, np.concatenate([sink.supports[: sink.found[0]] for sink in pieces])))
 
-    def histogram(self, size: int, threshold: int) -> SupportHistogram:
-        """How many itemsets of `size` items have each support ≥ `threshold` ≥ 1; none of them is listed.
-
-        The counts are exact, however large. Memory: one int64 for each possible support.
-        """
-        size, threshold = whole("size", size), min(whole("threshold", threshold), COUNT_LIMIT)
-        if size == 1:
-            return _histogram(np.bincount(self.item_supports[self.item_supports >= threshold]))
+    def _histogram(self, size: int, threshold: int) -> SupportHistogram:
         if size == 2 and self._few_items(threshold):
             pairs = pair_supports(frequent_rests(self._baskets, self.item_supports, threshold))
             return _histogram(levels_of_pairs(pairs, threshold, self._highest(size) + 1))
         return self._counted(self._field(size, threshold), size, threshold)
 
-    def nth(self, size: int, support: int, n: int) -> tuple[int, ...]:
-        """Itemset number `n` = 0, 1, … among those of `size` items whose support is exactly `support` ≥ 1.
-
-        The numbering is a function of the baskets, `size` and `support`. Item codes increase. Raises BadParameter when
-        there are not more than `n` such itemsets.
-        """
-        size, support, n = whole("size", size), whole("support", support), whole("n", n, least=0)
-        level = self._items_at(support, n) if size == 1 else self._itemset_at(size, support, n)
-        if len(level) == 0:
-            raise BadParameter("n must be smaller than the number of itemsets with that support.")
-        return tuple(level[0].tolist())
-
-    def support(self, itemset: Sequence[int]) -> int:
-        """The support of one itemset, given as distinct item codes; BadParameter for codes outside the catalogue."""
-        codes = distinct_codes(itemset, len(self.item_supports))
-        if len(codes) == 1 or self.item_supports[codes].min() == 0:
-            return int(self.item_supports[codes].min())
+    def _support(self, codes: NDArray[np.int32]) -> int:
         ranking = self._ranked(1)
         # The rarest item comes first in its rows, so only the rests behind its places are looked at.
         rows, ranks = ranking.rows, np.sort(ranking.rank_of[codes])
@@ -138,14 +109,6 @@ class Miner:
         return units_containing(
             rows.items, rows.place_of[occurrences], rows.starts[holders + 1], rows.units[holders], ranks
         )
-
-    def _items_above(self, threshold: int) -> Itemsets:
-        codes = np.flatnonzero(self.item_supports >= threshold).astype(np.int32)
-        return Itemsets(*ordered(codes[:, None], self.item_supports[codes]))
-
-    def _items_at(self, support: int, n: int) -> NDArray[np.int32]:
-        """int32[0 or 1, 1]: item number n with that support."""
-        return np.flatnonzero(self.item_supports == support)[n : n + 1, None].astype(np.int32)
 
     def _few_items(self, threshold: int) -> bool:
         """Whether all pairs of the items that reach the threshold should be counted at once."""
@@ -171,11 +134,10 @@ class Miner:
             raise _too_many(2, threshold)
         return Itemsets(*ordered(items, supports))
 
-    def _itemset_at(self, size: int, support: int, n: int) -> NDArray[np.int32]:
-        """int32[0 or 1, size]: itemset number n with that support."""
+    def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
         ranking = self._ranked(support)
         if size > ranking.longest:
-            return np.empty((0, 0), np.int32)
+            return None
         field = field_of(ranking, size, _first(ranking, support), len(ranking.supports))
         longest = self._crowded(size) if support == 1 else 0
         single = searched(field, new_sink(size, support, highest=support, longest=longest)) if longest else None
@@ -184,7 +146,7 @@ class Miner:
         n = min(n, COUNT_LIMIT - 1)
         sink = new_sink(size, support, highest=support, skip=n, capacity=1, stop=n + 1, longest=longest)
         found = int(searched(field, sink).found[0])
-        return sink.itemsets[: min(max(found - n, 0), 1)]
+        return sink.itemsets[0].tolist() if found > n else None
 
     def _listed(self, size: int, threshold: int, affordable: int) -> list[Sink]:
         """The itemsets above a threshold, part by part; BadParameter when there are more than `affordable`."""
@@ -200,7 +162,7 @@ class Miner:
             return sink
 
         pieces = [new_sink(size, threshold)]
-        with closing(in_parallel(listed, field.parts(), thread_count())) as parts:
+        with closing(streamed(listed, field.parts(), thread_count())) as parts:
             for sink in parts:
                 pieces.append(sink)
                 if sum(int(piece.found[0]) for piece in pieces) > affordable:
@@ -240,8 +202,7 @@ class Miner:
             finally:
                 idle.append(sink)
 
-        for _ in in_parallel(count, parts, threads):
-            pass
+        in_parallel(count, parts, threads)
         return sinks
 
     def _ranked(self, threshold: int) -> Ranking:
@@ -290,16 +251,4 @@ def _affordable(size: int, memory_limit: int | None) -> int:
     """How many itemsets of `size` items may be listed: two copies of each, a sorting key and an order."""
     if memory_limit is None:
         memory_limit = physical_memory() // 2
-    return min(whole("memory_limit", memory_limit) // (2 * (4 * size + 8) + 16), COUNT_LIMIT - 1)
-
-
-def distinct_codes(itemset: Sequence[int], catalogue: int) -> NDArray[np.int32]:
-    """int32[k]: the codes in increasing order."""
-    hint = "An itemset must be one or more distinct item codes of the catalogue."
-    try:
-        codes = sorted({index(code) for code in itemset})
-    except TypeError:
-        raise BadParameter(hint) from None
-    if not codes or len(codes) < len(itemset) or codes[0] < 0 or codes[-1] >= catalogue:
-        raise BadParameter(hint)
-    return np.array(codes, dtype=np.int32)
+    return min(memory_limit // (2 * (4 * size + 8) + 16), COUNT_LIMIT - 1)

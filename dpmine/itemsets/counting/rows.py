@@ -13,7 +13,7 @@ import numpy as np
 
 from dpmine.compiled import compiled
 from dpmine.errors import BadData
-from dpmine.itemsets.counting.arrays import Rests, Rows, in_parallel, thread_count
+from dpmine.itemsets.counting.arrays import Rests, Rows, in_parallel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +84,7 @@ def frequent_rests(baskets: Baskets, supports: NDArray[np.int64], threshold: int
     def restrict(part: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
         return restrict_rows(items, starts, units, part, number_of)
 
-    parts = list(in_parallel(restrict, _parts(baskets.basket_starts, 1), thread_count()))
+    parts = in_parallel(restrict, _parts(baskets.basket_starts, 1))
     shifts = np.cumsum([0, *(len(kept) for kept, _, _ in parts)]).tolist()
     ends = [ends + shift for (_, ends, _), shift in zip(parts, shifts, strict=False)]
     owners = np.concatenate([owners for _, _, owners in parts])
@@ -118,8 +118,7 @@ def _ranked_rows(rests: Rests, labels: NDArray[np.int32], rank_of: NDArray[np.in
     def rank(part: int) -> None:
         rank_rows(rests.items, rank_of, parts[part], firsts[part], rows)
 
-    for _ in in_parallel(rank, range(len(parts)), thread_count()):
-        pass
+    in_parallel(rank, range(len(parts)))
     return rows
 
 
@@ -156,7 +155,7 @@ def _occurrences(
     def count(part: tuple[int, int]) -> NDArray[np.int64]:
         return count_items(items[starts[part[0]] : starts[part[1]]], catalogue)
 
-    return np.stack(list(in_parallel(count, parts, thread_count())))
+    return np.stack(in_parallel(count, parts))
 
 
 def _empty_rows(rests: Rests, labels: NDArray[np.int32], occurrences: NDArray[np.int64]) -> Rows:

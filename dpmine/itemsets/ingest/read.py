@@ -90,8 +90,15 @@ def read_whole(
 
 def batch_cost(batch: pa.RecordBatch, plan: LayoutPlan) -> int:
     """Bytes that a batch takes while its lines are coded and grouped."""
-    texts = sum(_text_bytes(batch.column(name)) for name in plan.items if name in batch.schema.names)
-    return int(batch.nbytes) + _TEXT_COPIES * texts + line_bytes(plan) * _lines_in(batch)
+    if plan.layout is Layout.ONE_HOT:
+        columns = [batch.column(name) for name in plan.items if is_boolean(batch.schema.field(name).type)]
+        lines, texts = batch.num_rows + sum(column.true_count for column in columns), 0
+    else:
+        items = batch.column(plan.items[0])
+        lines, texts = batch.num_rows, _text_bytes(items)
+        if plan.layout is Layout.LIST:
+            lines += pc.sum(pc.list_value_length(items)).as_py() or 0
+    return int(batch.nbytes) + _TEXT_COPIES * texts + line_bytes(plan) * int(lines)
 
 
 def line_bytes(plan: LayoutPlan) -> int:
@@ -118,13 +125,6 @@ def _text_bytes(items: pa.Array) -> int:
     if pa.types.is_dictionary(items.type):
         return _text_bytes(items.dictionary)
     return int(items.nbytes) if is_text(items.type) else 0
-
-
-def _lines_in(batch: pa.RecordBatch) -> int:
-    for column in batch.columns:
-        if is_list(column.type):
-            return int(batch.num_rows) + int(pc.sum(pc.list_value_length(column)).as_py() or 0)
-    return int(batch.num_rows) + sum(int(column.true_count) for column in batch.columns if is_boolean(column.type))
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,6 @@ import pyarrow as pa
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, integers
 from dpmine.itemsets.counting.arrays import ordered
-from dpmine.itemsets.counting.miner import distinct_codes
 from dpmine.itemsets.spark.counting import (
     SUPPORT,
     BasketStore,
@@ -31,9 +30,15 @@ from dpmine.itemsets.spark.counting import (
 )
 from dpmine.itemsets.spark.session import replacing
 from dpmine.itemsets.spark.source import ITEM
-from dpmine.itemsets.transactions.base import COUNT_LIMIT, NOT_CUT_BY_SPARK, Itemsets, SupportHistogram, Transactions
+from dpmine.itemsets.transactions.base import (
+    COUNT_LIMIT,
+    NOT_CUT_BY_SPARK,
+    Itemsets,
+    SupportHistogram,
+    SupportSource,
+    Transactions,
+)
 from dpmine.itemsets.transactions.memory import parse_memory
-from dpmine.parameters import whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -146,8 +151,8 @@ class _Counted:
         return self.table().where((support >= low) & (support < high))
 
 
-class SparkMiner:
-    """Exact supports of the itemsets of baskets on a cluster, at any size and threshold.
+class SparkMiner(SupportSource):
+    """Exact supports of the itemsets of baskets on a cluster.
 
     Raises BadData where a job fails, without Spark's words. May be used by several threads, one after the other.
     """
@@ -169,59 +174,34 @@ class SparkMiner:
         """One more than the largest support of all: every search takes a job."""
         return int(self.item_supports.max(initial=0)) + 1
 
-    def itemsets(self, size: int, threshold: int, *, memory_limit: int | None = None) -> Itemsets:
-        """All itemsets of `size` items with support ≥ `threshold` ≥ 1, by decreasing support, then by codes.
-
-        Raises BadParameter when listing them would take more than `memory_limit` bytes (default: a fifth of half of
-        the machine), before it is done.
-        """
-        size, threshold = whole("size", size), whole("threshold", threshold)
-        limit = parse_memory(None) // 5 if memory_limit is None else whole("memory_limit", memory_limit)
+    def _itemsets(self, size: int, threshold: int, memory_limit: int | None) -> Itemsets:
+        limit = parse_memory(None) // 5 if memory_limit is None else memory_limit
         found = self.histogram(size, threshold)
         if _LISTED_COPIES * int(found.counts.sum()) * (4 * size + 8) > limit:
             raise BadParameter(_TOO_MANY)
-        if size == 1:
-            codes = self._ranks.codes[: self._ranks.above(threshold), None]
-            return Itemsets(*ordered(codes.astype(np.int32), self.item_supports[codes[:, 0]]))
         if not len(found.counts):
             return Itemsets(np.empty((0, size), np.int32), np.empty(0, np.int64))
         with self._one_by_one:
             return self._listed(size, threshold)
 
-    def histogram(self, size: int, threshold: int) -> SupportHistogram:
-        """How many itemsets of `size` items have each support ≥ `threshold` ≥ 1."""
-        size, threshold = whole("size", size), whole("threshold", threshold)
-        if size == 1:
-            return _histogram(Counter(self.item_supports[self.item_supports >= threshold].tolist()), threshold)
+    def _histogram(self, size: int, threshold: int) -> SupportHistogram:
         if size > self._ranks.above(threshold):
             return _histogram(Counter(), threshold)
         with self._one_by_one:
             return _histogram(self._known(size, threshold).levels, threshold)
 
-    def nth(self, size: int, support: int, n: int) -> tuple[int, ...]:
-        """Itemset number `n` = 0, 1, … among those of `size` items whose support is exactly `support` ≥ 1."""
-        size, support, n = whole("size", size), whole("support", support), whole("n", n, least=0)
-        levels = self.histogram(size, support)
-        if not len(levels.supports) or levels.supports[-1] != support or n >= levels.counts[-1]:
-            raise BadParameter("n must be smaller than the number of itemsets with that support.")
-        if size == 1:
-            return (int(np.flatnonzero(self.item_supports == support)[n]),)
+    def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
+        if n >= self.histogram(size, support).to_dict().get(support, 0):
+            return None
         with self._one_by_one:
             level = self._counted[size].between(support, support + 1)
             ranks = _member(level, itemset_columns(size), n)
-        codes = tuple(sorted(self._ranks.codes[ranks].tolist()))
+        codes: tuple[int, ...] = tuple(sorted(self._ranks.codes[ranks].tolist()))
         self._remembered[codes] = support
         return codes
 
-    def support(self, itemset: Sequence[int]) -> int:
-        """The support of one itemset, given as distinct item codes; BadParameter for codes outside the catalogue.
-
-        Takes a job, unless the itemset was listed or drawn before, is an item, or has an item without support.
-        """
-        codes = distinct_codes(itemset, len(self.item_supports))
-        least = int(self.item_supports[codes].min())
-        if len(codes) == 1 or least == 0:
-            return least
+    def _support(self, codes: NDArray[np.int32]) -> int:
+        """Takes a job, unless the itemset was listed or drawn before."""
         with self._one_by_one:
             known = self._remembered.get(tuple(codes.tolist()))
             return self._looked_up(sorted(self._rank_of[codes].tolist(), reverse=True)) if known is None else known

@@ -5,9 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from operator import index
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from dpmine.errors import BadParameter
+from dpmine.parameters import whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,28 +134,106 @@ class SupportHistogram:
         kind = np.int64 if max(numbers, default=0) < COUNT_LIMIT else object
         return cls(np.array(supports, np.int64), np.array(numbers, kind))
 
+    @classmethod
+    def tallied(cls, supports: NDArray[np.int64]) -> SupportHistogram:
+        """Of one itemset with each of these supports."""
+        counts = np.bincount(supports)
+        present = np.flatnonzero(counts)[::-1]
+        return cls(present, counts[present])
+
     def to_dict(self) -> dict[int, int]:
         """The number of itemsets by support."""
         return dict(zip(self.supports.tolist(), self.counts.tolist(), strict=True))
 
 
-class SupportSource(Protocol):
-    """Exact supports of itemsets, wherever the baskets are; its methods are those of `Miner`."""
+class SupportSource(ABC):
+    """Exact supports of the itemsets of some transactions, at any size and threshold.
+
+    The support of an itemset is the number of units with at least one basket that contains it (a unit counts once,
+    whatever its number of baskets). Nothing here is private: supports feed the selection, they are not released.
+
+    Attributes:
+        item_supports: int64[N], those of single items.
+    """
 
     item_supports: NDArray[np.int64]
 
     @property
+    @abstractmethod
     def resident_threshold(self) -> int:
         """The lowest threshold ≥ 1 at which a search takes no pass over the data."""
 
     def itemsets(self, size: int, threshold: int, *, memory_limit: int | None = None) -> Itemsets:
-        """All itemsets of `size` items with support ≥ `threshold` ≥ 1."""
+        """All itemsets of `size` items with support ≥ `threshold` ≥ 1.
+
+        Raises BadParameter when listing them would take more than `memory_limit` bytes, before taking it; the default
+        is a share of the memory.
+        """
+        size, threshold = whole("size", size), min(whole("threshold", threshold), COUNT_LIMIT)
+        if size > 1:
+            return self._itemsets(
+                size, threshold, None if memory_limit is None else whole("memory_limit", memory_limit)
+            )
+        codes = np.flatnonzero(self.item_supports >= threshold).astype(np.int32)
+        codes = codes[np.argsort(-self.item_supports[codes], kind="stable")]
+        return Itemsets(codes[:, None], self.item_supports[codes])
 
     def histogram(self, size: int, threshold: int) -> SupportHistogram:
-        """How many itemsets of `size` items have each support ≥ `threshold` ≥ 1."""
+        """How many itemsets of `size` items have each support ≥ `threshold` ≥ 1; none of them is listed.
+
+        The counts are exact, however large. Memory: one int64 for each possible support.
+        """
+        size, threshold = whole("size", size), min(whole("threshold", threshold), COUNT_LIMIT)
+        if size > 1:
+            return self._histogram(size, threshold)
+        return SupportHistogram.tallied(self.item_supports[self.item_supports >= threshold])
 
     def nth(self, size: int, support: int, n: int) -> tuple[int, ...]:
-        """Itemset number `n` among those of `size` items with exactly this support."""
+        """Itemset number `n` = 0, 1, … among those of `size` items whose support is exactly `support` ≥ 1.
+
+        The numbering is a function of the transactions, `size` and `support`. Item codes increase. Raises BadParameter
+        when there are not more than `n` such itemsets.
+        """
+        size, support, n = whole("size", size), whole("support", support), whole("n", n, least=0)
+        found: Sequence[int] | None
+        if size > 1:
+            found = self._nth(size, support, n)
+        else:
+            found = np.flatnonzero(self.item_supports == support)[n : n + 1].tolist()
+        if not found:
+            raise BadParameter("n must be smaller than the number of itemsets with that support.")
+        return tuple(found)
 
     def support(self, itemset: Sequence[int]) -> int:
-        """The support of one itemset."""
+        """The support of one itemset, given as distinct item codes; BadParameter for codes outside the catalogue."""
+        codes = distinct_codes(itemset, len(self.item_supports))
+        least = int(self.item_supports[codes].min())
+        return self._support(codes) if len(codes) > 1 and least else least
+
+    # The same for itemsets of two items and more, with parameters that were checked.
+
+    @abstractmethod
+    def _itemsets(self, size: int, threshold: int, memory_limit: int | None) -> Itemsets: ...
+
+    @abstractmethod
+    def _histogram(self, size: int, threshold: int) -> SupportHistogram: ...
+
+    @abstractmethod
+    def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
+        """None where there are not more than `n`."""
+
+    @abstractmethod
+    def _support(self, codes: NDArray[np.int32]) -> int:
+        """Of increasing codes of items, each with a support above 0."""
+
+
+def distinct_codes(itemset: Sequence[int], catalogue: int) -> NDArray[np.int32]:
+    """int32[k]: the codes in increasing order."""
+    hint = "An itemset must be one or more distinct item codes of the catalogue."
+    try:
+        codes = sorted({index(code) for code in itemset})
+    except TypeError:
+        raise BadParameter(hint) from None
+    if not codes or len(codes) < len(itemset) or codes[0] < 0 or codes[-1] >= catalogue:
+        raise BadParameter(hint)
+    return np.array(codes, dtype=np.int32)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.compiled import compiled
-from dpmine.itemsets.counting.arrays import in_parallel, thread_count
+from dpmine.itemsets.counting.arrays import in_parallel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,8 +35,7 @@ def sign_counts(weights: Floats, points: Floats) -> tuple[NDArray[np.int64], NDA
         part = slice(start, start + _PART)
         _count_signs(filled[part], columns, above[part], below[part])
 
-    for _ in in_parallel(count, range(0, len(weights), _PART), thread_count()):
-        pass
+    in_parallel(count, range(0, len(weights), _PART))
     return above, below
 
 

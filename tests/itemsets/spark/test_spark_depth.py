@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.read import engine_of
-from dpmine.itemsets.spark import depth as spark_depth
+from dpmine.itemsets.spark import counting as spark_depth
 from dpmine.itemsets.spark.counting import Ranks, depth, stored_threshold
 from dpmine.itemsets.transactions.base import Engine
 
