@@ -75,7 +75,10 @@ class File:
         for batch in reader.iter_batches(batch_size=_CODED_ROWS if dictionaries else _PLAIN_ROWS, columns=names):
             yield batch
             done += batch.num_rows
-            if any(_dictionary_size(batch.column(name)) > _LARGEST_DICTIONARY for name in dictionaries):
+            coded = [batch.column(name) for name in dictionaries]
+            if any(
+                len(column.dictionary) > _LARGEST_DICTIONARY for column in coded if pa.types.is_dictionary(column.type)
+            ):
                 plain = pq.ParquetFile(stream, metadata=self.footer)
                 yield from _behind(done, plain.iter_batches(batch_size=_PLAIN_ROWS, columns=names))
                 return
@@ -168,10 +171,6 @@ def _prefixes(path: str) -> Iterator[str]:
     return (".".join(parts[:end]) for end in range(1, len(parts) + 1))
 
 
-def _dictionary_size(column: pa.Array) -> int:
-    return len(column.dictionary) if pa.types.is_dictionary(column.type) else 0
-
-
 def _require_known_codes(batch: pa.RecordBatch) -> None:
     """ArrowInvalid where a damaged page has codes that its dictionary has no text for: Arrow does not look."""
     for column in batch.columns:
@@ -205,7 +204,8 @@ def _opened(found: FileSet, path: str) -> File:
     try:
         with found.system.open_input_file(path) as stream:
             footer = pq.ParquetFile(stream).metadata
-            if any(_is_list_of_dictionaries(kind) for kind in footer.schema.to_arrow_schema().types):
+            kinds = footer.schema.to_arrow_schema().types
+            if any(is_list(kind) and pa.types.is_dictionary(kind.value_type) for kind in kinds):
                 footer = _plain_footer(stream)
             schema = footer.schema.to_arrow_schema().remove_metadata()
             inside = schema.names
@@ -213,10 +213,6 @@ def _opened(found: FileSet, path: str) -> File:
         raise UnreadableFile(f"{shown} cannot be read: {reason(error)}") from None
     keys = {key: value for key, value in partition_keys(path, found.base).items() if key not in inside}
     return File(found.system, path, shown, footer, schema, keys)
-
-
-def _is_list_of_dictionaries(kind: pa.DataType) -> bool:
-    return is_list(kind) and pa.types.is_dictionary(kind.value_type)
 
 
 def _plain_footer(stream: Any) -> Any:

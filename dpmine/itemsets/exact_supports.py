@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.io.arrow import integer_array
+from dpmine.io.arrow import integer_array, is_integer
 from dpmine.io.columns import ColumnNames, Columns
+from dpmine.io.python_values import as_texts, items_of
 from dpmine.itemsets.request import notice_layout
 from dpmine.itemsets.transactions.base import Engine
 from dpmine.itemsets.universe import Sizes, parse_sizes
@@ -105,8 +106,6 @@ class ListedSupports:
 
     def frozensets(self) -> list[frozenset[Any]]:
         """The itemsets as Python objects."""
-        from dpmine.io.python_values import items_of
-
         names = np.empty(len(self.labels), object)
         names[:] = items_of(self.labels)
         with _collector_at_rest():
@@ -121,7 +120,9 @@ class ListedSupports:
         lengths = np.concatenate([np.full(len(part), part.items.shape[1]) for part in self.parts])
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         codes = np.concatenate([part.items.ravel() for part in self.parts], dtype=np.int64)
-        items = _wide(self.labels).take(integer_array(codes))
+        # Labels that may be repeated without limit: integers, or texts with offsets of 64 bits.
+        wide = self.labels if is_integer(self.labels.type) else as_texts(self.labels)
+        items = wide.take(integer_array(codes))
         lists = pa.LargeListArray.from_arrays(integer_array(offsets), items)
         return lists.take(integer_array(self.order)) if len(self.parts) > 1 else lists
 
@@ -166,14 +167,6 @@ def list_supports(
         order = np.argsort(-supports, kind="stable")
         shown = supports[order] / baskets.total_units if as_fraction else supports[order]
         return ListedSupports(parts, order, shown, baskets.labels)
-
-
-def _wide(labels: Any) -> Any:
-    """Labels that may be repeated without limit: integers, or texts with offsets of 64 bits."""
-    from dpmine.io.arrow import is_integer
-    from dpmine.io.python_values import as_texts
-
-    return labels if is_integer(labels.type) else as_texts(labels)
 
 
 @contextmanager

@@ -220,16 +220,17 @@ class Request:
             kbar=kbar,
             max_items_per_unit=_itemsets_per_unit(max_items_per_unit, sizes),
         )
-        if built.top_k.needs_catalogue and not known.is_given:
-            raise BadParameter(_NO_CATALOGUE.format(built.top_k.name))
+        top_k = built.top_k
+        if top_k.needs_catalogue and not known.is_given:
+            raise BadParameter(_NO_CATALOGUE.format(top_k.name))
         return cls(
             sizes,
             known,
-            built.top_k,
+            top_k,
             plain_name(mechanism),
             built.reason,
             max_items_per_unit,
-            _budget(built.top_k, supports),
+            BudgetSplit(Amount(top_k.epsilon, top_k.delta), Amount(supports) if supports else None, top_k.rounds()),
             rules,
             public_units,
         )
@@ -318,10 +319,6 @@ def _require_rules_possible(count: int, sizes: tuple[int, int], supports: Fracti
         raise BadParameter(f"size must be at most {MOST_ITEMS} where the supports of all subsets are released.")
     if count * 3 ** sizes[1] > MOST_RULES:
         raise BadParameter(f"k itemsets of size r have up to k·3^r rules, and {MOST_RULES:,} are the most: give less.")
-
-
-def _budget(top_k: TopK, supports: Fraction) -> BudgetSplit:
-    return BudgetSplit(Amount(top_k.epsilon, top_k.delta), Amount(supports) if supports else None, top_k.rounds())
 
 
 def _itemsets_per_unit(max_items: int | None, sizes: tuple[int, int]) -> int | None:

@@ -111,7 +111,9 @@ class ItemsetUniverse:
         """All levels with support ≥ `floor`; at 0, the itemsets of a public catalogue without any support are last."""
         self._mine(max(1, -int(-floor // 1)))
         levels = [level for level in self._levels if level.score >= floor]
-        return [*levels, *self._never_bought()] if floor <= 0 else levels
+        bought = sum(level.count for level in self._levels)
+        never = [Level(0, self._total - bought)] if floor <= 0 and self._total > bought else []
+        return [*levels, *never]
 
     def below(self, floor: Score) -> int:
         """The best support below the floor as far as it is mined; else one less than what is mined or asked."""
@@ -129,7 +131,7 @@ class ItemsetUniverse:
     def member(self, level: Level, *, bits: BitSource) -> Itemset:
         """A uniform itemset with exactly this support."""
         if level.score == 0:
-            return self._bought_by(0, bits)
+            return self.tail(1, bits=bits)[0]
         number = uniform_below(level.count, bits=bits)
         if self._is_listed(int(level.score)):
             return self._from_list(int(level.score), number)
@@ -203,16 +205,6 @@ class ItemsetUniverse:
         """Where to look when nothing was found: as deep as takes no pass over the data, if it was not looked there."""
         deeper = self._deepest // _DESCENT
         return max(1, deeper if self._deepest <= self._resident else max(deeper, self._resident))
-
-    def _never_bought(self) -> list[Level]:
-        bought = sum(level.count for level in self._levels)
-        return [Level(0, self._total - bought)] if self._total > bought else []
-
-    def _bought_by(self, support: int, bits: BitSource) -> Itemset:
-        while True:
-            itemset = self._any(bits)
-            if self._miner.support(itemset) == support:
-                return itemset
 
     def _any(self, bits: BitSource) -> Itemset:
         """A uniform itemset out of all: its size with probability ∝ C(N, r), then a uniform subset (Floyd 1987)."""

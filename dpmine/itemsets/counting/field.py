@@ -21,7 +21,7 @@ from dpmine.itemsets.transactions.memory import LARGEST_SQUARE, SQUARES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.counting.rows import Ranking
+    from dpmine.itemsets.counting.rows import ItemRanking
 
 
 _MOST_PARTS = 32
@@ -70,7 +70,7 @@ class Field:
         return [part for part in pairwise([self.first, *cuts, self.end]) if part[0] < part[1]]
 
 
-def field_of(ranking: Ranking, size: int, first: int, end: int) -> Field:
+def field_of(ranking: ItemRanking, size: int, first: int, end: int) -> Field:
     """The field of the itemsets of `size` whose first item is one of `first` … `end` − 1.
 
     Which way the search goes, and with it the order in which itemsets are found, is a function of the baskets and of

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.counting.rows import Ranking
+    from dpmine.itemsets.counting.rows import ItemRanking
 
 _FIRST_ROOM = 1 << 22  # item codes for which a part of a search makes room before it knows how many it will find
 
@@ -81,7 +81,7 @@ class Miner(SupportSource):
     def __init__(self, baskets: Baskets) -> None:
         self.item_supports: NDArray[np.int64] = item_supports(baskets)
         self._baskets = baskets
-        self._ranking: Ranking | None = None
+        self._ranking: ItemRanking | None = None
         self._one_ranking = Lock()
 
     resident_threshold = 1
@@ -205,7 +205,7 @@ class Miner(SupportSource):
         in_parallel(count, parts, threads)
         return sinks
 
-    def _ranked(self, threshold: int) -> Ranking:
+    def _ranked(self, threshold: int) -> ItemRanking:
         """A ranking of the items that reach the threshold, and perhaps of others."""
         with self._one_ranking:
             known = self._ranking
@@ -229,7 +229,7 @@ class BasketsInMemory(Baskets, Transactions):
         return Miner(self)
 
 
-def _first(ranking: Ranking, threshold: int) -> int:
+def _first(ranking: ItemRanking, threshold: int) -> int:
     """The lowest rank of an item that reaches the threshold."""
     return int(np.searchsorted(ranking.supports, threshold))
 

@@ -44,7 +44,7 @@ def item_supports(baskets: Baskets) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class ItemRanking:
     """The items that reach a threshold, numbered from rare to frequent (ties by code), and the baskets in these ranks.
 
     Attributes:
@@ -96,7 +96,7 @@ def frequent_rests(baskets: Baskets, supports: NDArray[np.int64], threshold: int
     )
 
 
-def ranked(baskets: Baskets, supports: NDArray[np.int64], threshold: int) -> Ranking:
+def ranked(baskets: Baskets, supports: NDArray[np.int64], threshold: int) -> ItemRanking:
     """The ranking of the items that reach the threshold. `supports`: those of the items."""
     rests = frequent_rests(baskets, supports, threshold)
     order = np.argsort(supports[rests.labels], kind="stable").astype(np.int32)
@@ -105,7 +105,7 @@ def ranked(baskets: Baskets, supports: NDArray[np.int64], threshold: int) -> Ran
     rank_of_code, rank_of_number = np.full(len(supports), -1, np.int32), np.empty(len(labels), np.int32)
     rank_of_code[labels], rank_of_number[order] = ranks, ranks
     rows = _ranked_rows(rests, labels, rank_of_number)
-    return Ranking(threshold, rows, supports[labels], rank_of_code, baskets.basket_count, baskets.one_basket_each)
+    return ItemRanking(threshold, rows, supports[labels], rank_of_code, baskets.basket_count, baskets.one_basket_each)
 
 
 def _ranked_rows(rests: Rests, labels: NDArray[np.int32], rank_of: NDArray[np.int32]) -> Rows:

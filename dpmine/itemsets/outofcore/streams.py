@@ -167,7 +167,8 @@ class NotSorted(Exception):
 
 def group(lines: pa.Table, plan: LayoutPlan, labels: pa.Array | None = None) -> Baskets:
     """The baskets of lines that hold whole units; `labels` are those of the item codes (default: the codes)."""
-    codes = integer_array(np.arange(_code_count(lines) if labels is None else len(labels)))
+    count = int(integers(lines.column(ITEM_COLUMN)).max(initial=0)) + 1 if labels is None else len(labels)
+    codes = integer_array(np.arange(count))
     units, own = plan.unit_columns, plan.basket_columns
     cells = long_cells(lines, unit=units, basket=own, item=ITEM_COLUMN, catalogue=codes)
     return replace(grouped(cells, plan.unit_name), labels=codes if labels is None else labels)
@@ -211,10 +212,6 @@ def require_room(lines: pa.Table, limit: int) -> int:
 def cost_of(lines: pa.Table) -> int:
     """Bytes that lines take while they are grouped."""
     return int(lines.nbytes) + LINE * int(lines.num_columns) * int(lines.num_rows)
-
-
-def _code_count(lines: pa.Table) -> int:
-    return int(integers(lines.column(ITEM_COLUMN)).max(initial=0)) + 1
 
 
 def _last_unit(lines: pa.Table, names: tuple[str, ...]) -> int:

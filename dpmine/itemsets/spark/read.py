@@ -58,7 +58,8 @@ def read_spark(
         planned(plan)
     rows, kept = source.rows(plan, known), Kept(session)
     try:
-        if not _are_files(data):  # it may differ each time it is computed, and all counts must be of the same rows
+        if any(str(path).startswith(TABLE) for path in paths_of(data) or [TABLE]):
+            # A frame or table may differ each time it is computed, and all counts must be of the same rows.
             owners = None if rows.owners is None else kept.keep(rows.owners)
             rows = replace(rows, frame=kept.keep(rows.frame), owners=owners)
         labels, supports = _items(rows, known, session)
@@ -66,10 +67,6 @@ def read_spark(
         kept.release_all()
         raise
     return Read(SparkBaskets(labels, supports, plan.unit_name, rows, session, kept), declared_type(known, rows.kind))
-
-
-def _are_files(data: Any) -> bool:
-    return not any(str(path).startswith(TABLE) for path in paths_of(data) or [TABLE])
 
 
 def _items(rows: SparkRows, known: pa.Array | None, session: Any) -> tuple[pa.Array, NDArray[np.int64]]:

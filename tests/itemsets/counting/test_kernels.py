@@ -20,14 +20,14 @@ from dpmine.itemsets.counting.arrays import Bitmaps, Rows, Sink, in_parallel, or
 from dpmine.itemsets.counting.field import NO_PAIRS, Field, field_of
 from dpmine.itemsets.counting.kernels import search
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.counting.rows import Ranking
+from dpmine.itemsets.counting.rows import ItemRanking
 from dpmine.itemsets.transactions.base import COUNT_LIMIT
 
 ROOT = Path(__file__).resolve().parents[3]
 UNITS = [[{0, 1, 2, 3}, {1, 2}], [{0, 1, 2}], [{2, 3, 4}, {0, 4}], [{0, 1, 2, 3, 4}], [{1, 4}]]
 
 
-def ranking_of_units() -> Ranking:
+def ranking_of_units() -> ItemRanking:
     return Miner(baskets_of(UNITS))._ranked(1)
 
 
@@ -156,7 +156,7 @@ LOCATION = "from dpmine.compiled import cache_location; print(cache_location())"
 
 COUNT_TRIPLES = """
 from dpmine.itemsets.counting.kernels import search
-from dpmine.itemsets.counting.rows import Ranking
+from dpmine.itemsets.counting.rows import ItemRanking
 from dpmine.itemsets.counting.miner import Miner
 from support.itemset_oracle import baskets_of
 miner = Miner(baskets_of([[{0, 1, 2, 3}, {1, 2}], [{0, 1, 2}], [{0, 1, 2, 3, 4}], [{0, 2, 3}]]))
