@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,10 +15,10 @@ from dpmine.errors import BadData, BadParameter, require_memory
 from dpmine.io.arrow import is_list
 from dpmine.io.columns import Columns
 from dpmine.io.parquet import open_files
+from dpmine.io.paths import paths_of
 from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, PandasSource
 
 if TYPE_CHECKING:
-    from dpmine.io.paths import PathName
     from dpmine.io.source import Source
 
 
@@ -50,14 +49,6 @@ def open_source(data: Any, columns: Columns) -> Source:
     if columns != Columns():
         raise BadParameter("A sequence of baskets has no columns: leave out unit, basket, item, items and one_hot.")
     return BasketSource(data)
-
-
-def paths_of(data: Any) -> list[PathName] | None:
-    """The paths that data are, one or a list or tuple of them; None for anything else."""
-    if isinstance(data, str | PathLike):
-        return [data]
-    are_paths = isinstance(data, list | tuple) and data and all(isinstance(path, str | PathLike) for path in data)
-    return list(data) if are_paths else None
 
 
 def is_spark_frame(data: Any) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter, require_memory
 from dpmine.io.arrow import MIXED, text_array
+from dpmine.io.paths import paths_of
 from dpmine.io.python_values import are_baskets, basket_lists, item_array, value_array
 
 Progress: TypeAlias = Callable[[float], None]
@@ -174,7 +174,7 @@ class BasketSource(Source):
     @cached_property
     def _table(self) -> pa.Table:
         baskets = list(self._baskets)
-        if baskets and all(isinstance(basket, str | PathLike) for basket in baskets):
+        if paths_of(baskets) is not None:
             raise BadParameter("A list of paths must be a list or a tuple: other iterables are taken for baskets.")
         self.rows = len(baskets)
         return pa.table({BASKETS_COLUMN: basket_lists(baskets)})

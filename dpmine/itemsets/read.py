@@ -6,8 +6,9 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.io.open import is_spark_frame, open_source, paths_of
+from dpmine.io.open import is_spark_frame, open_source
 from dpmine.io.parquet import FileSource
+from dpmine.io.paths import paths_of
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.ingest.layouts import Layout, item_type, plan_layout
 from dpmine.itemsets.ingest.read import DoesNotFit, declared, declared_type, line_bytes, read_whole, restricted

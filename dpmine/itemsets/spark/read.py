@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import integers, integers_or, is_text
-from dpmine.io.open import is_spark_frame, paths_of
+from dpmine.io.open import is_spark_frame
+from dpmine.io.paths import paths_of
 from dpmine.itemsets.ingest.catalogue import narrow
 from dpmine.itemsets.ingest.layouts import plan_layout
 from dpmine.itemsets.ingest.read import declared, declared_type
