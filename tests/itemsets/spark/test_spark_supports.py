@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from support.source_conformance import Row
 
 pytestmark = pytest.mark.spark
-STEPWISE = {"spark.depth._FREE": 0, "spark.depth._TIMES_THE_STORE": 0, "spark.depth._TIMES_THE_WORK": 1}
-SHALLOW = {**STEPWISE, "spark.depth._SMALL": 0, "spark.depth._STORED_DEEPER": 1}
+STEPWISE = {"spark.counting._FREE": 0, "spark.counting._TIMES_THE_STORE": 0, "spark.counting._TIMES_THE_WORK": 1}
+SHALLOW = {**STEPWISE, "spark.counting._SMALL": 0, "spark.counting._STORED_DEEPER": 1}
 BLOCKS = {"spark.counting.LONG_BASKET": 4, "spark.counting.BLOCK": 2}
-SHUFFLED = {"spark.baskets.BROADCAST_ITEMS": 0, "spark.supports._BROADCAST": 0}
+SHUFFLED = {"spark.supports.BROADCAST_ITEMS": 0, "spark.supports._BROADCAST": 0}
 WAYS: dict[str, dict[str, int]] = {
     "chosen": {},
     "no deeper than asked": STEPWISE,
@@ -233,7 +233,7 @@ def test_a_list_that_does_not_fit_is_refused(spark: Any) -> None:
 
 
 def test_one_basket_of_thousands_of_items_is_dealt_out(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    patched(monkeypatch, {"spark.depth._FREE": 0, "spark.depth._TIMES_THE_STORE": 0})
+    patched(monkeypatch, {"spark.counting._FREE": 0, "spark.counting._TIMES_THE_STORE": 0})
     rows: list[Row] = [(0, 0, item) for item in range(1200)]
     rows += [(unit, basket, 7 * item % 1200) for unit in range(1, 6) for basket in (0, 1) for item in range(unit, 40)]
     read = on_spark(spark, table_of(rows), LONG)
@@ -286,7 +286,7 @@ def test_data_sets_have_the_local_miners_supports(spark: Any, name: str, tmp_pat
 def test_some_items_alone(spark: Any) -> None:
     rows = random_rows(11, units=30)
     read = on_spark(spark, table_of(rows), LONG)
-    few = read.transactions.among([1, 3, 4])
+    few = read.transactions.projected([1, 3, 4])
     labels = [read.transactions.labels[code].as_py() for code in (1, 3, 4)]
     left: list[Row] = [row for row in rows if row[2] in labels]
     miner = SparkMiner(few)
