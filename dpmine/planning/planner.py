@@ -8,7 +8,7 @@ from math import ceil, comb
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.candidates import Sizes, parse_sizes
+from dpmine.itemsets.universe import Sizes, parse_sizes
 from dpmine.parameters import Number, positive, probability, whole
 from dpmine.planning.results import Need, Plan, Row
 from dpmine.planning.theorems import approximate_lower_bound, proved_gap, pure_lower_bound

@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from support.ingest_oracle import CANARY, contents, refused
+from support.reading import read_baskets
 
 from dpmine.errors import BadData
 from dpmine.io import python_values
-from dpmine.itemsets.ingest.read import Columns, read_baskets
+from dpmine.io.columns import Columns
 
 LONG = Columns(unit=("u",), item="i")
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]

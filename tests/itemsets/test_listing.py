@@ -15,7 +15,7 @@ import pytest
 import dpmine
 from dpmine.errors import BadData, BadParameter
 from dpmine.io.columns import Columns
-from dpmine.itemsets.exact_supports import supports_table
+from dpmine.itemsets.exact_supports import list_supports
 
 BASKETS = [["b", "a"]] * 5 + [["a", "c"]] * 2 + [["c", "b", "a"]] * 3
 COUNTS = {("a",): 10, ("b",): 8, ("c",): 5, ("a", "b"): 8, ("a", "c"): 5, ("b", "c"): 3, ("a", "b", "c"): 3}
@@ -136,7 +136,7 @@ def test_random_baskets_against_plain_counting(seed: int) -> None:
 
 def test_table_says_the_same_as_the_frame() -> None:
     notices: list[str] = []
-    table = supports_table(BASKETS, size="1-3", min_support=1, columns=Columns(), notice=notices.append)
+    table = list_supports(BASKETS, Columns(), size="1-3", min_support=1, notice=notices.append).table()
     assert {tuple(row["items"]): row["support"] for row in table.to_pylist()} == COUNTS
     assert pa.types.is_large_list(table.schema.field("items").type)
     assert len(notices) == 1

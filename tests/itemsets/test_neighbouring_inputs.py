@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpmine
-from dpmine.itemsets.outofcore import read as out_of_core_read
-from dpmine.itemsets.transactions.memory import Budget
+from dpmine.itemsets import read as reading
+from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,7 +158,7 @@ def test_python_values(form: str, options: dict[str, Any]) -> None:
 def test_files_larger_than_memory(scattered: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plenty = 100_000_000
     chunk = 20_000_000 if scattered else 2_000_000
-    tiny = Budget(
+    tiny = MemoryBudget(
         whole=0,
         chunk=chunk,
         labels=plenty,
@@ -168,10 +168,8 @@ def test_files_larger_than_memory(scattered: bool, tmp_path: Path, monkeypatch: 
         projection=1_000_000,
         listing=plenty,
     )
-    read = out_of_core_read.read_transactions
-    monkeypatch.setattr(
-        out_of_core_read, "read_transactions", lambda *given, **named: read(*given, **named | {"memory": tiny})
-    )
+    read = reading.read_transactions
+    monkeypatch.setattr(reading, "read_transactions", lambda *given, **named: read(*given, **named | {"memory": tiny}))
 
     def written(baskets: list[list[Any]]) -> str:
         table = long(baskets)

@@ -11,15 +11,15 @@ import pytest
 
 import dpmine
 from dpmine.io.columns import Columns
-from dpmine.itemsets.outofcore.read import read_transactions
-from dpmine.itemsets.outofcore.transactions import PartitionedBaskets
-from dpmine.itemsets.transactions.memory import Budget
+from dpmine.itemsets.outofcore.miner import PartitionedBaskets
+from dpmine.itemsets.read import read_transactions
+from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 PLENTY = 10_000_000
-TINY = Budget(
+TINY = MemoryBudget(
     whole=0, chunk=3000, labels=PLENTY, gathered=0, all_resident=0, resident=2500, projection=3000, listing=PLENTY
 )
 LISTS = [["a"], [], None, [None], ["b", "a"]]

@@ -217,15 +217,15 @@ def test_one_of_many_is_the_top(k: int) -> None:
 
 def test_streamed_through_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same with a budget so small that units are scattered over files."""
-    from dpmine.itemsets.outofcore import read as out_of_core_read
-    from dpmine.itemsets.outofcore.transactions import PartitionedBaskets
-    from dpmine.itemsets.transactions.memory import Budget
+    from dpmine.itemsets import read as reading
+    from dpmine.itemsets.outofcore.miner import PartitionedBaskets
+    from dpmine.itemsets.transactions.memory import MemoryBudget
 
     plenty = 10**9
-    tiny = Budget(
+    tiny = MemoryBudget(
         whole=0, chunk=6000, labels=plenty, gathered=0, all_resident=0, resident=2500, projection=3000, listing=plenty
     )
-    read, seen = out_of_core_read.read_transactions, list[Any]()
+    read, seen = reading.read_transactions, list[Any]()
 
     def scattered(*arguments: Any, **options: Any) -> Any:
         found = read(*arguments, **{**options, "memory": tiny})
@@ -234,7 +234,7 @@ def test_streamed_through_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
 
     options: dict[str, Any] = {"size": "1-3", "release_support": SURE, "rules": True, "catalogue": list(ITEMS)}
     expected = top(8, long_table(), **options)
-    monkeypatch.setattr(out_of_core_read, "read_transactions", scattered)
+    monkeypatch.setattr(reading, "read_transactions", scattered)
     for _ in range(3):
         found = top(8, long_table().to_reader(max_chunksize=7), **options)
         assert_best(found, 8)
@@ -338,15 +338,15 @@ def test_parts_of_the_budget_add_up_exactly(
         **COLUMNS,
     )
     more = Fraction(0) if released in {None, "auto"} else Fraction(str(released))
-    assert request.promise.epsilon == asked + more
-    assert request.promise.delta in {0, Fraction(str(delta))}
-    assert (request.budget.total.epsilon, request.budget.total.delta) == (
-        request.promise.epsilon,
-        request.promise.delta,
+    assert request.guarantee.epsilon == asked + more
+    assert request.guarantee.delta in {0, Fraction(str(delta))}
+    assert (request.split.total.epsilon, request.split.total.delta) == (
+        request.guarantee.epsilon,
+        request.guarantee.delta,
     )
-    written = request.budget.to_dict()
+    written = request.split.to_dict()
     parts = [written["selection"], *([written["supports"]] if written["supports"] else [])]
-    for name, total in (("epsilon", request.promise.epsilon), ("delta", request.promise.delta)):
+    for name, total in (("epsilon", request.guarantee.epsilon), ("delta", request.guarantee.delta)):
         assert sum(Fraction(part[f"{name}_exact"]) for part in parts) == total
     assert (released is None) == (written["supports"] is None)
     assert request.top_k.epsilon == (asked * (1 - SUPPORTS_SHARE) if released == "auto" else asked)

@@ -11,11 +11,11 @@ import pytest
 from support.adversary import Descent, LazyUniverse
 from support.adversary_conformance import check_head, check_next_floor, check_size, check_universe, interesting_floors
 from support.adversary_oracles import chi_square_p, tally
+from support.reading import read_baskets
 
 from dpmine.exact.bits import SystemBits
 from dpmine.io.columns import Columns
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.ingest.read import read_baskets
 from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.selection.universes.dense import Dense
 from dpmine.selection.universes.levels import Levels

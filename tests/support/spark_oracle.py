@@ -13,8 +13,7 @@ import pytest
 
 import dpmine
 from dpmine.io.columns import Columns
-from dpmine.itemsets.outofcore.miner import miner_of
-from dpmine.itemsets.outofcore.read import read_transactions
+from dpmine.itemsets.read import read_transactions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +50,7 @@ def on_spark(spark: Any, table: pa.Table, columns: Columns, *, partitions: int =
 
 
 def miner_on_spark(spark: Any, table: pa.Table, columns: Columns) -> Any:
-    return miner_of(on_spark(spark, table, columns).transactions)
+    return on_spark(spark, table, columns).transactions.miner()
 
 
 def answers(miner: Any, size: int, threshold: int) -> tuple[Any, ...]:

@@ -16,19 +16,18 @@ from hypothesis import strategies as st
 from support.itemset_oracle import baskets_of
 
 from dpmine.compiled import cache_location
-from dpmine.itemsets.counting.arrays import COUNT_LIMIT, Bitmaps, Rows, Sink, in_parallel, thread_count
-from dpmine.itemsets.counting.field import Field, field_of
+from dpmine.itemsets.counting.arrays import Bitmaps, Rows, Sink, in_parallel, ordered, streamed, thread_count
+from dpmine.itemsets.counting.field import NO_PAIRS, Field, field_of
 from dpmine.itemsets.counting.kernels import search
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.counting.order import ordered
-from dpmine.itemsets.counting.pairs import NO_PAIRS
-from dpmine.itemsets.counting.rows import Ranking
+from dpmine.itemsets.counting.rows import ItemRanking
+from dpmine.itemsets.transactions.base import COUNT_LIMIT
 
 ROOT = Path(__file__).resolve().parents[3]
 UNITS = [[{0, 1, 2, 3}, {1, 2}], [{0, 1, 2}], [{2, 3, 4}, {0, 4}], [{0, 1, 2, 3, 4}], [{1, 4}]]
 
 
-def ranking_of_units() -> Ranking:
+def ranking_of_units() -> ItemRanking:
     return Miner(baskets_of(UNITS))._ranked(1)
 
 
@@ -103,7 +102,7 @@ def test_itemsets_are_ordered_whatever_their_width(data: st.DataObject, size: in
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_parts_are_answered_in_their_order(threads: int) -> None:
-    assert list(in_parallel(lambda part: part * part, range(20), threads)) == [part * part for part in range(20)]
+    assert in_parallel(lambda part: part * part, range(20), threads) == [part * part for part in range(20)]
 
 
 def test_parts_not_begun_are_dropped_when_the_caller_stops() -> None:
@@ -114,7 +113,7 @@ def test_parts_not_begun_are_dropped_when_the_caller_stops() -> None:
         begun.append(part)
         return part if part == 0 else part * gate.wait(5)
 
-    with closing(in_parallel(work, range(100), 2)) as results:
+    with closing(streamed(work, range(100), 2)) as results:
         assert next(results) == 0
         Timer(0.1, gate.set).start()
     assert len(begun) < 10
@@ -122,7 +121,7 @@ def test_parts_not_begun_are_dropped_when_the_caller_stops() -> None:
 
 def test_an_error_in_a_part_reaches_the_caller() -> None:
     with pytest.raises(ZeroDivisionError):
-        list(in_parallel(lambda part: 1 // part, [3, 2, 1, 0, 5], 2))
+        in_parallel(lambda part: 1 // part, [3, 2, 1, 0, 5], 2)
 
 
 def test_at_least_one_thread_and_at_most_eight() -> None:
@@ -157,7 +156,7 @@ LOCATION = "from dpmine.compiled import cache_location; print(cache_location())"
 
 COUNT_TRIPLES = """
 from dpmine.itemsets.counting.kernels import search
-from dpmine.itemsets.counting.rows import Ranking
+from dpmine.itemsets.counting.rows import ItemRanking
 from dpmine.itemsets.counting.miner import Miner
 from support.itemset_oracle import baskets_of
 miner = Miner(baskets_of([[{0, 1, 2, 3}, {1, 2}], [{0, 1, 2}], [{0, 1, 2, 3, 4}], [{0, 2, 3}]]))

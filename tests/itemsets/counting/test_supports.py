@@ -17,8 +17,9 @@ from support.itemset_oracle import Units, all_supports, baskets_of, levels, list
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.counting.field import few_partners_field
-from dpmine.itemsets.counting.miner import Itemsets, Miner, SupportHistogram, item_supports, support_of
-from dpmine.itemsets.counting.rows import frequent_rests
+from dpmine.itemsets.counting.miner import Miner, support_of
+from dpmine.itemsets.counting.rows import frequent_rests, item_supports
+from dpmine.itemsets.transactions.base import Itemsets, SupportHistogram
 
 CATALOGUE = 9
 BASKET = st.frozensets(st.integers(0, CATALOGUE - 1), min_size=1, max_size=7)
@@ -147,34 +148,6 @@ def test_a_unit_counts_once_whatever_its_baskets() -> None:
     assert miner.support([0, 1, 2]) == 2
 
 
-@settings(max_examples=150)
-@given(st.one_of(MANY_BASKETS, ONE_BASKET), SIZES, st.integers(1, 60))
-def test_the_best_against_brute_force(units: Units, size: int, count: int) -> None:
-    miner = Miner(baskets_of(units, CATALOGUE))
-    truth = sorted(all_supports(units, size).values(), reverse=True)
-    threshold = truth[count - 1] if count <= len(truth) else 0
-    assert miner.top(size, count) == threshold
-    assert pairs_of(miner.best(size, count)) == listed(all_supports(units, size), max(1, threshold))
-
-
-def test_the_threshold_of_the_best_among_many() -> None:
-    units = random_units(11, 3000, 90, 1)
-    miner = Miner(baskets_of(units, 90))
-    truth = sorted(all_supports(units, 3).values(), reverse=True)
-    for count in (1, 10, 500, 3000, len(truth), len(truth) + 1):
-        assert miner.top(3, count) == (truth[count - 1] if count <= len(truth) else 0)
-
-
-def test_the_best_of_astronomically_many() -> None:
-    miner = Miner(baskets_of([[set(range(200))], [{3, 5, 7}]]))
-    assert miner.top(20, 10**18) == 1
-    assert miner.top(3, 1) == 2
-    assert miner.top(1000, 5) == miner.top(10**12, 5) == 0
-    for count in (0, -1, 1.5, 2**62):
-        with pytest.raises(BadParameter, match="count"):
-            miner.top(2, count)  # type: ignore[arg-type]
-
-
 def dense_units(rows: int, items: int) -> Units:
     """Baskets with half of the items each, one of them in every basket."""
     generator = np.random.default_rng(rows)
@@ -192,7 +165,6 @@ def test_dense_baskets(rows: int, size: int) -> None:
     support, count = levels(truth, 1)[-1]
     drawn = {miner.nth(size, support, n) for n in range(count)}
     assert drawn == {itemset for itemset, reached in truth.items() if reached == support}
-    assert miner.top(size, 20) == sorted(truth.values())[-20]
 
 
 def test_many_long_baskets_that_share_nothing_are_counted_at_once() -> None:
@@ -204,7 +176,7 @@ def test_many_long_baskets_that_share_nothing_are_counted_at_once() -> None:
 def four_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every search in parts, on four threads."""
     monkeypatch.setattr("dpmine.itemsets.counting.miner.thread_count", lambda: 4)
-    monkeypatch.setattr("dpmine.itemsets.counting.rows.thread_count", lambda: 4)
+    monkeypatch.setattr("dpmine.itemsets.counting.arrays.thread_count", lambda: 4)
     monkeypatch.setattr("dpmine.itemsets.counting.rows._PART", 200)
     monkeypatch.setattr("dpmine.itemsets.counting.field._PART_STEPS", 1)
 
@@ -214,7 +186,7 @@ def answers_of(units: Units) -> list[object]:
     found: list[object] = [levels_of(miner.histogram(size, 1)) for size in (2, 3, 4)]
     found += [pairs_of(miner.itemsets(size, 3)) for size in (2, 3, 4)]
     support, count = levels_of(miner.histogram(3, 1))[-1]
-    return [*found, miner.nth(3, support, count // 2), miner.top(3, 50), miner.support([1, 2])]
+    return [*found, miner.nth(3, support, count // 2), miner.support([1, 2])]
 
 
 PARALLEL = [random_units(3, 800, 60, 1), random_units(4, 300, 60, 3), dense_units(300, 14)]
@@ -412,12 +384,6 @@ def test_nth_does_not_depend_on_later_rankings(seed: int, rows: int, items: int)
     before = {(support, n): miner.nth(2, support, n) for support, count in levels for n in range(count)}
     miner.support((0, 1))
     assert before == {place: miner.nth(2, *place) for place in before}
-
-
-def test_the_best_of_sizes_that_nobody_bought() -> None:
-    assert Miner(baskets_of([[{0, 1}]])).top(3, 1) == 0
-    assert Miner(baskets_of([[{0, 1}], [{2}]])).top(4, 1) == 0
-    assert Miner(baskets_of([[{0, 1}], [{2, 3}]])).top(2, 3) == 0
 
 
 def test_bitmaps_never_take_more_than_a_ranking() -> None:

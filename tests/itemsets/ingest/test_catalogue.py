@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.ingest_oracle import CANARY, refused
+from support.reading import read_baskets
 
 from dpmine.errors import BadData, BadParameter, UnreadableFile
-from dpmine.itemsets.ingest.read import Columns, read_baskets, read_catalogue
+from dpmine.io.columns import Columns
+from dpmine.itemsets.ingest.catalogue import read_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,9 +9,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from support.ingest_oracle import CANARY, refused
+from support.reading import read_baskets
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.itemsets.ingest.read import Columns, read_baskets
+from dpmine.io.columns import Columns
 
 LONG = Columns(unit=("u",), item="i")
 TABLE = pa.table({"u": [1], "b": [2], "i": [CANARY], "l": [[CANARY]]})

@@ -11,9 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.ingest_oracle import bought, contents, expected
+from support.reading import read_baskets
 
 from dpmine.errors import BadData
-from dpmine.itemsets.ingest.read import Columns, Layout, read_baskets, read_catalogue
+from dpmine.io.columns import Columns
+from dpmine.itemsets.ingest.catalogue import read_catalogue
+from dpmine.itemsets.ingest.layouts import Layout
 
 INTEGERS = st.one_of(st.none(), st.integers(0, 4), st.sampled_from([-(2**62), 2**62]))
 TEXTS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "é", "zz"]))

@@ -13,10 +13,10 @@ from support.ingest_oracle import contents
 import dpmine
 from dpmine.errors import BadData, BadParameter, UnreadableFile
 from dpmine.io.arrow import LONGEST_TEXT
+from dpmine.io.columns import Columns
 from dpmine.itemsets.ingest.catalogue import read_catalogue
-from dpmine.itemsets.ingest.read import Columns
-from dpmine.itemsets.outofcore.read import read_transactions
-from dpmine.itemsets.transactions.memory import Budget
+from dpmine.itemsets.read import read_transactions
+from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LONG = "\N{GREEK SMALL LETTER EPSILON}" * (LONGEST_TEXT // 2) + "x"  # one byte too long
 FITS = "\N{GREEK SMALL LETTER EPSILON}" * (LONGEST_TEXT // 2)
-LIMITS = {"in memory": None, "streamed": replace(Budget.of("64MB"), whole=10**6)}
+LIMITS = {"in memory": None, "streamed": replace(MemoryBudget.of("64MB"), whole=10**6)}
 KINDS = [pa.string(), pa.large_string(), pa.string_view()]
 KINDS += [pa.dictionary(pa.int32(), pa.string()), pa.dictionary(pa.int32(), pa.large_string())]
 UNITS = ["a", "a", LONG, "b", FITS, None, "c"] * 3

@@ -12,12 +12,13 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from support.ingest_oracle import contents
+from support.reading import read_baskets
 
 from dpmine.errors import BadData, DpmineError, UnreadableFile
+from dpmine.io.columns import Columns
 from dpmine.itemsets.ingest.catalogue import read_catalogue
-from dpmine.itemsets.ingest.read import Columns, read_baskets
-from dpmine.itemsets.outofcore.read import read_transactions
-from dpmine.itemsets.transactions.memory import Budget
+from dpmine.itemsets.read import read_transactions
+from dpmine.itemsets.transactions.memory import MemoryBudget
 from dpmine.models.frames import predict_table
 from dpmine.models.tables import read_columns
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LISTS = Columns(items="items")
-STREAMED = replace(Budget.of("64MB"), whole=1)
+STREAMED = replace(MemoryBudget.of("64MB"), whole=1)
 BASKETS = [["a", "b"], ["b"], None, ["a", None, "c"]] * 30
 CATEGORIES = pa.list_(pa.dictionary(pa.int32(), pa.string()))
 

@@ -19,8 +19,7 @@ from support.command_line import PROGRAM, Outcome, assert_one_error, environment
 from support.spark_oracle import require_spark
 
 import dpmine
-from dpmine.itemsets.spark.kept import Kept
-from dpmine.itemsets.spark.session import replacing
+from dpmine.itemsets.spark.session import Kept, replacing
 
 if TYPE_CHECKING:
     from pathlib import Path
