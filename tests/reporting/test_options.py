@@ -7,7 +7,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dpmine.models.linear.classifiers import CLASSIFIERS
+from dpmine.models.linear.estimators import CLASSIFIERS
 
 import dpmine
 from dpmine.reporting.jobs.kinds import KINDS
