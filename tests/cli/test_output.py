@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from support.cases import every
 from support.command_line import CANARY, PROGRAM, Outcome, assert_one_error, environment, outcome_of, spawn
 
 import dpmine
@@ -109,7 +110,7 @@ def test_parquet_to_stdout() -> None:
     assert pq.read_table("piped.parquet")["items"].to_pylist() == [PAIR]
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "start"),
     [
         ("out.json", '{"itemsets"'),
@@ -303,7 +304,7 @@ def test_same_in_a_process_of_its_own(run: outcome_of, folder: Path) -> None:
     assert spawn("top-itemset", "no.parquet", cwd=folder) == run("top-itemset", "no.parquet")
 
 
-@pytest.mark.parametrize("name", ["top", "top.txt", "top.TXT", ".hidden"])
+@every("name", ["top", "top.txt", "top.TXT", ".hidden"])
 def test_text_needs_no_suffix(run: outcome_of, name: str) -> None:
     assert run(*TOP, "-o", name).status == 0
     assert CANARY in Path(name).read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.adversary_oracles import chi_square_p, tally
+from support.cases import every
 from support.itemset_oracle import all_supports, baskets_of
 
 from dpmine.errors import BadParameter
@@ -182,7 +183,7 @@ def test_pure_with_a_catalogue_only() -> None:
         asked(delta=0)
 
 
-@pytest.mark.parametrize(
+@every(
     ("given_", "words"),
     [
         ({"k": 7, "kbar": 4}, "fewer itemsets than k"),

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import every
 from support.sealed import SealedData
 
 import dpmine
@@ -93,8 +94,8 @@ LAYOUTS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("mechanism", ["exponential", "limited_domain", "large_margin_tight"])
+@every("layout", LAYOUTS)
+@every("mechanism", ["exponential", "limited_domain", "large_margin_tight"])
 def test_every_layout(layout: str, mechanism: str, tmp_path: Path) -> None:
     make, options = LAYOUTS[layout]
     catalogue = list(ITEMS) if mechanism == "exponential" else None
@@ -103,8 +104,8 @@ def test_every_layout(layout: str, mechanism: str, tmp_path: Path) -> None:
     assert found.noisy_supports == tuple(brute_force((2, 2))[itemset] for itemset in found.itemsets)
 
 
-@pytest.mark.parametrize("mechanism", [*PURE, *APPROXIMATE, "exact", "auto"])
-@pytest.mark.parametrize("size", [1, 2, "1-3"])
+@every("mechanism", [*PURE, *APPROXIMATE, "exact", "auto"])
+@every("size", [1, 2, "1-3"])
 def test_everything_is_exact_at_a_huge_budget(mechanism: str, size: Any) -> None:
     """Order, supports and rules; a mechanism that wants a margin stops where two are equal."""
     catalogue = list(ITEMS) if mechanism in PURE else None
@@ -271,7 +272,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
+@every("case", BAD)
 def test_bad_parameters_are_told_before_the_data_are_touched(case: str) -> None:
     parameters, message = BAD[case]
     with pytest.raises(BadParameter, match=message) as failure:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import every
 
 from dpmine.errors import BadParameter, DpmineError, UnreadableFile
 from dpmine.planning.planner import plan
@@ -62,8 +63,8 @@ def test_leads_shrink_with_epsilon_and_delta(name: str, neighbors: Neighbors, da
 
 
 @RELATIONS
-@pytest.mark.parametrize("shape", Shape)
-@pytest.mark.parametrize("name", ["large_margin", "large_margin_tight"])
+@every("shape", Shape)
+@every("name", ["large_margin", "large_margin_tight"])
 def test_leads_of_the_margin_mechanisms_shrink_too(name: str, shape: Shape, neighbors: Neighbors) -> None:
     check_monotone(name, neighbors, shape, Fraction(1, 3), Fraction(2, 3), Fraction(1, 10**6))
     leads = [lead(name, neighbors, shape, Fraction(1), Fraction(1, 10**digits)) for digits in (9, 5, 2)]
@@ -118,8 +119,8 @@ def test_the_support_belongs_to_the_lead(known: Plan) -> None:
     assert row.need(Shape.NEAR_TIES).support == 10 * row.need(Shape.NEAR_TIES).gap
 
 
-@pytest.mark.parametrize("name", QUICK)
-@pytest.mark.parametrize("shape", Shape)
+@every("name", QUICK)
+@every("shape", Shape)
 def test_the_inverse_question(known: Plan, name: str, shape: Shape) -> None:
     need = known.row(name).need(shape)
     profile = stylised(shape, 40, known.candidates)
@@ -191,7 +192,7 @@ def test_where_no_plot_can_be_written(unknown: Plan, tmp_path: Path) -> None:
         unknown.plot(tmp_path / "folder.svg")
 
 
-@pytest.mark.parametrize(
+@every(
     "parameters",
     [
         {"size": 0},
@@ -215,7 +216,6 @@ def test_where_no_plot_can_be_written(unknown: Plan, tmp_path: Path) -> None:
         {"success": "0.9999999"},
         {"neighbors": "both"},
     ],
-    ids=str,
 )
 def test_unusable_parameters(parameters: dict[str, Any]) -> None:
     with pytest.raises(BadParameter):

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import every
 
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws import Profile
@@ -21,7 +22,7 @@ USABLE = {name for name, kind in MECHANISMS.items() if kind.private} - {"bounded
 
 
 @SHAPES
-@pytest.mark.parametrize("candidates", [1, 2, 3, 8, 9, 11, 12, 1000, 12345, 10**30])
+@every("candidates", [1, 2, 3, 8, 9, 11, 12, 1000, 12345, 10**30])
 def test_every_candidate_is_listed_once(shape: Shape, candidates: int) -> None:
     profile = stylised(shape, 7.0, candidates)
     assert sum(profile.counts) == candidates

@@ -8,6 +8,7 @@ from math import ceil, exp, inf, log
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import every
 
 from dpmine.planning.theorems import approximate_lower_bound, proved_gap, pure_lower_bound
 from dpmine.privacy import Neighbors
@@ -65,8 +66,8 @@ def test_the_stable_maximisers_bound_is_exact() -> None:
 
 
 @RELATIONS
-@pytest.mark.parametrize("epsilon", [0.1, 0.9, 3.0])
-@pytest.mark.parametrize("candidates", [2, 5, 1000, 10**8, 10**60])
+@every("epsilon", [0.1, 0.9, 3.0])
+@every("candidates", [2, 5, 1000, 10**8, 10**60])
 def test_no_pure_mechanism_beats_its_lower_bound(epsilon: float, candidates: int, neighbors: Neighbors) -> None:
     bound = pure_lower_bound(epsilon=epsilon, candidates=candidates)
     assert bound is not None

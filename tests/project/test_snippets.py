@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.cases import every
 from support.snippets import RUN, blocks, is_shown, run_page, untested
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +41,7 @@ def test_page_does_what_it_shows(name: str, folder: Path, reports: bool) -> None
     assert list(run_page(text(name), folder, reports=reports)) == []
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@every("name", DOCUMENTS)
 def test_no_block_escapes(name: str) -> None:
     assert untested(text(name)) == []
 
@@ -77,7 +78,7 @@ def test_blocks_share_a_folder(folder: Path) -> None:
     assert list(run_page(page, folder, reports=False)) == []
 
 
-@pytest.mark.parametrize(
+@every(
     "page",
     [
         "```py\n1\n```\n",

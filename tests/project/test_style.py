@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
+from support.cases import every
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,39 +63,39 @@ def _length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return (function.end_lineno or function.lineno) - function.lineno + 1 - docstring
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@every("name", SOURCES)
 def test_functions_are_short(name: str) -> None:
     functions = [node for node in _nodes(name) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     assert [function.name for function in functions if _length(function) > LONGEST_FUNCTION] == []
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@every("name", SOURCES)
 def test_files_are_short(name: str) -> None:
     lines = _text(name).count("\n")
     assert lines <= LONGEST_FILE
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@every("name", SOURCES)
 def test_production_code_raises_and_does_not_assert(name: str) -> None:
     assert [node.lineno for node in _nodes(name) if isinstance(node, ast.Assert)] == []
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if name != THE_DOOR])
+@every("name", [name for name in SOURCES if name != THE_DOOR])
 def test_randomness_has_one_door(name: str) -> None:
     assert _entropy(_nodes(name)) == set()
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@every("name", SOURCES)
 def test_no_unfinished_marks(name: str) -> None:
     assert re.findall(r"\b(?:TODO|FIXME)\b", _text(name)) == []
 
 
-@pytest.mark.parametrize("name", LIBRARY)
+@every("name", LIBRARY)
 def test_library_does_not_know_the_terminal(name: str) -> None:
     assert {module for module in _imports(_nodes(name)) if module.split(".")[0] in TERMINAL} == set()
 
 
-@pytest.mark.parametrize(
+@every(
     "code",
     [
         "import random",

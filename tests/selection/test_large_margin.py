@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.adversary import Descent, LazyUniverse
 from support.adversary_oracles import chi_square_p, naive_large_margin, softmax, threshold, two_sample_p
+from support.cases import every
 from support.effort import draws
 
 from dpmine.exact.bits import SystemBits
@@ -72,8 +73,8 @@ def test_the_draw_spends_a_sixth_of_epsilon() -> None:
     assert chi_square_p(seen, dict(zip([80, 79], softmax([80, 79], EPSILON / 6), strict=True))) > 1e-9
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 0.01), (30.0, 1e-12)])
-@pytest.mark.parametrize("rank", [1, 2, 17, 10**6])
+@every(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 0.01), (30.0, 1e-12)])
+@every("rank", [1, 2, 17, 10**6])
 def test_threshold_of_the_search(rank: int, epsilon: float, delta: float) -> None:
     """At V − c(ℓ+1) = T(ℓ) the trial is a fair coin, on either side it is not."""
     for offset, side in ((-1e-6, -1), (1e-6, 1)):

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 from support.adversary import CountingBits, Descent, LazyUniverse
 from support.adversary_oracles import chi_square_p, exponential_max, laplace_max, softmax, tally
+from support.cases import every
 from support.effort import draws
 from support.tapes import assert_law
 
@@ -118,8 +119,8 @@ LARGE: dict[str, dict[Any, int]] = {
 
 
 @BY_NOISE
-@pytest.mark.parametrize("floor", ["default", *FLOORS])
-@pytest.mark.parametrize("shape", LARGE)
+@every("floor", ["default", *FLOORS])
+@every("shape", LARGE)
 def test_law_on_large_universes(shape: str, floor: str, kind: str) -> None:
     """Chi^2 over scores at a nominal 1e-10 for each of 72 cases."""
     truth = LARGE[shape]
@@ -165,7 +166,7 @@ def test_only_dummies(kind: str) -> None:
 
 
 @BY_NOISE
-@pytest.mark.parametrize("size", [10**3, 10**9, 10**30])
+@every("size", [10**3, 10**9, 10**30])
 def test_work_does_not_grow_with_the_universe(size: int, kind: str) -> None:
     """One winner above `size` others: bits are spent on few candidates."""
     bits = CountingBits()
@@ -182,7 +183,7 @@ def test_a_tail_drawn_to_its_end(kind: str) -> None:
     assert noisy_max(universe, wide, bits=SystemBits(), floor=12) in range(12)
 
 
-@pytest.mark.parametrize(("k", "size"), [(1, 5), (3, 5), (5, 5), (1, 10**30)])
+@every(("k", "size"), [(1, 5), (3, 5), (5, 5), (1, 10**30)])
 def test_arrivals_are_ordered_exponentials(k: int, size: int) -> None:
     """Pr[V_k < x] = Pr[at least k of `size` standard exponentials are below x], at a nominal 1e-9 each."""
     x = Fraction(k, size)

@@ -12,6 +12,7 @@ import pytest
 from support import top_k_laws
 from support.adversary import CountingBits, Descent, LazyUniverse
 from support.adversary_oracles import chi_square_p, tally
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine.exact.bits import SystemBits
@@ -73,9 +74,9 @@ def lazy(truth: Mapping[Any, int], descent: Descent = Descent.CRAWL) -> LazyUniv
     return LazyUniverse(truth, least=-5, descent=descent)
 
 
-@pytest.mark.parametrize("count", [2, 3])
-@pytest.mark.parametrize("floor", FLOORS)
-@pytest.mark.parametrize("shape", SHAPES)
+@every("count", [2, 3])
+@every("floor", FLOORS)
+@every("shape", SHAPES)
 def test_gumbel_order_is_peeled_softmax(shape: str, floor: str, count: int) -> None:
     truth = SHAPES[shape]
     seen = tally(
@@ -100,9 +101,9 @@ def test_more_candidates_than_are_listed_at_once(descent: Descent) -> None:
     assert chi_square_p(tally(scores, 500), by_score) > ERROR
 
 
-@pytest.mark.parametrize("kind", ["laplace", "exponential"])
-@pytest.mark.parametrize("floor", [None, 2, 9])
-@pytest.mark.parametrize("shape", ["spread", "ties"])
+@every("kind", ["laplace", "exponential"])
+@every("floor", [None, 2, 9])
+@every("shape", ["spread", "ties"])
 def test_other_noises_are_not_peeled(shape: str, floor: int | None, kind: str) -> None:
     """The law of the first two, integrated; it is not the one of two rounds."""
     noise, oracle = NOISES[kind]
@@ -124,8 +125,8 @@ def test_order_with_many_draws(kind: str, floor: int | None) -> None:
     assert chi_square_p(seen, law) > ERROR
 
 
-@pytest.mark.parametrize("floor", [None, 0, 1, 3])
-@pytest.mark.parametrize("padding", [1, 3])
+@every("floor", [None, 0, 1, 3])
+@every("padding", [1, 3])
 def test_every_dummy_takes_a_place(padding: int, floor: int | None) -> None:
     universe = Dense([2, 1, 0], padding=padding)
     seen = tally(lambda: tuple(noisy_order(universe, GUMBEL, bits=SystemBits(), count=3, floor=floor)), 400)
@@ -172,9 +173,9 @@ def test_members_of_a_level_come_in_uniform_order(floor: int | None) -> None:
     assert chi_square_p(order, orders) > ERROR
 
 
-@pytest.mark.parametrize("kind", NOISES)
-@pytest.mark.parametrize("floor", [None, -1, 3, 7, 99])
-@pytest.mark.parametrize("count", [40, 41, 10**30])
+@every("kind", NOISES)
+@every("floor", [None, -1, 3, 7, 99])
+@every("count", [40, 41, 10**30])
 def test_a_whole_universe_is_a_permutation(count: int, floor: int | None, kind: str) -> None:
     truth = {i: i % 8 for i in range(40)}
     order = noisy_order(lazy(truth), NOISES[kind][0], bits=SystemBits(), count=count, floor=floor)
@@ -202,8 +203,8 @@ def test_nothing_is_drawn_before_it_is_asked_for() -> None:
     assert all(later - earlier < 2_000 for earlier, later in pairwise(taken))
 
 
-@pytest.mark.parametrize("kind", NOISES)
-@pytest.mark.parametrize("size", [10**3, 10**30])
+@every("kind", NOISES)
+@every("size", [10**3, 10**30])
 def test_work_does_not_grow_with_the_universe(size: int, kind: str) -> None:
     bits = CountingBits()
     universe = Levels([(900, 3), (700, 2), (0, size)])
@@ -262,8 +263,8 @@ def before_the_rival(universe: Universe[Any], rival: Any, bits: BitSource, **opt
     return tuple(noisy_order(universe, GUMBEL, bits=bits, rival=rival, **options))
 
 
-@pytest.mark.parametrize("floor", [None, 1, 4, 9])
-@pytest.mark.parametrize("score", [0, 4])
+@every("floor", [None, 1, 4, 9])
+@every("score", [0, 4])
 def test_a_known_rival_ends_the_order(score: int, floor: int | None) -> None:
     truth = SHAPES["spread"]
     bits = SystemBits()
@@ -275,9 +276,9 @@ def test_a_known_rival_ends_the_order(score: int, floor: int | None) -> None:
     assert chi_square_p(tally(drawn, 400), law_before_a_rival(truth, 3, score)) > ERROR
 
 
-@pytest.mark.parametrize("lean", [0, Fraction(1, 2), 1])
-@pytest.mark.parametrize("floor", [None, 1, 4, 9])
-@pytest.mark.parametrize("telltale", [False, True])
+@every("lean", [0, Fraction(1, 2), 1])
+@every("floor", [None, 1, 4, 9])
+@every("telltale", [False, True])
 def test_a_rival_that_is_sharpened(floor: int | None, lean: Fraction, *, telltale: bool) -> None:
     """Its bounds may be sharper than the ones by which it was put in its place: the law is that of its score."""
     truth = SHAPES["spread"]

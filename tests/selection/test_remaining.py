@@ -11,6 +11,7 @@ import pytest
 from support.adversary import Descent, LazyUniverse
 from support.adversary_conformance import check_head, check_next_floor, check_size, check_universe, interesting_floors
 from support.adversary_oracles import chi_square_p, tally
+from support.cases import every
 
 from dpmine.exact.bits import SystemBits
 from dpmine.io.columns import Columns
@@ -69,8 +70,8 @@ def drawn(left: Remaining[Any], level: Any) -> set[Any]:
     return found
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
-@pytest.mark.parametrize("name", UNIVERSES)
+@every("number", [0, 1, 2])
+@every("name", UNIVERSES)
 def test_what_is_left_keeps_the_promises(name: str, number: int) -> None:
     """Whoever the first few are that were taken out."""
     make, truth = UNIVERSES[name]
@@ -79,7 +80,7 @@ def test_what_is_left_keeps_the_promises(name: str, number: int) -> None:
         check_universe(without(make(), gone), left)
 
 
-@pytest.mark.parametrize("name", UNIVERSES)
+@every("name", UNIVERSES)
 def test_candidates_never_come_twice(name: str) -> None:
     """Out of head and tail in turn, down to the last one."""
     make, truth = UNIVERSES[name]

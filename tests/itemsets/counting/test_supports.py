@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import every
 from support.itemset_oracle import Units, all_supports, baskets_of, levels, listed
 
 from dpmine.errors import BadData, BadParameter
@@ -82,8 +83,8 @@ def test_item_supports(units: Units) -> None:
     assert item_supports(baskets_of(units, CATALOGUE)).tolist() == [truth[item] for item in range(CATALOGUE)]
 
 
-@pytest.mark.parametrize("baskets", [1, 3])
-@pytest.mark.parametrize("size", [2, 3, 4])
+@every("baskets", [1, 3])
+@every("size", [2, 3, 4])
 def test_larger_random_baskets(size: int, baskets: int) -> None:
     units = random_units(size, 300, 60, baskets)
     miner = Miner(baskets_of(units, 60))
@@ -121,7 +122,7 @@ def test_one_basket() -> None:
     assert pairs_of(miner.itemsets(3, 1)) == [((0, 2, 3), 1)]
 
 
-@pytest.mark.parametrize("size", [4, 5, 1000, 10**12])
+@every("size", [4, 5, 1000, 10**12])
 def test_sizes_beyond_the_longest_basket_hold_nothing(size: int) -> None:
     miner = Miner(baskets_of([[{0, 1, 2}], [{1, 2, 3}]]))
     assert len(miner.itemsets(size, 1)) == 0
@@ -181,8 +182,8 @@ def dense_units(rows: int, items: int) -> Units:
     return [[set(np.flatnonzero(row).tolist()) | {items - 1}] for row in generator.random((rows, items)) < 0.5]
 
 
-@pytest.mark.parametrize("rows", [63, 64, 65, 200])
-@pytest.mark.parametrize("size", [2, 3, 5])
+@every("rows", [63, 64, 65, 200])
+@every("size", [2, 3, 5])
 def test_dense_baskets(rows: int, size: int) -> None:
     units = dense_units(rows, 12)
     miner, truth = Miner(baskets_of(units, 12)), all_supports(units, size)
@@ -362,7 +363,7 @@ def test_read_only_and_narrow_arrays_are_accepted() -> None:
     assert Miner(replace(baskets, items=narrow)).support([0, 1]) == 2
 
 
-@pytest.mark.parametrize("itemset", [[], [0, 0], [-1], [4], [2**70], ["0"], [0.5]])
+@every("itemset", [[], [0, 0], [-1], [4], [2**70], ["0"], [0.5]])
 def test_wrong_itemsets_are_refused(itemset: list[int]) -> None:
     baskets = baskets_of([[{0, 1}], [{0, 3}]])
     with pytest.raises(BadParameter):
@@ -371,7 +372,7 @@ def test_wrong_itemsets_are_refused(itemset: list[int]) -> None:
         support_of(baskets, itemset)
 
 
-@pytest.mark.parametrize(("size", "threshold"), [(0, 1), (1, 0), (2, -1), (2, 1.5), (True, 1)])
+@every(("size", "threshold"), [(0, 1), (1, 0), (2, -1), (2, 1.5), (True, 1)])
 def test_wrong_requests_are_refused(size: int, threshold: int) -> None:
     miner = Miner(baskets_of([[{0, 1}]]))
     for ask in (miner.itemsets, miner.histogram, lambda r, s: miner.nth(r, s, 0)):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.cases import every
 from support.ingest_oracle import contents
 
 import dpmine
@@ -42,8 +43,8 @@ def found(data: Any, columns: Columns, limit: Any) -> Any:
     return sorted(unit for part in parts for unit in contents(part))
 
 
-@pytest.mark.parametrize("limit", LIMITS)
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@every("limit", LIMITS)
+@every("kind", KINDS)
 def test_long_keys_and_items_count_as_null(limit: str, kind: pa.DataType) -> None:
     columns = Columns(unit=("u",), basket=("b",), item="i")
 

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import every
 from support.ingest_oracle import contents, expected, refused
 
 from dpmine.errors import BadParameter
@@ -200,7 +201,7 @@ def test_composite_keys() -> None:
         same_answers(partitioned(data, columns, LARGER), truth)
 
 
-@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us"), pa.uint64(), pa.int16(), pa.large_string()])
+@every("kind", [pa.date32(), pa.timestamp("us"), pa.uint64(), pa.int16(), pa.large_string()])
 def test_kinds_of_keys(kind: pa.DataType) -> None:
     generator = np.random.default_rng(8)
     units = pa.array(generator.integers(0, 40, 500).tolist(), pa.int32() if kind == pa.date32() else pa.int64())
@@ -212,8 +213,8 @@ def test_kinds_of_keys(kind: pa.DataType) -> None:
 VIEWS = [pa.string_view(), *(make(pa.string_view()) for make in (pa.list_, pa.large_list, pa.list_view))]
 
 
-@pytest.mark.parametrize("kind", [*VIEWS, pa.list_(pa.string_view(), 1)], ids=str)
-@pytest.mark.parametrize("once", [False, True])
+@every("kind", [*VIEWS, pa.list_(pa.string_view(), 1)])
+@every("once", [False, True])
 def test_one_null_key_beside_views_of_texts(kind: pa.DataType, once: bool) -> None:
     """Arrow cannot filter views, which polars makes: one row must not stop a run that was charged."""
     texts = ["b", "a", None, "c"]

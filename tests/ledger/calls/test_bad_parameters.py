@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from support.cases import every
 
 import dpmine
 from dpmine.errors import BadLedger, BadParameter, NotPrivate
@@ -280,7 +281,7 @@ def test_a_bad_parameter_costs_nothing(url: str, call: str, name: str, place: in
     assert dpmine.Ledger(url).budget("shop") == before
 
 
-@pytest.mark.parametrize("call", CALLS)
+@every("call", CALLS)
 def test_every_parameter_is_tried(call: str) -> None:
     given = CALLS[call]
     known = set(inspect.signature(given.call).parameters) - {"ledger", "dataset"}

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
@@ -107,7 +108,7 @@ def test_numbers_of_a_search(target: Fraction, failure: Fraction, epsilon_max: i
     assert search.allowed < target
 
 
-@pytest.mark.parametrize("failure", ["1/2", "3/5", "9/10", "99/100"])
+@every("failure", ["1/2", "3/5", "9/10", "99/100"])
 def test_one_test_that_may_often_fail_still_costs_something(failure: str) -> None:
     """K = 1 and γ ≥ 1/2: K/(2γ) ≤ 1, whose logarithm is no price."""
     search = Doubling.of(ridge_objective().bounds, target=TENTH, failure=failure, epsilon_max=Fraction(1, SIZE))
@@ -146,8 +147,8 @@ def test_law_of_the_search(excess: float) -> None:
         assert stats.binomtest(int(seen), trials, min(float(expected), 1.0)).pvalue > FALSE_ALARM / len(law)
 
 
-@pytest.mark.parametrize("failure", [0.01, 0.1, 0.4])
-@pytest.mark.parametrize("target", [0.02, 0.2])
+@every("failure", [0.01, 0.1, 0.4])
+@every("target", [0.02, 0.2])
 def test_false_acceptance_within_failure(failure: float, target: float) -> None:
     """At an excess of α itself, the worst one that counts, in the numbers of the search: K tests, γ in all."""
     search = Doubling.of(ridge_objective().bounds, target=target, failure=failure, epsilon_max=3)

@@ -11,6 +11,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
@@ -161,7 +162,7 @@ def test_tiny_steps_do_not_overflow() -> None:
     assert lattice.rounded(np.array([1e300, -1e300, 1.0])).tolist() == [2**61, -(2**61), 2**61]
 
 
-@pytest.mark.parametrize(
+@every(
     "epsilons",
     [
         [],

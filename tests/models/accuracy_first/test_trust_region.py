@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.linalg import eig
 from scipy.optimize import minimize
+from support.cases import every
 
 from dpmine.errors import BadParameter
 from dpmine.models.accuracy_first import trust_region
@@ -243,7 +244,7 @@ def test_start_moves_the_answer_by_rounding_only(kind: Kind) -> None:
     assert again.point.tolist() == cold.point.tolist()
 
 
-@pytest.mark.parametrize("kind", Kind)
+@every("kind", Kind)
 def test_both_ways_agree(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [instance(kind, seed, largest=30) for seed in range(25)]
     factors = [minimise_over_ball(case.matrix, case.vector, case.radius) for case in cases]
@@ -270,7 +271,7 @@ def test_neighbouring_problems_need_no_eigenvectors(monkeypatch: pytest.MonkeyPa
         start = found.multiplier
 
 
-@pytest.mark.parametrize("start", STARTS)
+@every("start", STARTS)
 def test_hard_case_by_hand(start: float) -> None:
     """A = diag(−1, 1), b = (0, 1), R = 1: μ = 1, θ₂ = ½, θ₁ = ±√¾, of which the positive one is chosen."""
     found = minimise_over_ball(np.diag([-1.0, 1.0]), np.array([0.0, 1.0]), 1.0, start=start)
@@ -278,8 +279,8 @@ def test_hard_case_by_hand(start: float) -> None:
     assert found.multiplier == pytest.approx(1.0, abs=1e-15)
 
 
-@pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize(
+@every("start", STARTS)
+@every(
     ("matrix", "vector", "radius", "point", "multiplier"),
     [
         ([[2.0]], [1.0], 1.0, [0.5], 0.0),
@@ -302,7 +303,7 @@ def test_known_answers(
     assert found.multiplier == pytest.approx(multiplier, rel=1e-13, abs=1e-13)
 
 
-@pytest.mark.parametrize("forces", [(-60, 0), (0, -40), (400, 400), (-450, -450), (450, -480), (-480, 450), (0, 300)])
+@every("forces", [(-60, 0), (0, -40), (400, 400), (-450, -450), (450, -480), (-480, 450), (0, 300)])
 def test_units_do_not_matter(forces: tuple[int, int]) -> None:
     """θ/R and μR/g depend on A·R/g and b/g only; powers of two change no digit."""
     radius_force, force = forces
@@ -317,9 +318,9 @@ def test_units_do_not_matter(forces: tuple[int, int]) -> None:
         assert moved.multiplier / unit == plain.multiplier
 
 
-@pytest.mark.parametrize("matrix_size", [1e-150, 1.0, 1e149])
-@pytest.mark.parametrize("vector_size", [0.0, 1e-150, 1.0, 1e149])
-@pytest.mark.parametrize("radius", [1e-150, 1.0, 1e150])
+@every("matrix_size", [1e-150, 1.0, 1e149])
+@every("vector_size", [0.0, 1e-150, 1.0, 1e149])
+@every("radius", [1e-150, 1.0, 1e150])
 def test_extreme_sizes_stay_finite(matrix_size: float, vector_size: float, radius: float) -> None:
     for diagonal in ([1.0, 2.0], [-1.0, 2.0], [1.0, 1e-200], [0.0, 1.0], [0.0, 1e-150]):
         matrix = np.diag(diagonal) * matrix_size
@@ -331,7 +332,7 @@ def test_extreme_sizes_stay_finite(matrix_size: float, vector_size: float, radiu
             assert math.hypot(*found.point) >= radius * (1 - 1e-15)
 
 
-@pytest.mark.parametrize(
+@every(
     ("matrix", "vector", "radius"),
     [
         (np.eye(2), np.ones(3), 1.0),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadParameter
@@ -140,7 +141,7 @@ def test_values_at_points_of_decimal_grids() -> None:
     assert [grid.point(place) for place in (0, 3, 10)] == [0, Fraction(3, 10), 1]
 
 
-@pytest.mark.parametrize(
+@every(
     ("bounds", "hint"),
     [
         ((1, 0, 5), "less than upper"),
@@ -196,7 +197,7 @@ def check_runs(runs: Runs) -> None:
         assert runs.spans().tolist() == [size - 1 for size in sizes]
 
 
-@pytest.mark.parametrize("values", [[], [0.0], [1.0], [0.0, 1.0], [0.5, 0.5, 1 / 3], [0.0, np.nextafter(0.0, 1), 1.0]])
+@every("values", [[], [0.0], [1.0], [0.0, 1.0], [0.5, 0.5, 1 / 3], [0.0, np.nextafter(0.0, 1), 1.0]])
 def test_runs_of_2_to_the_64_points(values: list[float]) -> None:
     """Where runs, and the place after the last, do not fit 64 bits."""
     runs = Runs.of(Grid.of(0, 1, 2**64), np.array(values, float), np.ones(len(values), bool))
@@ -254,19 +255,19 @@ BAD_PLACES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("candidate", [*BAD_PLACES, (1, 1, Side.AT_LEAST), (0, 1, Side.BELOW)])
+@every("candidate", [*BAD_PLACES, (1, 1, Side.AT_LEAST), (0, 1, Side.BELOW)])
 def test_what_is_no_threshold(candidate: Any) -> None:
     with pytest.raises((LookupError, ValueError, TypeError)):
         Thresholds(GRID).hypothesis(candidate)
 
 
-@pytest.mark.parametrize("candidate", BAD_PLACES)
+@every("candidate", BAD_PLACES)
 def test_what_is_no_stump(candidate: Any) -> None:
     with pytest.raises((LookupError, ValueError, TypeError)):
         Stumps((GRID, GRID), ("a", "b")).hypothesis(candidate)
 
 
-@pytest.mark.parametrize(
+@every(
     "candidate",
     [(0, 6), (5, 6), (2, 2), (3, 2), (-1, 2), (0, 1.0), (True, 2), (0, "1"), (1,), (0, 1, 2), 7, None, (0, Side.BELOW)],
 )

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import every
 
 from dpmine import BadParameter, NotPrivate
 from dpmine.io.figures import new_figure
@@ -245,7 +246,7 @@ def test_picture_on_given_axes() -> None:
     axes.figure.canvas.draw()
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "message"),
     [
         ({"epsilon": 0}, "epsilon must be greater than 0"),

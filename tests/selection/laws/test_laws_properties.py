@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import every
 
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
@@ -63,9 +64,9 @@ def total(law: LevelLaw) -> float:
     return float(law.masses.sum()) + law.nothing
 
 
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 1e3])
-@pytest.mark.parametrize("delta", [1e-30, 0.999])
+@every("name", ALL)
+@every("epsilon", [1e-6, 1.0, 1e3])
+@every("delta", [1e-30, 0.999])
 def test_extreme_parameters(name: str, epsilon: float, delta: float) -> None:
     for profile in PROFILES:
         law = ALL[name](profile, epsilon, delta)
@@ -139,8 +140,8 @@ def test_limits_of_the_pure_mechanisms(name: str) -> None:
     assert PURE[name](profile, 1e3, 0.1).masses.tolist() == pytest.approx([1, 0, 0], abs=1e-12)
 
 
-@pytest.mark.parametrize("name", [*APPROXIMATE, *FOR_COUNTS])
-@pytest.mark.parametrize("dummies", [0, UNKNOWN])
+@every("name", [*APPROXIMATE, *FOR_COUNTS])
+@every("dummies", [0, UNKNOWN])
 def test_a_clear_winner_wins(name: str, dummies: int) -> None:
     law = ALL[name](Profile((900.0, 300.0, 299.0), (1, 1, 20), dummies), 20.0, 1e-6)
     assert law.masses.tolist() == pytest.approx([1, 0, 0], abs=1e-9)
@@ -177,7 +178,7 @@ def test_exact_takes_the_best_level() -> None:
     assert laws.exact(Profile.of([3, 3, 1])).masses.tolist() == [1, 0]
 
 
-@pytest.mark.parametrize(
+@every(
     ("scores", "counts", "dummies"),
     [
         ((1.0, 1.0), (1, 1), 0),

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from support.adversary_oracles import chi_square_p, tally
+from support.cases import every
 from support.effort import draws
 from support.shared import ROOT, shared_path
 
@@ -91,7 +92,7 @@ def test_every_vector_file_is_there() -> None:
     assert len(entries()) >= 78
 
 
-@pytest.mark.parametrize("entry", entries(), ids=name_of)
+@every("entry", entries())
 def test_draws_follow_the_law(entry: Entry) -> None:
     assert chi_square_p(tally_entry(entry, 400), expected_law(entry)) > NOMINAL_RATE / len(entries())
 
