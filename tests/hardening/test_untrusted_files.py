@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.cases import every
+from support.effort import examples
 from support.numpy_bits import NumpyBits
 
 import dpmine
@@ -247,7 +248,7 @@ def test_texts_that_are_no_model(name: str, text: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
-@settings(max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_random_json(name: str, data: st.DataObject) -> None:
     leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
@@ -260,7 +261,7 @@ def test_random_json(name: str, data: st.DataObject) -> None:
 # ---------------------------------------------------------------------------------------------------------- catalogues
 
 
-@settings(max_examples=150, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=200), head=st.sampled_from([b"", b"PAR1", b"\xef\xbb\xbf", b"\x80\x04", b"ARROW1"]))
 def test_random_catalogues(content: bytes, head: bytes, tmp_path: Path) -> None:
     """A list of different items, or one line that quotes nothing."""

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mlxtend.frequent_patterns import association_rules as rules_of_mlxtend
 from support.cases import every
+from support.effort import examples
 from support.numpy_bits import NumpyBits
 from support.support_oracle import all_rules, every_subset, extremes, measures, true_supports
 
@@ -103,7 +104,7 @@ def test_values(known: SupportRelease, units: int | None) -> None:
             assert isnan(row["lift"]) == (c == 0)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(releases(), st.sampled_from([None, 9, 12, 14]))
 def test_bounds_are_the_extremes_over_all_supports_in_the_intervals(known: SupportRelease, units: int | None) -> None:
     """Largest leverages of an odd number of units lie half-way between whole supports: a bound, not an extreme."""

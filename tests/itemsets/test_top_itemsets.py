@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cases import every
+from support.effort import examples
 from support.sealed import SealedData
 
 import dpmine
@@ -306,7 +307,7 @@ MECHANISMS = st.sampled_from(["auto", *PURE, *(name for name in APPROXIMATE if n
 COLUMNS: dict[str, Any] = {"kbar": None, "max_items_per_unit": None, "units": None, "not_private": False}
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     MECHANISMS,
     st.integers(1, 6),

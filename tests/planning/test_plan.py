@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cases import every
+from support.effort import examples
 
 from dpmine.errors import BadParameter, DpmineError, UnreadableFile
 from dpmine.planning.planner import plan
@@ -51,7 +52,7 @@ def test_success_at_the_lead_and_not_just_below(epsilon: str, candidates: int | 
 
 @RELATIONS
 @pytest.mark.parametrize("name", QUICK)
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(data=st.data())
 def test_leads_shrink_with_epsilon_and_delta(name: str, neighbors: Neighbors, data: st.DataObject) -> None:
     shape = data.draw(st.sampled_from(Shape))

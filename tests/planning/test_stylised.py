@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cases import every
+from support.effort import examples
 
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws import Profile
@@ -85,7 +86,7 @@ def test_all_mechanisms_without_options_are_usable() -> None:
 
 
 @RELATIONS
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_fewer_rivals_never_hurt(neighbors: Neighbors, data: st.DataObject) -> None:
     """The bound that rules mechanisms out: the head alone is at least as easy."""

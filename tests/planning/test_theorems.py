@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cases import every
+from support.effort import examples
 
 from dpmine.planning.theorems import approximate_lower_bound, proved_gap, pure_lower_bound
 from dpmine.privacy import Neighbors
@@ -23,7 +24,7 @@ DELTA = Fraction(1, 10**5)
 
 
 @RELATIONS
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(data=st.data())
 def test_proved_leads_suffice_whatever_the_rest_looks_like(neighbors: Neighbors, data: st.DataObject) -> None:
     epsilon = Fraction(data.draw(st.integers(1, 40)), 10)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.cases import every
+from support.effort import examples
 from support.top_k_laws import delta_between, leaky_responses
 
 from dpmine.errors import BadParameter
@@ -147,7 +148,7 @@ def test_very_many_rounds_are_concentrated(rounds: Callable[..., Rounds]) -> Non
     assert Fraction(9, 10) < found / rounds(10_000, Fraction(1), asked).round_epsilon < 1
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(1, 30), st.integers(-90, 60), st.integers(-300, -1))
 def test_pure_rounds_are_certainly_private(count: int, epsilon: int, delta: int) -> None:
     """ε from 10^-9 to 10^6, δ from 10^-300 on."""
@@ -160,7 +161,7 @@ def test_pure_rounds_are_certainly_private(count: int, epsilon: int, delta: int)
         assert found.round_epsilon == found.epsilon / count
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(1, 5), st.floats(0.01, 3), st.floats(0.001, 0.5))
 def test_all_answers_of_the_worst_channel(count: int, epsilon: float, delta: float) -> None:
     """Every list of answers, one by one; and the bound is reached."""
@@ -171,7 +172,7 @@ def test_all_answers_of_the_worst_channel(count: int, epsilon: float, delta: flo
 
 
 @pytest.mark.parametrize("rounds", ALL)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(1, 40), st.floats(0.001, 30), st.floats(1e-12, 0.5))
 def test_a_larger_budget_never_gives_less(
     rounds: Callable[..., Rounds], count: int, epsilon: float, delta: float

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.adversary_conformance import check_universe
 from support.cases import every
+from support.effort import examples
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
@@ -175,7 +176,7 @@ def test_positions_are_plain_integers() -> None:
     assert type(dense.tail(3, bits=SystemBits())[0]) is int
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=12))
 def test_small_universes_conform(scores: list[int]) -> None:
     check_universe(Dense(scores), dict(enumerate(scores)))

@@ -49,6 +49,7 @@ def chosen_scores(ranked: list[int], padding: int, draws: int, descent: Descent)
     return Counter(None if winner is None else ranked[winner] for winner in winners)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("descent", Descent)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_law_is_that_of_the_printed_loop(shape: str, descent: Descent) -> None:
@@ -67,6 +68,7 @@ def test_law_is_that_of_the_printed_loop_with_many_draws(shape: str) -> None:
     assert two_sample_p(chosen_scores(ranked, padding, draws(10_000), Descent.HALVE), naive) > 1e-9
 
 
+@pytest.mark.statistical
 def test_the_draw_spends_a_sixth_of_epsilon() -> None:
     """Two candidates stand far above the rest, one apart: chi^2 at a nominal 1e-9."""
     seen = chosen_scores([80, 79, 2, 1], 0, 2500, Descent.HALVE)

@@ -121,6 +121,7 @@ def test_floats_of_every_width_are_read_exactly(kind: Any) -> None:
         assert exact_score(kind(2**62) + kind(1)) == 2**62 + 1
 
 
+@pytest.mark.statistical
 def test_the_tail_is_uniform_over_candidates_not_levels() -> None:
     """Nominal false-alarm rate 1e-9."""
     universe = Levels([(9, 5), (4, 30), (3, 60), (0, 10)])

@@ -94,6 +94,7 @@ def test_a_single_candidate_is_chosen(name: str) -> None:
         assert run(make(name), Dense([5])) == 0
 
 
+@pytest.mark.statistical
 @EVERY
 def test_candidates_of_equal_score_are_equally_likely(name: str) -> None:
     """Chi^2 at a nominal 1e-9 for each mechanism."""
@@ -194,6 +195,7 @@ def test_pure_mechanisms_use_their_noise(name: str, noise: Any, neighbors: Neigh
     assert mechanism.noise() == noise(Fraction(3 if neighbors is Neighbors.ADD_REMOVE else 6))
 
 
+@pytest.mark.statistical
 @RELATIONS
 @pytest.mark.parametrize("name", ORACLES)
 @pytest.mark.parametrize("sensitivity", [Fraction(1), Fraction(5, 2)])
@@ -206,6 +208,7 @@ def test_law_of_the_pure_mechanisms(name: str, neighbors: Neighbors, sensitivity
     assert chi_square_p(seen, dict(enumerate(ORACLES[name](scores, scale)))) > 1e-9
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", ORACLES)
 def test_law_of_the_pure_mechanisms_with_dummies(name: str) -> None:
     """Dummies are candidates of score 0; one that wins is nothing. Nominal 1e-9 each."""

@@ -30,6 +30,7 @@ def expected_law(count: int, padding: int, rival: float = 0.0) -> dict[str | Non
     return law
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("padding", [0, 9])
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 8])
 def test_law_among_the_best(count: int, padding: int) -> None:
@@ -44,6 +45,7 @@ def test_law_among_the_best(count: int, padding: int) -> None:
     assert chi_square_p(tally(choose, 1000), expected_law(count, padding)) > 1e-9
 
 
+@pytest.mark.statistical
 def test_law_with_a_rival() -> None:
     """A rival of score 4 has the weight e^2. Chi^2 of 1,000 draws at a nominal 1e-9."""
     bits = SystemBits()

@@ -14,6 +14,7 @@ from support import top_k_laws
 from support.adversary import Descent, LazyUniverse
 from support.adversary_oracles import chi_square_p, tally
 from support.cases import every
+from support.effort import examples
 from support.numpy_bits import NumpyBits
 from support.top_k_laws import LAPLACE, Domain
 
@@ -85,21 +86,33 @@ def test_one_shot_of_one_is_the_exponential_mechanism(epsilon: str, neighbors: N
     assert (one.epsilon, one.delta) == (same.epsilon, NONE)
     for seed in range(60):
         assert one.choose(lazy(), bits=NumpyBits(seed)) == (same.choose(lazy(), bits=NumpyBits(seed)),)
+
+
+@pytest.mark.statistical
+@RELATIONS
+@pytest.mark.parametrize("epsilon", ["1/2", "3"])
+def test_law_of_one_shot_of_one(epsilon: str, neighbors: Neighbors) -> None:
+    """Chi^2 at a nominal 1e-9 per case."""
+    one = OneShot.of(1, Fraction(epsilon), NONE, neighbors)
     rate = float(Fraction(epsilon)) / UNIT[neighbors]
     assert_lists(one, lazy(), named(top_k_laws.peeled_exponential(list(TRUTH.values()), 1, rate), list(TRUTH)))
 
 
+@pytest.mark.statistical
 @RELATIONS
 @every("count", [2, 3])
 @every("delta", [0, Fraction(1, 10)])
 def test_one_shot_is_the_rounds_it_says(delta: Fraction, count: int, neighbors: Neighbors) -> None:
+    """Chi^2 at a nominal 1e-9 per case."""
     top_k = OneShot.of(count, Fraction(2), Fraction(delta), neighbors)
     rate = float(top_k.round_epsilon) / UNIT[neighbors]
     assert top_k.round_epsilon == bounded_range_rounds(count, Fraction(2), Fraction(delta)).round_epsilon
     assert_lists(top_k, lazy(), named(top_k_laws.peeled_exponential(list(TRUTH.values()), count, rate), list(TRUTH)))
 
 
+@pytest.mark.statistical
 def test_one_shot_leaves_out_the_places_of_dummies() -> None:
+    """Chi^2 at a nominal 1e-9."""
     top_k = OneShot.of(2, Fraction(3), NONE, REPLACE)
     names = ["0", "1", "2", None, None, None]
     law = named(top_k_laws.peeled_exponential([4, 1, 0, 0, 0, 0], 2, 0.75), names)
@@ -148,11 +161,12 @@ DOMAINS: dict[str, tuple[dict[str, int], int]] = {
 }
 
 
+@pytest.mark.statistical
 @RELATIONS
 @every("descent", Descent)
 @every("name", DOMAINS)
 def test_limited_domain_against_enumeration(name: str, descent: Descent, neighbors: Neighbors) -> None:
-    """⊥ ends the list, and a dummy takes a place, of which nothing is told."""
+    """⊥ ends the list, and a dummy takes a place, of which nothing is told. Chi^2 at a nominal 1e-9 per case."""
     truth, kbar = DOMAINS[name]
     count = min(2, kbar)
     top_k = LimitedDomainTopK.of(count, Fraction(4), Fraction(1, 2), neighbors, kbar)
@@ -162,8 +176,12 @@ def test_limited_domain_against_enumeration(name: str, descent: Descent, neighbo
     assert_lists(top_k, lazy(truth, kbar + 9, descent), law, draws=300)
 
 
+@pytest.mark.statistical
 def test_a_level_that_is_cut_is_drawn_as_a_whole() -> None:
-    """Two of three equal candidates are kept: which, is a uniform choice each time. Against plain arithmetic."""
+    """Two of three equal candidates are kept: which, is a uniform choice each time. Against plain arithmetic.
+
+    Chi^2 at a nominal 1e-9.
+    """
     truth = {"a": 8, "b": 6, "c": 6, "d": 6}
     top_k = LimitedDomainTopK.of(2, Fraction(4), Fraction(1, 2), ADD, 3)
     rate, slack = float(top_k.round_epsilon), float(top_k.slack)
@@ -189,9 +207,11 @@ def test_more_wanted_than_kept_is_refused(count: int, kbar: int) -> None:
 # Peeling
 
 
+@pytest.mark.statistical
 @RELATIONS
 @pytest.mark.parametrize("delta", [0, Fraction(1, 10)])
 def test_peeled_laplaces_against_quadrature(delta: Fraction, neighbors: Neighbors) -> None:
+    """Chi^2 at a nominal 1e-9 per case."""
     top_k = Peeling.of(2, MaxOfLaplaces(Fraction(3), NONE, neighbors), Fraction(delta))
     rate = float(top_k.once.epsilon) / UNIT[neighbors]
     law = named(top_k_laws.peeled_noisy_max([float(score) for score in TRUTH.values()], 2, rate, LAPLACE), list(TRUTH))
@@ -201,9 +221,13 @@ def test_peeled_laplaces_against_quadrature(delta: Fraction, neighbors: Neighbor
 MARGINS = [name for name in APPROXIMATE if name != "limited_domain"]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", MARGINS)
 def test_two_rounds_of_an_approximate_mechanism(name: str) -> None:
-    """By the mechanism's own exact law, round by round; a round in which nothing stands out changes nothing."""
+    """By the mechanism's own exact law, round by round; a round in which nothing stands out changes nothing.
+
+    Chi^2 at a nominal 1e-9 per case.
+    """
     truth = {"a": 34, "b": 33, "c": 10}
     top_k = build(name, 2, epsilon=3, delta=Fraction(1, 2), neighbors=ADD)
     law: dict[tuple[str, ...], float] = defaultdict(float)
@@ -278,7 +302,7 @@ EPSILONS = st.fractions(Fraction(1, 100), 50, max_denominator=1000)
 DELTAS = st.sampled_from([Fraction(1, 10**12), Fraction(1, 10**6), Fraction(1, 100), Fraction(1, 3), Fraction(99, 100)])
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.sampled_from(PURE), COUNTS, EPSILONS, st.sampled_from([REPLACE, ADD]))
 def test_pure_mechanisms_charge_no_delta_that_they_may_not(
     name: str, count: int, epsilon: Fraction, neighbors: Neighbors
@@ -290,7 +314,7 @@ def test_pure_mechanisms_charge_no_delta_that_they_may_not(
     assert top_k.mechanism.delta == 0
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.sampled_from(PURE), COUNTS, EPSILONS, DELTAS)
 def test_pure_mechanisms_charge_delta_where_it_buys_something(
     name: str, count: int, epsilon: Fraction, delta: Fraction
@@ -306,7 +330,7 @@ def test_pure_mechanisms_charge_delta_where_it_buys_something(
         assert (top_k.delta > 0) == (top_k.mechanism.epsilon > epsilon / count)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.sampled_from(APPROXIMATE), COUNTS, EPSILONS, DELTAS)
 def test_approximate_mechanisms_charge_exactly_what_was_given(
     name: str, count: int, epsilon: Fraction, delta: Fraction

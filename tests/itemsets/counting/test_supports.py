@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cases import every
+from support.effort import examples
 from support.itemset_oracle import Units, all_supports, baskets_of, levels, listed
 
 from dpmine.errors import BadData, BadParameter
@@ -42,7 +43,7 @@ def random_units(seed: int, units: int, catalogue: int, baskets: int) -> Units:
     return [[set(basket) for basket in unit] for unit in popular.tolist()]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.one_of(MANY_BASKETS, ONE_BASKET), SIZES)
 def test_every_threshold_against_brute_force(units: Units, size: int) -> None:
     miner = Miner(baskets_of(units, CATALOGUE))
@@ -52,7 +53,7 @@ def test_every_threshold_against_brute_force(units: Units, size: int) -> None:
         assert levels_of(miner.histogram(size, threshold)) == levels(truth, threshold)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.one_of(MANY_BASKETS, ONE_BASKET), SIZES)
 def test_nth_covers_each_level_exactly(units: Units, size: int) -> None:
     miner = Miner(baskets_of(units, CATALOGUE))
@@ -67,7 +68,7 @@ def test_nth_covers_each_level_exactly(units: Units, size: int) -> None:
             miner.nth(size, support, count)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.one_of(MANY_BASKETS, ONE_BASKET), st.frozensets(st.integers(0, CATALOGUE - 1), min_size=1, max_size=5))
 def test_support_of_any_itemset(units: Units, wanted: frozenset[int]) -> None:
     truth = sum(any(wanted <= basket for basket in map(set, unit)) for unit in units)
@@ -76,7 +77,7 @@ def test_support_of_any_itemset(units: Units, wanted: frozenset[int]) -> None:
     assert Miner(baskets).support(tuple(wanted)) == truth
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(MANY_BASKETS)
 def test_item_supports(units: Units) -> None:
     truth = Counter(item for unit in units for item in set().union(*unit))
@@ -148,7 +149,7 @@ def test_a_unit_counts_once_whatever_its_baskets() -> None:
     assert miner.support([0, 1, 2]) == 2
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.one_of(MANY_BASKETS, ONE_BASKET), SIZES, st.integers(1, 60))
 def test_the_best_against_brute_force(units: Units, size: int, count: int) -> None:
     miner = Miner(baskets_of(units, CATALOGUE))
@@ -402,7 +403,7 @@ def test_eight_threads_get_the_same_answers() -> None:
         assert all(answer == expected for answer in pool.map(ask, range(24)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 10**6), st.integers(64, 120), st.integers(3, 9))
 def test_nth_does_not_depend_on_later_rankings(seed: int, rows: int, items: int) -> None:
     """With so many rows and so few items, bitmaps and walks are about equally fast."""

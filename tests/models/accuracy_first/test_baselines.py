@@ -121,8 +121,10 @@ def test_one_test_that_may_often_fail_still_costs_something(failure: str) -> Non
     assert outcome.price == Fraction(1, SIZE) + search.price > Fraction(1, SIZE)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("excess", [0.0, 0.03, 0.05, 0.07, 0.1, 0.2])
 def test_law_of_one_test(excess: float) -> None:
+    """A binomial test at a nominal 1e-7."""
     target = TENTH
     search = search_for(target)
     bits, trials = NumpyBits(int(1000 * excess)), 2000
@@ -131,9 +133,10 @@ def test_law_of_one_test(excess: float) -> None:
     assert stats.binomtest(accepted, trials, min(max(chance, 0.0), 1.0)).pvalue > FALSE_ALARM
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("excess", [0.02, 0.05, 0.1])
 def test_law_of_the_search(excess: float) -> None:
-    """All hypotheses equally good: the step is geometric, cut off after K."""
+    """All hypotheses equally good: the step is geometric, cut off after K. A binomial test at a nominal 1e-7."""
     target, trials = TENTH, 150
     search = search_for(target)
     levels = len(search.epsilons)
@@ -158,7 +161,9 @@ def test_false_acceptance_within_failure(failure: float, target: float) -> None:
     assert 1 - (1 - each) ** len(search.epsilons) <= failure
 
 
+@pytest.mark.statistical
 def test_false_acceptance_is_measured() -> None:
+    """A binomial test at a nominal 1e-7."""
     search = search_for(TENTH)
     bits, trials = NumpyBits(3), 1000
     bad = Fraction(1, 10) + Fraction(1, 10**6)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy.linalg import eig
 from scipy.optimize import minimize
 from support.cases import every
+from support.effort import examples
 
 from dpmine.errors import BadParameter
 from dpmine.models.accuracy_first import trust_region
@@ -219,7 +220,7 @@ def assert_optimal(problem: Instance, point: Floats, multiplier: float) -> None:
     assert multiplier * (problem.radius - norm) <= unit
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(problem=problems(), start=st.one_of(st.sampled_from(STARTS), st.floats(0.0, 20.0)))
 @example(problem=Instance(np.diag([2.0, 0.0]), np.array([0.0, 2.5e-307]), 20.0), start=0.0)
 def test_optimal_whatever_the_start(problem: Instance, start: float) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.adversary_conformance import check_universe
 from support.cases import every
+from support.effort import examples
 from support.goodness import assert_sampled_law
 from support.tapes import enumerate_law
 
@@ -67,7 +68,7 @@ def instances(draw: st.DrawFn) -> tuple[list[Row], int, int]:
 
 
 @given(instances())
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_levels_and_their_members_are_those_of_enumeration(instance: tuple[list[Row], int, int]) -> None:
     rows, features, width = instance
     truth = truth_of(rows, features, width)
@@ -83,7 +84,7 @@ def test_levels_and_their_members_are_those_of_enumeration(instance: tuple[list[
 
 
 @given(instances(), st.data())
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_scores_are_counts(instance: tuple[list[Row], int, int], data: st.DataObject) -> None:
     """Another record added raises all scores by 0 or 1; one replaced moves each by at most 1."""
     rows, features, width = instance

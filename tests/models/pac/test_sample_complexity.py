@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from support.cases import every
+from support.effort import examples
 
 from dpmine import BadParameter
 from dpmine.models.pac.sample_complexity import (
@@ -113,7 +114,7 @@ def test_large_smoothness_does_not_overflow(kappa: Any) -> None:
 
 
 @given(SHARES, SHARES, st.floats(0.01, 10), st.integers(1, 10**40), st.sampled_from(list(Setting)))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_more_is_asked_for_when_more_is_promised(a: float, d: float, eps: float, size: int, setting: Setting) -> None:
     def needed(accuracy: float, failure: float, epsilon: float, count: int) -> int:
         return records_for_cover(Target.of(epsilon=epsilon, accuracy=accuracy, failure=failure), count, setting)

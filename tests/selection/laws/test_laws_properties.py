@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cases import every
+from support.effort import examples
 
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
@@ -76,7 +77,7 @@ def test_extreme_parameters(name: str, epsilon: float, delta: float) -> None:
         assert total(law) == pytest.approx(1, rel=0, abs=1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(profile=profiles, epsilon=epsilons, delta=deltas)
 def test_total_mass_and_order(profile: Profile, epsilon: float, delta: float) -> None:
     """A better candidate is never less likely."""
@@ -87,7 +88,7 @@ def test_total_mass_and_order(profile: Profile, epsilon: float, delta: float) ->
         assert (np.diff(each) <= 1e-12).all(), name
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(scores=st.lists(st.integers(0, 25), min_size=1, max_size=7), epsilon=epsilons, delta=deltas)
 def test_nearly_equal_scores_are_a_level(scores: list[int], epsilon: float, delta: float) -> None:
     """Listing candidates a hair apart gives each level the mass it has when they are merged."""
@@ -102,7 +103,7 @@ def test_nearly_equal_scores_are_a_level(scores: list[int], epsilon: float, delt
         assert sums.tolist() == pytest.approx(merged.tolist(), rel=0, abs=1e-7), name
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     scores=st.lists(st.integers(0, 30), min_size=2, max_size=7),
     moves=st.lists(st.integers(-1, 1), min_size=7, max_size=7),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import law_oracle
+from support.effort import examples
 
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
@@ -99,7 +100,7 @@ def test_a_staircase_uses_up_the_whole_search_budget(share: float) -> None:
     assert ratios.max() == pytest.approx(0.8, abs=1e-9)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     scores=st.lists(st.integers(0, 60), min_size=2, max_size=8),
     moves=st.lists(st.integers(0, 1), min_size=8, max_size=8),

@@ -92,8 +92,10 @@ def test_every_vector_file_is_there() -> None:
     assert len(entries()) >= 78
 
 
+@pytest.mark.statistical
 @every("entry", entries())
 def test_draws_follow_the_law(entry: Entry) -> None:
+    """Chi^2 at a nominal 1e-8 for all entries together."""
     assert chi_square_p(tally_entry(entry, 400), expected_law(entry)) > NOMINAL_RATE / len(entries())
 
 
