@@ -135,8 +135,9 @@ def test_pure_mechanisms_do_not_use_delta(run: outcome_of) -> None:
 @pytest.mark.parametrize(
     "arguments", [["no.parquet"], ["truncated.parquet"], ["prices.parquet", "--item", "price"], ["--x"]]
 )
-def test_debug_adds_positions_but_no_data(arguments: list[str], folder: Path) -> None:
-    outcome = spawn(TOP, *arguments, "--debug", cwd=folder)
+def test_debug_adds_positions_but_no_data(run: outcome_of, arguments: list[str], folder: Path) -> None:
+    command = [TOP, *arguments, "--debug"]
+    outcome = spawn(*command, cwd=folder) if arguments == ["no.parquet"] else run(*command)
     *frames, error = outcome.lines
     assert outcome.status == 2
     assert outcome.out == ""

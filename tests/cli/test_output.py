@@ -261,7 +261,16 @@ def leftovers(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.name.startswith(".") or path.suffix == ".tmp"]
 
 
-@pytest.mark.parametrize("arguments", [TOP, COUNT, ["--help"], ["--version"], ["top-itemset", "--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        TOP,
+        *(
+            pytest.param(some, marks=pytest.mark.slow)
+            for some in (COUNT, ["--help"], ["--version"], ["top-itemset", "--help"])
+        ),
+    ],
+)
 def test_closed_stdout_is_no_error(arguments: list[str]) -> None:
     """As in `| head -0`: the reader is gone before anything is written."""
     reader, writer = os.pipe()

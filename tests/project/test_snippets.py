@@ -18,7 +18,6 @@ def text(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-SLOW = pytest.mark.slow
 RUNNING = [name for name in DOCUMENTS if any(block.kind in RUN for block in blocks(text(name)))]
 
 
@@ -36,7 +35,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", [name if name == "README.md" else pytest.param(name, marks=SLOW) for name in RUNNING])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNNING)
 def test_page_does_what_it_shows(name: str, folder: Path, reports: bool) -> None:
     assert list(run_page(text(name), folder, reports=reports)) == []
 
