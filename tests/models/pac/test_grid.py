@@ -99,13 +99,15 @@ def test_points_that_are_floats_are_their_own_places(
 
 @pytest.mark.parametrize("bounds", [(0, 1), ("-1/3", "1e3"), ("1e6", "1000000.001"), ("-1e-30", "1e-300")])
 @pytest.mark.parametrize("points", [1001, 10**15, 2**64])
-def test_places_of_many_numbers(bounds: tuple[Any, Any], points: int) -> None:
+@pytest.mark.parametrize("size", [5000, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_places_of_many_numbers(
+    monkeypatch: pytest.MonkeyPatch, bounds: tuple[Any, Any], points: int, size: int
+) -> None:
     """More than are estimated at once."""
+    monkeypatch.setattr("dpmine.models.pac.grid._AT_ONCE", size * 4 // 5)
     grid = Grid.of(*bounds, points)
     low, high = float(grid.lower), float(grid.upper)
-    check_places(
-        grid, np.random.default_rng(3).uniform(1.1 * low - 0.1 * high, 1.1 * high - 0.1 * low, 20_000).tolist()
-    )
+    check_places(grid, np.random.default_rng(3).uniform(1.1 * low - 0.1 * high, 1.1 * high - 0.1 * low, size).tolist())
 
 
 @given(st.fractions(-30, 29), st.fractions(1, 40), st.integers(2, 60), st.data())
