@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from support.cases import every
 from support.command_line import CANARY, PROGRAM, Outcome, assert_one_error, environment, outcome_of, spawn
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -83,7 +84,7 @@ BAD: dict[str, tuple[list[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
+@every("name", BAD)
 def test_bad_requests_are_one_line(name: str, run: outcome_of, folder: Path) -> None:
     arguments, hint = BAD[name]
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}

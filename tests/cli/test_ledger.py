@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.cases import every
 from support.command_line import assert_one_error, environment, outcome_of
 
 LEDGER = ("--ledger", "sqlite:///budget.db")
@@ -101,8 +102,8 @@ def test_a_column_that_is_not_there_costs_nothing(run: outcome_of, name: str) ->
     assert shown(run)[0]["spent"]["epsilon"] == 0
 
 
-@pytest.mark.parametrize("name", RUNS)
-@pytest.mark.parametrize(
+@every("name", RUNS)
+@every(
     "arguments",
     [
         LEDGER,
@@ -232,7 +233,7 @@ def test_a_default_run_on_a_grant_without_delta_says_what_to_do(run: outcome_of)
     assert "--delta 1e-06 or more" in outcome.err
 
 
-@pytest.mark.parametrize(
+@every(
     "arguments",
     [
         (),

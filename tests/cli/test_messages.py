@@ -61,14 +61,17 @@ def test_progress_appears_after_a_second_and_shows_per_cent_only() -> None:
     assert CANARY not in shown
 
 
+@pytest.mark.slow
 def test_no_progress_for_quick_work() -> None:
     assert "%" not in at_a_terminal(pause=0.0)
 
 
+@pytest.mark.slow
 def test_no_progress_when_quiet() -> None:
     assert at_a_terminal("--quiet", pause=0.02) == ""
 
 
+@pytest.mark.slow
 def test_no_progress_without_a_terminal() -> None:
     code = SLOW_READER.format(pause=0.02, options=[], patience=0.3)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
@@ -169,6 +172,7 @@ def test_interrupt_wipes_the_bar() -> None:
     assert re.search(r"\r\x1b\[2K\x1b\[\?25hdpmine: error: interrupted; nothing was written.\r\n$", shown.decode())
 
 
+@pytest.mark.slow
 def test_ignored_interrupts_stay_ignored() -> None:
     """As in a script's background jobs: whoever starts the run decides."""
     ignoring = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"

@@ -102,6 +102,7 @@ def test_parquet_has_a_list_column(run: outcome_of) -> None:
     assert pq.read_table("out.parquet").num_rows == 0
 
 
+@pytest.mark.slow
 def test_parquet_to_stdout() -> None:
     done = subprocess.run(
         [*PROGRAM, *TOP, "--format", "parquet"], capture_output=True, check=True, timeout=60, env=environment()
@@ -291,6 +292,7 @@ def test_closed_stdout_is_no_error(arguments: list[str]) -> None:
     assert not [line for line in done.stderr.splitlines() if not line.startswith("dpmine: ")]
 
 
+@pytest.mark.slow
 def test_head_of_a_long_list() -> None:
     root = Path(dpmine.__file__).resolve().parents[1]
     listing = [str(root / "datasets" / "mushroom.parquet"), "--min-support", "400", "--size", "3", "--not-private"]

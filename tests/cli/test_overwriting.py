@@ -60,8 +60,8 @@ def people() -> dpmine.Ledger:
     return found
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("alias", ALIASES)
+@every("command", COMMANDS)
+@every("alias", ALIASES)
 def test_outputs_are_not_written_over_inputs(run: outcome_of, people: dpmine.Ledger, command: str, alias: str) -> None:
     """By another name of the same file, whose suffix is one that the command writes."""
     arguments, option, inputs = COMMANDS[command]
@@ -71,6 +71,7 @@ def test_outputs_are_not_written_over_inputs(run: outcome_of, people: dpmine.Led
         ALIASES[alias](name, str(other))
         assert "a file of its own" in assert_one_error(run(*arguments, option, str(other)))
         assert Path(name).read_bytes() == before
+        other.unlink()
     assert {entry.kind for entry in people.history("shop")} == {"grant"}
 
 

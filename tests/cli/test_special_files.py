@@ -78,7 +78,8 @@ def test_closed_descriptors_change_no_result(ledger: dpmine.Ledger, numbers: tup
     assert charges(ledger) == 1
 
 
-@pytest.mark.parametrize("numbers", [(2,), pytest.param((0, 2), marks=SLOW_TEST)], ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize("numbers", [(2,), (0, 2)], ids=str)
 def test_messages_do_not_go_to_stdout_when_stderr_is_closed(numbers: tuple[int, ...]) -> None:
     status, out, err = closing(numbers, *TOP)
     assert (status, err) == (0, "")

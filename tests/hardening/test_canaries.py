@@ -237,8 +237,8 @@ REFUSALS: dict[str, list[str]] = {
 }
 
 
-@pytest.mark.parametrize("debug", [[], ["--debug"]], ids=["plain", "debug"])
-@pytest.mark.parametrize("name", REFUSALS)
+@every("debug", [[], ["--debug"]])
+@every("name", REFUSALS)
 def test_refusals_are_silent(
     name: str, debug: list[str], run: outcome_of, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -40,7 +40,9 @@ def unknown() -> Plan:
 
 
 @RELATIONS
-@pytest.mark.parametrize(("epsilon", "candidates"), [("0.3", None), ("1", 10**6), ("5", 3)])
+@pytest.mark.parametrize(
+    ("epsilon", "candidates"), [("0.3", None), pytest.param("1", 10**6, marks=pytest.mark.slow), ("5", 3)]
+)
 def test_success_at_the_lead_and_not_just_below(epsilon: str, candidates: int | None, neighbors: Neighbors) -> None:
     for mechanism in usable(Fraction(epsilon), Fraction(1, 10**6), neighbors, candidates=candidates):
         for shape in Shape:

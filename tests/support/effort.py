@@ -27,5 +27,5 @@ def draws(full: int) -> int:
 
 
 def examples(full: int, profile: Profile = PROFILE) -> int:
-    """The number of examples where `full` is that of a full run: a quarter in a quick one, but ten at least."""
-    return full if profile is Profile.FULL else min(full, max(10, full // 4))
+    """The number of examples where `full` is that of a full run: a quarter in a quick one, but five at least."""
+    return full if profile is Profile.FULL else min(full, max(5, full // 4))

@@ -51,6 +51,7 @@ def test_same_itemsets_and_supports(name: str, largest_size: int, threshold: int
     assert found == by_mlxtend(baskets, largest_size, threshold)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "size", "threshold", "expected"),
     [("chess", 3, 1, 54_552), ("mushroom", 3, 1824, 1_020), ("retail", 3, 121, 1_006), ("retail", 3, 8, 104_628)],

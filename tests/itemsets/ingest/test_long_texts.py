@@ -83,7 +83,7 @@ def uncharged(data: Any, columns: Columns, **options: Any) -> None:
     read_transactions(data, columns, planned=charge, **options)
 
 
-@pytest.mark.parametrize("column", ["u", "i.e"])
+@pytest.mark.parametrize("column", [pytest.param("u", marks=pytest.mark.slow), "i.e"])
 def test_a_row_group_beyond_the_limit_is_rejected_before_the_charge(tmp_path: Path, column: str) -> None:
     """Whatever the file's own size: what one value needs is known from the footer."""
     columns = Columns(unit=("u",), item="i.e")

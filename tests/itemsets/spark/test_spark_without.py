@@ -64,6 +64,7 @@ def test_baskets_are_no_paths() -> None:
         dpmine.top_itemset([["a", "b"]], engine="spark")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["top-itemset", "supports"])
 def test_an_engine_that_is_none(sales: str, command: str) -> None:
     rest = ["--min-support", "1", "--not-private"] if command == "supports" else []
