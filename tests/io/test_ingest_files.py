@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cases import every
-from support.ingest_oracle import CANARY, contents, refused
+from support.oracles.ingest import CANARY, contents, refused
 from support.shared import ROOT
 
 from dpmine.errors import BadData, UnreadableFile

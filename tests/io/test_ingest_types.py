@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from support.cases import every
-from support.ingest_oracle import CANARY, contents, refused
+from support.oracles.ingest import CANARY, contents, refused
 
 from dpmine.errors import BadData
 from dpmine.io import python_values

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.adversary_oracles import chi_square_p, tally
 from support.cases import every
 from support.effort import examples
-from support.itemset_oracle import all_supports, baskets_of
+from support.oracles.itemsets import all_supports, baskets_of
+from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
@@ -32,7 +32,7 @@ from dpmine.selection.universes.dense import Dense
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from support.itemset_oracle import Units
+    from support.oracles.itemsets import Units
 
 UNITS: Units = [
     [{0, 1, 2}],

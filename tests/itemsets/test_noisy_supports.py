@@ -17,7 +17,7 @@ from support import choices
 from support.cases import every
 from support.choices import law_of_choices
 from support.numpy_bits import NumpyBits
-from support.support_oracle import coverage, every_subset, joint_profile, pmf, true_supports
+from support.oracles.supports import coverage, every_subset, joint_profile, pmf, true_supports
 from support.tapes import assert_law
 
 from dpmine.errors import BadParameter

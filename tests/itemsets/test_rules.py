@@ -18,7 +18,7 @@ from mlxtend.frequent_patterns import association_rules as rules_of_mlxtend
 from support.cases import every
 from support.effort import examples
 from support.numpy_bits import NumpyBits
-from support.support_oracle import all_rules, every_subset, extremes, measures, true_supports
+from support.oracles.supports import all_rules, every_subset, extremes, measures, true_supports
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets import noisy_supports

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from support import datasets
 from support.cases import every
-from support.itemset_oracle import all_supports
+from support.oracles.itemsets import all_supports
 from support.sealed import SealedData
 
 import dpmine

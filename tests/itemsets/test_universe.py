@@ -15,7 +15,7 @@ import pytest
 from support.adversary_conformance import check_head, check_next_floor, check_size, interesting_floors
 from support.cases import every
 from support.goodness import assert_sampled_law
-from support.itemset_oracle import all_supports, baskets_of
+from support.oracles.itemsets import all_supports, baskets_of
 from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits
@@ -27,7 +27,7 @@ from dpmine.selection.universes.base import MANY_DUMMIES
 from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
-    from support.itemset_oracle import Units
+    from support.oracles.itemsets import Units
 
     from dpmine.exact.bits import BitSource
     from dpmine.selection.universes.base import Level

@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.cases import every
 from support.effort import examples
-from support.top_k_laws import delta_between, leaky_responses
+from support.oracles.top_k import delta_between, leaky_responses
 
 from dpmine.errors import BadParameter
 from dpmine.selection import composition

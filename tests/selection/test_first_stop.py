@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.adversary import CountingBits, Descent, LazyUniverse
-from support.adversary_oracles import chi_square_p, first_stop_law, tally
 from support.cases import every
 from support.effort import draws
+from support.oracles.mechanisms import chi_square_p, first_stop_law, tally
 from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.adversary import Descent, LazyUniverse
-from support.adversary_oracles import chi_square_p, naive_large_margin, softmax, threshold, two_sample_p
 from support.cases import every
 from support.effort import draws
+from support.oracles.mechanisms import chi_square_p, naive_large_margin, softmax, threshold, two_sample_p
 
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import Constant, working_precision

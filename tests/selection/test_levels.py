@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.adversary_oracles import chi_square_p, tally
 from support.cases import every
+from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine import law
 from dpmine.errors import BadParameter

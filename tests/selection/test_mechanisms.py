@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from support.adversary import Descent, LazyUniverse
-from support.adversary_oracles import chi_square_p, exponential_max, laplace_max, softmax, tally
 from support.cases import every
+from support.oracles.mechanisms import chi_square_p, exponential_max, laplace_max, softmax, tally
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits

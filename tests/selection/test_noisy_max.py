@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scipy import stats
 from support.adversary import CountingBits, Descent, LazyUniverse
-from support.adversary_oracles import chi_square_p, exponential_max, laplace_max, softmax, tally
 from support.cases import every
 from support.effort import draws
+from support.oracles.mechanisms import chi_square_p, exponential_max, laplace_max, softmax, tally
 from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits

@@ -9,11 +9,11 @@ from math import exp
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support import top_k_laws
 from support.adversary import CountingBits, Descent, LazyUniverse
-from support.adversary_oracles import chi_square_p, tally
 from support.cases import every
 from support.numpy_bits import NumpyBits
+from support.oracles import top_k as top_k_laws
+from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise, draw

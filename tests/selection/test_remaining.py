@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.adversary import Descent, LazyUniverse
 from support.adversary_conformance import check_head, check_next_floor, check_size, check_universe, interesting_floors
-from support.adversary_oracles import chi_square_p, tally
 from support.cases import every
+from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.exact.bits import SystemBits
 from dpmine.io.columns import Columns

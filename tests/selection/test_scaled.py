@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.adversary_conformance import check_universe
-from support.adversary_oracles import softmax
 from support.cases import every
+from support.oracles.mechanisms import softmax
 from support.tapes import assert_law, enumerate_law
 
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise

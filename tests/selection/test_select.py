@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.adversary import Descent, LazyUniverse
-from support.adversary_oracles import softmax
 from support.cases import every
+from support.oracles.mechanisms import softmax
 
 import dpmine
 from dpmine import BadParameter, Guarantee, Levels, Neighbors, NotPrivate, law, select

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 from support.adversary import Descent, LazyUniverse
-from support.adversary_oracles import chi_square_p, tally
+from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.noise import GumbelNoise, draw

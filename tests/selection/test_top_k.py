@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import top_k_laws
 from support.adversary import Descent, LazyUniverse
-from support.adversary_oracles import chi_square_p, tally
 from support.cases import every
 from support.effort import examples
 from support.numpy_bits import NumpyBits
-from support.top_k_laws import LAPLACE, Domain
+from support.oracles import top_k as top_k_laws
+from support.oracles.mechanisms import chi_square_p, tally
+from support.oracles.top_k import LAPLACE, Domain
 
 from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import SystemBits

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.effort import examples
-from support.itemset_oracle import baskets_of
+from support.oracles.itemsets import baskets_of
 
 from dpmine.compiled import cache_location
 from dpmine.itemsets.counting.arrays import COUNT_LIMIT, Bitmaps, Rows, Sink, in_parallel, thread_count
@@ -160,7 +160,7 @@ COUNT_TRIPLES = """
 from dpmine.itemsets.counting.kernels import search
 from dpmine.itemsets.counting.rows import Ranking
 from dpmine.itemsets.counting.miner import Miner
-from support.itemset_oracle import baskets_of
+from support.oracles.itemsets import baskets_of
 miner = Miner(baskets_of([[{0, 1, 2, 3}, {1, 2}], [{0, 1, 2}], [{0, 1, 2, 3, 4}], [{0, 2, 3}]]))
 print(len(miner.itemsets(3, 2)), miner.support([0, 1, 2]), sum(search.stats.cache_hits.values()))
 """

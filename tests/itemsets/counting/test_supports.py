@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cases import every
 from support.effort import examples
-from support.itemset_oracle import Units, all_supports, baskets_of, levels, listed
+from support.oracles.itemsets import Units, all_supports, baskets_of, levels, listed
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.counting.field import few_partners_field

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from mlxtend.frequent_patterns import fpgrowth
-from support.itemset_oracle import shared_baskets
+from support.oracles.itemsets import shared_baskets
 
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.transactions.baskets import Baskets

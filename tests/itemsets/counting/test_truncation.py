@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.effort import examples
-from support.itemset_oracle import baskets_of
+from support.oracles.itemsets import baskets_of
 
 from dpmine.itemsets.transactions.baskets import Baskets, truncated
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.cases import every
-from support.ingest_oracle import CANARY, refused
+from support.oracles.ingest import CANARY, refused
 
 from dpmine.errors import BadData, BadParameter, UnreadableFile
 from dpmine.itemsets.ingest.read import Columns, read_baskets, read_catalogue

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from support.cases import every
-from support.ingest_oracle import CANARY, refused
+from support.oracles.ingest import CANARY, refused
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.ingest.read import Columns, read_baskets

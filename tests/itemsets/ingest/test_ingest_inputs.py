@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from support.cases import every
-from support.ingest_oracle import CANARY, contents, refused
+from support.oracles.ingest import CANARY, contents, refused
 from support.shared import shared_path
 
 from dpmine.errors import BadData, BadParameter

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.cases import every
-from support.ingest_oracle import bought, contents, expected
+from support.oracles.ingest import bought, contents, expected
 
 from dpmine.errors import BadData
 from dpmine.itemsets.ingest.read import Columns, Layout, read_baskets, read_catalogue

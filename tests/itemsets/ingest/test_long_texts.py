@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cases import every
-from support.ingest_oracle import contents
+from support.oracles.ingest import contents
 
 import dpmine
 from dpmine.errors import BadData, BadParameter, UnreadableFile

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from support.cases import every
-from support.ingest_oracle import contents
+from support.oracles.ingest import contents
 
 from dpmine.errors import BadData, DpmineError, UnreadableFile
 from dpmine.itemsets.ingest.catalogue import read_catalogue

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cases import every
 from support.effort import examples
-from support.ingest_oracle import contents, expected, refused
+from support.oracles.ingest import contents, expected, refused
 
 from dpmine.errors import BadParameter
 from dpmine.io.columns import Columns

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from dpmine_cli import interrupts
 from support.command_line import PROGRAM, Outcome, assert_one_error, environment, spawn
-from support.spark_oracle import require_spark
+from support.oracles.spark import require_spark
 
 import dpmine
 from dpmine.itemsets.spark.kept import Kept

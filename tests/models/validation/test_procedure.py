@@ -4,8 +4,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from support.adversary_oracles import softmax
 from support.cases import every
+from support.oracles.mechanisms import softmax
 from support.tapes import assert_law
 from support.toy_training import SignedMean, signed_score
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy import integrate, stats
-from support import law_oracle
 from support.cases import every
-from support.law_oracle import DUMMY, Candidate, Margin
+from support.oracles import laws as law_oracle
+from support.oracles.laws import DUMMY, Candidate, Margin
 
 from dpmine.privacy import Neighbors
 from dpmine.selection import laws

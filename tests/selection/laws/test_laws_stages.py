@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import law_oracle
 from support.effort import examples
+from support.oracles import laws as law_oracle
 
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors

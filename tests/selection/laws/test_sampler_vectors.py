@@ -13,9 +13,9 @@ from functools import cache
 from typing import Any
 
 import pytest
-from support.adversary_oracles import chi_square_p, tally
 from support.cases import every
 from support.effort import draws
+from support.oracles.mechanisms import chi_square_p, tally
 from support.shared import ROOT, shared_path
 
 from dpmine.exact.bits import SystemBits

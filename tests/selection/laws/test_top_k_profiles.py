@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pytest
-from support import top_k_laws
 from support.cases import every
-from support.top_k_laws import DUMMY, EXPONENTIAL, GUMBEL, LAPLACE, Domain, Law, Noise
+from support.oracles import top_k as top_k_laws
+from support.oracles.top_k import DUMMY, EXPONENTIAL, GUMBEL, LAPLACE, Domain, Law, Noise
 
 from dpmine.privacy import Neighbors
 from dpmine.selection import laws
@@ -20,7 +20,7 @@ from dpmine.selection.composition import Rounds, approximate_rounds, bounded_ran
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from support.top_k_laws import Candidate
+    from support.oracles.top_k import Candidate
 
     Budget: TypeAlias = Callable[[int, Fraction, Fraction], Rounds]
     NoisyLaw: TypeAlias = Callable[[Rounds, float, Noise], Callable[[Sequence[float]], Law]]
