@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-FOLDERS = {".ci", "benchmarks", "cli", "datasets", "docs", "dpmine", "examples", "fuzz", "tests"}
+FOLDERS = {".ci", "benchmarks", "cli", "datasets", "docs", "dpmine", "examples", "experiments", "fuzz", "tests"}
 FILES = {
     ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "DECISIONS.md", "LICENSE", "LICENSES.md",
     "Makefile", "PKG-INFO", "README.md", "THREAT_MODEL.md", "pyproject.toml", "requirements.lock",
