@@ -288,7 +288,8 @@ def test_a_bad_parameter_costs_nothing(url: str, ledger: dpmine.Ledger, call: st
 
 def assert_nothing_charged(ledger: dpmine.Ledger) -> None:
     budget = ledger.budget("shop")
-    assert (budget.spent.epsilon, budget.spent.delta, budget.entries) == (0, 0, 1)
+    assert budget.spent.epsilon == budget.spent.delta == 0
+    assert budget.entries == 1
 
 
 @every("call", CALLS)

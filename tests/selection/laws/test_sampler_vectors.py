@@ -102,4 +102,4 @@ def test_draws_follow_the_law(entry: Entry) -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("entry", entries(), ids=name_of)
 def test_many_draws_follow_the_law(entry: Entry) -> None:
-    assert chi_square_p(tally_entry(entry, draws(20_000)), expected_law(entry)) > NOMINAL_RATE / len(entries())
+    assert chi_square_p(tally_entry(entry, draws(10_000)), expected_law(entry)) > NOMINAL_RATE / len(entries())
