@@ -163,6 +163,7 @@ def test_bugs_show_no_data_either(run: outcome_of, monkeypatch: pytest.MonkeyPat
         assert (len(outcome.lines) > 1) is bool(debug)
 
 
+@pytest.mark.slow
 def test_a_writing_error_is_told() -> None:
     """A full device; and no stdout at all."""
     if not Path("/dev/full").exists():

@@ -52,6 +52,7 @@ def test_help_fits_eighty_columns_and_cuts_nothing(run: outcome_of, monkeypatch:
     assert not [line for line in outcome.out.splitlines() if line.endswith("...") and not line.startswith("Usage:")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"FORCE_COLOR": "1"}])
 def test_help_has_no_colour(variables: dict[str, str]) -> None:
     command = [*PROGRAM, "plan", "--help"]

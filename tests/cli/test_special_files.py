@@ -191,7 +191,8 @@ def test_a_pipe_is_written_as_it_is(run: outcome_of) -> None:
     assert not Path("pipe").is_file()
 
 
-@pytest.mark.parametrize("name", [pytest.param("/dev/stdout", marks=SLOW_TEST), "/dev/fd/1"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])
 def test_stdout_by_name_is_stdout(name: str) -> None:
     """Through a pipe, and at the end of a file, where what stands before stays."""
     assert json.loads(spawn(*TOP, "-o", name).out)["sizes"] == [2, 2]

@@ -88,6 +88,7 @@ def test_threads_see_their_own_precision() -> None:
         assert all(pool.map(look, range(60, 68)))
 
 
+@pytest.mark.slow
 def test_fork_beside_a_computing_thread_does_not_deadlock() -> None:
     """The child computes too; an alarm ends it where it would wait for ever."""
     done = threading.Event()

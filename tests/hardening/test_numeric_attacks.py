@@ -95,6 +95,7 @@ def threshold_of_the_rival(first: tuple[int, int], gap: Fraction) -> Fraction:
     return Fraction(low + high, 2 ** (DEPTH + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digits", [(1, 1), (3, 2), (1, 3), (13, 4)])
 @pytest.mark.parametrize("gap", [Fraction(41), Fraction(415888, 10_000), Fraction(60)])
 def test_an_outcome_of_mass_2_to_the_minus_60_keeps_it(digits: tuple[int, int], gap: Fraction) -> None:

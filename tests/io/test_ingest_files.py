@@ -246,6 +246,7 @@ def test_only_needed_columns_are_read(monkeypatch: pytest.MonkeyPatch, folder: P
     assert asked == [["u", "i"]]
 
 
+@pytest.mark.slow
 def test_pandas_is_not_imported_for_files(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "catalogue.txt").write_text("a\nb\n")
     script = (

@@ -154,6 +154,7 @@ def test_python_values(form: str, options: dict[str, Any]) -> None:
     assert_same(make, NEIGHBOURS | ODD, **columns, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scattered", [False, True])
 def test_files_larger_than_memory(scattered: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plenty = 100_000_000

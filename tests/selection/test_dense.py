@@ -40,6 +40,7 @@ def test_integer_arrays_at_their_limits(dtype: type[np.integer[Any]], copies: in
     assert levels(np.array(values * copies, dtype=dtype)) == counted(values * copies)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.int8, np.int16])
 def test_all_values_of_a_small_type(dtype: type[np.integer[Any]]) -> None:
     info = np.iinfo(dtype)

@@ -275,6 +275,7 @@ def test_numbers_of_itemsets_beyond_four_bytes() -> None:
     assert levels_of(miner.histogram(3, 1)) == [(2, 4), (1, comb(5000, 3) - 4)]
 
 
+@pytest.mark.slow
 def test_a_basket_of_fifty_thousand_items() -> None:
     generator = np.random.default_rng(1)
     small = np.minimum(generator.geometric(0.001, (20_000, 5)), 49_999)

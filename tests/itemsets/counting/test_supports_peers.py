@@ -31,6 +31,7 @@ def by_miner(baskets: Baskets, largest_size: int, threshold: int) -> dict[frozen
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "largest_size", "threshold"),
     [
@@ -61,6 +62,7 @@ def test_known_numbers_of_itemsets(name: str, size: int, threshold: int, expecte
     assert len(miner.itemsets(size, threshold)) == int(miner.histogram(size, threshold).counts.sum()) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "top"), [("groceries", [736, 557, 551]), ("retail", [29_142, 11_414])])
 def test_known_top_pairs(name: str, top: list[int]) -> None:
     found = Miner(shared_baskets(name)).itemsets(2, top[-1])

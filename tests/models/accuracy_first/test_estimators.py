@@ -163,6 +163,7 @@ def bad_runs(risk: Any, kind: Any, data: Any, **parameters: Any) -> int:
     return bad
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["covariance", "output", "brownian"])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_models_of_ridge_regression_reach_their_target(method: str, intercept: bool) -> None:

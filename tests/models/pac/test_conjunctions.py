@@ -138,6 +138,7 @@ def test_numbers_of_subsets_are_a_bijection(items: int, width: int) -> None:
     assert all(numbering.subset(number) == chosen for number, chosen in known.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("items", "width"), [(464, 3), (5792, 2), (24, 24), (MOST, 1)])
 def test_numbers_of_the_largest_classes(items: int, width: int) -> None:
     numbering = Subsets(items, width)
