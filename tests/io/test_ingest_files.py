@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.ingest_oracle import CANARY, contents, refused
+from support.cases import every
+from support.oracles.ingest import CANARY, contents, refused
 from support.reading import read_baskets
 from support.shared import ROOT
 
@@ -89,7 +90,7 @@ def test_only_partition_keys(tmp_path: Path) -> None:
     assert contents(read_baskets(tmp_path, LONG).baskets) == [[("x",)], [("x",)]]
 
 
-@pytest.mark.parametrize(
+@every(
     ("first", "second"),
     [
         (pa.array([1], pa.int32()), pa.array([2**40])),
@@ -97,7 +98,6 @@ def test_only_partition_keys(tmp_path: Path) -> None:
         (pa.array(["a"]).dictionary_encode(), pa.array(["b"])),
         (pa.array(["a"]), pa.nulls(1)),
     ],
-    ids=str,
 )
 def test_files_whose_types_differ_but_fit(tmp_path: Path, first: pa.Array, second: pa.Array) -> None:
     pq.write_table(pa.table({"u": [1], "i": first}), tmp_path / "a.parquet")
@@ -165,7 +165,7 @@ def test_a_damaged_file_in_a_folder_is_named_without_partition_values(tmp_path: 
             read_baskets(data, LONG)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "words"),
     [
         ("missing.parquet", ["missing.parquet", "does not exist"]),
@@ -247,6 +247,7 @@ def test_only_needed_columns_are_read(monkeypatch: pytest.MonkeyPatch, folder: P
     assert asked == [["u", "i"]]
 
 
+@pytest.mark.slow
 def test_neither_pandas_nor_another_engine_is_imported_for_files_that_fit_into_memory(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -296,7 +297,7 @@ def test_texts_that_repeat_stay_dictionaries(tmp_path: Path, monkeypatch: pytest
     assert not any(map(pa.types.is_dictionary, next(source.batches(["customer", "item"])).schema.types))
 
 
-@pytest.mark.parametrize("argument", ["a\udcff.parquet", "*/b.parquet", "folder", "d\udcff/b.parquet"])
+@every("argument", ["a\udcff.parquet", "*/b.parquet", "folder", "d\udcff/b.parquet"])
 def test_names_that_are_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argument: str) -> None:
     """Arrow opens none of them; each is an error of one line that can be printed."""
     monkeypatch.chdir(tmp_path)

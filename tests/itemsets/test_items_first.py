@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.adversary_oracles import chi_square_p, tally
-from support.itemset_oracle import all_supports, baskets_of
+from support.cases import every
+from support.effort import examples
+from support.oracles.itemsets import all_supports, baskets_of
+from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
@@ -27,7 +29,7 @@ from dpmine.selection.universes.dense import Dense
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from support.itemset_oracle import Units
+    from support.oracles.itemsets import Units
 
 UNITS: Units = [
     [{0, 1, 2}],
@@ -75,6 +77,7 @@ def peeled(scores: dict[Any, int], count: int, rate: float) -> dict[tuple[Any, .
     return laws
 
 
+@pytest.mark.statistical
 def test_law_of_the_list() -> None:
     """Against both stages enumerated. Chi^2 of 1,000 draws at a nominal 1e-9."""
     way = ItemsFirst.of(2, Fraction(6), Fraction(0), Neighbors.ADD_REMOVE, sizes=(2, 2), catalogue_size=ITEMS, kept=3)
@@ -122,7 +125,7 @@ def test_only_itemsets_have_items() -> None:
     epsilon=st.sampled_from([Fraction(1, 10), Fraction(1), Fraction(7, 3), Fraction(20)]),
     delta=st.sampled_from([Fraction(0), Fraction(1, 10**6), Fraction(1, 100)]),
 )
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_two_stages_keep_the_budget(
     first: int, second: int, share: Fraction, epsilon: Fraction, delta: Fraction
 ) -> None:
@@ -144,7 +147,7 @@ def test_two_stages_keep_the_budget(
     st.lists(st.lists(st.sets(st.integers(0, 7), min_size=1, max_size=6), min_size=1, max_size=3), max_size=6),
     st.sets(st.integers(0, 7), min_size=1, max_size=5),
 )
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_projection_keeps_supports(units: Units, kept: set[int]) -> None:
     codes = sorted(kept)
     baskets, left = baskets_of(units, 8), baskets_of(units, 8).projected(codes)
@@ -179,7 +182,7 @@ def test_pure_with_a_catalogue_only() -> None:
         asked(delta=0)
 
 
-@pytest.mark.parametrize(
+@every(
     ("given_", "words"),
     [
         ({"k": 7, "kbar": 4}, "fewer itemsets than k"),

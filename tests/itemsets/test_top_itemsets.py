@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import every
+from support.effort import examples
 from support.sealed import SealedData
 
 import dpmine
@@ -93,8 +95,8 @@ LAYOUTS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("mechanism", ["exponential", "limited_domain", "large_margin_tight"])
+@every("layout", LAYOUTS)
+@every("mechanism", ["exponential", "limited_domain", "large_margin_tight"])
 def test_every_layout(layout: str, mechanism: str, tmp_path: Path) -> None:
     make, options = LAYOUTS[layout]
     catalogue = list(ITEMS) if mechanism == "exponential" else None
@@ -103,8 +105,8 @@ def test_every_layout(layout: str, mechanism: str, tmp_path: Path) -> None:
     assert found.noisy_supports == tuple(brute_force((2, 2))[itemset] for itemset in found.itemsets)
 
 
-@pytest.mark.parametrize("mechanism", [*PURE, *APPROXIMATE, "exact", "auto"])
-@pytest.mark.parametrize("size", [1, 2, "1-3"])
+@every("mechanism", [*PURE, *APPROXIMATE, "exact", "auto"])
+@every("size", [1, 2, "1-3"])
 def test_everything_is_exact_at_a_huge_budget(mechanism: str, size: Any) -> None:
     """Order, supports and rules; a mechanism that wants a margin stops where two are equal."""
     catalogue = list(ITEMS) if mechanism in PURE else None
@@ -271,7 +273,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
+@every("case", BAD)
 def test_bad_parameters_are_told_before_the_data_are_touched(case: str) -> None:
     parameters, message = BAD[case]
     with pytest.raises(BadParameter, match=message) as failure:
@@ -305,7 +307,7 @@ MECHANISMS = st.sampled_from(["auto", *PURE, *(name for name in APPROXIMATE if n
 COLUMNS: dict[str, Any] = {"kbar": None, "max_items_per_unit": None, "units": None, "not_private": False}
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     MECHANISMS,
     st.integers(1, 6),

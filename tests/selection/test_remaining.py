@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.adversary import Descent, LazyUniverse
 from support.adversary_conformance import check_head, check_next_floor, check_size, check_universe, interesting_floors
-from support.adversary_oracles import chi_square_p, tally
+from support.cases import every
+from support.oracles.mechanisms import chi_square_p, tally
 from support.reading import read_baskets
 
 from dpmine.exact.bits import SystemBits
@@ -69,8 +70,8 @@ def drawn(left: Remaining[Any], level: Any) -> set[Any]:
     return found
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
-@pytest.mark.parametrize("name", UNIVERSES)
+@every("number", [0, 1, 2])
+@every("name", UNIVERSES)
 def test_what_is_left_keeps_the_promises(name: str, number: int) -> None:
     """Whoever the first few are that were taken out."""
     make, truth = UNIVERSES[name]
@@ -79,7 +80,7 @@ def test_what_is_left_keeps_the_promises(name: str, number: int) -> None:
         check_universe(without(make(), gone), left)
 
 
-@pytest.mark.parametrize("name", UNIVERSES)
+@every("name", UNIVERSES)
 def test_candidates_never_come_twice(name: str) -> None:
     """Out of head and tail in turn, down to the last one."""
     make, truth = UNIVERSES[name]
@@ -126,8 +127,9 @@ def test_only_what_was_handed_out_can_be_taken() -> None:
         Remaining(Dense([1, 2])).take(0)
 
 
+@pytest.mark.statistical
 def test_members_left_are_equally_likely() -> None:
-    """By rejection: seven of ten are gone."""
+    """By rejection: seven of ten are gone. Chi^2 at a nominal 1e-9."""
     left = without(Dense([1] * 10), range(7))
     (level,) = left.head(1)
     assert level.count == 3

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.effort import examples
 from support.reading import read_baskets
 from support.source_conformance import COLUMNS, Row, check, table_of
 
@@ -81,7 +82,7 @@ ROWS = st.one_of(MANY_BASKETS, ONE_BASKET, REPEATED)
 
 
 @pytest.mark.usefixtures("way")
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(ROWS)
 def test_every_kernel(rows: list[Row]) -> None:
     check_in_memory(rows)
@@ -89,7 +90,7 @@ def test_every_kernel(rows: list[Row]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("way")
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(ROWS)
 def test_every_kernel_at_length(rows: list[Row]) -> None:
     check_in_memory(rows)
@@ -97,7 +98,7 @@ def test_every_kernel_at_length(rows: list[Row]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", [STREAMED, CONDITIONAL], ids=["streamed", "conditional"])
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(ROWS)
 def test_streams_at_length(budget: MemoryBudget, rows: list[Row]) -> None:
     check_streamed(rows, budget)

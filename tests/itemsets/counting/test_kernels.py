@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.itemset_oracle import baskets_of
+from support.effort import examples
+from support.oracles.itemsets import baskets_of
 
 from dpmine.compiled import cache_location
 from dpmine.itemsets.counting.arrays import Bitmaps, Rows, Sink, in_parallel, ordered, streamed, thread_count
@@ -88,7 +89,7 @@ def test_a_search_stops_when_enough_was_found() -> None:
     assert 1 <= sink.found[0] < complete.found[0]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data(), st.integers(1, 6), st.sampled_from([3, 70_000, 2**31 - 1]), st.sampled_from([5, 2**40]))
 def test_itemsets_are_ordered_whatever_their_width(data: st.DataObject, size: int, codes: int, largest: int) -> None:
     rows = data.draw(st.lists(st.lists(st.integers(0, min(codes, 10**6)), min_size=size, max_size=size), max_size=30))
@@ -158,7 +159,7 @@ COUNT_TRIPLES = """
 from dpmine.itemsets.counting.kernels import search
 from dpmine.itemsets.counting.rows import ItemRanking
 from dpmine.itemsets.counting.miner import Miner
-from support.itemset_oracle import baskets_of
+from support.oracles.itemsets import baskets_of
 miner = Miner(baskets_of([[{0, 1, 2, 3}, {1, 2}], [{0, 1, 2}], [{0, 1, 2, 3, 4}], [{0, 2, 3}]]))
 print(len(miner.itemsets(3, 2)), miner.support([0, 1, 2]), sum(search.stats.cache_hits.values()))
 """

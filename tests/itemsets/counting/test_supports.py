@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.itemset_oracle import Units, all_supports, baskets_of, levels, listed
+from support.cases import every
+from support.effort import examples
+from support.oracles.itemsets import Units, all_supports, baskets_of, levels, listed
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.counting.field import few_partners_field
@@ -42,7 +44,7 @@ def random_units(seed: int, units: int, catalogue: int, baskets: int) -> Units:
     return [[set(basket) for basket in unit] for unit in popular.tolist()]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.one_of(MANY_BASKETS, ONE_BASKET), SIZES)
 def test_every_threshold_against_brute_force(units: Units, size: int) -> None:
     miner = Miner(baskets_of(units, CATALOGUE))
@@ -52,7 +54,7 @@ def test_every_threshold_against_brute_force(units: Units, size: int) -> None:
         assert levels_of(miner.histogram(size, threshold)) == levels(truth, threshold)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.one_of(MANY_BASKETS, ONE_BASKET), SIZES)
 def test_nth_covers_each_level_exactly(units: Units, size: int) -> None:
     miner = Miner(baskets_of(units, CATALOGUE))
@@ -67,7 +69,7 @@ def test_nth_covers_each_level_exactly(units: Units, size: int) -> None:
             miner.nth(size, support, count)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.one_of(MANY_BASKETS, ONE_BASKET), st.frozensets(st.integers(0, CATALOGUE - 1), min_size=1, max_size=5))
 def test_support_of_any_itemset(units: Units, wanted: frozenset[int]) -> None:
     truth = sum(any(wanted <= basket for basket in map(set, unit)) for unit in units)
@@ -76,15 +78,15 @@ def test_support_of_any_itemset(units: Units, wanted: frozenset[int]) -> None:
     assert Miner(baskets).support(tuple(wanted)) == truth
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(MANY_BASKETS)
 def test_item_supports(units: Units) -> None:
     truth = Counter(item for unit in units for item in set().union(*unit))
     assert item_supports(baskets_of(units, CATALOGUE)).tolist() == [truth[item] for item in range(CATALOGUE)]
 
 
-@pytest.mark.parametrize("baskets", [1, 3])
-@pytest.mark.parametrize("size", [2, 3, 4])
+@every("baskets", [1, 3])
+@every("size", [2, 3, 4])
 def test_larger_random_baskets(size: int, baskets: int) -> None:
     units = random_units(size, 300, 60, baskets)
     miner = Miner(baskets_of(units, 60))
@@ -122,7 +124,7 @@ def test_one_basket() -> None:
     assert pairs_of(miner.itemsets(3, 1)) == [((0, 2, 3), 1)]
 
 
-@pytest.mark.parametrize("size", [4, 5, 1000, 10**12])
+@every("size", [4, 5, 1000, 10**12])
 def test_sizes_beyond_the_longest_basket_hold_nothing(size: int) -> None:
     miner = Miner(baskets_of([[{0, 1, 2}], [{1, 2, 3}]]))
     assert len(miner.itemsets(size, 1)) == 0
@@ -154,8 +156,8 @@ def dense_units(rows: int, items: int) -> Units:
     return [[set(np.flatnonzero(row).tolist()) | {items - 1}] for row in generator.random((rows, items)) < 0.5]
 
 
-@pytest.mark.parametrize("rows", [63, 64, 65, 200])
-@pytest.mark.parametrize("size", [2, 3, 5])
+@every("rows", [63, 64, 65, 200])
+@every("size", [2, 3, 5])
 def test_dense_baskets(rows: int, size: int) -> None:
     units = dense_units(rows, 12)
     miner, truth = Miner(baskets_of(units, 12)), all_supports(units, size)
@@ -245,6 +247,7 @@ def test_numbers_of_itemsets_beyond_four_bytes() -> None:
     assert levels_of(miner.histogram(3, 1)) == [(2, 4), (1, comb(5000, 3) - 4)]
 
 
+@pytest.mark.slow
 def test_a_basket_of_fifty_thousand_items() -> None:
     generator = np.random.default_rng(1)
     small = np.minimum(generator.geometric(0.001, (20_000, 5)), 49_999)
@@ -334,7 +337,7 @@ def test_read_only_and_narrow_arrays_are_accepted() -> None:
     assert Miner(replace(baskets, items=narrow)).support([0, 1]) == 2
 
 
-@pytest.mark.parametrize("itemset", [[], [0, 0], [-1], [4], [2**70], ["0"], [0.5]])
+@every("itemset", [[], [0, 0], [-1], [4], [2**70], ["0"], [0.5]])
 def test_wrong_itemsets_are_refused(itemset: list[int]) -> None:
     baskets = baskets_of([[{0, 1}], [{0, 3}]])
     with pytest.raises(BadParameter):
@@ -343,7 +346,7 @@ def test_wrong_itemsets_are_refused(itemset: list[int]) -> None:
         support_of(baskets, itemset)
 
 
-@pytest.mark.parametrize(("size", "threshold"), [(0, 1), (1, 0), (2, -1), (2, 1.5), (True, 1)])
+@every(("size", "threshold"), [(0, 1), (1, 0), (2, -1), (2, 1.5), (True, 1)])
 def test_wrong_requests_are_refused(size: int, threshold: int) -> None:
     miner = Miner(baskets_of([[{0, 1}]]))
     for ask in (miner.itemsets, miner.histogram, lambda r, s: miner.nth(r, s, 0)):
@@ -373,7 +376,7 @@ def test_eight_threads_get_the_same_answers() -> None:
         assert all(answer == expected for answer in pool.map(ask, range(24)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 10**6), st.integers(64, 120), st.integers(3, 9))
 def test_nth_does_not_depend_on_later_rankings(seed: int, rows: int, items: int) -> None:
     """With so many rows and so few items, bitmaps and walks are about equally fast."""

@@ -4,7 +4,8 @@ from collections import Counter
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.itemset_oracle import baskets_of
+from support.effort import examples
+from support.oracles.itemsets import baskets_of
 
 from dpmine.itemsets.transactions.baskets import Baskets
 
@@ -26,7 +27,7 @@ def frequencies(unit: list[set[int]]) -> Counter[int]:
 
 
 @given(UNITS, st.integers(1, 6))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_every_unit_keeps_its_most_frequent_items(units: list[list[set[int]]], limit: int) -> None:
     for unit, left in zip(units, listed(baskets_of(units, 8).truncated(limit)), strict=True):
         counts = frequencies(unit)
@@ -37,7 +38,7 @@ def test_every_unit_keeps_its_most_frequent_items(units: list[list[set[int]]], l
 
 
 @given(UNITS, UNITS, st.integers(1, 6))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_a_unit_is_cut_by_its_own_data_alone(
     units: list[list[set[int]]], others: list[list[set[int]]], limit: int
 ) -> None:

@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.ingest_oracle import contents, expected, refused
+from support.cases import every
+from support.effort import examples
+from support.oracles.ingest import contents, expected, refused
 from support.reading import read_baskets
 
 from dpmine.errors import BadParameter
@@ -113,14 +115,14 @@ def same_members(miner: SupportSource, truth: Miner, size: int) -> None:
             miner.nth(size, support, count)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(ROWS, BUDGETS, st.sampled_from(["integer", "text", "dictionary"]))
 def test_scattered_units(rows: list[Row], budget: MemoryBudget, kind: str) -> None:
     table = long_table([*rows, (5, 1, 1), (4, 1, 1)], kind)
     same_answers(partitioned(in_batches(table), NAMED, budget), read_baskets(table, NAMED).baskets)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(SORTED_ROWS, BUDGETS, st.sampled_from(["integer", "text", "dictionary"]))
 def test_sorted_units_are_not_put_away(rows: list[Row], budget: MemoryBudget, kind: str) -> None:
     table = long_table([*rows, (13, 1, 1)], kind)
@@ -130,7 +132,7 @@ def test_sorted_units_are_not_put_away(rows: list[Row], budget: MemoryBudget, ki
         same_answers(partitioned(table, NAMED, budget), read_baskets(table, NAMED).baskets)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(ROWS, BUDGETS, st.booleans())
 def test_units_without_baskets(rows: list[Row], budget: MemoryBudget, once: bool) -> None:
     table = long_table([*rows, (5, 1, 1)])
@@ -138,7 +140,7 @@ def test_units_without_baskets(rows: list[Row], budget: MemoryBudget, once: bool
     same_answers(partitioned(data, NO_BASKETS, budget), read_baskets(table, NO_BASKETS).baskets)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(ROWS, BUDGETS, st.booleans(), st.booleans())
 def test_lists(rows: list[Row], budget: MemoryBudget, once: bool, named: bool) -> None:
     lists: dict[tuple[int | None, int | None], list[int | None]] = {}
@@ -151,7 +153,7 @@ def test_lists(rows: list[Row], budget: MemoryBudget, once: bool, named: bool) -
     same_answers(partitioned(data, columns, budget), read_baskets(table, columns).baskets)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.tuples(KEY, *[st.booleans()] * 5), min_size=1, max_size=30), BUDGETS, st.booleans(), st.booleans())
 def test_one_hot(rows: list[Any], budget: MemoryBudget, once: bool, named: bool) -> None:
     names = ["u", *"abcde"]
@@ -164,7 +166,7 @@ def test_one_hot(rows: list[Any], budget: MemoryBudget, once: bool, named: bool)
     same_answers(found, read_baskets(table, columns).baskets)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(ROWS, BUDGETS, st.booleans(), st.sampled_from([["3", "1", "77"], [1, 3, 77], [77]]))
 def test_a_catalogue(rows: list[Row], budget: MemoryBudget, once: bool, items: list[Any]) -> None:
     table, catalogue = long_table([*rows, (5, 1, 1)]), pa.array(items)
@@ -173,7 +175,7 @@ def test_a_catalogue(rows: list[Row], budget: MemoryBudget, once: bool, items: l
     same_answers(found, read_baskets(table, NAMED, catalogue=catalogue).baskets)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(ROWS, st.booleans(), st.integers(1, 3))
 def test_bounded_contributions(rows: list[Row], once: bool, limit: int) -> None:
     table = long_table([*rows, (5, 1, 1)])
@@ -181,7 +183,7 @@ def test_bounded_contributions(rows: list[Row], once: bool, limit: int) -> None:
     same_answers(found.truncated(limit), read_baskets(table, NAMED).baskets.truncated(limit))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(ROWS, st.booleans())
 def test_partitions_hold_whole_units(rows: list[Row], once: bool) -> None:
     rows = [*rows, (5, 1, 1)]
@@ -201,7 +203,7 @@ def test_composite_keys() -> None:
         same_answers(partitioned(data, columns, LARGER), truth)
 
 
-@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us"), pa.uint64(), pa.int16(), pa.large_string()])
+@every("kind", [pa.date32(), pa.timestamp("us"), pa.uint64(), pa.int16(), pa.large_string()])
 def test_kinds_of_keys(kind: pa.DataType) -> None:
     generator = np.random.default_rng(8)
     units = pa.array(generator.integers(0, 40, 500).tolist(), pa.int32() if kind == pa.date32() else pa.int64())
@@ -213,8 +215,8 @@ def test_kinds_of_keys(kind: pa.DataType) -> None:
 VIEWS = [pa.string_view(), *(make(pa.string_view()) for make in (pa.list_, pa.large_list, pa.list_view))]
 
 
-@pytest.mark.parametrize("kind", [*VIEWS, pa.list_(pa.string_view(), 1)], ids=str)
-@pytest.mark.parametrize("once", [False, True])
+@every("kind", [*VIEWS, pa.list_(pa.string_view(), 1)])
+@every("once", [False, True])
 def test_one_null_key_beside_views_of_texts(kind: pa.DataType, once: bool) -> None:
     """Arrow cannot filter views, which polars makes: one row must not stop a run that was charged."""
     texts = ["b", "a", None, "c"]
@@ -304,7 +306,7 @@ ROOMY_ENOUGH = MemoryBudget(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(SORTED_ROWS, st.integers(0, 20_000), st.sampled_from(["integer", "text", "dictionary"]))
 def test_sorted_units_are_gathered_while_they_fit(rows: list[Row], room: int, kind: str) -> None:
     table = long_table([*rows, (13, 1, 1)], kind)

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.ingest_oracle import CANARY, refused
+from support.oracles.ingest import CANARY, refused
 from support.shared import ROOT
 
 from dpmine.errors import BadData, UnreadableFile

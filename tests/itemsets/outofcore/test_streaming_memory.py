@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.cases import every
 from support.shared import ROOT
 
 from dpmine.errors import BadParameter
@@ -106,7 +107,7 @@ def test_peak_memory_with_conditional_databases(files: dict[str, Path]) -> None:
     assert used <= 72 * MEGA + 30 * MEGA  # the smallest batches of Parquet files have a size of their own
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "size"),
     [
         ("4GB", 4 * 10**9),
@@ -124,7 +125,7 @@ def test_sizes(text: int | str, size: int) -> None:
     assert parse_memory(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "GB", "4 apples", "-4GB", "1MB", "0", "4iB", "nan", True, "4GB\n4GB", 1.5])
+@every("text", ["", "GB", "4 apples", "-4GB", "1MB", "0", "4iB", "nan", True, "4GB\n4GB", 1.5])
 def test_what_is_no_size(text: Any) -> None:
     with pytest.raises(BadParameter, match="memory must be a size"):
         parse_memory(text)

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.datasets import mushroom, online_retail_customers, online_retail_invoices, quest
+from support.oracles.spark import LONG, ONE_BASKET, answers, miner_on_spark, on_spark, random_rows
 from support.reading import read_baskets
 from support.source_conformance import brute_force, check, table_of
-from support.spark_oracle import LONG, ONE_BASKET, answers, miner_on_spark, on_spark, random_rows
 
 from dpmine.errors import BadParameter
 from dpmine.io.columns import Columns
