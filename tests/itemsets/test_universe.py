@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from support.adversary_conformance import check_head, check_next_floor, check_size, interesting_floors
 from support.cases import every
+from support.conformance.adversary import check_head, check_next_floor, check_size, interesting_floors
 from support.goodness import assert_sampled_law
 from support.oracles.itemsets import all_supports, baskets_of
 from support.tapes import assert_law

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from support.cases import every
-from support.checked import Checked
+from support.conformance.universes import Checked
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import BitSource, SystemBits

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.adversary_conformance import check_universe
 from support.cases import every
+from support.conformance.adversary import check_universe
 from support.effort import examples
 
 from dpmine.errors import BadParameter

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.adversary import Descent, LazyUniverse
-from support.adversary_conformance import check_universe
 from support.cases import every
+from support.conformance.adversary import check_universe
 
 from dpmine.selection.universes.base import Level
 from dpmine.selection.universes.dense import Dense

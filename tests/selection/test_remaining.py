@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.adversary import Descent, LazyUniverse
-from support.adversary_conformance import check_head, check_next_floor, check_size, check_universe, interesting_floors
 from support.cases import every
+from support.conformance.adversary import check_head, check_next_floor, check_size, check_universe, interesting_floors
 from support.oracles.mechanisms import chi_square_p, tally
 from support.reading import read_baskets
 

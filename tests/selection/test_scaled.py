@@ -4,8 +4,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
-from support.adversary_conformance import check_universe
 from support.cases import every
+from support.conformance.adversary import check_universe
 from support.oracles.mechanisms import softmax
 from support.tapes import assert_law, enumerate_law
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from support.adversary import Descent, LazyUniverse
-from support.adversary_conformance import check_universe
 from support.cases import every
+from support.conformance.adversary import check_universe
 
 from dpmine.selection.universes.base import Universe
 from dpmine.selection.universes.dense import Dense

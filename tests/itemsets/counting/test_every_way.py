@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.conformance.sources import COLUMNS, Row, check, table_of
 from support.effort import examples
 from support.reading import read_baskets
-from support.source_conformance import COLUMNS, Row, check, table_of
 
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.outofcore.miner import PartitionedBaskets

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.conformance.sources import table_of
 from support.oracles.ingest import CANARY, refused
 from support.oracles.spark import listed, random_rows
-from support.source_conformance import table_of
 
 import dpmine
 from dpmine.errors import UnreadableFile

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.conformance.sources import brute_force, check, table_of
 from support.datasets import mushroom, online_retail_customers, online_retail_invoices, quest
 from support.oracles.spark import LONG, ONE_BASKET, answers, miner_on_spark, on_spark, random_rows
 from support.reading import read_baskets
-from support.source_conformance import brute_force, check, table_of
 
 from dpmine.errors import BadParameter
 from dpmine.io.columns import Columns
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from support.conformance.sources import Row
     from support.datasets import Transactions
-    from support.source_conformance import Row
 
 pytestmark = pytest.mark.spark
 STEPWISE = {"spark.counting._FREE": 0, "spark.counting._TIMES_THE_STORE": 0, "spark.counting._TIMES_THE_WORK": 1}

@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support.conformance.sources import table_of
 from support.datasets import mushroom
 from support.numpy_bits import NumpyBits
 from support.oracles.spark import LONG, on_spark, random_rows
 from support.reading import read_baskets
-from support.source_conformance import table_of
 
 import dpmine
 from dpmine.itemsets.counting.miner import Miner

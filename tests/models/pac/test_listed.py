@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
-from support.adversary_conformance import check_universe
 from support.cases import every
+from support.conformance.adversary import check_universe
 from support.goodness import assert_sampled_law
 
 from dpmine import BadParameter

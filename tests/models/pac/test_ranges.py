@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from models.pac.oracles import correct_at_least, correct_between, some_records
-from support.adversary_conformance import (
+from support.cases import every
+from support.conformance.adversary import (
     check_head,
     check_member,
     check_next_floor,
@@ -18,7 +19,6 @@ from support.adversary_conformance import (
     check_universe,
     interesting_floors,
 )
-from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine import law, select

@@ -18,7 +18,7 @@ from dpmine.itemsets.read import read_transactions
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from support.source_conformance import Row
+    from support.conformance.sources import Row
 
 LONG = Columns(unit=("u",), basket=("b",), item="i")
 ONE_BASKET = Columns(unit=("u",), item="i")
