@@ -6,8 +6,8 @@ WORKERS ?= 2
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-# PYTHONPATH could put other code in front of what is installed.
-PYTEST := env -u PYTHONPATH $(BIN)/python -m pytest -q
+# PYTHONPATH could put other code in front of what is installed; without bytecode every process compiles it anew.
+PYTEST := env -u PYTHONPATH -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q
 # Every marker of pyproject.toml: pytest refuses to select by one that is not registered there.
 MARKED := statistical or slow or spark
 

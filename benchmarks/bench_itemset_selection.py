@@ -17,7 +17,7 @@ from dpmine.exact.bits import SystemBits
 from dpmine.io.columns import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.ingest.catalogue import read_catalogue
-from dpmine.itemsets.ingest.read import read_baskets
+from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.select import build_mechanism
@@ -64,7 +64,7 @@ def load() -> Miner:
         ]
         subprocess.run([*generator, "--basket-length", "8", "--seed", "1", "-o", str(path)], check=True)
         catalogue = read_catalogue(list(range(ITEMS)))
-        return Miner(read_baskets(path, Columns.of(), catalogue=catalogue).baskets)
+        return Miner(read_transactions(path, Columns.of(), catalogue=catalogue).transactions)
 
 
 def measure(miner: Miner, name: str, *, public: bool) -> tuple[float, float]:

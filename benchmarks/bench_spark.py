@@ -37,13 +37,12 @@ ENVIRONMENT = {
 }
 LOCAL = """
 import json, sys, time
-from dpmine.itemsets.outofcore.miner import miner_of
-from dpmine.itemsets.outofcore.read import read_transactions
+from dpmine.itemsets.read import read_transactions
 from dpmine.io.columns import Columns
 columns = Columns(unit=("transaction_id",), item="item")
-miner_of(read_transactions(sys.argv[1], columns).transactions).histogram(2, 10**9)
+read_transactions(sys.argv[1], columns).transactions.miner().histogram(2, 10**9)
 start = time.monotonic()
-levels = miner_of(read_transactions(sys.argv[1], columns).transactions).histogram(2, int(sys.argv[2]))
+levels = read_transactions(sys.argv[1], columns).transactions.miner().histogram(2, int(sys.argv[2]))
 print(json.dumps({"seconds": {"all": time.monotonic() - start}, "above": int(levels.counts.sum())}))
 """
 COMPRESSED = 0.3

@@ -21,7 +21,7 @@ import numpy as np
 
 from dpmine.io.columns import Columns
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.ingest.read import read_baskets
+from dpmine.itemsets.read import read_transactions
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS, usable
@@ -73,7 +73,7 @@ def all_cases() -> Iterator[Case]:
     for name, (file, columns) in SETS.items():
         path = DATA / f"{file}.parquet"
         if path.exists():
-            baskets = read_baskets(path, columns).baskets
+            baskets = read_transactions(path, columns).transactions
             for size in SIZES:
                 yield from cases(f"{name}, size {size}", baskets, size)
 

@@ -17,12 +17,11 @@ import pyarrow as pa
 
 from dpmine.io.columns import Columns
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.ingest.read import read_baskets
-from dpmine.itemsets.transactions.baskets import projected
+from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.universe import ItemsetUniverse
 
 if TYPE_CHECKING:
-    from dpmine.itemsets.counting.miner import Itemsets
+    from dpmine.itemsets.transactions.base import Itemsets
     from dpmine.itemsets.transactions.baskets import Baskets
     from dpmine.itemsets.universe import Itemset
 
@@ -73,7 +72,7 @@ class Case:
             self.miner,
             range(self.size, self.size + 1),
             catalogue_is_public=catalogue_is_public,
-            restricted=lambda codes: Miner(projected(self.baskets, codes)),
+            restricted=lambda codes: Miner(self.baskets.projected(codes)),
         )
 
     @cached_property
@@ -121,7 +120,7 @@ def find(name: str) -> Path | None:
 def read(name: str) -> Baskets | None:
     """None where the file is missing."""
     path = find(name)
-    return None if path is None else read_baskets(path, SOURCES[name].columns).baskets
+    return None if path is None else read_transactions(path, SOURCES[name].columns).transactions
 
 
 def case_of(name: str, size: int = 2, first: int | None = None) -> Case | None:
@@ -131,7 +130,7 @@ def case_of(name: str, size: int = 2, first: int | None = None) -> Case | None:
         return None
     if first is None or first >= baskets.catalogue_size:
         return Case(SOURCES[name].title, baskets, size)
-    return Case(f"{SOURCES[name].title}, first {first:,} items", projected(baskets, range(first)), size)
+    return Case(f"{SOURCES[name].title}, first {first:,} items", baskets.projected(range(first)), size)
 
 
 def with_unsold(baskets: Baskets, items: int) -> Baskets:

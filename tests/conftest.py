@@ -8,12 +8,19 @@ from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support.effort import PROFILE, Profile, examples
 
 from dpmine.exact import bits
 
 # Compiled loops are loaded or compiled when first called, and machines stall: nothing here is about time.
-settings.register_profile("dpmine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("dpmine")
+for profile in Profile:
+    settings.register_profile(
+        profile.value,
+        max_examples=examples(100, profile),
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile(PROFILE.value)
 
 SEED = os.environ.get("DPMINE_TEST_SEED", "0")
 """Another seed is another run: many of them show which tests rely on luck."""

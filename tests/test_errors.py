@@ -3,6 +3,7 @@ from __future__ import annotations
 import inspect
 
 import pytest
+from support.cases import every
 
 from dpmine import errors
 from dpmine.errors import (
@@ -18,7 +19,7 @@ from dpmine.errors import (
 ALL = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
 
 
-@pytest.mark.parametrize(
+@every(
     ("kind", "builtin"),
     [
         (BadParameter, ValueError),
@@ -35,17 +36,17 @@ def test_every_error_is_also_a_builtin(kind: type[Exception], builtin: type[Exce
         raise kind("why")
 
 
-@pytest.mark.parametrize("kind", ALL)
+@every("kind", ALL)
 def test_one_tree(kind: type[Exception]) -> None:
     assert issubclass(kind, DpmineError) != issubclass(kind, UserWarning)
     assert kind.__doc__
 
 
-@pytest.mark.parametrize("kind", ALL)
+@every("kind", ALL)
 def test_the_tree_is_drawn_at_the_top(kind: type[Exception]) -> None:
     assert kind.__name__ in str(errors.__doc__)
 
 
-@pytest.mark.parametrize("kind", ALL)
+@every("kind", ALL)
 def test_messages_are_kept_as_they_are(kind: type[Exception]) -> None:
     assert str(kind("say what to do")) == "say what to do"

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.cases import every
 
 from dpmine.errors import BadParameter
 from dpmine.parameters import exact_number, positive, probability, truth, whole
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "meaning"),
     [
         (0.1, Fraction(1, 10)),
@@ -38,7 +39,6 @@ from dpmine.parameters import exact_number, positive, probability, truth, whole
         (Decimal("1E-400"), Fraction(1, 10**400)),
         (5e-324, Fraction(5, 10**324)),
     ],
-    ids=repr,
 )
 def test_numbers_are_read_exactly(value: Any, meaning: Fraction) -> None:
     number = exact_number("epsilon", value)
@@ -52,7 +52,7 @@ def test_floats_mean_their_shortest_decimal(value: float) -> None:
     assert exact_number("x", value) == Fraction(repr(value)) == exact_number("x", repr(value))
 
 
-@pytest.mark.parametrize(
+@every(
     "value",
     [
         float("nan"),
@@ -89,7 +89,6 @@ def test_floats_mean_their_shortest_decimal(value: float) -> None:
         object(),
         np.array([1.0, 2.0]),
     ],
-    ids=lambda value: f"{type(value).__name__}-{str(value)[:20]}",
 )
 def test_what_is_no_exact_number_is_refused_by_name(value: Any) -> None:
     with pytest.raises(BadParameter, match=r"^epsilon must be") as caught:
@@ -97,7 +96,7 @@ def test_what_is_no_exact_number_is_refused_by_name(value: Any) -> None:
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("value", [0, -1, "-0.1", "0/7", -1e-300])
+@every("value", [0, -1, "-0.1", "0/7", -1e-300])
 def test_positive(value: Any) -> None:
     assert positive("epsilon", "1e-99") == Fraction(1, 10**99)
     with pytest.raises(BadParameter, match="epsilon must be greater than 0"):
@@ -115,21 +114,21 @@ def test_absurd_probabilities_are_refused() -> None:
         probability("delta", "1e-400")
 
 
-@pytest.mark.parametrize("value", [0, 1, -0.5, 1.5, "1", 10**9])
+@every("value", [0, 1, -0.5, 1.5, "1", 10**9])
 def test_probability(value: Any) -> None:
     assert probability("delta", "0.999") == Fraction(999, 1000)
     with pytest.raises(BadParameter, match="delta must lie strictly between 0 and 1"):
         probability("delta", value)
 
 
-@pytest.mark.parametrize("value", [1, 7, np.int64(7), np.uint8(1), 10**40])
+@every("value", [1, 7, np.int64(7), np.uint8(1), 10**40])
 def test_whole_numbers(value: Any) -> None:
     number = whole("size", value)
     assert number == value
     assert type(number) is int
 
 
-@pytest.mark.parametrize("value", [0, -1, 1.0, "1", True, None, Fraction(2), np.float64(2), np.True_])
+@every("value", [0, -1, 1.0, "1", True, None, Fraction(2), np.float64(2), np.True_])
 def test_what_is_not_whole_is_refused(value: Any) -> None:
     with pytest.raises(BadParameter, match="size must be a whole number of at least 1"):
         whole("size", value)
@@ -146,7 +145,7 @@ def test_truth_values() -> None:
     assert truth("keep_last", False) is False
 
 
-@pytest.mark.parametrize("value", [0, 1, "True", None, 1.0, [], np.True_])
+@every("value", [0, 1, "True", None, 1.0, [], np.True_])
 def test_what_is_not_a_truth_value_is_refused(value: Any) -> None:
     with pytest.raises(BadParameter, match=r"^keep_last must be True or False"):
         truth("keep_last", value)

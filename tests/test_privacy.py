@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.cases import every
 
 from dpmine.errors import BadParameter
 from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors, rounded_up
@@ -20,7 +21,7 @@ def test_relations_by_name(name: Any) -> None:
     assert Neighbors.parse(name) is Neighbors.REPLACE_ONE
 
 
-@pytest.mark.parametrize("name", ["", "replaceone", "both", None, 1, True])
+@every("name", ["", "replaceone", "both", None, 1, True])
 def test_unknown_relations(name: Any) -> None:
     with pytest.raises(BadParameter, match="'replace_one' or 'add_remove'"):
         Neighbors.parse(name)
@@ -64,7 +65,7 @@ def test_guarantees_are_frozen() -> None:
         PROMISE.epsilon = Fraction(0)  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "number"),
     [
         (Fraction(1, 10), 0.1),

@@ -141,16 +141,26 @@ def thresholds(data: Transactions) -> Mine:
     from dpmine.itemsets.counting.miner import Miner
 
     miner = Miner(baskets(data))
-    return miner.top
+
+    def reached(size: int, count: int) -> int:
+        floor = int(miner.item_supports.max(initial=1))
+        levels = miner.histogram(size, floor)
+        while levels.counts.sum() < count and floor > 1:
+            floor = max(1, floor // 2)
+            levels = miner.histogram(size, floor)
+        place = int(np.searchsorted(np.cumsum(levels.counts), count))
+        return int(levels.supports[place]) if place < len(levels.supports) else 0
+
+    return reached
 
 
 def dpmine_file(job: dict) -> Mine:
     """The itemsets as an Arrow table, as the command line writes them."""
     from dpmine.io.columns import Columns
-    from dpmine.itemsets.exact_supports import supports_table
+    from dpmine.itemsets.exact_supports import list_supports
 
     columns = Columns.of(unit=job["unit"], basket=job["basket"] or None, item=job["item"])
-    return lambda size, threshold: len(supports_table(job["path"], size=size, min_support=threshold, columns=columns))
+    return lambda size, threshold: len(list_supports(job["path"], columns, size=size, min_support=threshold).table())
 
 
 def dpmine_frame(job: dict) -> Mine:

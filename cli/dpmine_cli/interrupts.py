@@ -106,6 +106,6 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 def _abandon_cluster() -> None:
     """A server of Spark Connect would go on working for a process that is gone."""
-    loaded = sys.modules.get("dpmine.itemsets.spark.kept")
+    loaded = sys.modules.get("dpmine.itemsets.spark.session")
     if loaded is not None:
         loaded.abandon(_LAST_SECONDS)

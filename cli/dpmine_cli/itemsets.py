@@ -60,7 +60,7 @@ def supports(line: CommandLine) -> None:
     from dpmine.errors import NotPrivate
     from dpmine.io.atomic import require_apart
     from dpmine.io.columns import Columns
-    from dpmine.itemsets.exact_supports import supports_table
+    from dpmine.itemsets.exact_supports import list_supports
 
     if not line.not_private:
         raise NotPrivate("Exact supports are not private: add --not-private to confirm, or use dpmine top-itemset.")
@@ -68,14 +68,14 @@ def supports(line: CommandLine) -> None:
     require_apart({"--output": destination.path}, line.files, {"the catalogue": line.catalogue})
     load_numba()
     with line.messages as messages:
-        table = supports_table(
+        supports = list_supports(
             line.files,
-            columns=Columns.of(unit=line.unit, basket=line.basket, item=line.item, one_hot=line.one_hot),
+            Columns.of(unit=line.unit, basket=line.basket, item=line.item, one_hot=line.one_hot),
             **line.values("item", "unit", "basket", "one_hot", "not_private"),
             progress=messages.progress,
             notice=messages.notice,
         )
-    destination.write_table(table)
+    destination.write_table(supports.table())
     if destination.format not in {Format.TEXT, Format.JSON}:
         messages.warn("exact supports; NOT private")
 

@@ -129,11 +129,6 @@ def integer_array(numbers: NDArray[np.int64]) -> pa.Array:
     return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(np.ascontiguousarray(numbers))])
 
 
-def float_array(numbers: NDArray[np.float64]) -> pa.Array:
-    """Arrow's view of float64 numbers."""
-    return pa.Array.from_buffers(pa.float64(), len(numbers), [None, pa.py_buffer(np.ascontiguousarray(numbers))])
-
-
 def text_array(texts: Sequence[str]) -> pa.Array:
     """Texts as large_string; UnicodeEncodeError for surrogates."""
     return binary_array([text.encode() for text in texts], pa.large_string())

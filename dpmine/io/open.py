@@ -1,10 +1,12 @@
-"""Anything that the library accepts as data, opened as a source of columns."""
+"""What data are, found out once: paths, Arrow, a data frame, a frame of Spark, or baskets in Python.
+
+Looks at the kind alone, and never imports a library whose objects only a program that imported it can hand over.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,63 +14,54 @@ import pyarrow as pa
 from dpmine.errors import BadData, BadParameter, require_memory
 from dpmine.io.arrow import is_list
 from dpmine.io.columns import Columns
-from dpmine.io.pandas import PandasSource
 from dpmine.io.parquet import open_files
-from dpmine.io.python_values import basket_lists
-from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, reader_source, table_source
+from dpmine.io.paths import paths_of
+from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, PandasSource
 
 if TYPE_CHECKING:
     from dpmine.io.source import Source
 
-BASKETS_COLUMN = "items"
-"""The column of lists as which a sequence of baskets is read."""
 
+def open_source(data: Any, columns: Columns) -> Source:
+    """The source behind `data`; BadParameter where it is nothing that the library accepts. Reads no rows.
 
-def open_source(data: object, columns: Columns) -> Source:
-    """The source behind `data`; BadParameter where it is nothing that the library accepts."""
-    known = _arrow_source(data) or _frame_source(data)
-    if known is not None:
-        return known
-    if isinstance(data, str | PathLike):
-        return open_files([data])
+    Baskets are a sequence or another iterable of them. Frames of Spark are not opened here: see `is_spark_frame`.
+    """
+    if (paths := paths_of(data)) is not None:
+        return open_files(paths)
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    if isinstance(data, pa.Table):
+        return ArrowSource(data.schema, lambda names: data.select(names).to_batches(), data.num_rows, repeatable=True)
+    if (datasets := sys.modules.get("pyarrow.dataset")) is not None and isinstance(data, datasets.Dataset):
+        again = isinstance(data, datasets.FileSystemDataset)
+        return ArrowSource(data.schema, lambda names: _scanned(data, names), repeatable=again)
+    if (pandas := sys.modules.get("pandas")) is not None and isinstance(data, pandas.DataFrame):
+        return PandasSource(data)
+    if isinstance(data, pa.RecordBatchReader) or hasattr(data, "__arrow_c_stream__"):
+        reader = _reader(data)
+        return ArrowSource(reader.schema, lambda names: (batch.select(names) for batch in reader))
     if isinstance(data, bytes | Mapping) or not isinstance(data, Iterable):
         raise BadParameter(
             f"data must not be a {type(data).__name__}: give a path or a list of paths, a pyarrow Table, "
             "RecordBatchReader or Dataset, a pandas or polars DataFrame, or a sequence of baskets."
         )
-    return _sequence_source(list(data), columns)
+    if columns != Columns():
+        raise BadParameter("A sequence of baskets has no columns: leave out unit, basket, item, items and one_hot.")
+    return BasketSource(data)
 
 
-def is_table(data: Any) -> bool:
-    """Whether data have columns: something of Arrow, or a frame. Looks at the kind alone."""
-    datasets, pandas = sys.modules.get("pyarrow.dataset"), sys.modules.get("pandas")
-    kinds = [pa.RecordBatch, pa.Table, pa.RecordBatchReader]
-    kinds += [datasets.Dataset] if datasets is not None else []
-    kinds += [pandas.DataFrame] if pandas is not None else []
-    return isinstance(data, tuple(kinds)) or hasattr(data, "__arrow_c_stream__")
+def is_spark_frame(data: Any) -> bool:
+    """Whether data are a frame of Spark, classic or of Spark Connect."""
+    spark = sys.modules.get("pyspark.sql")
+    return spark is not None and isinstance(data, spark.DataFrame)
 
 
-def _arrow_source(data: Any) -> Source | None:
-    if isinstance(data, pa.RecordBatch):
-        return table_source(pa.Table.from_batches([data]))
-    if isinstance(data, pa.Table):
-        return table_source(data)
+def _reader(data: Any) -> pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatchReader):
-        return reader_source(data)
-    datasets = sys.modules.get("pyarrow.dataset")  # imports pandas, and a Dataset can only come from it
-    if datasets is not None and isinstance(data, datasets.Dataset):
-        return ArrowSource(data.schema, lambda names: _scanned(data, names))
-    return None
-
-
-def _frame_source(data: Any) -> Source | None:
-    pandas = sys.modules.get("pandas")  # a frame can only come from a program that imported pandas
-    if pandas is not None and isinstance(data, pandas.DataFrame):
-        return PandasSource(data)
-    if not hasattr(data, "__arrow_c_stream__"):
-        return None
+        return data
     try:
-        return reader_source(pa.RecordBatchReader.from_stream(data))
+        return pa.RecordBatchReader.from_stream(data)
     except FOREIGN_ERRORS as error:
         require_memory(error)
         raise BadData(f"A {type(data).__name__} is not a table of columns: give a data frame.") from None
@@ -82,11 +75,3 @@ def _scanned(data: Any, names: list[str]) -> Iterator[pa.RecordBatch]:
         done += batch.num_rows
     if any(is_list(data.schema.field(name).type) for name in names) and done != data.count_rows():
         raise ValueError
-
-
-def _sequence_source(data: list[Any], columns: Columns) -> Source:
-    if data and all(isinstance(entry, str | PathLike) for entry in data):
-        return open_files(data)
-    if columns != Columns():
-        raise BadParameter("A sequence of baskets has no columns: leave out unit, basket, item, items and one_hot.")
-    return table_source(pa.table({BASKETS_COLUMN: basket_lists(data)}))

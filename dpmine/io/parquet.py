@@ -16,14 +16,12 @@ import pyarrow.parquet as pq
 from dpmine.errors import BadData, UnreadableFile, require_memory
 from dpmine.io.arrow import common_type, integer_array, is_list, is_text, text_array, type_name
 from dpmine.io.paths import READ_ERRORS, ROWS_MISSING, PathName, found_files, reason
-from dpmine.io.source import collected
+from dpmine.io.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dpmine.io.paths import FileSet
-    from dpmine.io.source import Progress
-
 
 _LARGEST_DICTIONARY = 2**17  # texts: a larger dictionary takes longer to repeat than a batch to read
 _MAGIC = b"PAR1"
@@ -77,17 +75,21 @@ class File:
         for batch in reader.iter_batches(batch_size=_CODED_ROWS if dictionaries else _PLAIN_ROWS, columns=names):
             yield batch
             done += batch.num_rows
-            if any(_dictionary_size(batch.column(name)) > _LARGEST_DICTIONARY for name in dictionaries):
+            coded = [batch.column(name) for name in dictionaries]
+            if any(
+                len(column.dictionary) > _LARGEST_DICTIONARY for column in coded if pa.types.is_dictionary(column.type)
+            ):
                 plain = pq.ParquetFile(stream, metadata=self.footer)
                 yield from _behind(done, plain.iter_batches(batch_size=_PLAIN_ROWS, columns=names))
                 return
 
 
 @dataclass(frozen=True, eq=False)
-class FileSource:
+class FileSource(Source):
     """The columns of Parquet files, the keys of hive partitions among them."""
 
     files: tuple[File, ...]
+    repeatable = True
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -110,36 +112,24 @@ class FileSource:
             raise BadData(f"Column {name!r} has different types in different files ({several}): convert them to one.")
         return kind
 
-    def labels(self, names: Sequence[str]) -> pa.Array:
-        """The column names themselves."""
-        return text_array(names)
-
     @property
     def rows(self) -> int:
         """Rows of all files."""
         return sum(file.footer.num_rows for file in self.files)
 
-    def read(self, names: Sequence[str], progress: Progress) -> pa.Table:
-        """The named columns of all files, texts as dictionaries."""
-        schema = self.schema(names, dictionaries=True)
-        return collected(self.batches(schema), schema, self.rows, progress)
+    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
+        """The named columns, file by file, in the types that hold the values of all files.
 
-    def schema(self, names: Sequence[str], *, dictionaries: bool) -> pa.Schema:
-        """The named columns in the types that hold the values of all files.
-
-        With `dictionaries`, texts that repeat stay the dictionaries of the files: three times faster (measured).
+        Read as a whole, texts that repeat stay the dictionaries of the files: three times faster (measured).
         """
         kinds = {name: self.type_of(name) for name in names}
-        coded = {name for name, kind in kinds.items() if dictionaries and is_text(kind)}
-        return pa.schema(
+        coded = {name for name, kind in kinds.items() if whole and is_text(kind)}
+        schema = pa.schema(
             [(name, pa.dictionary(pa.int32(), kind) if name in coded else kind) for name, kind in kinds.items()]
         )
-
-    def batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """The columns of a schema, file by file."""
         for file in self.files:
-            inside = [name for name in schema.names if name not in file.keys]
-            texts = [field.name for field in schema if field.name in inside and pa.types.is_dictionary(field.type)]
+            inside = [name for name in names if name not in file.keys]
+            texts = [name for name in inside if pa.types.is_dictionary(schema.field(name).type)]
             for batch in file.batches(inside, dictionaries=texts):
                 columns = [self._column(file, batch, field) for field in schema]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -181,10 +171,6 @@ def _prefixes(path: str) -> Iterator[str]:
     return (".".join(parts[:end]) for end in range(1, len(parts) + 1))
 
 
-def _dictionary_size(column: pa.Array) -> int:
-    return len(column.dictionary) if pa.types.is_dictionary(column.type) else 0
-
-
 def _require_known_codes(batch: pa.RecordBatch) -> None:
     """ArrowInvalid where a damaged page has codes that its dictionary has no text for: Arrow does not look."""
     for column in batch.columns:
@@ -218,7 +204,8 @@ def _opened(found: FileSet, path: str) -> File:
     try:
         with found.system.open_input_file(path) as stream:
             footer = pq.ParquetFile(stream).metadata
-            if any(_is_list_of_dictionaries(kind) for kind in footer.schema.to_arrow_schema().types):
+            kinds = footer.schema.to_arrow_schema().types
+            if any(is_list(kind) and pa.types.is_dictionary(kind.value_type) for kind in kinds):
                 footer = _plain_footer(stream)
             schema = footer.schema.to_arrow_schema().remove_metadata()
             inside = schema.names
@@ -226,10 +213,6 @@ def _opened(found: FileSet, path: str) -> File:
         raise UnreadableFile(f"{shown} cannot be read: {reason(error)}") from None
     keys = {key: value for key, value in partition_keys(path, found.base).items() if key not in inside}
     return File(found.system, path, shown, footer, schema, keys)
-
-
-def _is_list_of_dictionaries(kind: pa.DataType) -> bool:
-    return is_list(kind) and pa.types.is_dictionary(kind.value_type)
 
 
 def _plain_footer(stream: Any) -> Any:

@@ -52,6 +52,14 @@ class FileSet:
         return f"{self.argument}: {re.sub(r'=[^/]*', '=…', inside)}"
 
 
+def paths_of(data: Any) -> list[PathName] | None:
+    """The paths that data are, one or a list or tuple of them; None for anything else."""
+    if isinstance(data, str | PathLike):
+        return [data]
+    are_paths = isinstance(data, list | tuple) and data and all(isinstance(path, str | PathLike) for path in data)
+    return list(data) if are_paths else None
+
+
 def found_files(argument: PathName) -> list[FileSet]:
     """The Parquet files behind a path, a folder, a glob or a URL.
 

@@ -1,21 +1,29 @@
-"""What a source of columns is, and the one over Arrow record batches."""
+"""What a source of columns is, and the sources in memory: Arrow, pandas frames, and baskets in Python."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
-from dpmine.errors import BadData, require_memory
-from dpmine.io.arrow import text_array
+from dpmine.errors import BadData, BadParameter, require_memory
+from dpmine.io.arrow import MIXED, text_array
+from dpmine.io.paths import paths_of
+from dpmine.io.python_values import are_baskets, basket_lists, item_array, value_array
 
 Progress: TypeAlias = Callable[[float], None]
 """Called with the fraction of the reading that is done, 0 to 1: see `share_of`."""
 
 FOREIGN_ERRORS = (pa.ArrowException, OSError, ValueError, TypeError, RuntimeError, LookupError)
 """What Arrow, pandas and producers of streams raise; their messages quote values and are never forwarded."""
+BASKETS_COLUMN = "items"
+"""The column of lists as which a sequence of baskets is read."""
+_BATCH_ROWS = 2**18
+_PLAIN_KINDS = "biuM"  # numpy kinds whose Arrow type is known without looking at the values
 
 
 class Source(Protocol):
@@ -25,29 +33,48 @@ class Source(Protocol):
     def names(self) -> tuple[str, ...]:
         """Column names in order."""
 
+    @property
+    def rows(self) -> int | None:
+        """How many rows there are; None where that is not known before they are read."""
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the columns can be read more than once."""
+
     def type_of(self, name: str) -> pa.DataType:
         """Arrow type of a column; BadData where none fits all its values."""
 
+    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
+        """The named columns, batch by batch; `whole`: all are kept, so that texts may come as dictionaries.
+
+        Raises BadData where the producer of the batches fails, UnreadableFile for files.
+        """
+
     def labels(self, names: Sequence[str]) -> pa.Array:
-        """The items that these columns stand for in a one-hot layout."""
+        """The items that these columns stand for in a one-hot layout: by default their names."""
+        return text_array(names)
 
     def read(self, names: Sequence[str], progress: Progress) -> pa.Table:
-        """The named columns; called once."""
+        """The named columns, all at once; progress is called after each batch where the number of rows is known."""
+        batches = self.batches(names, whole=True)
+        return collected(batches, self, names, progress)
 
 
 @dataclass(frozen=True)
-class ArrowSource:
+class ArrowSource(Source):
     """Record batches with a schema: tables, readers, data sets and streams.
 
     Attributes:
         schema: of the batches.
-        batches: gives the batches of the named columns, once.
+        columns: gives the batches of the named columns, once if the source is not repeatable.
         rows: how many rows there will be, where that is known.
+        repeatable: whether the batches can be had again.
     """
 
     schema: pa.Schema
-    batches: Callable[[list[str]], Iterable[pa.RecordBatch]]
+    columns: Callable[[list[str]], Iterable[pa.RecordBatch]]
     rows: int | None = None
+    repeatable: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,21 +85,13 @@ class ArrowSource:
         """Arrow type of a column."""
         return self.schema.types[self.schema.names.index(name)]
 
-    def labels(self, names: Sequence[str]) -> pa.Array:
-        """The column names themselves."""
-        return text_array(names)
-
-    def read(self, names: Sequence[str], progress: Progress) -> pa.Table:
-        """The named columns; BadData where the producer of the batches fails."""
-        schema = pa.schema([(name, self.type_of(name)) for name in names])
-        return collected(self.checked(list(names)), schema, self.rows, progress)
-
-    def checked(self, names: list[str]) -> Iterator[pa.RecordBatch]:
-        """The batches of the named columns; BadData where their producer fails, or leaves rows out."""
+    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - as they are
+        """The named columns; BadData where their producer fails, or leaves rows out."""
         done = 0
         try:
-            for batch in self.batches(names):
-                yield batch
+            for batch in self.columns(list(names)):
+                for first in range(0, batch.num_rows, _BATCH_ROWS):
+                    yield batch.slice(first, _BATCH_ROWS)
                 done += batch.num_rows
             if self.rows not in {None, done}:
                 raise ValueError
@@ -83,27 +102,126 @@ class ArrowSource:
             ) from None
 
 
-def table_source(table: pa.Table) -> ArrowSource:
-    """The columns of a table in memory."""
-    return ArrowSource(table.schema, lambda names: table.select(names).to_batches(), table.num_rows)
+class PandasSource(Source):
+    """The columns of a data frame, its index left out, converted as they are needed.
+
+    Column labels may be integers, as item labels of a one-hot frame are; columns are then named by their text.
+    """
+
+    repeatable = True
+
+    def __init__(self, frame: Any) -> None:
+        if frame.columns.nlevels > 1:
+            raise BadData("The data frame's columns have several levels: flatten them to one name a column.")
+        self._frame = frame
+        self._converted: dict[str, pa.ChunkedArray] = {}
+
+    @property
+    def rows(self) -> int:
+        """Rows of the frame."""
+        return len(self._frame)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Column labels as texts, in order."""
+        return tuple(map(str, self._frame.columns))
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: position for position, name in enumerate(self.names)}
+
+    def type_of(self, name: str) -> pa.DataType:
+        """Arrow type of a column; BadData where its values have several."""
+        kind = self._frame.dtypes.iloc[self._positions[name]]
+        if getattr(kind, "kind", "") in _PLAIN_KINDS and hasattr(kind, "newbyteorder"):
+            return pa.from_numpy_dtype(kind)
+        return self._column(name).type
+
+    def labels(self, names: Sequence[str]) -> pa.Array:
+        """The column labels, integers kept; BadData where they are neither all integers nor all texts."""
+        labels = [self._frame.columns[self._positions[name]] for name in names]
+        return item_array(labels, "The data frame's column labels")
+
+    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - as they are
+        """The named columns."""
+        table = pa.table({name: self._column(name) for name in names})
+        return iter(table.to_batches(max_chunksize=_BATCH_ROWS))
+
+    def _column(self, name: str) -> pa.ChunkedArray:
+        if name not in self._converted:
+            self._converted[name] = _arrow_column(self._frame.iloc[:, self._positions[name]], name)
+        return self._converted[name]
 
 
-def reader_source(reader: pa.RecordBatchReader) -> ArrowSource:
-    """The columns of a stream of batches; the rest of each batch is let go at once."""
-    return ArrowSource(reader.schema, lambda names: (batch.select(names) for batch in reader))
+class BasketSource(Source):
+    """Baskets in Python as one column of lists; they are not looked at before they are read."""
+
+    names = (BASKETS_COLUMN,)
+    rows: int | None = None
+    repeatable = True
+
+    def __init__(self, baskets: Iterable[Any]) -> None:
+        self._baskets = baskets
+
+    def type_of(self, name: str) -> pa.DataType:  # noqa: ARG002 - there is one column
+        """Lists of Python values."""
+        return pa.large_list(MIXED)
+
+    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - as they are
+        """The baskets. BadParameter where they are paths: their iterable would have to be used up to see that."""
+        return iter(self._table.to_batches(max_chunksize=_BATCH_ROWS))
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        baskets = list(self._baskets)
+        if paths_of(baskets) is not None:
+            raise BadParameter("A list of paths must be a list or a tuple: other iterables are taken for baskets.")
+        self.rows = len(baskets)
+        return pa.table({BASKETS_COLUMN: basket_lists(baskets)})
 
 
-def collected(batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int | None, progress: Progress) -> pa.Table:
-    """A table of all batches, with progress told after each where the number of rows is known."""
-    taken, done = [], 0
+def collected(batches: Iterable[pa.RecordBatch], source: Source, names: Sequence[str], progress: Progress) -> pa.Table:
+    """A table of all batches of these columns."""
+    taken = list(followed(batches, source.rows, progress))
+    if taken:
+        return pa.Table.from_batches(taken)
+    return pa.schema([(name, source.type_of(name)) for name in names]).empty_table()
+
+
+def followed(batches: Iterable[pa.RecordBatch], rows: int | None, progress: Progress) -> Iterator[pa.RecordBatch]:
+    """The batches, with `progress` called after each where the number of rows is known."""
+    done = 0
     for batch in batches:
-        taken.append(batch)
+        yield batch
         done += batch.num_rows
         if rows:
             progress(share_of(done, rows))
-    return pa.Table.from_batches(taken) if taken else schema.empty_table()
 
 
 def share_of(done: int, rows: int) -> float:
     """The share of the rows that is done, in whole per cent: an exact share would show how many rows there are."""
     return min(100, 100 * done // rows) / 100
+
+
+def _arrow_column(series: Any, name: str) -> pa.ChunkedArray:
+    """The series in Arrow; what is declared to be objects becomes lists, booleans or single values of Python."""
+    if hasattr(series.dtype, "fill_value"):
+        series = series.sparse.to_dense()
+    if series.dtype == object and not _are_flags(series):
+        values = series.to_numpy().tolist()
+        return pa.chunked_array([basket_lists(values) if are_baskets(values) else value_array(values)])
+    try:
+        column = pa.array(series, from_pandas=True)
+    except FOREIGN_ERRORS as error:
+        require_memory(error)
+        raise BadData(
+            f"Column {name!r} has a type that Arrow does not know: convert it first, for example with "
+            "astype('Int64') or astype(str)."
+        ) from None
+    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+
+
+def _are_flags(series: Any) -> bool:
+    """Whether all objects are True, False or missing, as in a one-hot frame with gaps."""
+    present = series.dropna()
+    return len(present) > 0 and all(isinstance(value, bool | np.bool_) for value in present)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.io.arrow import float_array, integer_array
+from dpmine.io.arrow import integer_array, is_integer
 from dpmine.io.columns import ColumnNames, Columns
-from dpmine.itemsets.candidates import Sizes, parse_sizes
-from dpmine.itemsets.request import tell_layout
-from dpmine.itemsets.spark.engine import Engine
+from dpmine.io.python_values import as_texts, items_of
+from dpmine.itemsets.request import notice_layout
+from dpmine.itemsets.transactions.base import Engine
+from dpmine.itemsets.universe import Sizes, parse_sizes
 from dpmine.parameters import Number, exact_number
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.counting.miner import Itemsets
+    from dpmine.itemsets.transactions.base import Itemsets
 
 
 def itemset_supports(
@@ -53,56 +54,30 @@ def itemset_supports(
 
     Returns a frame with the columns support and itemsets (frozensets), by decreasing support, then by items.
     Raises BadParameter, BadData or UnreadableFile.
+
+    Example:
+        >>> import dpmine
+        >>> dpmine.itemset_supports([["a", "b"], ["a", "b", "c"], ["a"]], size=2).support.tolist()
+        [2, 1, 1]
+
+    See Also:
+        top_itemsets: the best itemsets, chosen with differential privacy.
     """
-    import pandas as pd
-
-    found = _listed(
+    columns = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot)
+    return list_supports(
         data,
+        columns,
         size=size,
         min_support=min_support,
-        columns=Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot),
         catalogue=catalogue,
         as_fraction=as_fraction,
         memory=memory,
         engine=engine,
-    )
-    return pd.DataFrame({"support": found.supports, "itemsets": pd.Series(found.frozensets(), dtype="object")})
-
-
-def supports_table(
-    data: Any,
-    *,
-    size: Sizes,
-    min_support: Number,
-    columns: Columns,
-    catalogue: Any = None,
-    as_fraction: bool = False,
-    memory: int | str | None = None,
-    engine: str = Engine.LOCAL,
-    progress: Callable[[float], None] | None = None,
-    notice: Callable[[str], None] | None = None,
-) -> Any:
-    """The same as an Arrow table with the columns items (lists, sorted) and support; nothing is a Python object."""
-    import pyarrow as pa
-
-    found = _listed(
-        data,
-        size=size,
-        min_support=min_support,
-        columns=columns,
-        catalogue=catalogue,
-        as_fraction=as_fraction,
-        memory=memory,
-        engine=engine,
-        progress=progress,
-        notice=notice,
-    )
-    supports = (float_array if as_fraction else integer_array)(found.supports)
-    return pa.table({"items": found.lists(), "support": supports})
+    ).frame()
 
 
 @dataclass(frozen=True, eq=False)
-class _Listed:
+class ListedSupports:
     """Itemsets of several sizes, by decreasing support, then by size and items.
 
     Attributes:
@@ -117,10 +92,20 @@ class _Listed:
     supports: NDArray[Any]
     labels: Any
 
+    def frame(self) -> pd.DataFrame:
+        """A frame with the columns support and itemsets (frozensets)."""
+        import pandas as pd
+
+        return pd.DataFrame({"support": self.supports, "itemsets": pd.Series(self.frozensets(), dtype="object")})
+
+    def table(self) -> Any:
+        """An Arrow table with the columns items (lists, sorted) and support, a count; nothing is a Python object."""
+        import pyarrow as pa
+
+        return pa.table({"items": self.lists(), "support": integer_array(self.supports)})
+
     def frozensets(self) -> list[frozenset[Any]]:
         """The itemsets as Python objects."""
-        from dpmine.io.python_values import items_of
-
         names = np.empty(len(self.labels), object)
         names[:] = items_of(self.labels)
         with _collector_at_rest():
@@ -135,61 +120,53 @@ class _Listed:
         lengths = np.concatenate([np.full(len(part), part.items.shape[1]) for part in self.parts])
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         codes = np.concatenate([part.items.ravel() for part in self.parts], dtype=np.int64)
-        items = _wide(self.labels).take(integer_array(codes))
+        # Labels that may be repeated without limit: integers, or texts with offsets of 64 bits.
+        wide = self.labels if is_integer(self.labels.type) else as_texts(self.labels)
+        items = wide.take(integer_array(codes))
         lists = pa.LargeListArray.from_arrays(integer_array(offsets), items)
         return lists.take(integer_array(self.order)) if len(self.parts) > 1 else lists
 
 
-def _listed(
+def list_supports(
     data: Any,
+    columns: Columns,
     *,
     size: Sizes,
     min_support: Number,
-    columns: Columns,
-    catalogue: Any,
-    as_fraction: bool,
-    memory: int | str | None,
-    engine: str,
+    catalogue: Any = None,
+    as_fraction: bool = False,
+    memory: int | str | None = None,
+    engine: str = Engine.LOCAL,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
-) -> _Listed:
+) -> ListedSupports:
+    """What `itemset_supports` returns, before it becomes a frame or a table."""
     from dpmine.itemsets.ingest.catalogue import read_catalogue
-    from dpmine.itemsets.outofcore.miner import miner_of
-    from dpmine.itemsets.outofcore.read import read_transactions
-    from dpmine.itemsets.transactions.memory import Budget
+    from dpmine.itemsets.read import read_transactions
+    from dpmine.itemsets.transactions.memory import MemoryBudget
 
     low, high = parse_sizes(size)
     limit = _parse_min_support(min_support)
-    budget = Budget.of(memory)
-    known = None if catalogue is None else read_catalogue(catalogue)
+    budget = MemoryBudget.of(memory)
     read = read_transactions(
         data,
         columns,
-        catalogue=known,
+        catalogue=None if catalogue is None else read_catalogue(catalogue),
         progress=progress,
         memory=budget,
-        planned=lambda plan: tell_layout(plan, notice),
+        planned=lambda plan: notice_layout(plan, notice),
         engine=engine,
     )
     with closing(read):
         baskets = read.transactions
         threshold = limit if isinstance(limit, int) else max(1, ceil(limit * baskets.total_units))
         largest = max(low, min(high, baskets.catalogue_size))  # one size at least, so that there are columns
-        miner = miner_of(baskets)
-        sizes = range(low, largest + 1)
-        parts = [miner.itemsets(number, threshold, memory_limit=budget.listing) for number in sizes]
+        miner = baskets.miner()
+        parts = [miner.itemsets(number, threshold, memory_limit=budget.listing) for number in range(low, largest + 1)]
         supports = np.concatenate([part.supports for part in parts])
         order = np.argsort(-supports, kind="stable")
         shown = supports[order] / baskets.total_units if as_fraction else supports[order]
-        return _Listed(parts, order, shown, baskets.labels)
-
-
-def _wide(labels: Any) -> Any:
-    """Labels that may be repeated without limit: integers, or texts with offsets of 64 bits."""
-    from dpmine.io.arrow import is_integer
-    from dpmine.io.python_values import as_texts
-
-    return labels if is_integer(labels.type) else as_texts(labels)
+        return ListedSupports(parts, order, shown, baskets.labels)
 
 
 @contextmanager

@@ -10,8 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.candidates import itemset_count
-from dpmine.itemsets.universe import ItemsetUniverse
+from dpmine.itemsets.universe import ItemsetUniverse, itemset_count
 from dpmine.selection.composition import bounded_range_stages
 from dpmine.selection.top_k import LimitedDomainTopK, OneShot, TopK
 

@@ -217,5 +217,5 @@ def _inclusions(itemsets: Sequence[Itemset]) -> Iterator[tuple[int, int]]:
 
 
 def _parts(itemset: Itemset, largest: int) -> Iterator[tuple[Any, ...]]:
-    """The non-empty parts of an itemset, of up to so many items."""
+    """The non-empty parts of an itemset, of up to `largest` items."""
     return chain.from_iterable(combinations(itemset, size) for size in range(1, largest + 1))

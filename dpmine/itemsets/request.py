@@ -10,11 +10,11 @@ from math import ceil, exp, expm1
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, LayoutWarning
-from dpmine.itemsets.candidates import PublicCatalogue, Sizes, itemset_count, parse_sizes
 from dpmine.itemsets.ingest.layouts import Origin
 from dpmine.itemsets.items_first import ITEMS_FIRST, ItemsFirst
 from dpmine.itemsets.noisy_supports import MOST_ITEMS
 from dpmine.itemsets.rules import number_of_units
+from dpmine.itemsets.universe import PublicCatalogue, Sizes, itemset_count, parse_sizes
 from dpmine.ledger.budget import Amount
 from dpmine.parameters import below_one, positive, probability, public_count, whole
 from dpmine.privacy import Neighbors
@@ -26,7 +26,7 @@ from dpmine.selection.top_k import Built, build_top_k
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.itemsets.ingest.layouts import Plan
+    from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
     from dpmine.selection.laws.profile import Profile
@@ -77,7 +77,7 @@ def _above(profile: Profile, scale: float, bound: float, ranks: int) -> float:
     return expected
 
 
-def tell_layout(plan: Plan, notice: Callable[[str], None] | None) -> None:
+def notice_layout(plan: LayoutPlan, notice: Callable[[str], None] | None) -> None:
     """The layout that was taken; no warning where options named it, or the data are baskets without columns."""
     if notice is not None:
         notice(plan.description)
@@ -86,7 +86,7 @@ def tell_layout(plan: Plan, notice: Callable[[str], None] | None) -> None:
         warn(f"{plan.description}: {named}.", LayoutWarning)
 
 
-def tell(text: str, notice: Callable[[str], None] | None, kind: type[Warning]) -> None:
+def notify(text: str, notice: Callable[[str], None] | None, kind: type[Warning]) -> None:
     """A notice, or a warning of this kind; nothing where the text is empty."""
     if text and notice is not None:
         notice(text)
@@ -121,13 +121,13 @@ _NO_CATALOGUE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class BudgetSplit:
     """How a run's budget is split: the parts add up to the guarantee.
 
     Attributes:
         selection: what choosing the itemsets costs.
         supports: what their noisy supports cost; None where none are released.
-        rounds: how the selection's part is spent, in words.
+        rounds: how the selection's part is divided, in words.
     """
 
     selection: Amount
@@ -161,7 +161,7 @@ class Request:
         requested: the mechanism that was asked for.
         reason: why "auto" takes its mechanism; else "".
         max_items_per_unit: to which every unit is cut before anything is counted; None for no cut.
-        budget: how the budget is split.
+        split: how the budget is split.
         subsets: whether the supports of all subsets are released, too, as rules need.
         units: a public number of units, which turns supports into shares.
     """
@@ -172,7 +172,7 @@ class Request:
     requested: str
     reason: str
     max_items_per_unit: int | None
-    budget: Budget
+    split: BudgetSplit
     subsets: bool
     units: int | None
 
@@ -219,29 +219,30 @@ class Request:
             kbar=kbar,
             max_items_per_unit=_itemsets_per_unit(max_items_per_unit, sizes),
         )
-        if built.top_k.needs_catalogue and not known.is_given:
-            raise BadParameter(_NO_CATALOGUE.format(built.top_k.name))
+        top_k = built.top_k
+        if top_k.needs_catalogue and not known.is_given:
+            raise BadParameter(_NO_CATALOGUE.format(top_k.name))
         return cls(
             sizes,
             known,
-            built.top_k,
+            top_k,
             plain_name(mechanism),
             built.reason,
             max_items_per_unit,
-            _budget(built.top_k, supports),
+            BudgetSplit(Amount(top_k.epsilon, top_k.delta), Amount(supports) if supports else None, top_k.rounds()),
             rules,
             public_units,
         )
 
     @property
-    def promise(self) -> Guarantee:
-        """What the whole run promises, before the unit is known."""
-        released = self.budget.supports
-        promise = self.catalogue.promise(self.top_k.guarantee())
-        return promise if released is None else promise.adding(released.epsilon)
+    def guarantee(self) -> Guarantee:
+        """That of the whole run, before the unit is known."""
+        released = self.split.supports
+        guarantee = self.catalogue.weakened(self.top_k.guarantee())
+        return guarantee if released is None else guarantee.adding(released.epsilon)
 
     def advice(self) -> str:
-        """What would have been needed for more to stand out: facts of the parameters, never of the data."""
+        """What would have been needed for more itemsets to be returned: facts of the parameters, never of the data."""
         candidates = self.catalogue.candidates(self.sizes)
         if self.top_k.count == 1 and not isinstance(self.top_k, ItemsFirst):
             return advice(self.top_k.mechanism, candidates)
@@ -253,7 +254,7 @@ class Request:
     def doubt(self) -> str:
         """Why most of the list is expected to be noise, and what helps, from public parameters alone; else ""."""
         way = self.top_k.itemsets if isinstance(self.top_k, ItemsFirst) else self.top_k
-        if not isinstance(way.mechanism, NoisyMaxMechanism):  # where nothing stands out, the others list nothing
+        if not isinstance(way.mechanism, NoisyMaxMechanism):  # where no candidate leads, the others return none
             return ""
         items = self.top_k.items.count if isinstance(self.top_k, ItemsFirst) else len(self.catalogue.items or ())
         candidates = itemset_count(items, self.sizes)
@@ -274,8 +275,8 @@ def _built(
 ) -> Built:
     """The way that the mechanism's name stands for; with many places "auto" goes by way of the items."""
     name, count, cut = plain_name(mechanism), parameters["count"], parameters["max_items_per_unit"]
-    pays = known.items is None or len(known.items) >= _TIMES_THE_ITEMS * count
-    by_default = name == AUTO and count >= MANY_PLACES and sizes[0] > 1 and kbar is None and cut is None and pays
+    large = known.items is None or len(known.items) >= _TIMES_THE_ITEMS * count
+    by_default = name == AUTO and count >= MANY_PLACES and sizes[0] > 1 and kbar is None and cut is None and large
     if name == ITEMS_FIRST and cut is not None:
         raise BadParameter(f"{ITEMS_FIRST} has no option max_items_per_unit: name the mechanism that has it.")
     if name != ITEMS_FIRST and not by_default:
@@ -317,10 +318,6 @@ def _require_rules_possible(count: int, sizes: tuple[int, int], supports: Fracti
         raise BadParameter(f"size must be at most {MOST_ITEMS} where the supports of all subsets are released.")
     if count * 3 ** sizes[1] > MOST_RULES:
         raise BadParameter(f"k itemsets of size r have up to k·3^r rules, and {MOST_RULES:,} are the most: give less.")
-
-
-def _budget(top_k: TopK, supports: Fraction) -> Budget:
-    return Budget(Amount(top_k.epsilon, top_k.delta), Amount(supports) if supports else None, top_k.rounds())
 
 
 def _itemsets_per_unit(max_items: int | None, sizes: tuple[int, int]) -> int | None:

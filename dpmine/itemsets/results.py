@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dpmine.itemsets.noisy_supports import SupportRelease
-    from dpmine.itemsets.request import Budget, Request
+    from dpmine.itemsets.request import BudgetSplit, Request
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
 
 
 @dataclass(frozen=True, slots=True)
 class TopItemsets:
-    """Itemsets chosen privately, best first; none when nothing stands out.
+    """Itemsets chosen privately, best first; none when the mechanism returned no candidate.
 
     Attributes:
         itemsets: the chosen itemsets; items are texts or integers.
@@ -31,7 +31,7 @@ class TopItemsets:
         requested: the mechanism that was asked for ("auto" included).
         mechanism: the mechanism that chose.
         guarantee: the guarantee of the whole run.
-        advice: when less stands out than was asked for, what would have been needed: facts of the parameters, not of
+        advice: when fewer were returned than asked for, what would have been needed: facts of the parameters, not of
             the data.
         supports: noisy supports of the chosen itemsets, and of all their subsets where rules were asked for; None where
             none were released.
@@ -49,30 +49,30 @@ class TopItemsets:
     advice: str = ""
     supports: SupportRelease | None = None
     units: int | None = None
-    budget: Budget | None = None
+    budget: BudgetSplit | None = None
     item_type: str = ""
 
     @classmethod
     def of(
         cls,
         request: Request,
-        promise: Guarantee,
+        guarantee: Guarantee,
         itemsets: tuple[frozenset[Any], ...],
         supports: SupportRelease | None,
         kind: pa.DataType | None = None,
     ) -> TopItemsets:
         """The answer to a request."""
-        split = request.top_k.count > 1 or request.budget.supports is not None
+        split = request.top_k.count > 1 or request.split.supports is not None
         return cls(
             itemsets,
             request.sizes,
             request.requested,
             request.top_k.name,
-            promise,
+            guarantee,
             request.advice() if len(itemsets) < request.top_k.count else "",
             supports,
             request.units,
-            request.budget if split else None,
+            request.split if split else None,
             _type_name(kind),
         )
 
@@ -86,7 +86,7 @@ class TopItemsets:
 
     @property
     def itemset(self) -> frozenset[Any] | None:
-        """The top itemset; None when nothing stands out."""
+        """The top itemset; None when the mechanism returned no candidate."""
         return self.itemsets[0] if self.itemsets else None
 
     @property
@@ -180,13 +180,13 @@ class TopItemsets:
         )
 
     def __str__(self) -> str:
-        promise = f"({self.mechanism}; {self.guarantee})"
+        guarantee = f"({self.mechanism}; {self.guarantee})"
         split = [] if self.budget is None else [f"({self.budget})"]
         if not self.itemsets:
-            return "\n".join(["Nothing stands out.", self.advice, promise, *split])
+            return "\n".join(["Nothing stands out.", self.advice, guarantee, *split])
         lines = [_line(row) for row in self._rows(self.itemsets)]
         missing = [f"(nothing else stands out: {self.advice})"] if self.advice else []
-        return "\n".join([*lines, *self._excess(), *missing, promise, *split])
+        return "\n".join([*lines, *self._excess(), *missing, guarantee, *split])
 
     def _known(self, itemsets: Iterable[frozenset[Any]]) -> list[tuple[Any, Any]]:
         """Value and interval of each; two Nones where no supports were released."""

@@ -11,10 +11,11 @@ from dpmine.errors import AccuracyWarning, BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.io.columns import ColumnNames, Columns
 from dpmine.itemsets.noisy_supports import Consistency, release, with_subsets
-from dpmine.itemsets.request import Request, tell, tell_layout
+from dpmine.itemsets.request import Request, notice_layout, notify
 from dpmine.itemsets.results import TopItemsets
-from dpmine.itemsets.spark.engine import Engine, engine_of
+from dpmine.itemsets.transactions.base import NOT_CUT_BY_SPARK, Engine
 from dpmine.itemsets.transactions.memory import parse_memory
+from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.ledger.charging import Account
 from dpmine.parameters import truth
 from dpmine.privacy import Neighbors
@@ -23,13 +24,10 @@ from dpmine.selection.select import AUTO
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dpmine.itemsets.candidates import Sizes
-    from dpmine.itemsets.counting.miner import SupportSource
-    from dpmine.itemsets.ingest.layouts import Plan
+    from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.noisy_supports import SupportRelease
-    from dpmine.itemsets.outofcore.read import Read
-    from dpmine.itemsets.outofcore.transactions import Transactions
-    from dpmine.itemsets.universe import Itemset
+    from dpmine.itemsets.transactions.base import Read, SupportSource, Transactions
+    from dpmine.itemsets.universe import Itemset, Sizes
     from dpmine.ledger.ledger import Ledger
     from dpmine.parameters import Number
 
@@ -71,11 +69,11 @@ def top_itemset(
         epsilon: ε > 0, read exactly (0.1 is one tenth).
         delta: δ in (0, 1), used by approximate mechanisms only.
         mechanism: a name out of `dpmine.selection.select.MECHANISMS`, "items_first" (items are chosen first, then
-            itemsets of these), or "auto": the one that needs the smallest lead
-            as far as ε, δ, the relation and the number of itemsets of the catalogue tell.
+            itemsets of these), or "auto": the one that needs the smallest lead at this ε, δ, relation and number of
+            itemsets of the catalogue.
         neighbors: "replace_one" (the number of units is public) or "add_remove".
         unit: column(s) that name the privacy unit, the person to protect.
-        basket: column(s) that tell the baskets of one unit apart (long layout).
+        basket: column(s) that distinguish the baskets of one unit (long layout).
         item: column of the items; for the list layout the column of lists.
         items: the same as `item`, for the list layout.
         one_hot: one item per column; the columns hold integers, 0 for none.
@@ -87,8 +85,8 @@ def top_itemset(
             association rules of them, at no further cost.
         units: a public number of units, only to turn supports into shares.
         kbar: how many candidates `limited_domain` keeps, or how many items `items_first` does; public.
-        max_items_per_unit: for `bounded_growth`, which needs it: every unit's data are cut to so many items (its most
-            frequent ones) before anything is counted.
+        max_items_per_unit: for `bounded_growth`, which needs it: every unit's data are cut to this number of items
+            (its most frequent ones) before anything is counted.
         not_private: opts in to the mechanism "exact".
         ledger: a `dpmine.Ledger` or its URL, charged before any data are read.
         dataset: the data set's name in the ledger.
@@ -96,41 +94,26 @@ def top_itemset(
             are streamed, through temporary files where a unit's rows are scattered.
         engine: "local", or "spark": paths are then read, and supports counted, by Spark; needs the extra `spark`. A
             Spark DataFrame is counted by Spark whatever is said here. The answer has the same law.
-        progress: told the share of the work done, 0 to 1; Spark tells none.
+        progress: called with the fraction of the work done, 0 to 1; not by Spark.
         notice: called before data are read, with the layout in column names, why "auto" takes its mechanism, and
             whether the result will mostly be noise. None: a `LayoutWarning` where the layout was found and not named,
             and an `AccuracyWarning`.
 
     Raises BadParameter, BadData, UnreadableFile, NotPrivate or BudgetExceeded. All parameters are checked before any
     data are read.
+
+    Example:
+        >>> import dpmine
+        >>> baskets = [["bread", "milk"], ["bread", "milk", "tea"]] * 1000
+        >>> found = dpmine.top_itemset(baskets, mechanism="large_margin", epsilon=1, delta=1e-6)
+        >>> print(found.guarantee)
+        ε = 1, δ = 1e-06 per row, neighbours replace-one
+
+    See Also:
+        top_itemsets: the best k itemsets.
+        itemset_supports: exact supports, not private.
     """
-    return top_itemsets(
-        data,
-        1,
-        size=size,
-        epsilon=epsilon,
-        delta=delta,
-        mechanism=mechanism,
-        neighbors=neighbors,
-        unit=unit,
-        basket=basket,
-        item=item,
-        items=items,
-        one_hot=one_hot,
-        catalogue=catalogue,
-        release_support=release_support,
-        rules=rules,
-        units=units,
-        kbar=kbar,
-        max_items_per_unit=max_items_per_unit,
-        not_private=not_private,
-        ledger=ledger,
-        dataset=dataset,
-        memory=memory,
-        engine=engine,
-        progress=progress,
-        notice=notice,
-    )
+    return top_itemsets(k=1, **locals())  # nothing but the arguments is local yet
 
 
 def top_itemsets(
@@ -161,14 +144,25 @@ def top_itemsets(
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> TopItemsets:
-    """The k itemsets that the most privacy units have in one basket, best first; fewer where fewer stand out.
+    """The k itemsets that the most privacy units have in one basket, best first; fewer if no more are found.
 
     All other arguments, and what is raised, are those of `top_itemset`; a public catalogue must have k itemsets.
     (ε, δ) is the budget of all k together. The exponential and the limited-domain mechanism choose all in one shot;
     "items_first" chooses items, then itemsets of these, each in one shot; every other mechanism is run k times, each
-    time on what is left. With k > 1, "auto" means one of the first two, whichever needs the smaller lead as far as
-    public parameters tell; from k = 50 on mostly "items_first". A pure mechanism uses δ too where that buys smaller
-    noise, unless δ is 0.
+    time on what is left. With k > 1, "auto" means one of the first two, whichever needs the smaller lead by public
+    parameters; from k = 50 on mostly "items_first". A pure mechanism uses δ too where that buys smaller noise, unless
+    δ is 0.
+
+    Example:
+        >>> import dpmine
+        >>> baskets = [["bread", "milk"], ["bread", "milk", "tea"]] * 1000
+        >>> found = dpmine.top_itemsets(baskets, 3, mechanism="exponential", catalogue=["bread", "milk", "tea"])
+        >>> len(found), found.guarantee.epsilon
+        (3, Fraction(1, 1))
+
+    See Also:
+        top_itemset: the best itemset alone.
+        itemset_supports: exact supports, not private.
 
     Source: Durfee & Rogers 2019 (one shot). Proof: docs/proofs/selection/composition.md.
     """
@@ -189,65 +183,56 @@ def top_itemsets(
         units=units,
         not_private=not_private,
     )
-    _require_cut_possible(engine_of(engine, data), max_items_per_unit)
-    planned = _planned(request, Account.of(ledger, dataset), notice)
-    from dpmine.itemsets.outofcore.read import read_transactions
+    from dpmine.itemsets.read import engine_of, read_transactions
 
-    known = request.catalogue.items
+    if engine_of(engine, data) is Engine.SPARK and max_items_per_unit is not None:
+        raise BadParameter(NOT_CUT_BY_SPARK)
     read = read_transactions(
-        data, columns, catalogue=known, progress=progress, memory=limit, planned=planned, engine=engine
+        data,
+        columns,
+        catalogue=request.catalogue.items,
+        progress=progress,
+        memory=limit,
+        planned=_planned(request, Account.of(ledger, dataset), notice),
+        engine=engine,
     )
     with closing(read):
         return _answer(request, read)
 
 
-def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[Plan], None]:
+def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[LayoutPlan], None]:
     """Called once the layout is known and before any data are read: report the layout and charge the account.
 
     Doubts about the result come before the charge: a user may stop there. So do warnings, because Python can turn them
     into errors. Notices of the layout and of the mechanism come after it, so that a rejected run has none.
     """
 
-    def planned(plan: Plan) -> None:
+    def planned(plan: LayoutPlan) -> None:
         if notice is None:
-            tell_layout(plan, None)
-        tell(request.doubt(), notice, AccuracyWarning)
+            notice_layout(plan, None)
+        notify(request.doubt(), notice, AccuracyWarning)
         if account.ledger is not None:
-            account.charge(request.promise.for_unit(plan.unit_name), job=f"top-itemset {request.top_k.name}")
+            account.charge(request.guarantee.for_unit(plan.unit_name), job=f"top-itemset {request.top_k.name}")
         if notice is not None:
-            tell_layout(plan, notice)
-            tell(request.reason, notice, AccuracyWarning)
+            notice_layout(plan, notice)
+            notify(request.reason, notice, AccuracyWarning)
 
     return planned
 
 
-def _require_cut_possible(engine: Engine, max_items_per_unit: int | None) -> None:
-    if engine is Engine.SPARK and max_items_per_unit is not None:
-        from dpmine.itemsets.outofcore.transactions import NOT_CUT_BY_SPARK
-
-        raise BadParameter(NOT_CUT_BY_SPARK)
-
-
 def _answer(request: Request, read: Read) -> TopItemsets:
-    from dpmine.itemsets.outofcore.miner import miner_of
-    from dpmine.itemsets.outofcore.transactions import shortened
-
     cut = request.max_items_per_unit
-    baskets = read.transactions if cut is None else shortened(read.transactions, cut)
-    miner = miner_of(baskets)
+    baskets = read.transactions if cut is None else read.transactions.truncated(cut)
+    miner = baskets.miner()
     chosen = _chosen(request, miner, baskets)
     notes = [] if cut is None else [f"every unit was cut to {cut} items before counting"]
-    promise = request.promise.for_unit(baskets.unit).noting(*notes)
+    guarantee = request.guarantee.for_unit(baskets.unit).noting(*notes)
     named = {frozenset(_items(baskets, codes)): codes for codes in chosen}
-    return TopItemsets.of(request, promise, tuple(named), _released(request, named, baskets, miner), read.item_type)
+    return TopItemsets.of(request, guarantee, tuple(named), _released(request, named, baskets, miner), read.item_type)
 
 
 def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tuple[Itemset, ...]:
     """The chosen itemsets as codes, best first."""
-    from dpmine.itemsets.outofcore.miner import miner_of
-    from dpmine.itemsets.outofcore.transactions import among
-    from dpmine.itemsets.universe import ItemsetUniverse
-
     possible = range(request.sizes[0], min(request.sizes[1], baskets.catalogue_size) + 1)
     if not possible:
         return ()
@@ -255,7 +240,7 @@ def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tu
         miner,
         possible,
         catalogue_is_public=request.catalogue.is_given,
-        restricted=lambda codes: miner_of(among(baskets, codes)),
+        restricted=lambda codes: baskets.projected(codes).miner(),
     )
     return request.top_k.choose(universe, bits=SystemBits())
 
@@ -272,7 +257,7 @@ def _released(
     request: Request, chosen: dict[frozenset[Any], Itemset], baskets: Transactions, miner: SupportSource
 ) -> SupportRelease | None:
     """Noisy supports of the chosen itemsets (for rules: of all their subsets, too), where any are wanted."""
-    budget = request.budget.supports
+    budget = request.split.supports
     if budget is None:
         return None
     all_codes = sorted({code for itemset in chosen.values() for code in itemset})

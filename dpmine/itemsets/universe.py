@@ -1,26 +1,34 @@
-"""The itemsets of a size (or a range of sizes) as a universe: supports are mined only as deep as the mechanism asks."""
+"""The candidates of a run: itemsets of a size (or a range of sizes), of items of a public catalogue or of unknown ones.
+
+As a universe, their supports are mined only as deep as the mechanism asks.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
+from dataclasses import dataclass
 from itertools import accumulate
 from math import comb
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
+from dpmine.parameters import whole
 from dpmine.selection.universes.base import MANY_DUMMIES, Level, Score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.counting.miner import Itemsets, SupportSource
+    from dpmine.itemsets.transactions.base import Itemsets, SupportSource
+    from dpmine.privacy import Guarantee
+
 
 _MANY = 100_000
-_PLENTY = 1_000_000  # so many itemsets are counted in about 10 ms; beyond, none is mined before it is asked for
+_PLENTY = 1_000_000  # itemsets that are counted in about 10 ms; beyond, none is mined before it is asked for
 _LISTED = 40_000  # items of the itemsets that are listed at most, to look up those that are chosen
 _DESCENT = 4  # by which the threshold falls until something is found: searches that find nothing are quick
 
@@ -33,8 +41,8 @@ Restriction: TypeAlias = "Callable[[Sequence[int]], SupportSource]"
 class ItemsetUniverse:
     """All itemsets of the given sizes, scored by their support; a candidate is an `Itemset`.
 
-    With a public catalogue the candidates are all its subsets of these sizes, bought or not. Without one, nobody knows
-    the candidates, and dummies take their place.
+    With a public catalogue the candidates are all its subsets of these sizes, bought or not. Without one, they are
+    not known, and dummies take their place.
     """
 
     def __init__(
@@ -73,7 +81,7 @@ class ItemsetUniverse:
         """
         sizes = [size for size in self._sizes if size <= len(codes)]
         if self._restricted is None:
-            raise LookupError("nobody said how the baskets are restricted to some items")
+            raise LookupError("this universe was made without restricted")
         return ItemsetUniverse(self._restricted(codes), sizes, catalogue_is_public=True) if sizes else None
 
     @property
@@ -100,10 +108,12 @@ class ItemsetUniverse:
         return int(self._levels[0].score) if self._levels else 0
 
     def head(self, floor: Score) -> Sequence[Level]:
-        """All levels with support ≥ `floor`; at 0, what nobody bought of a public catalogue is the last one."""
+        """All levels with support ≥ `floor`; at 0, the itemsets of a public catalogue without any support are last."""
         self._mine(max(1, -int(-floor // 1)))
         levels = [level for level in self._levels if level.score >= floor]
-        return [*levels, *self._never_bought()] if floor <= 0 else levels
+        bought = sum(level.count for level in self._levels)
+        never = [Level(0, self._total - bought)] if floor <= 0 and self._total > bought else []
+        return [*levels, *never]
 
     def below(self, floor: Score) -> int:
         """The best support below the floor as far as it is mined; else one less than what is mined or asked."""
@@ -121,7 +131,7 @@ class ItemsetUniverse:
     def member(self, level: Level, *, bits: BitSource) -> Itemset:
         """A uniform itemset with exactly this support."""
         if level.score == 0:
-            return self._bought_by(0, bits)
+            return self.tail(1, bits=bits)[0]
         number = uniform_below(level.count, bits=bits)
         if self._is_listed(int(level.score)):
             return self._from_list(int(level.score), number)
@@ -196,16 +206,6 @@ class ItemsetUniverse:
         deeper = self._deepest // _DESCENT
         return max(1, deeper if self._deepest <= self._resident else max(deeper, self._resident))
 
-    def _never_bought(self) -> list[Level]:
-        bought = sum(level.count for level in self._levels)
-        return [Level(0, self._total - bought)] if self._total > bought else []
-
-    def _bought_by(self, support: int, bits: BitSource) -> Itemset:
-        while True:
-            itemset = self._any(bits)
-            if self._miner.support(itemset) == support:
-                return itemset
-
     def _any(self, bits: BitSource) -> Itemset:
         """A uniform itemset out of all: its size with probability ∝ C(N, r), then a uniform subset (Floyd 1987)."""
         ends = list(accumulate(self._ways))
@@ -215,3 +215,74 @@ class ItemsetUniverse:
             item = uniform_below(last + 1, bits=bits)
             chosen.add(last if item in chosen else item)
         return tuple(sorted(chosen))
+
+
+Sizes: TypeAlias = int | str | tuple[int, int]
+"""A size r, a range as text ("2-3") or as a pair (2, 3)."""
+
+
+def parse_sizes(size: Sizes) -> tuple[int, int]:
+    """The smallest and the largest size asked for; BadParameter unless 1 ≤ smallest ≤ largest."""
+    low, high = _pair(size)
+    if not 1 <= low <= high:
+        raise BadParameter("size must be at least 1, and a range must run upwards: 2, or 2-3.")
+    return low, high
+
+
+def _pair(size: Sizes) -> tuple[int, int]:
+    if isinstance(size, str):
+        low, dash, high = size.strip().partition("-")
+        if not _is_whole(low) or (dash and not _is_whole(high)):
+            raise BadParameter("size must be a whole number of at least 1 (2) or a range of them (2-3).")
+        return int(low), int(high or low)
+    if isinstance(size, tuple):
+        if len(size) != 2:
+            raise BadParameter("A range of sizes is a pair (smallest, largest).")
+        return whole("size", size[0]), whole("size", size[1])
+    return whole("size", size), whole("size", size)
+
+
+def _is_whole(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
+
+
+FROM_DATA = "from-data"
+_LEAKS = "the catalogue was taken from the data, which shows that its items exist"
+
+
+@dataclass(frozen=True, slots=True)
+class PublicCatalogue:
+    """A list of all items (an Arrow array), nothing, or (not private) whatever the data hold."""
+
+    items: Any
+    from_data: bool
+
+    @classmethod
+    def of(cls, catalogue: Any, sizes: tuple[int, int]) -> PublicCatalogue:
+        """Read from whatever the user gave; BadParameter when no itemset of the sizes can be made of it."""
+        if catalogue is None or (isinstance(catalogue, str) and catalogue == FROM_DATA):
+            return cls(None, catalogue is not None)
+        from dpmine.itemsets.ingest.catalogue import read_catalogue
+
+        items = read_catalogue(catalogue)
+        if sizes[1] > len(items):
+            raise BadParameter(f"size must not exceed the {len(items)} items of the catalogue.")
+        return cls(items, from_data=False)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether candidates can be listed."""
+        return self.items is not None or self.from_data
+
+    def weakened(self, guarantee: Guarantee) -> Guarantee:
+        """What is left of a guarantee that was made for a public list."""
+        return guarantee.without_privacy(_LEAKS) if self.from_data else guarantee
+
+    def candidates(self, sizes: tuple[int, int]) -> int | None:
+        """How many itemsets the public list allows; None where there is none."""
+        return None if self.items is None else itemset_count(len(self.items), sizes)
+
+
+def itemset_count(items: int, sizes: tuple[int, int]) -> int:
+    """How many itemsets of the sizes can be made of a number of items."""
+    return sum(comb(items, size) for size in range(sizes[0], min(sizes[1], items) + 1))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.candidates import Sizes, parse_sizes
+from dpmine.itemsets.universe import Sizes, parse_sizes
 from dpmine.parameters import Number, positive, probability, whole
 from dpmine.planning.results import Need, Plan, Row
 from dpmine.privacy import Neighbors

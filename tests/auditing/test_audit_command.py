@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pytest
 from dpmine_cli import main
+from support.cases import every
 
 from dpmine.auditing import AuditReport, AuditRow, run
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 REFUTED = AuditReport((AuditRow("exponential", Neighbors.REPLACE_ONE, 1.0, 0.0, 0.2, 2.0, holds=False),))
 
@@ -41,7 +43,7 @@ def test_a_refuted_claim_is_status_1(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert seen.err == ""
 
 
-@pytest.mark.parametrize(
+@every(
     "arguments",
     [
         ["--mechanism", "exact"],

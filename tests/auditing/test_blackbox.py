@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from scipy.stats import binom
 from support import broken
+from support.cases import every
 
 from dpmine.auditing import epsilon_lower_bound
 from dpmine.auditing.blackbox import lower_probability, upper_probability
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from dpmine.selection.mechanisms.base import Mechanism
 
 
-@pytest.mark.parametrize("trials", [2, 17, 400])
-@pytest.mark.parametrize("p", [0.003, 0.2, 0.5, 0.97])
-@pytest.mark.parametrize("miss", [0.2, 0.005])
+@every("trials", [2, 17, 400])
+@every("p", [0.003, 0.2, 0.5, 0.97])
+@every("miss", [0.2, 0.005])
 def test_bounds_miss_no_more_often_than_stated(trials: int, p: float, miss: float) -> None:
     """The chance of a miss, summed over all numbers of hits: no sampling."""
     hits = range(trials + 1)
@@ -52,7 +53,7 @@ def test_code_that_tells_nothing_is_not_accused() -> None:
     assert epsilon_lower_bound(lambda: None, lambda: None, samples=10) == 0
 
 
-@pytest.mark.parametrize("options", [{"samples": 3}, {"confidence": 1}, {"confidence": "x"}, {"delta": 2}])
+@every("options", [{"samples": 3}, {"confidence": 1}, {"confidence": "x"}, {"delta": 2}])
 def test_improper_options_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(BadParameter, match=next(iter(options))):
         epsilon_lower_bound(lambda: 0, lambda: 0, **options)  # type: ignore[arg-type]

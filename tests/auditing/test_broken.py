@@ -45,6 +45,7 @@ def test_broken_mechanisms_are_caught(kind: type[Mechanism], relation: Neighbors
     assert is_caught_quickly(broken.build(kind, relation, *POINT))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", Neighbors)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW if "margin" in name else ()) for name in NAMES])
 def test_honest_mechanisms_are_not_accused(name: str, relation: Neighbors) -> None:
@@ -84,6 +85,7 @@ def test_the_searches_budget_is_reached(relation: Neighbors) -> None:
     assert loose.measured_epsilon == pytest.approx(0.5 if relation is Neighbors.REPLACE_ONE else 0.25, rel=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", Neighbors)
 @pytest.mark.parametrize("name", [name for name in NAMES if "margin" not in name])
 def test_the_whole_claim_is_reached(name: str, relation: Neighbors) -> None:

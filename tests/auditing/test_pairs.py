@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support import mechanism_laws as laws
+from support.cases import every
 
 from dpmine.auditing.pairs import (
     UNKNOWN,
@@ -44,13 +45,13 @@ def test_a_group_has_its_share_of_the_level() -> None:
     assert masses.sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("groups", [(), (Group(1, 0, 0),), (Group(-1, 0),), (Group(0, -1),)])
+@every("groups", [(), (Group(1, 0, 0),), (Group(-1, 0),), (Group(0, -1),)])
 def test_improper_pairs_are_refused(groups: tuple[Group, ...]) -> None:
     with pytest.raises(BadParameter, match="pair of neighbours"):
         Pair(groups)
 
 
-@pytest.mark.parametrize(
+@every(
     ("scope", "moves", "admitted"),
     [
         (ClaimScope(REPLACE), (1, -1), True),
@@ -80,8 +81,8 @@ def test_the_grid_keeps_ties() -> None:
         assert (on_grid(score) - 1) + 1 == on_grid(score)
 
 
-@pytest.mark.parametrize("relation", Neighbors)
-@pytest.mark.parametrize("name", NAMES)
+@every("relation", Neighbors)
+@every("name", NAMES)
 def test_families_are_neighbours_of_all_kinds(name: str, relation: Neighbors) -> None:
     mechanism = variants(name, relation, exact_number("epsilon", 1), exact_number("delta", 1e-6))[0]
     scope = scope_of(mechanism)

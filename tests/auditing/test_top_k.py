@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from support import top_k_laws
+from support.oracles import top_k as top_k_laws
 
 from dpmine.auditing import run as top_k
 from dpmine.auditing.pairs import Group, Pair, PairSide

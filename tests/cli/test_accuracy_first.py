@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.cases import every
 from support.command_line import CANARY, assert_one_error, outcome_of
 
 pytestmark = pytest.mark.usefixtures("people")
@@ -179,7 +180,7 @@ NUMBERS = "--excess-risk, --regularization, --x-bound"
 SMALL = ["--epsilon-max", "10", "--excess-risk", "1e-5"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "hint"),
     [
         (["accuracy-first"], "Training needs FILE; scoring needs --model and --predict FILE."),

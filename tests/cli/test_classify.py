@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from support.cases import every
 from support.command_line import CANARY, assert_one_error, outcome_of
 
 pytestmark = pytest.mark.usefixtures("people")
@@ -142,7 +143,7 @@ def test_predictions_in_every_format(run: outcome_of) -> None:
     assert json.loads(Path("out.json").read_text(encoding="utf-8")) == table
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "hint"),
     [
         (["classify"], "Training needs FILE; scoring needs --model"),
@@ -217,7 +218,7 @@ def test_scoring_overwrites_neither_the_model_nor_the_rows(run: outcome_of) -> N
     assert {name: Path(name).read_bytes() for name in kept} == kept
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "names"),
     [
         (["--label", "income"], "--label."),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from dpmine_cli.program import app
+from support.cases import every
 from support.command_line import Outcome, environment, outcome_of
 from typer.main import get_command
 
@@ -89,7 +90,7 @@ def test_a_version_that_is_asked_for_is_not_printed_in_between(shell: Shell) -> 
     assert shell.ask("bash", "dpmine --version top").out == "top-itemset\n"
 
 
-@pytest.mark.parametrize("instruction", ["nonsense", "", "complete_csh", "frobnicate_bash"])
+@every("instruction", ["nonsense", "", "complete_csh", "frobnicate_bash"])
 def test_unusable_questions_are_one_line(run: outcome_of, monkeypatch: pytest.MonkeyPatch, instruction: str) -> None:
     monkeypatch.setenv("_DPMINE_COMPLETE", instruction)
     outcome = run()

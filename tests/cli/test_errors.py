@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from support.cases import every
 from support.command_line import CANARY, PROGRAM, Outcome, assert_one_error, environment, outcome_of, spawn
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -83,7 +84,7 @@ BAD: dict[str, tuple[list[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
+@every("name", BAD)
 def test_bad_requests_are_one_line(name: str, run: outcome_of, folder: Path) -> None:
     arguments, hint = BAD[name]
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
@@ -135,8 +136,9 @@ def test_pure_mechanisms_do_not_use_delta(run: outcome_of) -> None:
 @pytest.mark.parametrize(
     "arguments", [["no.parquet"], ["truncated.parquet"], ["prices.parquet", "--item", "price"], ["--x"]]
 )
-def test_debug_adds_positions_but_no_data(arguments: list[str], folder: Path) -> None:
-    outcome = spawn(TOP, *arguments, "--debug", cwd=folder)
+def test_debug_adds_positions_but_no_data(run: outcome_of, arguments: list[str], folder: Path) -> None:
+    command = [TOP, *arguments, "--debug"]
+    outcome = spawn(*command, cwd=folder) if arguments == ["no.parquet"] else run(*command)
     *frames, error = outcome.lines
     assert outcome.status == 2
     assert outcome.out == ""
@@ -161,6 +163,7 @@ def test_bugs_show_no_data_either(run: outcome_of, monkeypatch: pytest.MonkeyPat
         assert (len(outcome.lines) > 1) is bool(debug)
 
 
+@pytest.mark.slow
 def test_a_writing_error_is_told() -> None:
     """A full device; and no stdout at all."""
     if not Path("/dev/full").exists():

@@ -8,6 +8,7 @@ import sys
 import pytest
 import typer
 from dpmine_cli.program import app
+from support.cases import every
 from support.command_line import PROGRAM, ROOT, environment, outcome_of
 
 import dpmine
@@ -33,7 +34,7 @@ def test_help_lists_all_commands(run: outcome_of, flag: str) -> None:
     assert all(f"  {name} " in outcome.out for name in TOP)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@every("name", COMMANDS)
 def test_command_has_help_and_an_example(run: outcome_of, name: str) -> None:
     outcome = run(*name.split(), "--help")
     assert (outcome.status, outcome.err) == (0, "")
@@ -42,7 +43,7 @@ def test_command_has_help_and_an_example(run: outcome_of, name: str) -> None:
     assert f"Example: dpmine {name} " in text or text.endswith(f"Example: dpmine {name}")
 
 
-@pytest.mark.parametrize("name", ["", *TOP, *COMMANDS])
+@every("name", ["", *TOP, *COMMANDS])
 def test_help_fits_eighty_columns_and_cuts_nothing(run: outcome_of, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     outcome = run(*name.split(), "--help")
@@ -51,6 +52,7 @@ def test_help_fits_eighty_columns_and_cuts_nothing(run: outcome_of, monkeypatch:
     assert not [line for line in outcome.out.splitlines() if line.endswith("...") and not line.startswith("Usage:")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"FORCE_COLOR": "1"}])
 def test_help_has_no_colour(variables: dict[str, str]) -> None:
     command = [*PROGRAM, "plan", "--help"]
@@ -58,18 +60,18 @@ def test_help_has_no_colour(variables: dict[str, str]) -> None:
     assert b"\x1b" not in done.stdout
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@every("name", COMMANDS)
 def test_every_option_is_explained(name: str) -> None:
     missing = [option.name for option in COMMANDS[name].params if not getattr(option, "help", None)]
     assert missing == []
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@every("name", COMMANDS)
 def test_command_is_in_the_readme(name: str) -> None:
     assert f"dpmine {name}" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@every("name", COMMANDS)
 def test_example_is_a_valid_command_line(name: str) -> None:
     """Parsed, not run."""
     documentation = COMMANDS[name].help or ""

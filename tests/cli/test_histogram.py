@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.cases import every
 from support.command_line import CANARY, assert_one_error, outcome_of
 
 ONTO = ["--format", "csv", "-o"]
@@ -64,7 +65,7 @@ def test_plot_and_output(run: outcome_of, people: Path, suffix: str) -> None:
     assert picture.startswith(b"\x89PNG" if suffix == "png" else b"<?xml")
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "hint"),
     [
         (["people.parquet", "--column", "name", *BOUNDS], "not numbers"),
@@ -92,7 +93,6 @@ def test_plot_and_output(run: outcome_of, people: Path, suffix: str) -> None:
         (["people.parquet", *BOUNDS], "--column"),
         (["--column", "age", *BOUNDS], "FILE"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 @pytest.mark.usefixtures("people")
 def test_errors_are_one_line_without_data(run: outcome_of, arguments: list[str], hint: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.cases import every
 from support.command_line import CANARY, assert_one_error, outcome_of
 
 RICH, POOR = f"{CANARY} rich", f"{CANARY} poor"
@@ -107,7 +108,7 @@ def test_nothing_stands_out(run: outcome_of) -> None:
     assert_one_error(run("hypothesis", "--model", "rule.json", "--predict", "new.parquet"))
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "hint"),
     [
         (["hypothesis"], "Training needs FILE; scoring needs --model"),

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.cases import every
 from support.command_line import assert_one_error, environment, outcome_of
 
 LEDGER = ("--ledger", "sqlite:///budget.db")
@@ -101,8 +102,8 @@ def test_a_column_that_is_not_there_costs_nothing(run: outcome_of, name: str) ->
     assert shown(run)[0]["spent"]["epsilon"] == 0
 
 
-@pytest.mark.parametrize("name", RUNS)
-@pytest.mark.parametrize(
+@every("name", RUNS)
+@every(
     "arguments",
     [
         LEDGER,
@@ -232,7 +233,7 @@ def test_a_default_run_on_a_grant_without_delta_says_what_to_do(run: outcome_of)
     assert "--delta 1e-06 or more" in outcome.err
 
 
-@pytest.mark.parametrize(
+@every(
     "arguments",
     [
         (),
@@ -258,10 +259,10 @@ def test_a_misplaced_url_shows_no_password(run: outcome_of) -> None:
         assert SECRET not in line
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_runs_without_a_ledger_do_not_load_a_database(name: str) -> None:
-    code = f"import sys; from dpmine_cli.main import run; s = run({list(RUNS[name])!r})"
-    code += "; sys.exit(s or 'sqlalchemy' in sys.modules)"
+def test_runs_without_a_ledger_do_not_load_a_database() -> None:
+    runs = [list(arguments) for arguments in RUNS.values()]
+    code = f"import sys; from dpmine_cli.main import run\nfor arguments in {runs!r}:\n"
+    code += "    if run(arguments) or 'sqlalchemy' in sys.modules: sys.exit(f'not so: {arguments}')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment())
     assert done.returncode == 0, done.stderr
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from dpmine_cli.messages import Messages
+from dpmine_cli.messages import _PATIENCE, Messages
 from support.command_line import CANARY, PROGRAM, ROOT, environment, outcome_of
 from support.terminal import rest_of, wait_until_caught
 
@@ -42,7 +42,7 @@ LONG_RUN += ["--not-private", "-o", "out.csv"]  # on small machines the list wou
 def at_a_terminal(*options: str, pause: float) -> str:
     """What stderr shows on a terminal while 25 files are read with a pause before each."""
     master, slave = pty.openpty()
-    code = SLOW_READER.format(pause=pause, options=list(options), patience=1.0 if pause else 3600)
+    code = SLOW_READER.format(pause=pause, options=list(options), patience=0.3 if pause else 3600)
     terminal = {**environment(), "TERM": "xterm", "COLUMNS": "80"}
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=slave, env=terminal)
     os.close(slave)
@@ -52,7 +52,8 @@ def at_a_terminal(*options: str, pause: float) -> str:
 
 
 def test_progress_appears_after_a_second_and_shows_per_cent_only() -> None:
-    shown = at_a_terminal(pause=0.08)
+    assert _PATIENCE == 1.0
+    shown = at_a_terminal(pause=0.025)
     assert re.search(r"\d+%", shown)
     assert set(re.findall(r"(\d+)%", shown)) <= set(map(str, range(101)))
     visible = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r|dpmine: [^\n]*\n", "", shown)
@@ -60,16 +61,19 @@ def test_progress_appears_after_a_second_and_shows_per_cent_only() -> None:
     assert CANARY not in shown
 
 
+@pytest.mark.slow
 def test_no_progress_for_quick_work() -> None:
     assert "%" not in at_a_terminal(pause=0.0)
 
 
+@pytest.mark.slow
 def test_no_progress_when_quiet() -> None:
-    assert at_a_terminal("--quiet", pause=0.06) == ""
+    assert at_a_terminal("--quiet", pause=0.02) == ""
 
 
+@pytest.mark.slow
 def test_no_progress_without_a_terminal() -> None:
-    code = SLOW_READER.format(pause=0.06, options=[], patience=1.0)
+    code = SLOW_READER.format(pause=0.02, options=[], patience=0.3)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
     assert "%" not in done.stderr
     assert done.stderr.splitlines() == [
@@ -99,8 +103,14 @@ def test_bar_ends_when_the_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     assert messages._bar is None
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("delay", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize(
+    ("number", "delay"),
+    [
+        (signal.SIGTERM, 0.0),
+        *(pytest.param(signal.SIGTERM, delay, marks=pytest.mark.slow) for delay in (0.3, 1.0)),
+        *(pytest.param(signal.SIGINT, delay, marks=pytest.mark.slow) for delay in (0.0, 0.3, 1.0)),
+    ],
+)
 def test_interrupted_run_leaves_nothing(folder: Path, number: signal.Signals, delay: float) -> None:
     """The run lists millions of itemsets: it is interrupted once it has read its data."""
     Path("out.csv").write_text("old", encoding="utf-8")
@@ -162,10 +172,11 @@ def test_interrupt_wipes_the_bar() -> None:
     assert re.search(r"\r\x1b\[2K\x1b\[\?25hdpmine: error: interrupted; nothing was written.\r\n$", shown.decode())
 
 
+@pytest.mark.slow
 def test_ignored_interrupts_stay_ignored() -> None:
     """As in a script's background jobs: whoever starts the run decides."""
     ignoring = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-    code = ignoring + SLOW_READER.format(pause=0.03, options=[], patience=1.0)
+    code = ignoring + SLOW_READER.format(pause=0.02, options=[], patience=0.3)
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment())
     assert process.stdout is not None
     assert process.stdout.readline() == "reading\n"
@@ -237,7 +248,9 @@ def test_interrupt_while_the_program_is_loaded() -> None:
     assert done.stderr == "dpmine: error: interrupted; nothing was written.\n"
 
 
-@pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [None, *(pytest.param(number, marks=pytest.mark.slow) for number in (signal.SIGTERM, signal.SIGHUP))]
+)
 def test_nobody_listens_to_stderr(number: signal.Signals | None) -> None:
     """Messages are lost then, and neither the result nor the status."""
     if number and signal.getsignal(number) is signal.SIG_IGN:

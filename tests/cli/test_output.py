@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from support.cases import every
 from support.command_line import CANARY, PROGRAM, Outcome, assert_one_error, environment, outcome_of, spawn
 
 import dpmine
@@ -101,6 +102,7 @@ def test_parquet_has_a_list_column(run: outcome_of) -> None:
     assert pq.read_table("out.parquet").num_rows == 0
 
 
+@pytest.mark.slow
 def test_parquet_to_stdout() -> None:
     done = subprocess.run(
         [*PROGRAM, *TOP, "--format", "parquet"], capture_output=True, check=True, timeout=60, env=environment()
@@ -109,7 +111,7 @@ def test_parquet_to_stdout() -> None:
     assert pq.read_table("piped.parquet")["items"].to_pylist() == [PAIR]
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "start"),
     [
         ("out.json", '{"itemsets"'),
@@ -260,7 +262,16 @@ def leftovers(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.name.startswith(".") or path.suffix == ".tmp"]
 
 
-@pytest.mark.parametrize("arguments", [TOP, COUNT, ["--help"], ["--version"], ["top-itemset", "--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        TOP,
+        *(
+            pytest.param(some, marks=pytest.mark.slow)
+            for some in (COUNT, ["--help"], ["--version"], ["top-itemset", "--help"])
+        ),
+    ],
+)
 def test_closed_stdout_is_no_error(arguments: list[str]) -> None:
     """As in `| head -0`: the reader is gone before anything is written."""
     reader, writer = os.pipe()
@@ -281,6 +292,7 @@ def test_closed_stdout_is_no_error(arguments: list[str]) -> None:
     assert not [line for line in done.stderr.splitlines() if not line.startswith("dpmine: ")]
 
 
+@pytest.mark.slow
 def test_head_of_a_long_list() -> None:
     root = Path(dpmine.__file__).resolve().parents[1]
     listing = [str(root / "datasets" / "mushroom.parquet"), "--min-support", "400", "--size", "3", "--not-private"]
@@ -303,7 +315,7 @@ def test_same_in_a_process_of_its_own(run: outcome_of, folder: Path) -> None:
     assert spawn("top-itemset", "no.parquet", cwd=folder) == run("top-itemset", "no.parquet")
 
 
-@pytest.mark.parametrize("name", ["top", "top.txt", "top.TXT", ".hidden"])
+@every("name", ["top", "top.txt", "top.TXT", ".hidden"])
 def test_text_needs_no_suffix(run: outcome_of, name: str) -> None:
     assert run(*TOP, "-o", name).status == 0
     assert CANARY in Path(name).read_text(encoding="utf-8")

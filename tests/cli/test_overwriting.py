@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.cases import every
 from support.command_line import assert_one_error, outcome_of
 
 import dpmine
@@ -59,8 +60,8 @@ def people() -> dpmine.Ledger:
     return found
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("alias", ALIASES)
+@every("command", COMMANDS)
+@every("alias", ALIASES)
 def test_outputs_are_not_written_over_inputs(run: outcome_of, people: dpmine.Ledger, command: str, alias: str) -> None:
     """By another name of the same file, whose suffix is one that the command writes."""
     arguments, option, inputs = COMMANDS[command]
@@ -70,12 +71,13 @@ def test_outputs_are_not_written_over_inputs(run: outcome_of, people: dpmine.Led
         ALIASES[alias](name, str(other))
         assert "a file of its own" in assert_one_error(run(*arguments, option, str(other)))
         assert Path(name).read_bytes() == before
+        other.unlink()
     assert {entry.kind for entry in people.history("shop")} == {"grant"}
 
 
-@pytest.mark.parametrize("part", ["", "-wal", "-shm", "-journal"])
+@every("part", ["", "-wal", "-shm", "-journal"])
 def test_outputs_are_not_written_over_a_ledger_that_is_yet_to_be_made(run: outcome_of, part: str) -> None:
-    Path("folder").mkdir()
+    Path("folder").mkdir(exist_ok=True)
     grant = ["ledger", "grant", "--ledger", "sqlite:///new.db", "--dataset", "shop", "--epsilon", "1"]
     error = assert_one_error(run(*grant, "--format", "json", "-o", f"folder/../new.db{part}"))
     assert f"--output names the ledger{part}:" in error

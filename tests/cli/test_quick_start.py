@@ -22,7 +22,11 @@ finally:
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
-    ("command", "options"), [("top-itemset", ["--epsilon", "9"]), ("supports", ["--min-support", "1", "--not-private"])]
+    ("command", "options"),
+    [
+        ("top-itemset", ["--epsilon", "9"]),
+        pytest.param("supports", ["--min-support", "1", "--not-private"], marks=pytest.mark.slow),
+    ],
 )
 def test_counting_loads_nothing_that_it_does_not_use(command: str, options: list[str]) -> None:
     code = CODE.format(command=command, options=options, heavy=HEAVY)
@@ -30,6 +34,7 @@ def test_counting_loads_nothing_that_it_does_not_use(command: str, options: list
     assert done.stderr.splitlines()[-1] == ""
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_histograms_do_without_scikit_learn() -> None:
     options = ["--column", "item", "--lower", "0", "--upper", "20", "--bins", "2"]
@@ -40,6 +45,7 @@ def test_histograms_do_without_scikit_learn() -> None:
     assert done.stderr.splitlines()[-1] == ""
 
 
+@pytest.mark.slow
 def test_others_still_find_linear_algebra() -> None:
     code = "from dpmine_cli.itemsets import load_numba; load_numba(); import scipy.linalg.cython_blas"
     subprocess.run([sys.executable, "-c", code], check=True, env=environment())

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from dpmine_cli.output import Destination, Format
+from support.cases import every
 from support.command_line import PROGRAM, Outcome, assert_one_error, environment, outcome_of, spawn
 
 import dpmine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -56,10 +62,13 @@ def closing(numbers: tuple[int, ...], *arguments: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+SLOW_TEST = pytest.mark.slow
 CLOSED = [tuple(number for number, is_closed in enumerate(closed) if is_closed) for closed in product([0, 1], repeat=3)]
 
 
-@pytest.mark.parametrize("numbers", CLOSED[1:], ids=str)
+@pytest.mark.parametrize(
+    "numbers", [*(pytest.param(some, marks=SLOW_TEST) for some in CLOSED[1:-1]), CLOSED[-1]], ids=str
+)
 def test_closed_descriptors_change_no_result(ledger: dpmine.Ledger, numbers: tuple[int, ...]) -> None:
     """Written to a file: whole, without a message in it, whatever is closed."""
     status, out, _ = closing(numbers, *CHARGED, "-o", "out.json")
@@ -68,6 +77,7 @@ def test_closed_descriptors_change_no_result(ledger: dpmine.Ledger, numbers: tup
     assert charges(ledger) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numbers", [(2,), (0, 2)], ids=str)
 def test_messages_do_not_go_to_stdout_when_stderr_is_closed(numbers: tuple[int, ...]) -> None:
     status, out, err = closing(numbers, *TOP)
@@ -77,7 +87,13 @@ def test_messages_do_not_go_to_stdout_when_stderr_is_closed(numbers: tuple[int, 
 
 @pytest.mark.parametrize(
     ("numbers", "target"),
-    [((1,), []), ((0, 1), []), ((1, 2), []), ((1,), ["-o", "/dev/stdout"]), ((1,), ["-o", "/dev/fd/1"])],
+    [
+        ((1,), []),
+        pytest.param((0, 1), [], marks=SLOW_TEST),
+        pytest.param((1, 2), [], marks=SLOW_TEST),
+        pytest.param((1,), ["-o", "/dev/stdout"], marks=SLOW_TEST),
+        ((1,), ["-o", "/dev/fd/1"]),
+    ],
     ids=str,
 )
 def test_a_result_for_a_closed_stdout_is_not_charged(
@@ -119,9 +135,25 @@ def special(folder: Path) -> None:
 HISTOGRAM = ["--column", "price", "--lower", "0", "--upper", "9"]
 
 
+@contextmanager
+def deadline(seconds: int = 60) -> Iterator[None]:
+    """What waits for longer fails."""
+
+    def late(*_: object) -> None:
+        pytest.fail(f"not done after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
 @pytest.mark.usefixtures("special")
-@pytest.mark.parametrize("name", ["pipe", "link", "socket", "/dev/zero"])
-@pytest.mark.parametrize(
+@every("name", ["pipe", "link", "socket", "/dev/zero"])
+@every(
     "arguments",
     [
         ["top-itemset", "{}"],
@@ -133,14 +165,14 @@ HISTOGRAM = ["--column", "price", "--lower", "0", "--upper", "9"]
         [*TOP, "--ledger", "sqlite:///{}", "--dataset", "shop"],
         ["ledger", "grant", "--ledger", "sqlite:///{}", "--dataset", "shop", "--epsilon", "1"],
     ],
-    ids=" ".join,
 )
 def test_what_is_no_file_is_not_opened(run: outcome_of, name: str, arguments: list[str]) -> None:
     """Opening a pipe waits for a writer, and a device may have no end: what would open one fails the test."""
     if name == "/dev/zero" and "sqlite:///{}" in arguments:
         name = "//dev/zero".removeprefix("/")
     filled = [argument.format(name) for argument in arguments]
-    error = assert_one_error(spawn(*filled) if name == "pipe" else run(*filled))
+    with deadline():
+        error = assert_one_error(run(*filled))
     assert name in error
 
 
@@ -158,6 +190,7 @@ def test_a_pipe_is_written_as_it_is(run: outcome_of) -> None:
     assert not Path("pipe").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])
 def test_stdout_by_name_is_stdout(name: str) -> None:
     """Through a pipe, and at the end of a file, where what stands before stays."""

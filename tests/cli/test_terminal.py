@@ -99,7 +99,13 @@ def test_output_fits_the_terminal(run: outcome_of, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.usefixtures("budget")
-@pytest.mark.parametrize("variables", [{"TERM": "xterm-256color"}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"TERM": "xterm-256color"},
+        *(pytest.param(other, marks=pytest.mark.slow) for other in ({"NO_COLOR": "1"}, {"TERM": "dumb"})),
+    ],
+)
 def test_results_have_no_colour(variables: dict[str, str]) -> None:
     """On a real terminal."""
     master, slave = pty.openpty()

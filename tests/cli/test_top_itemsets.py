@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from dpmine_cli.itemsets import TopItemsetsAndRules
+from support.cases import every
 from support.command_line import CANARY, assert_one_error, outcome_of
 
 import dpmine
@@ -173,11 +174,12 @@ BAD: dict[str, tuple[list[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
+@every("case", BAD)
 def test_errors_are_one_line_and_cost_nothing(run: outcome_of, case: str) -> None:
     """Told before a ledger is charged, with nothing written."""
     arguments, message = BAD[case]
-    dpmine.Ledger("sqlite:///budget.db").grant("shop", epsilon=9, delta="1/2")
+    if not Path("budget.db").exists():
+        dpmine.Ledger("sqlite:///budget.db").grant("shop", epsilon=9, delta="1/2")
     ledger = ["--ledger", "sqlite:///budget.db", "--dataset", "shop"]
     line = assert_one_error(run("top-itemset", "sales.parquet", *arguments, *ledger))
     assert message in line

@@ -147,6 +147,7 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_command_line(tmp_path: Path) -> None:
     output = tmp_path / "out.parquet"
     done = _run("--baskets", "100", "--items", "50", "--basket-length", "4", "--seed", "1", "-o", str(output))

@@ -9,6 +9,7 @@ from fractions import Fraction
 import flint
 import pytest
 from support.adversary import quiet_fork
+from support.cases import every
 
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import (
@@ -95,6 +96,7 @@ def test_threads_see_their_own_precision() -> None:
         assert all(pool.map(look, range(60, 68)))
 
 
+@pytest.mark.slow
 def test_fork_beside_a_computing_thread_does_not_deadlock() -> None:
     """The child computes too; an alarm ends it where it would wait for ever."""
     done = threading.Event()
@@ -133,7 +135,7 @@ def test_fork_inside_a_computation_leaves_the_parent_the_lock() -> None:
         assert pool.submit(nested_largest).result(timeout=30) == 3
 
 
-@pytest.mark.parametrize("value", [0, 7, -(10**40), Fraction(1, 3), Fraction(-22, 7), Fraction(10**50, 3)])
+@every("value", [0, 7, -(10**40), Fraction(1, 3), Fraction(-22, 7), Fraction(10**50, 3)])
 def test_exact_ball_holds_its_value(value: Fraction | int) -> None:
     for bits in (10, 53, 300):
         with working_precision(bits):
@@ -142,7 +144,7 @@ def test_exact_ball_holds_its_value(value: Fraction | int) -> None:
             assert float(error.rad()) <= abs(float(value.numerator)) * 2.0 ** (3 - bits)
 
 
-@pytest.mark.parametrize(("numerator", "width"), [(0, 1), (1, 1), (5, 3), (2**64 - 1, 64), (12345, 200)])
+@every(("numerator", "width"), [(0, 1), (1, 1), (5, 3), (2**64 - 1, 64), (12345, 200)])
 def test_dyadic_interval_holds_both_ends_and_no_more(numerator: int, width: int) -> None:
     with working_precision(400):
         ball = dyadic_interval(numerator, width)

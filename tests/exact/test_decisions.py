@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from flint import arb
 from support.adversary import CountingBits
+from support.cases import every
 from support.tapes import assert_law, enumerate_law
 
 from dpmine.exact.bits import SystemBits
@@ -54,7 +55,7 @@ BY_FOG = pytest.mark.parametrize("fog", FOGS)
 
 
 @BY_FOG
-@pytest.mark.parametrize(("left", "right"), [(1, 2), (2, 1), (Fraction(1, 3), Fraction(3333, 10_000))])
+@every(("left", "right"), [(1, 2), (2, 1), (Fraction(1, 3), Fraction(3333, 10_000))])
 def test_undecided_is_never_read_as_decided(fog: str, left: Fraction, right: Fraction) -> None:
     x, y = Vague(left, 3, FOGS[fog]), Vague(right, 2, FOGS[fog])
     assert less_than(x, y, bits=SystemBits()) == (left < right)
@@ -62,7 +63,7 @@ def test_undecided_is_never_read_as_decided(fog: str, left: Fraction, right: Fra
 
 
 @BY_FOG
-@pytest.mark.parametrize("winner", range(3))
+@every("winner", range(3))
 def test_argmax_keeps_what_it_cannot_exclude(fog: str, winner: int) -> None:
     values = [5, 5, 5]
     values[winner] = 6
@@ -77,7 +78,7 @@ def test_floor_waits(fog: str) -> None:
     assert floor(x, bits=SystemBits()) == -4
 
 
-@pytest.mark.parametrize("distance", [1, 60, 64, 130, 700])
+@every("distance", [1, 60, 64, 130, 700])
 def test_close_numbers_are_told_apart(distance: int) -> None:
     x, y = Constant(Fraction(1, 3)), Constant(Fraction(1, 3) + Fraction(1, 2**distance))
     assert less_than(x, y, bits=SystemBits())
@@ -91,7 +92,7 @@ def test_argmax_of_one_asks_for_nothing() -> None:
     assert bits.taken == 0
 
 
-@pytest.mark.parametrize("value", [0.5, -0.5, 10**30 + 0.0, -(10**30), 7.999])
+@every("value", [0.5, -0.5, 10**30 + 0.0, -(10**30), 7.999])
 def test_floor_of_constants(value: float) -> None:
     exact = Fraction(value) + Fraction(1, 10**40)
     assert floor(Constant(exact), bits=SystemBits()) == math.floor(exact)
@@ -156,7 +157,7 @@ def test_happens_of_certainties() -> None:
     assert not any(happens(Constant(0), bits=SystemBits()) for _ in range(20))
 
 
-@pytest.mark.parametrize("count", range(1, 10))
+@every("count", range(1, 10))
 def test_uniform_below_is_exactly_uniform(count: int) -> None:
     masses, _ = enumerate_law(lambda bits: uniform_below(count, bits=bits), depth=12)
     assert set(masses) == set(range(count))
@@ -199,9 +200,7 @@ def test_one_attempt_is_enough_for_the_system_source() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "value", [Fraction(1, 3), Fraction(-10, 7), Fraction(0), Fraction(2**70 + 1, 2**3), 10**400, -(10**400)]
-)
+@every("value", [Fraction(1, 3), Fraction(-10, 7), Fraction(0), Fraction(2**70 + 1, 2**3), 10**400, -(10**400)])
 def test_float_bounds_enclose(value: Fraction | int) -> None:
     low, high = float_bounds(Constant(value), bits=SystemBits())
     assert low < value < high

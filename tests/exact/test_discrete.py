@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from support.cases import every
 from support.numpy_bits import NumpyBits
 from support.tapes import TapeBits, TapeExhausted
 
@@ -122,7 +123,7 @@ def test_types() -> None:
     assert uniforms_below(np.array([9], dtype=np.uint8), bits=NumpyBits(0)).dtype == np.uint8
 
 
-@pytest.mark.parametrize(
+@every(
     ("kind", "wanted"),
     [
         (np.uint8, [1, 2, 3, 4, 0xFD, 6, 7, 8]),
@@ -147,7 +148,7 @@ def one_below(bound: int, kind: type[np.unsignedinteger[Any]], word: int) -> int
         return None
 
 
-@pytest.mark.parametrize("bound", [1, 2, 3, 7, 100, 128, 129, 254, 255])
+@every("bound", [1, 2, 3, 7, 100, 128, 129, 254, 255])
 def test_bytes_below_a_bound_are_exactly_uniform(bound: int) -> None:
     """All 256 words: every outcome comes as often as the others, and as many words as possible are used."""
     found = Counter(one_below(bound, np.uint8, word) for word in range(256))

@@ -9,6 +9,7 @@ import pytest
 from flint import arb
 from scipy import stats
 from support.adversary import PlayedBits
+from support.cases import every
 from support.tapes import assert_law
 
 from dpmine.exact.noise import (
@@ -53,7 +54,7 @@ def largest_of(noise: Noise, count: int, *, bits: BitSource) -> Real:
 
 
 @BY_NAME
-@pytest.mark.parametrize("t", T_VALUES)
+@every("t", T_VALUES)
 def test_quantiles_agree_with_scipy(noise: Noise, peer: Any, t: Fraction) -> None:
     with working_precision(200):
         ball = noise.quantile(exact_ball(t))
@@ -104,7 +105,7 @@ def test_a_ball_that_touches_zero_settles_nothing(noise: Noise, peer: Any) -> No
 
 
 @BY_NAME
-@pytest.mark.parametrize("count", [1, 2, 1000, 2**64 + 1, 2**128, 10**30])
+@every("count", [1, 2, 1000, 2**64 + 1, 2**128, 10**30])
 def test_the_largest_of_many(noise: Noise, peer: Any, count: int) -> None:
     """With U = 2/3: the quantile at U^(1/count), that is at t = ln(3/2)/count."""
     largest = largest_of(noise, count, bits=PlayedBits())
@@ -129,7 +130,7 @@ def test_balls_of_a_draw_close_in_on_it(noise: Noise, peer: Any) -> None:
 
 
 @BY_NAME
-@pytest.mark.parametrize("count", [1, 2, 5])
+@every("count", [1, 2, 5])
 def test_law_of_the_largest(noise: Noise, peer: Any, count: int) -> None:
     """Pr[max ≤ x] = F(x)^count, from bit tapes."""
     for x in (Fraction(-1, 3), Fraction(1), Fraction(4)):
@@ -144,7 +145,7 @@ def test_law_of_the_largest(noise: Noise, peer: Any, count: int) -> None:
 Y_VALUES = [-(10**6), -700, -40, -3, Fraction(-1, 1000), Fraction(1, 1000), 2, 45, 800, 10**7]
 
 
-@pytest.mark.parametrize("y", Y_VALUES)
+@every("y", Y_VALUES)
 def test_laplace_cdf_and_survival(y: Fraction) -> None:
     """Relatively accurate however far out."""
     with working_precision(128):

@@ -10,12 +10,13 @@ import pytest
 from flint import arb
 from hypothesis import given
 from hypothesis import strategies as st
+from support.cases import every
 
 from dpmine.exact.reals import above, below, decimal_above
 
 
-@pytest.mark.parametrize("bits", [64, 128, 1088])
-@pytest.mark.parametrize("value", [2, 3, 5, 10**40 + 1])
+@every("bits", [64, 128, 1088])
+@every("value", [2, 3, 5, 10**40 + 1])
 def test_bounds_lie_on_their_side_and_near(value: int, bits: int) -> None:
     """Of a square root, whose side a square decides exactly."""
     high, low = above(lambda: arb(value).sqrt(), bits), below(lambda: arb(value).sqrt(), bits)
@@ -35,7 +36,7 @@ def test_what_is_not_finite_is_refused(bound: object) -> None:
         bound(lambda: arb(1) / arb(0), 64)  # type: ignore[operator]
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "digits", "decimal"),
     [
         ("1", 6, "1"),

@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.cases import every
 from support.command_line import Outcome, outcome_of, spawn
 
 import dpmine
@@ -110,7 +111,7 @@ def assert_silent(outcome: Outcome, folder: Path, logs: str, *, allowed: tuple[s
         assert not [secret for secret in SECRETS if secret in text], (place, text[:300])
 
 
-@pytest.mark.parametrize(
+@every(
     ("outcome", "logs", "file"),
     [
         (Outcome(0, RARE, ""), "", "out.json"),
@@ -236,8 +237,8 @@ REFUSALS: dict[str, list[str]] = {
 }
 
 
-@pytest.mark.parametrize("debug", [[], ["--debug"]], ids=["plain", "debug"])
-@pytest.mark.parametrize("name", REFUSALS)
+@every("debug", [[], ["--debug"]])
+@every("name", REFUSALS)
 def test_refusals_are_silent(
     name: str, debug: list[str], run: outcome_of, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -335,7 +336,7 @@ def _said(error: BaseException | None) -> Iterator[str]:
         yield from _said(error.__cause__ or (None if error.__suppress_context__ else error.__context__))
 
 
-@pytest.mark.parametrize("name", CALLS)
+@every("name", CALLS)
 def test_errors_of_the_library_are_silent(name: str, caplog: pytest.LogCaptureFixture) -> None:
     """The error, its cause and its context, as any program that calls the library may log them."""
     caplog.set_level(logging.DEBUG)
@@ -370,7 +371,7 @@ def test_a_ledger_holds_words_of_the_tool_only(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("job", [f"{TEXT}\n", f"{TEXT}\x1b[2J", TEXT * 100, None, 7, [TEXT]])
+@every("job", [f"{TEXT}\n", f"{TEXT}\x1b[2J", TEXT * 100, None, 7, [TEXT]])
 def test_bad_job_names_are_not_repeated(job: Any) -> None:
     book = Ledger("sqlite:///budget.db")
     book.grant("shop", epsilon=1)
@@ -383,7 +384,7 @@ def test_bad_job_names_are_not_repeated(job: Any) -> None:
 URLS = [f"postgresql://me:{PREFIX}@127.0.0.1:1/db", f"mysql://me:{PREFIX}@host/db", PREFIX, f"sqlite://{PREFIX}/x"]
 
 
-@pytest.mark.parametrize("url", [*URLS, f"postgresql://me:{PREFIX}@[bad/db"])
+@every("url", [*URLS, f"postgresql://me:{PREFIX}@[bad/db"])
 def test_passwords_in_urls_are_not_repeated(url: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     with pytest.raises(BadLedger) as caught:

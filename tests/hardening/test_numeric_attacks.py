@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from support.cases import every
 from support.numpy_bits import NumpyBits
 from support.tapes import TapeBits, TapeExhausted
 
@@ -93,6 +94,7 @@ def threshold_of_the_rival(first: tuple[int, int], gap: Fraction) -> Fraction:
     return Fraction(low + high, 2 ** (DEPTH + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digits", [(1, 1), (3, 2), (1, 3), (13, 4)])
 @pytest.mark.parametrize("gap", [Fraction(41), Fraction(415888, 10_000), Fraction(60)])
 def test_an_outcome_of_mass_2_to_the_minus_60_keeps_it(digits: tuple[int, int], gap: Fraction) -> None:
@@ -119,7 +121,7 @@ def test_a_float_uniform_loses_that_outcome() -> None:
     )  # the exact draw still gets there
 
 
-@pytest.mark.parametrize("power", [40, 60, 100, 200])
+@every("power", [40, 60, 100, 200])
 def test_the_mass_of_rare_levels_is_in_the_law(power: int) -> None:
     """Two candidates with log-odds of `power` bits: the rare one has mass 2^−power/(1 + 2^−power), not 0."""
     gap = Fraction(power * 6_931_471_805_599_453, 10**16)
@@ -139,9 +141,9 @@ UNIVERSES = {
 }
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("name", MECHANISMS)
-@pytest.mark.parametrize("universe", UNIVERSES)
+@every("epsilon", EPSILONS)
+@every("name", MECHANISMS)
+@every("universe", UNIVERSES)
 def test_laws_and_draws_survive_extremes(name: str, universe: str, epsilon: str) -> None:
     """Warnings are errors here: an overflow anywhere fails the test. δ = 10^−30."""
     levels = Levels(UNIVERSES[universe])
@@ -156,9 +158,9 @@ def test_laws_and_draws_survive_extremes(name: str, universe: str, epsilon: str)
         assert index is None or 0 <= index[1] < UNIVERSES[universe][index[0]][1]
 
 
-@pytest.mark.parametrize("padding", [1, 10**30, 10**200])
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("name", ["limited_domain", "large_margin", "large_margin_tight"])
+@every("padding", [1, 10**30, 10**200])
+@every("epsilon", EPSILONS)
+@every("name", ["limited_domain", "large_margin", "large_margin_tight"])
 def test_huge_padding(name: str, epsilon: str, padding: int) -> None:
     levels = Levels([(2**61, 1), (2**60, 2)], padding)
     found = law(levels, epsilon=epsilon, delta=TINY, mechanism=name)
@@ -167,7 +169,7 @@ def test_huge_padding(name: str, epsilon: str, padding: int) -> None:
     assert index is None or index[0] in {0, 1}
 
 
-@pytest.mark.parametrize("epsilon", ["1e-9", "1e-3", "1", "20"])
+@every("epsilon", ["1e-9", "1e-3", "1", "20"])
 def test_ratios_are_what_the_gaps_say(epsilon: str) -> None:
     """Pr[i]/Pr[j] = e^{ε (c_i − c_j)/2}, at counts of 2^40 and with 10^30 candidates at the bottom."""
     top = 2**40
@@ -208,7 +210,7 @@ def test_a_profile_that_float64_cannot_tell_apart_is_refused() -> None:
         Profile((float(2**62), float(2**62 - 1)), (1, 1))
 
 
-@pytest.mark.parametrize("value", ["1e-101", "1e101", "nan", "inf", "-1e-30", "0e5", "1e99999", "9" * 500])
+@every("value", ["1e-101", "1e101", "nan", "inf", "-1e-30", "0e5", "1e99999", "9" * 500])
 def test_parameters_beyond_the_extremes_are_refused(value: str) -> None:
     with pytest.raises(BadParameter, match="epsilon"):
         mechanism("exponential", value)
@@ -282,8 +284,8 @@ def _reachable(value: float, count: int) -> bool:
     return any(count + naive_laplace((first + k) * step, scale) == value for k in range(-64, 65))
 
 
-@pytest.mark.parametrize("epsilon", ["1e-6", "0.5", "1e6"])
-@pytest.mark.parametrize("records", [1, 3, 1000])
+@every("epsilon", ["1e-6", "0.5", "1e6"])
+@every("records", [1, 3, 1000])
 def test_every_released_count_is_on_the_grid(records: int, epsilon: str) -> None:
     """Through the whole estimator: counts are multiples of 2^−20, whatever the data."""
     search = BinSearch.of(**{**DEFAULTS, "epsilon": epsilon})

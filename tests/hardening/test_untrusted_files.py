@@ -12,6 +12,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.cases import every
+from support.effort import examples
 from support.numpy_bits import NumpyBits
 
 import dpmine
@@ -64,12 +66,12 @@ def dangers(text: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@every("name", SOURCES)
 def test_no_source_runs_data_as_code(name: str) -> None:
     assert dangers((ROOT / name).read_text(encoding="utf-8")) == set()
 
 
-@pytest.mark.parametrize(
+@every(
     "code",
     [
         "import pickle",
@@ -222,8 +224,8 @@ def test_files_cut_at_any_place(name: str) -> None:
     assert not any(assert_read_or_refused(read, text[:end]) for end in range(0, len(text.rstrip()) - 1, 7))
 
 
-@pytest.mark.parametrize("name", READERS)
-@pytest.mark.parametrize(
+@every("name", READERS)
+@every(
     "text",
     [
         "",
@@ -238,7 +240,6 @@ def test_files_cut_at_any_place(name: str) -> None:
         '"' * 9,
         "9" * 10_000,
     ],
-    ids=lambda text: repr(text[:12]),
 )
 def test_texts_that_are_no_model(name: str, text: str) -> None:
     """Deep nesting and endless digits included: neither may end the process."""
@@ -247,7 +248,7 @@ def test_texts_that_are_no_model(name: str, text: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
-@settings(max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_random_json(name: str, data: st.DataObject) -> None:
     leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
@@ -260,7 +261,7 @@ def test_random_json(name: str, data: st.DataObject) -> None:
 # ---------------------------------------------------------------------------------------------------------- catalogues
 
 
-@settings(max_examples=150, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=200), head=st.sampled_from([b"", b"PAR1", b"\xef\xbb\xbf", b"\x80\x04", b"ARROW1"]))
 def test_random_catalogues(content: bytes, head: bytes, tmp_path: Path) -> None:
     """A list of different items, or one line that quotes nothing."""
@@ -287,9 +288,7 @@ def test_damaged_parquet_catalogues(tmp_path: Path) -> None:
     assert refusals > 5
 
 
-@pytest.mark.parametrize(
-    "text", ["$(touch pwned)", "`touch pwned`", "; touch pwned", "../../etc/passwd", "=1+1", "\x1b[2J"]
-)
+@every("text", ["$(touch pwned)", "`touch pwned`", "; touch pwned", "../../etc/passwd", "=1+1", "\x1b[2J"])
 def test_items_are_only_text(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a shell or a spreadsheet would run is a name like any other; no terminal meets control characters."""
     monkeypatch.chdir(tmp_path)

@@ -10,12 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.ingest_oracle import CANARY, contents, refused
+from support.cases import every
+from support.oracles.ingest import CANARY, contents, refused
+from support.reading import read_baskets
 from support.shared import ROOT
 
 from dpmine.errors import BadData, UnreadableFile
+from dpmine.io.columns import Columns
 from dpmine.io.parquet import open_files
-from dpmine.itemsets.ingest.read import Columns, read_baskets
 from dpmine.models.tables import read_columns
 
 LONG = Columns(unit=("u",), item="i")
@@ -88,7 +90,7 @@ def test_only_partition_keys(tmp_path: Path) -> None:
     assert contents(read_baskets(tmp_path, LONG).baskets) == [[("x",)], [("x",)]]
 
 
-@pytest.mark.parametrize(
+@every(
     ("first", "second"),
     [
         (pa.array([1], pa.int32()), pa.array([2**40])),
@@ -96,7 +98,6 @@ def test_only_partition_keys(tmp_path: Path) -> None:
         (pa.array(["a"]).dictionary_encode(), pa.array(["b"])),
         (pa.array(["a"]), pa.nulls(1)),
     ],
-    ids=str,
 )
 def test_files_whose_types_differ_but_fit(tmp_path: Path, first: pa.Array, second: pa.Array) -> None:
     pq.write_table(pa.table({"u": [1], "i": first}), tmp_path / "a.parquet")
@@ -164,7 +165,7 @@ def test_a_damaged_file_in_a_folder_is_named_without_partition_values(tmp_path: 
             read_baskets(data, LONG)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "words"),
     [
         ("missing.parquet", ["missing.parquet", "does not exist"]),
@@ -246,13 +247,17 @@ def test_only_needed_columns_are_read(monkeypatch: pytest.MonkeyPatch, folder: P
     assert asked == [["u", "i"]]
 
 
-def test_pandas_is_not_imported_for_files(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_neither_pandas_nor_another_engine_is_imported_for_files_that_fit_into_memory(
+    folder: Path, tmp_path: Path
+) -> None:
     (tmp_path / "catalogue.txt").write_text("a\nb\n")
     script = (
-        "import sys; from dpmine.itemsets.ingest.read import *; "
-        "read_baskets(sys.argv[1], Columns.of(unit='u', item='i'), catalogue=read_catalogue(sys.argv[2])); "
-        "read_baskets([['a']], Columns()); "
-        "sys.exit('pandas' in sys.modules)"
+        "import sys; from dpmine.itemsets.read import read_transactions; from dpmine.io.columns import Columns; "
+        "from dpmine.itemsets.ingest.catalogue import read_catalogue; known = read_catalogue(sys.argv[2]); "
+        "read_transactions(sys.argv[1], Columns.of(unit='u', item='i'), catalogue=known, planned=print); "
+        "read_transactions([['a']], Columns(), planned=print).transactions.miner(); "
+        "sys.exit(any('pandas' == name or 'outofcore' in name or 'spark' in name for name in sys.modules))"
     )
     command = [sys.executable, "-c", script, str(folder / "parts"), str(tmp_path / "catalogue.txt")]
     assert subprocess.run(command, check=False, cwd=ROOT).returncode == 0
@@ -289,10 +294,10 @@ def test_texts_that_repeat_stay_dictionaries(tmp_path: Path, monkeypatch: pytest
     assert read.to_pydict() == {name: list(values) for name, values in columns.items()}
     assert all(pa.types.is_dictionary(read.column(name).type) for name in ("customer", "item"))
     assert max(len(chunk.dictionary) for chunk in read.column("customer").chunks) <= 2**17 + 50_000
-    assert not any(map(pa.types.is_dictionary, source.schema(["customer", "item"], dictionaries=False).types))
+    assert not any(map(pa.types.is_dictionary, next(source.batches(["customer", "item"])).schema.types))
 
 
-@pytest.mark.parametrize("argument", ["a\udcff.parquet", "*/b.parquet", "folder", "d\udcff/b.parquet"])
+@every("argument", ["a\udcff.parquet", "*/b.parquet", "folder", "d\udcff/b.parquet"])
 def test_names_that_are_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argument: str) -> None:
     """Arrow opens none of them; each is an error of one line that can be printed."""
     monkeypatch.chdir(tmp_path)

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from support.ingest_oracle import CANARY, contents, refused
+from support.cases import every
+from support.oracles.ingest import CANARY, contents, refused
+from support.reading import read_baskets
 
 from dpmine.errors import BadData
 from dpmine.io import python_values
-from dpmine.itemsets.ingest.read import Columns, read_baskets
+from dpmine.io.columns import Columns
 
 LONG = Columns(unit=("u",), item="i")
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
@@ -41,7 +43,7 @@ def long_table(unit: pa.Array, item: pa.Array) -> pa.Table:
     return pa.table({"u": in_chunks(unit), "i": in_chunks(item)})
 
 
-@pytest.mark.parametrize("kind", INTEGERS, ids=str)
+@every("kind", INTEGERS)
 def test_integers(kind: pa.DataType) -> None:
     data = long_table(pa.array(UNIT, kind), pa.array(ITEM, kind))
     read = read_baskets(data, LONG)
@@ -57,7 +59,7 @@ def test_texts(kind: pa.DataType) -> None:
     assert read.baskets.labels.type == pa.string()
 
 
-@pytest.mark.parametrize("kind", TIMES, ids=str)
+@every("kind", TIMES)
 def test_dates_and_times_as_keys(kind: pa.DataType) -> None:
     days = [None if value is None else datetime(2024, 1, value, tzinfo=UTC) for value in UNIT]
     values: list[Any] = days if pa.types.is_timestamp(kind) else [None if day is None else day.date() for day in days]
@@ -71,7 +73,7 @@ def test_dates_without_nulls() -> None:
     assert contents(read_baskets(data, LONG).baskets) == [[(1, 3)], [(2,)]]
 
 
-@pytest.mark.parametrize("index", INTEGERS, ids=str)
+@every("index", INTEGERS)
 def test_dictionaries(index: pa.DataType) -> None:
     unit = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0, None, 0, 1], index), pa.array([2, 1]))
     item = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0, 2, None, 3], index), pa.array(["t3", "t4", "t5", "t7"]))
@@ -97,8 +99,8 @@ def test_unused_dictionary_entries_are_no_labels() -> None:
     assert read_baskets(pa.table({"u": [1, 2], "i": item}), LONG).baskets.labels.to_pylist() == ["used"]
 
 
-@pytest.mark.parametrize("kind", LISTS)
-@pytest.mark.parametrize("inner", [pa.int16(), pa.string(), pa.dictionary(pa.int8(), pa.string())], ids=str)
+@every("kind", LISTS)
+@every("inner", [pa.int16(), pa.string(), pa.dictionary(pa.int8(), pa.string())])
 def test_lists(kind: Any, inner: pa.DataType) -> None:
     texts = inner != pa.int16()
     rows: list[list[int | None] | None] = [[1, 2, 1], None, [], [None], [3, None]]
@@ -131,8 +133,8 @@ def test_values_below_null_lists_are_not_there() -> None:
     assert contents(read_baskets(data, Columns.of(unit="u")).baskets) == [[(3,)]]
 
 
-@pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.null(), pa.dictionary(pa.int32(), pa.string())], ids=str)
-@pytest.mark.parametrize("chunks", [0, 1])
+@every("kind", [pa.int64(), pa.string(), pa.null(), pa.dictionary(pa.int32(), pa.string())])
+@every("chunks", [0, 1])
 def test_no_rows(kind: pa.DataType, chunks: int) -> None:
     column = pa.chunked_array([pa.nulls(0, kind)] * chunks, kind)
     for data in (pa.table({"user": column, "i": column}), pa.table({"l": pa.chunked_array([], pa.list_(kind))})):
@@ -206,7 +208,7 @@ WRONG_KEYS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "word"), WRONG_KEYS, ids=str)
+@every(("kind", "word"), WRONG_KEYS)
 def test_wrong_keys(kind: pa.DataType, word: str) -> None:
     data = pa.schema([("u", kind), ("b", pa.int64()), ("i", pa.int64())]).empty_table()
     with refused(BadData, "'u'", word, "ast the column"):
@@ -215,9 +217,7 @@ def test_wrong_keys(kind: pa.DataType, word: str) -> None:
         read_baskets(data, Columns.of(unit="b", basket="u", item="i"))
 
 
-@pytest.mark.parametrize(
-    ("kind", "word"), [*WRONG_KEYS, (pa.date32(), "date32"), (pa.timestamp("s"), "timestamp")], ids=str
-)
+@every(("kind", "word"), [*WRONG_KEYS, (pa.date32(), "date32"), (pa.timestamp("s"), "timestamp")])
 def test_wrong_items(kind: pa.DataType, word: str) -> None:
     with refused(BadData, "'i'", word, "ast the column"):
         read_baskets(pa.schema([("u", pa.int64()), ("i", kind)]).empty_table(), LONG)
@@ -231,8 +231,8 @@ def test_lists_of_lists() -> None:
         read_baskets(pa.schema([("i", pa.list_(pa.list_(pa.list_(NESTED))))]).empty_table(), Columns())
 
 
-@pytest.mark.parametrize("values", [[3, -1, 3, 2], ["b", "a", "b", ""]])
-@pytest.mark.parametrize("missing", [[], [None, float("nan")]])
+@every("values", [[3, -1, 3, 2], ["b", "a", "b", ""]])
+@every("missing", [[], [None, float("nan")]])
 def test_values_of_one_kind_are_coded_by_arrow_as_any_others_are(
     values: list[Any], missing: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

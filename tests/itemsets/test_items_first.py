@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.adversary_oracles import chi_square_p, tally
-from support.itemset_oracle import all_supports, baskets_of
+from support.cases import every
+from support.effort import examples
+from support.oracles.itemsets import all_supports, baskets_of
+from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.counting.miner import Miner, support_of
 from dpmine.itemsets.items_first import ITEMS_SHARE, ItemsFirst
-from dpmine.itemsets.outofcore.miner import miner_of
-from dpmine.itemsets.outofcore.transactions import among
 from dpmine.itemsets.request import MANY_PLACES, Request
-from dpmine.itemsets.transactions.baskets import projected
 from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.privacy import Neighbors
 from dpmine.selection.composition import bounded_range_rounds, bounded_range_stages
@@ -30,7 +29,7 @@ from dpmine.selection.universes.dense import Dense
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from support.itemset_oracle import Units
+    from support.oracles.itemsets import Units
 
 UNITS: Units = [
     [{0, 1, 2}],
@@ -62,7 +61,7 @@ ASKED: dict[str, Any] = {
 def universe(units: Units, items: int, sizes: range, *, public: bool = True) -> ItemsetUniverse:
     baskets = baskets_of(units, items)
     return ItemsetUniverse(
-        Miner(baskets), sizes, catalogue_is_public=public, restricted=lambda codes: miner_of(among(baskets, codes))
+        Miner(baskets), sizes, catalogue_is_public=public, restricted=lambda codes: Miner(baskets.projected(codes))
     )
 
 
@@ -78,6 +77,7 @@ def peeled(scores: dict[Any, int], count: int, rate: float) -> dict[tuple[Any, .
     return laws
 
 
+@pytest.mark.statistical
 def test_law_of_the_list() -> None:
     """Against both stages enumerated. Chi^2 of 1,000 draws at a nominal 1e-9."""
     way = ItemsFirst.of(2, Fraction(6), Fraction(0), Neighbors.ADD_REMOVE, sizes=(2, 2), catalogue_size=ITEMS, kept=3)
@@ -125,7 +125,7 @@ def test_only_itemsets_have_items() -> None:
     epsilon=st.sampled_from([Fraction(1, 10), Fraction(1), Fraction(7, 3), Fraction(20)]),
     delta=st.sampled_from([Fraction(0), Fraction(1, 10**6), Fraction(1, 100)]),
 )
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_two_stages_keep_the_budget(
     first: int, second: int, share: Fraction, epsilon: Fraction, delta: Fraction
 ) -> None:
@@ -147,10 +147,10 @@ def test_two_stages_keep_the_budget(
     st.lists(st.lists(st.sets(st.integers(0, 7), min_size=1, max_size=6), min_size=1, max_size=3), max_size=6),
     st.sets(st.integers(0, 7), min_size=1, max_size=5),
 )
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_projection_keeps_supports(units: Units, kept: set[int]) -> None:
     codes = sorted(kept)
-    baskets, left = baskets_of(units, 8), projected(baskets_of(units, 8), codes)
+    baskets, left = baskets_of(units, 8), baskets_of(units, 8).projected(codes)
     assert left.labels.to_pylist() == codes
     for size in (1, 2, 3):
         for new in combinations(range(len(codes)), size):
@@ -165,8 +165,8 @@ def test_asked_for_by_name() -> None:
     request = asked(k=10, epsilon=2, catalogue=[f"item {number}" for number in range(100)])
     assert isinstance(request.top_k, ItemsFirst)
     assert (request.top_k.items.count, request.top_k.name, request.requested) == (20, "items_first", "items_first")
-    assert (request.promise.epsilon, request.promise.delta) == (Fraction(2), Fraction(1, 10**6))
-    assert "items: 20 rounds" in request.budget.rounds
+    assert (request.guarantee.epsilon, request.guarantee.delta) == (Fraction(2), Fraction(1, 10**6))
+    assert "items: 20 rounds" in request.split.rounds
     unknown = asked(k=10, kbar=7).top_k
     assert isinstance(unknown, ItemsFirst)
     assert (unknown.items.count, unknown.delta) == (7, Fraction(1, 10**6))
@@ -174,7 +174,7 @@ def test_asked_for_by_name() -> None:
 
 def test_pure_with_a_catalogue_only() -> None:
     pure = asked(delta=0, catalogue=list("abcdefghijklmnop"))
-    assert (pure.promise.epsilon, pure.promise.delta) == (Fraction(1), Fraction(0))
+    assert (pure.guarantee.epsilon, pure.guarantee.delta) == (Fraction(1), Fraction(0))
     assert isinstance(pure.top_k, ItemsFirst)
     assert isinstance(pure.top_k.items, OneShot)
     assert pure.top_k.items.count * pure.top_k.items.round_epsilon == ITEMS_SHARE
@@ -182,7 +182,7 @@ def test_pure_with_a_catalogue_only() -> None:
         asked(delta=0)
 
 
-@pytest.mark.parametrize(
+@every(
     ("given_", "words"),
     [
         ({"k": 7, "kbar": 4}, "fewer itemsets than k"),

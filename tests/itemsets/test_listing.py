@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from support.cases import every
 
 import dpmine
 from dpmine.errors import BadData, BadParameter
 from dpmine.io.columns import Columns
-from dpmine.itemsets.exact_supports import supports_table
+from dpmine.itemsets.exact_supports import list_supports
 
 BASKETS = [["b", "a"]] * 5 + [["a", "c"]] * 2 + [["c", "b", "a"]] * 3
 COUNTS = {("a",): 10, ("b",): 8, ("c",): 5, ("a", "b"): 8, ("a", "c"): 5, ("b", "c"): 3, ("a", "b", "c"): 3}
@@ -29,8 +30,8 @@ def listed(**options: Any) -> dict[tuple[Any, ...], Any]:
     }
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, (1, 2), "1-3", 4, "2-9", "4-900000000"])
-@pytest.mark.parametrize("threshold", [1, 4, 8, 11])
+@every("size", [1, 2, 3, (1, 2), "1-3", 4, "2-9", "4-900000000"])
+@every("threshold", [1, 4, 8, 11])
 def test_all_itemsets_above_the_threshold(size: Any, threshold: int) -> None:
     low, high = {"1-3": (1, 3), "2-9": (2, 9), "4-900000000": (4, 900_000_000)}.get(
         str(size), size if isinstance(size, tuple) else (size, size)
@@ -58,7 +59,7 @@ def test_frame_is_what_mlxtend_reads() -> None:
     assert len(association_rules(shares, metric="confidence", min_threshold=0.1)) > 0
 
 
-@pytest.mark.parametrize(
+@every(
     ("min_support", "least"),
     [
         (5, 5),
@@ -85,9 +86,7 @@ def test_threshold_is_a_count_or_a_share(min_support: Any, least: int) -> None:
     assert listed(size="1-3", min_support=min_support) == expected
 
 
-@pytest.mark.parametrize(
-    "wrong", [0, -1, 1.5, "1.5", "abc", "", "-1", 0.0, "0", float("nan"), True, None, "nan", "1e999"]
-)
+@every("wrong", [0, -1, 1.5, "1.5", "abc", "", "-1", 0.0, "0", float("nan"), True, None, "nan", "1e999"])
 def test_senseless_thresholds_are_refused(wrong: Any) -> None:
     with pytest.raises(BadParameter, match="min_support"):
         dpmine.itemset_supports(BASKETS, min_support=wrong)
@@ -104,9 +103,9 @@ def test_catalogue_limits_the_items() -> None:
     assert listed(size=2, catalogue=["a", "c", "unsold"]) == {("a", "c"): 5}
 
 
-@pytest.mark.parametrize("data", [[], pa.table({"user": pa.array([], pa.int64()), "i": pa.array([], pa.string())})])
-@pytest.mark.parametrize("size", [1, 2, "2-5"])
-@pytest.mark.parametrize("as_fraction", [False, True])
+@every("data", [[], pa.table({"user": pa.array([], pa.int64()), "i": pa.array([], pa.string())})])
+@every("size", [1, 2, "2-5"])
+@every("as_fraction", [False, True])
 def test_no_rows_give_no_itemsets(data: Any, size: Any, as_fraction: bool) -> None:
     frame = dpmine.itemset_supports(data, size=size, as_fraction=as_fraction)
     assert frame.empty
@@ -124,7 +123,7 @@ def test_units_count_once() -> None:
     }
 
 
-@pytest.mark.parametrize("seed", range(4))
+@every("seed", range(4))
 def test_random_baskets_against_plain_counting(seed: int) -> None:
     generator = np.random.default_rng(seed)
     baskets = [set(generator.integers(0, 12, generator.integers(1, 7)).tolist()) for _ in range(80)]
@@ -136,7 +135,7 @@ def test_random_baskets_against_plain_counting(seed: int) -> None:
 
 def test_table_says_the_same_as_the_frame() -> None:
     notices: list[str] = []
-    table = supports_table(BASKETS, size="1-3", min_support=1, columns=Columns(), notice=notices.append)
+    table = list_supports(BASKETS, Columns(), size="1-3", min_support=1, notice=notices.append).table()
     assert {tuple(row["items"]): row["support"] for row in table.to_pylist()} == COUNTS
     assert pa.types.is_large_list(table.schema.field("items").type)
     assert len(notices) == 1

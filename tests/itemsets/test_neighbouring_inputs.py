@@ -11,10 +11,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.cases import every
 
 import dpmine
-from dpmine.itemsets.outofcore import read as out_of_core_read
-from dpmine.itemsets.transactions.memory import Budget
+from dpmine.itemsets import read as reading
+from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,39 +127,39 @@ def assert_same(make: Callable[[list[list[Any]]], Any], inputs: dict[str, list[l
         assert released <= own | {(str, str(item).replace("\ud800", "\ufffd" * 3)) for item in known}, name
 
 
-@pytest.mark.parametrize("mechanism", EACH)
+@every("mechanism", EACH)
 def test_each_mechanism(mechanism: str) -> None:
     assert_same(long, NEIGHBOURS, mechanism=mechanism, **EACH[mechanism], **NAMED)
 
 
-@pytest.mark.parametrize("wanted", MORE)
+@every("wanted", MORE)
 def test_what_else_is_released(wanted: str) -> None:
     assert_same(long, NEIGHBOURS, **MORE[wanted], **NAMED)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("options", [{}, {"catalogue": ITEMS, "release_support": 1}], ids=["unknown", "catalogue"])
+@every("form", FORMS)
+@every("options", [{}, {"catalogue": ITEMS, "release_support": 1}])
 def test_each_form(form: str, options: dict[str, Any]) -> None:
     make, columns = FORMS[form]
     assert_same(make, NEIGHBOURS, **columns, **options)
 
 
-@pytest.mark.parametrize("form", PYTHON)
-@pytest.mark.parametrize(
+@every("form", PYTHON)
+@every(
     "options",
     [{}, {"catalogue": ITEMS, "release_support": 1}, {"catalogue": [1, 2, 3]}, {"mechanism": "items_first"}],
-    ids=["unknown", "catalogue", "integers", "items"],
 )
 def test_python_values(form: str, options: dict[str, Any]) -> None:
     make, columns = PYTHON[form]
     assert_same(make, NEIGHBOURS | ODD, **columns, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scattered", [False, True])
 def test_files_larger_than_memory(scattered: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plenty = 100_000_000
     chunk = 20_000_000 if scattered else 2_000_000
-    tiny = Budget(
+    tiny = MemoryBudget(
         whole=0,
         chunk=chunk,
         labels=plenty,
@@ -168,10 +169,8 @@ def test_files_larger_than_memory(scattered: bool, tmp_path: Path, monkeypatch: 
         projection=1_000_000,
         listing=plenty,
     )
-    read = out_of_core_read.read_transactions
-    monkeypatch.setattr(
-        out_of_core_read, "read_transactions", lambda *given, **named: read(*given, **named | {"memory": tiny})
-    )
+    read = reading.read_transactions
+    monkeypatch.setattr(reading, "read_transactions", lambda *given, **named: read(*given, **named | {"memory": tiny}))
 
     def written(baskets: list[list[Any]]) -> str:
         table = long(baskets)
@@ -208,7 +207,7 @@ def test_integers_without_sign(largest: int) -> None:
     assert seen(table([1, 1, 2, largest]), size=1, **NAMED)[0] == expected
 
 
-@pytest.mark.parametrize(("baskets", "released"), [([[1]], "1"), ([["1"]], "1"), ([[]], "2"), ([[1.0]], "2")])
+@every(("baskets", "released"), [([[1]], "1"), ([["1"]], "1"), ([[]], "2"), ([[1.0]], "2")])
 def test_a_catalogue_decides_on_the_type_of_items(baskets: list[list[Any]], released: str) -> None:
     found = dpmine.top_itemset(baskets, size=1, epsilon=1000, catalogue=["1", "2"])
     assert found.itemset is not None

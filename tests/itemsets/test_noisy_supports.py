@@ -14,9 +14,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 from support import choices
+from support.cases import every
 from support.choices import law_of_choices
 from support.numpy_bits import NumpyBits
-from support.support_oracle import coverage, every_subset, joint_profile, pmf, true_supports
+from support.oracles.supports import coverage, every_subset, joint_profile, pmf, true_supports
 from support.tapes import TapeBits, TapeExhausted, assert_law
 
 from dpmine.errors import BadParameter
@@ -85,7 +86,7 @@ def distances_are_choices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("numbers_are_choices")
-@pytest.mark.parametrize(("numerator", "denominator"), COINS)
+@every(("numerator", "denominator"), COINS)
 def test_law_of_the_coin(numerator: int, denominator: int) -> None:
     happens = exp(-numerator / denominator)
     expected = {True: happens, False: 1 - happens}
@@ -104,7 +105,7 @@ def assert_brackets(sampler: Sampler, expected: dict[Any, float], *, runs: int, 
 
 
 @pytest.mark.usefixtures("coins_are_choices")
-@pytest.mark.parametrize("scale", SCALES, ids=str)
+@every("scale", SCALES)
 def test_law_of_the_distance(scale: Fraction) -> None:
     weights = {k: exp(-k / scale) for k in range(200)}
     expected = {k: weight / sum(weights.values()) for k, weight in weights.items()}
@@ -112,7 +113,7 @@ def test_law_of_the_distance(scale: Fraction) -> None:
 
 
 @pytest.mark.usefixtures("distances_are_choices")
-@pytest.mark.parametrize("scale", SCALES, ids=str)
+@every("scale", SCALES)
 def test_law_of_the_noise(scale: Fraction) -> None:
     expected = pmf(float(scale), 250)
     assert_brackets(lambda bits: discrete_laplace_of_scale(scale, bits=bits), expected, runs=4000, undecided=1e-9)
@@ -191,7 +192,7 @@ def test_one_unit_moves_the_vector_by_at_most_the_sensitivity(
         assert sum(abs(x - y) for x, y in zip(here, there, strict=True)) <= l1_sensitivity(len(SUBSETS))
 
 
-@pytest.mark.parametrize("shifts", [(1, 1), (1, -1), (-1, -1), (1, 0)])
+@every("shifts", [(1, 1), (1, -1), (-1, -1), (1, 0)])
 def test_privacy_profile_of_two_supports(shifts: tuple[int, int]) -> None:
     """The law is the one that the tapes showed: ε is reached where both move, and never exceeded."""
     epsilon = 1.5
@@ -221,7 +222,7 @@ def test_the_code_with_noise_for_one_support_only_is_caught() -> None:
     assert least_ratio(noisy_as_if_alone) > exp(2)
 
 
-@pytest.mark.parametrize(("count", "epsilon"), [(1, "1"), (1, "1/3"), (4, "0.9"), (9, "2"), (2, "50")])
+@every(("count", "epsilon"), [(1, "1"), (1, "1/3"), (4, "0.9"), (9, "2"), (2, "50")])
 def test_half_widths_by_adding_probabilities_up(count: int, epsilon: str) -> None:
     law = pmf(float(count / Fraction(epsilon)), 2500)
 
@@ -264,7 +265,7 @@ def test_half_widths_at_the_ends() -> None:
     assert simultaneous_half_width(1, "0.3") == half_width(1, "0.3")
 
 
-@pytest.mark.parametrize(
+@every(
     ("count", "epsilon", "level"), [(0, 1, LEVEL), (1, 0, LEVEL), (1, -1, LEVEL), (1, 1, 0), (1, 1, 1), (1, "x", LEVEL)]
 )
 def test_half_widths_refuse(count: int, epsilon: Any, level: Any) -> None:

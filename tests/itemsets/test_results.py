@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
+from support.cases import every
 
 import dpmine
 from dpmine.errors import BadParameter
@@ -55,7 +56,7 @@ def test_dictionary_has_the_keys_of_the_contract() -> None:
     assert document["guarantee"]["neighbors"] == "replace_one"
 
 
-@pytest.mark.parametrize("value", [TEXTS, INTEGERS, NOTHING, result((1, 2), (3, 4))])
+@every("value", [TEXTS, INTEGERS, NOTHING, result((1, 2), (3, 4))])
 def test_json_is_one_line_and_says_the_same(value: TopItemsets) -> None:
     text = value.to_json()
     assert "\n" not in text
@@ -202,7 +203,7 @@ def test_text_of_fewer_than_asked_for() -> None:
     assert lines[:2] == ["1, 2", "(nothing else stands out: It needs more.)"]
 
 
-@pytest.mark.parametrize("units", [1, 7, 10**18, 10**400])
+@every("units", [1, 7, 10**18, 10**400])
 def test_noise_beyond_the_units(units: int) -> None:
     """Noisy supports may be above the number of units: no share is, and the text says so."""
     itemsets = (frozenset("ab"), frozenset("cd"))
@@ -220,7 +221,7 @@ def test_noise_beyond_the_units(units: int) -> None:
 NAMES = ["new\nline", "\x1b[31m", "\u202eleft", "\u2028", "\x85", 'quo"te', "com, ma", "שלום", "", "\x00"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every("name", NAMES)
 def test_hostile_names(name: str) -> None:
     value = result((name, "bread"))
     assert len(str(value).split("\n")) == 2
@@ -229,8 +230,8 @@ def test_hostile_names(name: str) -> None:
     assert value.to_arrow()["items"].to_pylist() == [sorted([name, "bread"])]
 
 
-@pytest.mark.parametrize("k", [1, 4])
-@pytest.mark.parametrize("released", ["auto", "1/3"])
+@every("k", [1, 4])
+@every("released", ["auto", "1/3"])
 def test_the_budget_is_told(released: str, k: int) -> None:
     options: dict[str, Any] = {"catalogue": list("abcde"), "mechanism": "exponential", "delta": 0}
     value = dpmine.top_itemsets([["a", "b"]], k, epsilon=2, release_support=released, **options)

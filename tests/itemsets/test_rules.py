@@ -15,8 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mlxtend.frequent_patterns import association_rules as rules_of_mlxtend
+from support.cases import every
+from support.effort import examples
 from support.numpy_bits import NumpyBits
-from support.support_oracle import all_rules, every_subset, extremes, measures, true_supports
+from support.oracles.supports import all_rules, every_subset, extremes, measures, true_supports
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets import noisy_supports
@@ -102,7 +104,7 @@ def test_values(known: SupportRelease, units: int | None) -> None:
             assert isnan(row["lift"]) == (c == 0)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(releases(), st.sampled_from([None, 9, 12, 14]))
 def test_bounds_are_the_extremes_over_all_supports_in_the_intervals(known: SupportRelease, units: int | None) -> None:
     """Largest leverages of an odd number of units lie half-way between whole supports: a bound, not an extreme."""
@@ -227,7 +229,7 @@ def test_large_counts_lose_nothing() -> None:
 HOSTILE = ["", "nan", "a,b", "\n", "frozenset({'x'})", "→", "0", "Ä" * 500, "\ud800"]
 
 
-@pytest.mark.parametrize("items", [HOSTILE, [0, -1, 2**70, 1], [np.str_("a"), np.str_("b")], [1.5, -0.5]])
+@every("items", [HOSTILE, [0, -1, 2**70, 1], [np.str_("a"), np.str_("b")], [1.5, -0.5]])
 def test_items_of_any_name_and_kind(items: list[Any]) -> None:
     itemsets = with_subsets([frozenset(items[start : start + 3]) for start in range(0, len(items), 2)])
     known = released(itemsets, [90 - 20 * len(itemset) for itemset in itemsets])
@@ -236,7 +238,7 @@ def test_items_of_any_name_and_kind(items: list[Any]) -> None:
     assert {type(item) for itemset in frame["antecedents"] for item in itemset} == {type(item) for item in items}
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "message"),
     [
         ({"units": 0}, "units"),
@@ -258,7 +260,7 @@ def test_supports_as_drawn_are_refused() -> None:
         association_rules(known)
 
 
-@pytest.mark.parametrize("missing", every_subset(["canary-a", "canary-b", "canary-c"])[:-1])
+@every("missing", every_subset(["canary-a", "canary-b", "canary-c"])[:-1])
 def test_missing_subsets_are_refused(missing: Itemset) -> None:
     itemsets = [part for part in every_subset(["canary-a", "canary-b", "canary-c"]) if part != missing]
     with pytest.raises(BadParameter, match="with_subsets") as caught:

@@ -8,18 +8,19 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from support.cases import every
 
 import dpmine
 from dpmine.io.columns import Columns
-from dpmine.itemsets.outofcore.read import read_transactions
-from dpmine.itemsets.outofcore.transactions import PartitionedBaskets
-from dpmine.itemsets.transactions.memory import Budget
+from dpmine.itemsets.outofcore.miner import PartitionedBaskets
+from dpmine.itemsets.read import read_transactions
+from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 PLENTY = 10_000_000
-TINY = Budget(
+TINY = MemoryBudget(
     whole=0, chunk=3000, labels=PLENTY, gathered=0, all_resident=0, resident=2500, projection=3000, listing=PLENTY
 )
 LISTS = [["a"], [], None, [None], ["b", "a"]]
@@ -49,7 +50,7 @@ def test_shares_are_those_of_mlxtend() -> None:
         assert dict(zip(ours["itemsets"], ours["support"], strict=True)) == expected
 
 
-@pytest.mark.parametrize(
+@every(
     ("data", "columns", "units"),
     [
         (pa.table({"l": LISTS}), Columns(items="l"), 4),
@@ -62,7 +63,7 @@ def test_shares_are_those_of_mlxtend() -> None:
         (pa.table(NULLS), Columns(unit=("user",), basket=("receipt",), item="item"), 2),
     ],
 )
-@pytest.mark.parametrize("catalogue", [None, pa.array(["a"]), pa.array(["sold by nobody"])])
+@every("catalogue", [None, pa.array(["a"]), pa.array(["sold by nobody"])])
 def test_units_counted_in_memory_and_out_of_core(
     data: pa.Table, columns: Columns, units: int, catalogue: pa.Array | None
 ) -> None:
@@ -76,14 +77,14 @@ def test_units_counted_in_memory_and_out_of_core(
         assert sum(part.total_units for part in found.parts()) == units
 
 
-@pytest.mark.parametrize("limit", ["1", 1, 1.0, "1.0", 10**30, "0.5"])
+@every("limit", ["1", 1, 1.0, "1.0", 10**30, "0.5"])
 def test_min_support_of_any_form_is_compared_exactly(limit: Any) -> None:
     counts = dpmine.itemset_supports([["a", "b"], ["a"], []], size=1, min_support=limit)
     least = {"1": 1, 1: 1, 10**30: 4, "0.5": 2}.get(limit, 3) if not isinstance(limit, float) else 3
     assert counts["support"].tolist() == [support for support in (2, 1) if support >= least]
 
 
-@pytest.mark.parametrize("limit", [0, -1, 1.5, "0", "²", "1e400", "nan"])
+@every("limit", [0, -1, 1.5, "0", "²", "1e400", "nan"])
 def test_min_support_that_is_none_is_refused(limit: Any) -> None:
     with pytest.raises(dpmine.BadParameter, match="min_support"):
         dpmine.itemset_supports([["a"]], size=1, min_support=limit)

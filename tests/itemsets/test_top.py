@@ -18,7 +18,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from support import datasets
-from support.itemset_oracle import all_supports
+from support.cases import every
+from support.oracles.itemsets import all_supports
 from support.sealed import SealedData
 
 import dpmine
@@ -48,9 +49,9 @@ def top(data: datasets.Transactions, size: int, mechanism: str, **options: Any) 
     return dpmine.top_itemset(data.table, size=size, mechanism=mechanism, **given)
 
 
-@pytest.mark.parametrize("mechanism", [*PURE, *UNKNOWN_UNIVERSE])
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", ["mushroom", "Quest"])
+@every("mechanism", [*PURE, *UNKNOWN_UNIVERSE])
+@every("size", SIZES)
+@every("name", ["mushroom", "Quest"])
 def test_true_top_is_found_at_a_huge_budget(name: str, size: int, mechanism: str) -> None:
     data = datasets.NAMED[name]()
     winners = best(data, size)
@@ -143,7 +144,7 @@ def random_units(seed: int) -> list[list[set[int]]]:
     return [[set(generator.zipf(1.6, size).clip(max=9).tolist()) for size in unit] for unit in sizes]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@every("seed", range(6))
 def test_units_with_several_baskets_count_once(seed: int) -> None:
     """Against a count in plain Python; a range of sizes competes as one universe."""
     units = random_units(seed)
@@ -191,7 +192,7 @@ INPUTS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("kind", INPUTS)
+@every("kind", INPUTS)
 def test_every_kind_of_input_gives_the_same(kind: str, tmp_path: Path) -> None:
     result = dpmine.top_itemset(INPUTS[kind](tmp_path), mechanism="exponential", catalogue=list("abcd"), epsilon=SURE)
     assert result.itemset == frozenset("ab")
@@ -214,7 +215,7 @@ def written(path: Path, text: str) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("kind", CATALOGUES)
+@every("kind", CATALOGUES)
 def test_every_kind_of_catalogue(kind: str, tmp_path: Path) -> None:
     result = dpmine.top_itemset(LONG, mechanism="exponential", catalogue=CATALOGUES[kind](tmp_path), epsilon=SURE)
     assert result.itemset == frozenset("ab")
@@ -260,8 +261,8 @@ def test_size_beyond_a_public_catalogue_is_an_error() -> None:
     assert len(dpmine.top_itemset(LONG, size=2, mechanism="exponential", catalogue=["a", "b"]).itemsets) == 1
 
 
-@pytest.mark.parametrize("mechanism", ["large_margin", "exponential"])
-@pytest.mark.parametrize("neighbors", ["replace_one", "add-remove", dpmine.Neighbors.ADD_REMOVE])
+@every("mechanism", ["large_margin", "exponential"])
+@every("neighbors", ["replace_one", "add-remove", dpmine.Neighbors.ADD_REMOVE])
 def test_guarantee_says_what_was_promised(mechanism: str, neighbors: str) -> None:
     result = dpmine.top_itemset(
         LONG, mechanism=mechanism, catalogue=list("abcd"), epsilon="1/3", delta="1e-7", neighbors=neighbors
@@ -313,7 +314,7 @@ BAD_PARAMETERS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("parameters", BAD_PARAMETERS.values(), ids=list(BAD_PARAMETERS))
+@every("parameters", BAD_PARAMETERS.values())
 def test_parameters_are_checked_before_the_data_are_touched(parameters: dict[str, Any]) -> None:
     with pytest.raises(DpmineError) as caught:
         dpmine.top_itemset(SealedData(), **parameters)

@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import every
+from support.effort import examples
 from support.sealed import SealedData
 
 import dpmine
@@ -93,8 +95,8 @@ LAYOUTS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("mechanism", ["exponential", "limited_domain", "large_margin_tight"])
+@every("layout", LAYOUTS)
+@every("mechanism", ["exponential", "limited_domain", "large_margin_tight"])
 def test_every_layout(layout: str, mechanism: str, tmp_path: Path) -> None:
     make, options = LAYOUTS[layout]
     catalogue = list(ITEMS) if mechanism == "exponential" else None
@@ -103,8 +105,8 @@ def test_every_layout(layout: str, mechanism: str, tmp_path: Path) -> None:
     assert found.noisy_supports == tuple(brute_force((2, 2))[itemset] for itemset in found.itemsets)
 
 
-@pytest.mark.parametrize("mechanism", [*PURE, *APPROXIMATE, "exact", "auto"])
-@pytest.mark.parametrize("size", [1, 2, "1-3"])
+@every("mechanism", [*PURE, *APPROXIMATE, "exact", "auto"])
+@every("size", [1, 2, "1-3"])
 def test_everything_is_exact_at_a_huge_budget(mechanism: str, size: Any) -> None:
     """Order, supports and rules; a mechanism that wants a margin stops where two are equal."""
     catalogue = list(ITEMS) if mechanism in PURE else None
@@ -217,15 +219,15 @@ def test_one_of_many_is_the_top(k: int) -> None:
 
 def test_streamed_through_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same with a budget so small that units are scattered over files."""
-    from dpmine.itemsets.outofcore import read as out_of_core_read
-    from dpmine.itemsets.outofcore.transactions import PartitionedBaskets
-    from dpmine.itemsets.transactions.memory import Budget
+    from dpmine.itemsets import read as reading
+    from dpmine.itemsets.outofcore.miner import PartitionedBaskets
+    from dpmine.itemsets.transactions.memory import MemoryBudget
 
     plenty = 10**9
-    tiny = Budget(
+    tiny = MemoryBudget(
         whole=0, chunk=6000, labels=plenty, gathered=0, all_resident=0, resident=2500, projection=3000, listing=plenty
     )
-    read, seen = out_of_core_read.read_transactions, list[Any]()
+    read, seen = reading.read_transactions, list[Any]()
 
     def scattered(*arguments: Any, **options: Any) -> Any:
         found = read(*arguments, **{**options, "memory": tiny})
@@ -234,7 +236,7 @@ def test_streamed_through_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
 
     options: dict[str, Any] = {"size": "1-3", "release_support": SURE, "rules": True, "catalogue": list(ITEMS)}
     expected = top(8, long_table(), **options)
-    monkeypatch.setattr(out_of_core_read, "read_transactions", scattered)
+    monkeypatch.setattr(reading, "read_transactions", scattered)
     for _ in range(3):
         found = top(8, long_table().to_reader(max_chunksize=7), **options)
         assert_best(found, 8)
@@ -271,7 +273,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
+@every("case", BAD)
 def test_bad_parameters_are_told_before_the_data_are_touched(case: str) -> None:
     parameters, message = BAD[case]
     with pytest.raises(BadParameter, match=message) as failure:
@@ -305,7 +307,7 @@ MECHANISMS = st.sampled_from(["auto", *PURE, *(name for name in APPROXIMATE if n
 COLUMNS: dict[str, Any] = {"kbar": None, "max_items_per_unit": None, "units": None, "not_private": False}
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     MECHANISMS,
     st.integers(1, 6),
@@ -338,15 +340,15 @@ def test_parts_of_the_budget_add_up_exactly(
         **COLUMNS,
     )
     more = Fraction(0) if released in {None, "auto"} else Fraction(str(released))
-    assert request.promise.epsilon == asked + more
-    assert request.promise.delta in {0, Fraction(str(delta))}
-    assert (request.budget.total.epsilon, request.budget.total.delta) == (
-        request.promise.epsilon,
-        request.promise.delta,
+    assert request.guarantee.epsilon == asked + more
+    assert request.guarantee.delta in {0, Fraction(str(delta))}
+    assert (request.split.total.epsilon, request.split.total.delta) == (
+        request.guarantee.epsilon,
+        request.guarantee.delta,
     )
-    written = request.budget.to_dict()
+    written = request.split.to_dict()
     parts = [written["selection"], *([written["supports"]] if written["supports"] else [])]
-    for name, total in (("epsilon", request.promise.epsilon), ("delta", request.promise.delta)):
+    for name, total in (("epsilon", request.guarantee.epsilon), ("delta", request.guarantee.delta)):
         assert sum(Fraction(part[f"{name}_exact"]) for part in parts) == total
     assert (released is None) == (written["supports"] is None)
     assert request.top_k.epsilon == (asked * (1 - SUPPORTS_SHARE) if released == "auto" else asked)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from support.adversary_conformance import check_head, check_next_floor, check_size, interesting_floors
+from support.cases import every
+from support.conformance.adversary import check_head, check_next_floor, check_size, interesting_floors
 from support.goodness import assert_sampled_law
-from support.itemset_oracle import all_supports, baskets_of
+from support.oracles.itemsets import all_supports, baskets_of
 from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits
@@ -26,7 +27,7 @@ from dpmine.selection.universes.base import MANY_DUMMIES
 from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
-    from support.itemset_oracle import Units
+    from support.oracles.itemsets import Units
 
     from dpmine.exact.bits import BitSource
     from dpmine.selection.universes.base import Level
@@ -114,8 +115,8 @@ def check_exact_tail(universe: ItemsetUniverse, truth: Truth, floor: int | Fract
         assert_law(lambda bits: universe.tail(floor, bits=bits), expected, depth=26, undecided=0.9)
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("sizes", [range(1, 2), range(2, 3), range(3, 4), range(1, 4), range(2, 6), range(5, 6)])
+@every("seed", range(4))
+@every("sizes", [range(1, 2), range(2, 3), range(3, 4), range(1, 4), range(2, 6), range(5, 6)])
 def test_levels_are_those_of_the_enumeration(seed: int, sizes: range) -> None:
     items = 9
     units = random_units(seed, units=40, items=items, baskets=3, length=6)
@@ -260,7 +261,7 @@ def test_margin_mechanisms_have_the_law_of_the_enumeration(mechanism: str, epsil
     assert_sampled_law(lambda bits: sample_once(next(fresh), mechanism, epsilon, delta, bits), expected, draws=2000)
 
 
-@pytest.mark.parametrize("mechanism", ["large_margin", *PURE])
+@every("mechanism", ["large_margin", *PURE])
 def test_winner_is_a_sorted_itemset_of_a_wanted_size(mechanism: str) -> None:
     units = random_units(12, units=30, items=10, length=5)
     universe = public(units, 10, range(2, 4))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from ledger.promises import promise
 from sqlalchemy import Column, Integer, text
+from support.cases import every
 
 from dpmine.errors import BadLedger, BudgetExceeded
 from dpmine.ledger import database
@@ -59,7 +60,7 @@ def calls(url: str) -> list[Callable[[], object]]:
     return [*looks, lambda: ledger.history("shop"), lambda: ledger.charge("shop", promise("0.1"), job="")]
 
 
-@pytest.mark.parametrize(
+@every(
     "url",
     [
         "",

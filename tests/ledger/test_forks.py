@@ -36,6 +36,7 @@ print("charged", flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are for POSIX")
 @pytest.mark.parametrize("leaves", ["hard", "softly"])
 @pytest.mark.parametrize("which", ["new", "inherited"])

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 from ledger.promises import at_most, promise
+from support.effort import examples
 
 from dpmine.errors import BadParameter, BudgetExceeded
 from dpmine.ledger.ledger import Ledger, Receipt
@@ -131,5 +132,5 @@ class LedgerMachine(RuleBasedStateMachine):
 
 TestLedgerMachine = LedgerMachine.TestCase
 TestLedgerMachine.settings = settings(
-    max_examples=15, stateful_step_count=15, derandomize=True, suppress_health_check=list(HealthCheck)
+    max_examples=examples(15), stateful_step_count=15, derandomize=True, suppress_health_check=list(HealthCheck)
 )

@@ -41,7 +41,7 @@ print(run([*command, url]), os.path.exists("out.json"))
 """
 
 
-@pytest.mark.parametrize("what", ["file", "folder"])
+@pytest.mark.parametrize("what", [pytest.param("file", marks=pytest.mark.slow), "folder"])
 def test_read_only(file: Path, what: str) -> None:
     """BadLedger; on the command line status 2 and no output. Root, who may write anywhere, becomes nobody."""
     url = f"sqlite:///{file}"

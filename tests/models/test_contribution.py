@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import chi2
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 import dpmine
@@ -49,7 +50,7 @@ def _places(units: Any, most: int, seed: int = 1) -> contribution.Places:
     return Bounding(most, codes).places(len(codes.codes), bits=NumpyBits(seed))
 
 
-@pytest.mark.parametrize("most", [1, 2, 7, 50, 60])
+@every("most", [1, 2, 7, 50, 60])
 def test_a_unit_keeps_as_many_rows_as_it_may(most: int) -> None:
     """As a brute force over the units says; the first places are the filled ones."""
     positions = _positions(_places(UNITS, most))
@@ -86,7 +87,7 @@ def test_rows_without_a_unit_are_dropped() -> None:
     assert _places([None, None], 3).size == 0
 
 
-@pytest.mark.parametrize(
+@every(
     "units",
     [
         [3, 1, 3, 2],
@@ -98,7 +99,6 @@ def test_rows_without_a_unit_are_dropped() -> None:
         np.array([3, 1, 3, 2], np.uint64) + np.uint64(2**63),
         [(1, "a"), 2, (1, "a"), None],
     ],
-    ids=lambda units: type(units).__name__,
 )
 def test_units_of_every_type(units: Any) -> None:
     if isinstance(units, list) and isinstance(units[0], tuple):
@@ -116,7 +116,7 @@ def test_units_of_every_type(units: Any) -> None:
 KEYS = [2**60 + place for place in range(100)]
 
 
-@pytest.mark.parametrize(
+@every(
     "units",
     [
         [*KEYS, 1.5],
@@ -129,7 +129,6 @@ KEYS = [2**60 + place for place in range(100)]
         pa.chunked_array([KEYS, [None]]),
         pl.Series([*KEYS, None]),
     ],
-    ids=lambda units: f"{type(units).__module__}.{type(units).__name__}",
 )
 def test_no_key_changes_what_another_key_is(units: Any) -> None:
     """A fraction, a null or a text among large integers would round them, if one type were found for all."""
@@ -141,7 +140,7 @@ def test_a_text_that_reads_nan_is_a_unit() -> None:
     assert (Units.of(np.ma.array([1, 2], mask=[False, True]), "who").codes >= 0).tolist() == [True, False]
 
 
-@pytest.mark.parametrize("units", [[[1, 2], [3, 4]], [["a"], ["b", "c"]], np.zeros((2, 1)), "ab", 5])
+@every("units", [[[1, 2], [3, 4]], [["a"], ["b", "c"]], np.zeros((2, 1)), "ab", 5])
 def test_what_names_no_unit_is_rejected_before_the_charge(units: Any, tmp_path: Any) -> None:
     url = f"sqlite:///{tmp_path}/b.db"
     dpmine.Ledger(url).grant("shop", epsilon=5)
@@ -277,8 +276,8 @@ def test_a_rule_is_chosen_by_the_kept_rows() -> None:
     assert str(chosen.hypothesis_) == "x0 >= 0"
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1), Fraction(20)])
-@pytest.mark.parametrize("rows", [1, 2, 5, 100])
+@every("epsilon", [Fraction(1, 100), Fraction(1), Fraction(20)])
+@every("rows", [1, 2, 5, 100])
 def test_the_budget_of_one_row_is_that_of_group_privacy(epsilon: Fraction, rows: int) -> None:
     shared = SharedBudget(epsilon, Fraction(1, 10**6), rows)
     assert shared.row_epsilon * rows == epsilon

@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.cases import every
 from support.command_line import outcome_of
 
 import dpmine
@@ -112,8 +113,8 @@ def _fitted(make: Callable[..., Any], data: pd.DataFrame, *, units: bool, rows: 
     return model.fit(data[["x", "z"]], target, units=who)
 
 
-@pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize("name", ESTIMATORS)
+@every("rows", [1, 3])
+@every("name", ESTIMATORS)
 def test_no_unit_shows_in_a_fit(name: str, rows: int) -> None:
     """Also where it has fifty rows, or values that no float should have."""
     if name == "learner" and rows > 1:
@@ -128,7 +129,7 @@ def test_no_unit_shows_in_a_fit(name: str, rows: int) -> None:
     assert not different, (base, different)
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@every("name", ESTIMATORS)
 def test_no_row_shows_in_a_fit(name: str) -> None:
     base = _seen(lambda: _fitted(ESTIMATORS[name], BASE, units=False, rows=1))
     for other in ("another", "missing", "infinite", "another label", "no label"):

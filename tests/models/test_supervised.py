@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 import dpmine
@@ -44,7 +45,7 @@ def _answers(estimator: Any) -> list[Any]:
     return [values[age > 30] for age in [*AGES, 0.0]]
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@every("name", ESTIMATORS)
 def test_no_value_of_a_row_causes_an_error(name: str) -> None:
     """In training, and in scoring with what was trained."""
     estimator = ESTIMATORS[name]()
@@ -54,7 +55,7 @@ def test_no_value_of_a_row_causes_an_error(name: str) -> None:
             assert len(estimator.predict(_column(odd))) == len(AGES) + 1
 
 
-@pytest.mark.parametrize("name", sorted(set(ESTIMATORS) - {"ridge"}))
+@every("name", sorted(set(ESTIMATORS) - {"ridge"}))
 def test_no_label_of_a_row_causes_an_error_where_the_classes_are_named(name: str) -> None:
     for odd in ODD_LABELS:
         estimator = ESTIMATORS[name]()
@@ -87,7 +88,7 @@ def test_a_missing_target_counts_as_0() -> None:
     assert checked_targets(None, [None, 10**400, 1, 2], 4).tolist() == [0, largest, 1, 2]
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@every("name", ESTIMATORS)
 def test_guarantees_say_how_missing_values_and_classes_are_treated(name: str) -> None:
     estimator = ESTIMATORS[name]()
     notes = " ".join(estimator.fit(_column(1.0), _answers(estimator)).guarantee_.notes)
@@ -98,7 +99,7 @@ def test_guarantees_say_how_missing_values_and_classes_are_treated(name: str) ->
         assert "that exactly two occur, are taken as public" in notes
 
 
-@pytest.mark.parametrize("kind", ["float16", "float32", "longdouble", "uint8", "int64", "bool", "object"])
+@every("kind", ["float16", "float32", "longdouble", "uint8", "int64", "bool", "object"])
 def test_numbers_of_every_type_are_read_as_float64(kind: str) -> None:
     rows = np.array([[0, 1], [1, 0]]).astype(kind)
     read = checked_features(dpmine.PrivateLogisticRegression(), rows, reset=True)

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.cases import every
 
 from dpmine import BadData, BadParameter, UnreadableFile
 from dpmine.models.tables import read_columns, require_apart, require_columns, typed_labels
@@ -38,7 +39,7 @@ TABLE = pa.table(
 )
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "expected"),
     [
         ("whole", [1, np.nan, 3]),
@@ -56,7 +57,7 @@ def test_numbers(name: str, expected: list[float]) -> None:
     assert values == pytest.approx(expected, nan_ok=True)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "expected"),
     [
         ("label", ["yes", "no", "yes"]),
@@ -75,9 +76,7 @@ def test_several_columns_at_once_and_one_in_both_roles() -> None:
     assert list(read) == ["real", "whole", "label"]
 
 
-@pytest.mark.parametrize(
-    "data", [TABLE, TABLE.to_reader(), TABLE.to_pandas(), pl.DataFrame(TABLE)], ids=lambda data: type(data).__name__
-)
+@every("data", [TABLE, TABLE.to_reader(), TABLE.to_pandas(), pl.DataFrame(TABLE)])
 def test_every_kind_of_table(data: Any) -> None:
     assert read_columns(data, ["real"])["real"] == pytest.approx([0.5, np.nan, -2], nan_ok=True)
 
@@ -94,7 +93,7 @@ def test_files(tmp_path: Path) -> None:
         read_columns(str(tmp_path / "none.parquet"), ["real"])
 
 
-@pytest.mark.parametrize(
+@every(
     ("numbers", "labels", "hint"),
     [
         (["label"], [], "'label' holds string, not numbers"),
@@ -146,7 +145,7 @@ def test_files_to_write_are_apart_from_one_another_and_from_what_is_read(tmp_pat
                 require_apart({"--one": target}, [other, read])
 
 
-@pytest.mark.parametrize(
+@every(
     ("new", "read"),
     [("new.parquet", ""), ("sub/../new.PQ", "sub/.."), ("sub/new.parquet", ""), ("new.parquet", "*"), ("a.x", "?.x")],
 )
@@ -185,7 +184,7 @@ def test_labels_that_are_no_text_are_refused() -> None:
     assert "xff" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@every(
     "column",
     [
         pa.array(["yes", None, "no", "maybe"]),
@@ -195,7 +194,6 @@ def test_labels_that_are_no_text_are_refused() -> None:
         pa.array([True, None, False]),
         pa.array([b"yes", b"\xff"]).view(pa.string()),
     ],
-    ids=lambda column: str(column.type),
 )
 def test_no_label_of_one_row_causes_an_error_where_the_classes_are_known(column: pa.Array) -> None:
     read = read_columns(pa.table({"y": column}), [], labels=["y"], any_label=True)["y"]
@@ -203,7 +201,7 @@ def test_no_label_of_one_row_causes_an_error_where_the_classes_are_known(column:
     assert (read[1] is None) is (not column[1].is_valid)
 
 
-@pytest.mark.parametrize(
+@every(
     ("column", "texts", "expected"),
     [
         (pa.array(["a"]), ["no", "yes"], ["no", "yes"]),

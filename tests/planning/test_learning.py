@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.cases import every
 
 from dpmine import BadParameter
 from dpmine.models.pac import learners
@@ -63,7 +64,7 @@ CASES: list[tuple[str, int | None, str, int | str]] = [
 ]
 
 
-@pytest.mark.parametrize(("learned", "dimension", "accuracy", "smoothness"), CASES)
+@every(("learned", "dimension", "accuracy", "smoothness"), CASES)
 def test_learners_accept_every_number_and_keep_its_smoothness(
     learned: str, dimension: int | None, accuracy: str, smoothness: int | str
 ) -> None:
@@ -82,8 +83,8 @@ def test_learners_accept_every_number_and_keep_its_smoothness(
     assert (missing > 0) == ("too many to score" in str(planned))
 
 
-@pytest.mark.parametrize(("learned", "dimension"), [("thresholds", None), ("intervals", None), ("separators", 2)])
-@pytest.mark.parametrize("best_error", [0, "0.3"])
+@every(("learned", "dimension"), [("thresholds", None), ("intervals", None), ("separators", 2)])
+@every("best_error", [0, "0.3"])
 def test_the_label_private_learner_accepts_its_number(
     learned: str, dimension: int | None, best_error: int | str
 ) -> None:
@@ -127,8 +128,8 @@ def test_no_number_is_called_too_few_unless_it_is_one() -> None:
             assert (planned.too_few is None) == ("or fewer" not in str(planned))
 
 
-@pytest.mark.parametrize("epsilon", ["1e-9", "1e-6", "1e-4", "0.001", 1, 1000])
-@pytest.mark.parametrize("accuracy", ["0.9", "0.5"])
+@every("epsilon", ["1e-9", "1e-6", "1e-4", "0.001", 1, 1000])
+@every("accuracy", ["0.9", "0.5"])
 def test_shares_are_rounded_down(epsilon: str | int, accuracy: str) -> None:
     planned = plan_learning("thresholds", accuracy=accuracy, epsilon=epsilon)
     said = re.search(r"with probability (0\.\d\d) or more\.$", str(planned))
@@ -145,7 +146,7 @@ def test_json() -> None:
     assert document["notes"] == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("learned", "parameters", "hint"),
     [
         ("trees", {}, "learn must be"),

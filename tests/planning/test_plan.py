@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import every
+from support.effort import examples
 
 from dpmine.errors import BadParameter, DpmineError, UnreadableFile
 from dpmine.planning.planner import plan
@@ -37,7 +39,9 @@ def unknown() -> Plan:
 
 
 @RELATIONS
-@pytest.mark.parametrize(("epsilon", "candidates"), [("0.3", None), ("1", 10**6), ("5", 3)])
+@pytest.mark.parametrize(
+    ("epsilon", "candidates"), [("0.3", None), pytest.param("1", 10**6, marks=pytest.mark.slow), ("5", 3)]
+)
 def test_success_at_the_lead_and_not_just_below(epsilon: str, candidates: int | None, neighbors: Neighbors) -> None:
     for mechanism in usable(Fraction(epsilon), Fraction(1, 10**6), neighbors, candidates=candidates):
         for shape in Shape:
@@ -49,7 +53,7 @@ def test_success_at_the_lead_and_not_just_below(epsilon: str, candidates: int | 
 
 @RELATIONS
 @pytest.mark.parametrize("name", QUICK)
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(data=st.data())
 def test_leads_shrink_with_epsilon_and_delta(name: str, neighbors: Neighbors, data: st.DataObject) -> None:
     shape = data.draw(st.sampled_from(Shape))
@@ -61,8 +65,8 @@ def test_leads_shrink_with_epsilon_and_delta(name: str, neighbors: Neighbors, da
 
 
 @RELATIONS
-@pytest.mark.parametrize("shape", Shape)
-@pytest.mark.parametrize("name", ["large_margin", "large_margin_tight"])
+@every("shape", Shape)
+@every("name", ["large_margin", "large_margin_tight"])
 def test_leads_of_the_margin_mechanisms_shrink_too(name: str, shape: Shape, neighbors: Neighbors) -> None:
     check_monotone(name, neighbors, shape, Fraction(1, 3), Fraction(2, 3), Fraction(1, 10**6))
     leads = [lead(name, neighbors, shape, Fraction(1), Fraction(1, 10**digits)) for digits in (9, 5, 2)]
@@ -117,8 +121,8 @@ def test_the_support_belongs_to_the_lead(known: Plan) -> None:
     assert row.need(Shape.NEAR_TIES).support == 10 * row.need(Shape.NEAR_TIES).gap
 
 
-@pytest.mark.parametrize("name", QUICK)
-@pytest.mark.parametrize("shape", Shape)
+@every("name", QUICK)
+@every("shape", Shape)
 def test_the_inverse_question(known: Plan, name: str, shape: Shape) -> None:
     need = known.row(name).need(shape)
     profile = stylised(shape, 40, known.candidates)
@@ -190,7 +194,7 @@ def test_where_no_plot_can_be_written(unknown: Plan, tmp_path: Path) -> None:
         unknown.plot(tmp_path / "folder.svg")
 
 
-@pytest.mark.parametrize(
+@every(
     "parameters",
     [
         {"size": 0},
@@ -214,7 +218,6 @@ def test_where_no_plot_can_be_written(unknown: Plan, tmp_path: Path) -> None:
         {"success": "0.9999999"},
         {"neighbors": "both"},
     ],
-    ids=str,
 )
 def test_unusable_parameters(parameters: dict[str, Any]) -> None:
     with pytest.raises(BadParameter):

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from support.cases import every
 from support.command_line import assert_one_error, outcome_of
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def test_into_a_file(dpmine: outcome_of, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))["catalogue_size"] == 5
 
 
-@pytest.mark.parametrize(
+@every(
     "arguments",
     [
         ["--catalogue-size", "many"],
@@ -77,7 +78,6 @@ def test_into_a_file(dpmine: outcome_of, tmp_path: Path) -> None:
         ["--learn", "thresholds", "--accuracy", "0.1", "--units", "5"],
         ["--accuracy", "0.1"],
     ],
-    ids=" ".join,
 )
 def test_errors_are_one_line(dpmine: outcome_of, arguments: list[str]) -> None:
     assert_one_error(dpmine("plan", *arguments))

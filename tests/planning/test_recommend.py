@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.cases import every
 
 import dpmine
 from dpmine.errors import BadParameter
@@ -32,8 +33,8 @@ RELATIONS = pytest.mark.parametrize("neighbors", Neighbors)
 
 
 @RELATIONS
-@pytest.mark.parametrize("epsilon", ["0.01", "0.1", "0.5", "1", "3"])
-@pytest.mark.parametrize(
+@every("epsilon", ["0.01", "0.1", "0.5", "1", "3"])
+@every(
     ("candidates", "mechanism"),
     [(None, "limited_domain"), (10**6, "max_of_exponentials"), (3, "max_of_exponentials"), (10**40, "limited_domain")],
 )
@@ -53,10 +54,8 @@ def test_a_lone_winner_does_not_make_the_stable_maximiser_win() -> None:
 
 
 @RELATIONS
-@pytest.mark.parametrize("shape", [Shape.POWER_LAW, Shape.NEAR_TIES])
-@pytest.mark.parametrize(
-    ("epsilon", "candidates"), [("0.1", None), ("1", None), ("0.1", 10**5), ("1", 10**9), ("2", 4)]
-)
+@every("shape", [Shape.POWER_LAW, Shape.NEAR_TIES])
+@every(("epsilon", "candidates"), [("0.1", None), ("1", None), ("0.1", 10**5), ("1", 10**9), ("2", 4)])
 def test_the_recommended_is_never_clearly_beaten(
     epsilon: str, candidates: int | None, shape: Shape, neighbors: Neighbors
 ) -> None:
@@ -70,7 +69,7 @@ def test_the_recommended_is_never_clearly_beaten(
         assert [rival.name for rival in rivals if succeeds(rival, profile, bar)] == []
 
 
-@pytest.mark.parametrize(
+@every(
     "parameters",
     [
         {"epsilon": 0},
@@ -82,7 +81,6 @@ def test_the_recommended_is_never_clearly_beaten(
         {"candidates": 2.5},
         {"candidates": "many"},
     ],
-    ids=str,
 )
 def test_unusable_parameters(parameters: dict[str, Any]) -> None:
     with pytest.raises(BadParameter):

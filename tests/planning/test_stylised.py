@@ -7,6 +7,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import every
+from support.effort import examples
 
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
@@ -20,7 +22,7 @@ USABLE = {name for name, kind in MECHANISMS.items() if kind.private} - {"bounded
 
 
 @SHAPES
-@pytest.mark.parametrize("candidates", [1, 2, 3, 8, 9, 11, 12, 1000, 12345, 10**30])
+@every("candidates", [1, 2, 3, 8, 9, 11, 12, 1000, 12345, 10**30])
 def test_every_candidate_is_listed_once(shape: Shape, candidates: int) -> None:
     profile = stylised(shape, 7.0, candidates)
     assert sum(profile.counts) == candidates
@@ -83,7 +85,7 @@ def test_all_mechanisms_without_options_are_usable() -> None:
 
 
 @RELATIONS
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_fewer_rivals_never_hurt(neighbors: Neighbors, data: st.DataObject) -> None:
     """The bound that rules mechanisms out: the head alone is at least as easy."""

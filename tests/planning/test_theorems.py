@@ -8,6 +8,8 @@ from math import ceil, exp, inf, log
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import every
+from support.effort import examples
 
 from dpmine.planning.planner import approximate_lower_bound, proved_gap, pure_lower_bound
 from dpmine.privacy import Neighbors
@@ -16,12 +18,13 @@ from dpmine.selection.mechanisms.registry import MECHANISMS, usable
 from dpmine.selection.recommend import Shape, least_gap, success_probability
 from dpmine.selection.universes.base import MANY_DUMMIES
 
+SLOW = pytest.mark.slow
 RELATIONS = pytest.mark.parametrize("neighbors", Neighbors)
 DELTA = Fraction(1, 10**5)
 
 
 @RELATIONS
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(data=st.data())
 def test_proved_leads_suffice_whatever_the_rest_looks_like(neighbors: Neighbors, data: st.DataObject) -> None:
     epsilon = Fraction(data.draw(st.integers(1, 40)), 10)
@@ -36,8 +39,12 @@ def test_proved_leads_suffice_whatever_the_rest_looks_like(neighbors: Neighbors,
             assert success_probability(mechanism, profile) >= 1 - failure - 1e-9, mechanism.name
 
 
+@pytest.mark.slow
 @RELATIONS
-@pytest.mark.parametrize(("epsilon", "candidates"), [("0.2", None), ("1", None), ("1", 2), ("0.5", 10**7)])
+@pytest.mark.parametrize(
+    ("epsilon", "candidates"),
+    [("0.2", None), ("1", None), ("1", 2), ("0.5", 10**7)],
+)
 def test_no_shape_needs_more_than_is_proved(epsilon: str, candidates: int | None, neighbors: Neighbors) -> None:
     for mechanism in usable(Fraction(epsilon), DELTA, neighbors, candidates=candidates):
         proved = ceil(proved_gap(mechanism, candidates, 0.05))
@@ -64,8 +71,8 @@ def test_the_stable_maximisers_bound_is_exact() -> None:
 
 
 @RELATIONS
-@pytest.mark.parametrize("epsilon", [0.1, 0.9, 3.0])
-@pytest.mark.parametrize("candidates", [2, 5, 1000, 10**8, 10**60])
+@every("epsilon", [0.1, 0.9, 3.0])
+@every("candidates", [2, 5, 1000, 10**8, 10**60])
 def test_no_pure_mechanism_beats_its_lower_bound(epsilon: float, candidates: int, neighbors: Neighbors) -> None:
     bound = pure_lower_bound(epsilon=epsilon, candidates=candidates)
     assert bound is not None
@@ -74,9 +81,9 @@ def test_no_pure_mechanism_beats_its_lower_bound(epsilon: float, candidates: int
 
 
 @RELATIONS
-@pytest.mark.parametrize("epsilon", [0.1, 0.9, 3.0])
-@pytest.mark.parametrize("delta", [1e-9, 1e-3, 0.2])
-@pytest.mark.parametrize("candidates", [None, 2, 5, 10**8])
+@every("epsilon", [0.1, 0.9, 3.0])
+@every("delta", [1e-9, 1e-3, 0.2])
+@pytest.mark.parametrize("candidates", [None, 2, *(pytest.param(several, marks=SLOW) for several in (5, 10**8))])
 def test_no_mechanism_beats_the_lower_bound_with_delta(
     epsilon: float, delta: float, candidates: int | None, neighbors: Neighbors
 ) -> None:

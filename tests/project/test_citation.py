@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.cases import every
 
 import dpmine
 
@@ -75,7 +76,7 @@ def test_it_is_this_version() -> None:
     assert CITATION["license"] == PROJECT["license"]
 
 
-@pytest.mark.parametrize("reference", CITATION["references"], ids=lambda reference: reference["year"])
+@every("reference", CITATION["references"])
 def test_references(reference: dict[str, Any]) -> None:
     assert {"authors", "title", "type"} <= set(reference) <= REFERENCE
     assert reference["type"] in TYPES

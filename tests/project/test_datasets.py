@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support.cases import every
 
 FOLDER = Path(__file__).resolve().parents[2] / "datasets"
 FILES = sorted(path.name for path in FOLDER.glob("*.parquet"))
@@ -29,8 +30,8 @@ def test_checksum_matches(name: str) -> None:
     assert hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() == stated[1]
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("line", ["publisher", "citation", "doi", "licence", "changed"])
+@every("name", FILES)
+@every("line", ["publisher", "citation", "doi", "licence", "changed"])
 def test_source_is_complete(name: str, line: str) -> None:
     assert re.search(rf"^- {line}.*: \S", _section(name), flags=re.MULTILINE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
+from support.cases import every
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIRED = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "DECISIONS.md"]
@@ -22,13 +22,13 @@ FOREIGN = [
 ]
 
 
-@pytest.mark.parametrize("name", REQUIRED)
+@every("name", REQUIRED)
 def test_document_exists_and_says_something(name: str) -> None:
     assert (ROOT / name).read_text(encoding="utf-8").strip()
 
 
-@pytest.mark.parametrize("pattern", FOREIGN)
-@pytest.mark.parametrize("name", DOCUMENTS)
+@every("pattern", FOREIGN)
+@every("name", DOCUMENTS)
 def test_nothing_foreign(name: str, pattern: str) -> None:
     found = re.search(pattern, (ROOT / name).read_text(encoding="utf-8"), flags=re.IGNORECASE)
     assert found is None

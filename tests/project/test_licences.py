@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from support.cases import every
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -69,7 +70,7 @@ def test_every_dependency_has_its_row() -> None:
     assert sorted(ROWS) == sorted({requirement.name for requirement in DIRECT})
 
 
-@pytest.mark.parametrize("name", sorted(ROWS))
+@every("name", sorted(ROWS))
 def test_the_row_says_what_the_package_says(name: str) -> None:
     if _requires(name) is None:
         pytest.skip(f"{name} is not installed")
@@ -77,7 +78,7 @@ def test_the_row_says_what_the_package_says(name: str) -> None:
     assert {family for family in ("MIT", "BSD", "Apache", "PSF", "LGPL") if family in ROWS[name]} == named
 
 
-@pytest.mark.parametrize("name", sorted(installed()))
+@every("name", sorted(installed()))
 def test_no_licence_asks_for_more(name: str) -> None:
     assert "LGPL" not in families(name) or name in LESSER
 

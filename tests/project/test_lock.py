@@ -6,10 +6,10 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+from support.cases import every
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
@@ -32,7 +32,7 @@ def _asked_for() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("text", _asked_for())
+@every("text", _asked_for())
 def test_requirement_is_pinned(text: str) -> None:
     requirement = Requirement(text)
     pinned = PINS.get(canonicalize_name(requirement.name), [])
@@ -51,6 +51,6 @@ def test_every_pin_has_a_hash() -> None:
     assert all("--hash=sha256:" in entry for entry in entries)
 
 
-@pytest.mark.parametrize("trace", ["--index-url", "--extra-index-url", "--find-links", "://", "file:", "@ "])
+@every("trace", ["--index-url", "--extra-index-url", "--find-links", "://", "file:", "@ "])
 def test_no_index_is_named(trace: str) -> None:
     assert trace not in LOCK

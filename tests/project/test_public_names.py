@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from support.cases import every
 
 import dpmine
 
@@ -55,7 +56,7 @@ def test_public_names_are_pinned() -> None:
     assert dpmine.__all__ == PINNED
 
 
-@pytest.mark.parametrize("name", PINNED)
+@every("name", PINNED)
 def test_public_name_is_importable_and_documented(name: str) -> None:
     value = getattr(dpmine, name)
     assert value.__name__ == name
@@ -66,7 +67,7 @@ def test_public_name_is_importable_and_documented(name: str) -> None:
     assert name in value.__doc__ or not value.__doc__.startswith(f"{name}(")  # not the one that dataclasses make up
 
 
-@pytest.mark.parametrize("name", PINNED)
+@every("name", PINNED)
 def test_public_functions_are_typed(name: str) -> None:
     value = getattr(dpmine, name)
     if inspect.isfunction(value):

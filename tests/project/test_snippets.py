@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.cases import every
 from support.snippets import RUN, blocks, is_shown, run_page, untested
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,7 +18,6 @@ def text(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-SLOW = pytest.mark.slow
 RUNNING = [name for name in DOCUMENTS if any(block.kind in RUN for block in blocks(text(name)))]
 
 
@@ -35,12 +35,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", [name if name == "README.md" else pytest.param(name, marks=SLOW) for name in RUNNING])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNNING)
 def test_page_does_what_it_shows(name: str, folder: Path, reports: bool) -> None:
     assert list(run_page(text(name), folder, reports=reports)) == []
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@every("name", DOCUMENTS)
 def test_no_block_escapes(name: str) -> None:
     assert untested(text(name)) == []
 
@@ -77,7 +78,7 @@ def test_blocks_share_a_folder(folder: Path) -> None:
     assert list(run_page(page, folder, reports=False)) == []
 
 
-@pytest.mark.parametrize(
+@every(
     "page",
     [
         "```py\n1\n```\n",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from reporting.jobs import AGES, ALL, PAIRS, RULE, TARGET, WEIGHTS, job
+from support.cases import every
 
 import dpmine
 from dpmine.errors import BadData, BadParameter, BudgetExceeded, UnreadableFile
@@ -75,7 +76,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "changes", "kind", "hint"), BAD)
+@every(("options", "changes", "kind", "hint"), BAD)
 def test_bad_jobs_cost_nothing(
     folder: Folder, options: dict[str, Any], changes: dict[str, Any], kind: type[Exception], hint: str
 ) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from dpmine_cli.program import app
 from reporting.jobs import AGES, ALL, PAIRS, RULE, job
+from support.cases import every
 from typer.main import get_command
 
 from dpmine.errors import BadParameter, UnreadableFile
@@ -28,7 +29,7 @@ NOT_IN_REPORTS = {"catalogue_from_data", "not_private", "model", "predict", "plo
 RENAMED = {"hypotheses": "class", "items": "item"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every("kind", KINDS)
 def test_jobs_have_the_options_of_their_command(kind: Any) -> None:
     command = get_command(app).commands[kind.kind]  # type: ignore[attr-defined]
     spelled = {option.opts[0].lstrip("-").replace("-", "_") for option in command.params if option.opts[0][:2] == "--"}
@@ -128,7 +129,7 @@ BAD_TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "hint"), BAD_TEXTS)
+@every(("text", "hint"), BAD_TEXTS)
 def test_bad_files(tmp_path: Path, text: str, hint: str) -> None:
     path = tmp_path / "jobs.toml"
     path.write_text(text)

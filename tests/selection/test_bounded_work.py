@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.adversary import CountingBits, Descent, LazyUniverse
+from support.cases import every
 
 from dpmine.selection.select import MECHANISMS, build_mechanism, choose
 from dpmine.selection.top_k import build_top_k
@@ -82,8 +83,8 @@ def is_fit(mechanism: str, shape: str, sensitivity: Fraction, padding: int) -> b
     return not (kind.needs_catalogue and padding) and not ((kind.needs_counts or padding) and least < 0)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@every("shape", SHAPES)
+@every("mechanism", MECHANISMS)
 def test_a_choice_takes_few_bits_and_draws(mechanism: str, shape: str) -> None:
     for epsilon, relation, sensitivity, padding in product(EPSILONS, RELATIONS, SENSITIVITIES, (0, MANY_DUMMIES)):
         if not is_fit(mechanism, shape, sensitivity, padding):
@@ -94,8 +95,8 @@ def test_a_choice_takes_few_bits_and_draws(mechanism: str, shape: str) -> None:
         choose(made, Counted(SHAPES[shape], padding), sensitivity=sensitivity, bits=Limited())
 
 
-@pytest.mark.parametrize("shape", ["half a sensitivity apart", "many within one sensitivity", "a needle", "all equal"])
-@pytest.mark.parametrize("mechanism", ["exponential", "limited_domain", "large_margin", "max_of_laplaces"])
+@every("shape", ["half a sensitivity apart", "many within one sensitivity", "a needle", "all equal"])
+@every("mechanism", ["exponential", "limited_domain", "large_margin", "max_of_laplaces"])
 def test_a_list_takes_few_draws(mechanism: str, shape: str) -> None:
     for epsilon, padding in product(EPSILONS, (0, MANY_DUMMIES)):
         top_k = build_top_k(

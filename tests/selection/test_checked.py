@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from support.checked import Checked
+from support.cases import every
+from support.conformance.universes import Checked
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import BitSource, SystemBits
@@ -66,14 +67,14 @@ BREACHES: list[tuple[type[Broken], Callable[[Checked[Any]], object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("broken", "use", "rule"), BREACHES, ids=[broken.__name__ for broken, _, _ in BREACHES])
+@every(("broken", "use", "rule"), BREACHES)
 def test_a_breach_is_named(broken: type[Broken], use: Callable[[Checked[Any]], object], rule: str) -> None:
     with pytest.raises(BadParameter, match=rule):
         use(Checked(broken()))
 
 
-@pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "bounded_growth"])
-@pytest.mark.parametrize("padding", [0, 2**128])
+@every("name", [name for name in MECHANISMS if name != "bounded_growth"])
+@every("padding", [0, 2**128])
 def test_honest_universes_pass_under_every_mechanism(name: str, padding: int) -> None:
     mechanism = build_mechanism(name, epsilon=1, delta=1e-3, neighbors="replace_one", not_private=True)
     universe = Checked(Levels([(300, 1), (20, 10), (0, 10**6)], padding=padding))

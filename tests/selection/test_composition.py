@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from support.top_k_laws import delta_between, leaky_responses
+from support.cases import every
+from support.effort import examples
+from support.oracles.top_k import delta_between, leaky_responses
 
 from dpmine.errors import BadParameter
 from dpmine.selection import composition
@@ -82,8 +84,8 @@ def test_known_budgets(count: int, expected: str) -> None:
     assert round(float(budget(bounded_range_rounds, count, "1", "1e-6").round_epsilon), 4) == float(expected)
 
 
-@pytest.mark.parametrize("rounds", PURE)
-@pytest.mark.parametrize("count", [1, 2, 7])
+@every("rounds", PURE)
+@every("count", [1, 2, 7])
 def test_pure_rounds_add_up(rounds: Callable[..., Rounds], count: int) -> None:
     """Without δ, and where δ buys nothing, ε is shared out exactly and no δ is charged."""
     shared = Rounds(count, Fraction(1, 3), Fraction(0), Fraction(1, 3 * count), Fraction(0))
@@ -107,8 +109,8 @@ def test_approximate_rounds_halve_delta() -> None:
     assert found.round_epsilon == pure_rounds(100, Fraction(1), Fraction("5e-7")).round_epsilon
 
 
-@pytest.mark.parametrize("rounds", ALL)
-@pytest.mark.parametrize("point", POINTS)
+@every("rounds", ALL)
+@every("point", POINTS)
 def test_never_below_basic_composition(rounds: Callable[..., Rounds], point: tuple[int, str, str]) -> None:
     found = budget(rounds, *point)
     basic = found.epsilon / found.count
@@ -117,7 +119,7 @@ def test_never_below_basic_composition(rounds: Callable[..., Rounds], point: tup
     assert found.delta == Fraction(point[2]) or (found.delta == 0 and found.round_epsilon == basic)
 
 
-@pytest.mark.parametrize("point", POINTS)
+@every("point", POINTS)
 def test_bounded_range_rounds_are_the_largest(point: tuple[int, str, str]) -> None:
     found = budget(bounded_range_rounds, *point)
     log_delta = float(Decimal(point[2]).ln())
@@ -127,7 +129,7 @@ def test_bounded_range_rounds_are_the_largest(point: tuple[int, str, str]) -> No
     assert bounded_range_delta(found.count, found.epsilon, found.round_epsilon * larger) > log_delta
 
 
-@pytest.mark.parametrize("point", [point for point in POINTS if point[0] <= 100])
+@every("point", [point for point in POINTS if point[0] <= 100])
 def test_pure_rounds_are_the_largest(point: tuple[int, str, str]) -> None:
     found = budget(pure_rounds, *point)
     assert optimal_delta(found.count, found.epsilon, found.round_epsilon) <= decimal(found.delta)
@@ -146,7 +148,7 @@ def test_very_many_rounds_are_concentrated(rounds: Callable[..., Rounds]) -> Non
     assert Fraction(9, 10) < found / rounds(10_000, Fraction(1), asked).round_epsilon < 1
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(1, 30), st.integers(-90, 60), st.integers(-300, -1))
 def test_pure_rounds_are_certainly_private(count: int, epsilon: int, delta: int) -> None:
     """ε from 10^-9 to 10^6, δ from 10^-300 on."""
@@ -159,7 +161,7 @@ def test_pure_rounds_are_certainly_private(count: int, epsilon: int, delta: int)
         assert found.round_epsilon == found.epsilon / count
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(1, 5), st.floats(0.01, 3), st.floats(0.001, 0.5))
 def test_all_answers_of_the_worst_channel(count: int, epsilon: float, delta: float) -> None:
     """Every list of answers, one by one; and the bound is reached."""
@@ -170,7 +172,7 @@ def test_all_answers_of_the_worst_channel(count: int, epsilon: float, delta: flo
 
 
 @pytest.mark.parametrize("rounds", ALL)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(1, 40), st.floats(0.001, 30), st.floats(1e-12, 0.5))
 def test_a_larger_budget_never_gives_less(
     rounds: Callable[..., Rounds], count: int, epsilon: float, delta: float
@@ -191,21 +193,21 @@ def test_what_balls_do_not_certify_is_not_returned(
     assert found.round_epsilon == Fraction(11, 640)
 
 
-@pytest.mark.parametrize("rounds", ALL)
-@pytest.mark.parametrize("point", [(3, "1e100", "0.3"), (10**6, "1e100", "1e-100"), (4, "1e-100", "1e-100")])
+@every("rounds", ALL)
+@every("point", [(3, "1e100", "0.3"), (10**6, "1e100", "1e-100"), (4, "1e-100", "1e-100")])
 def test_extremes_do_not_overflow(rounds: Callable[..., Rounds], point: tuple[int, str, str]) -> None:
     found = budget(rounds, *point)
     assert found.round_epsilon >= found.epsilon / found.count
 
 
-@pytest.mark.parametrize("rounds", ALL)
-@pytest.mark.parametrize(("count", "epsilon", "delta"), [(0, 1, 0), (1, 0, 0), (1, -1, 0), (1, 1, 1), (1, 1, -1)])
+@every("rounds", ALL)
+@every(("count", "epsilon", "delta"), [(0, 1, 0), (1, 0, 0), (1, -1, 0), (1, 1, 1), (1, 1, -1)])
 def test_unusable_budgets_are_refused(rounds: Callable[..., Rounds], count: int, epsilon: int, delta: int) -> None:
     with pytest.raises(BadParameter):
         rounds(count, Fraction(epsilon), Fraction(delta))
 
 
-@pytest.mark.parametrize(("rounds", "point"), list(product(ALL, POINTS[:6])))
+@every(("rounds", "point"), list(product(ALL, POINTS[:6])))
 def test_decimals_are_short(rounds: Callable[..., Rounds], point: tuple[int, str, str]) -> None:
     """Six significant digits, unless ε is shared out."""
     found = budget(rounds, *point)

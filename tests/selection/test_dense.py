@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.adversary_conformance import check_universe
+from support.cases import every
+from support.conformance.adversary import check_universe
+from support.effort import examples
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
@@ -29,8 +31,8 @@ def counted(exact: list[Any]) -> list[tuple[Any, int]]:
     return sorted(Counter(exact).items(), reverse=True)
 
 
-@pytest.mark.parametrize("dtype", INTEGER_TYPES)
-@pytest.mark.parametrize("copies", [1, 300])
+@every("dtype", INTEGER_TYPES)
+@every("copies", [1, 300])
 def test_integer_arrays_at_their_limits(dtype: type[np.integer[Any]], copies: int) -> None:
     """One copy is sorted; many copies of 8- and 16-bit limits are counted, which must not overflow."""
     info = np.iinfo(dtype)
@@ -38,6 +40,7 @@ def test_integer_arrays_at_their_limits(dtype: type[np.integer[Any]], copies: in
     assert levels(np.array(values * copies, dtype=dtype)) == counted(values * copies)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.int8, np.int16])
 def test_all_values_of_a_small_type(dtype: type[np.integer[Any]]) -> None:
     info = np.iinfo(dtype)
@@ -59,7 +62,7 @@ def test_long_doubles_are_not_rounded_to_float64(form: Any) -> None:
     check_universe(Dense(form(close)), {0: 2**62, 1: 2**62 + 1, 2: 3})
 
 
-@pytest.mark.parametrize("form", [list, tuple, deque, UserList, lambda scores: dict(enumerate(scores))])
+@every("form", [list, tuple, deque, UserList, lambda scores: dict(enumerate(scores))])
 def test_integers_beside_floats_are_not_rounded_to_float64(form: Any) -> None:
     universe = as_universe(form([2**62, 2**62 + 1, 0.5]))
     assert [level.score for level in universe.head(0)] == [2**62 + 1, 2**62, Fraction(1, 2)]
@@ -95,7 +98,7 @@ def test_mixed_sequences_are_exact() -> None:
     assert levels(values) == counted(exact)
 
 
-@pytest.mark.parametrize("big", [2**63, 2**64, 10**30, -(2**63) - 1])
+@every("big", [2**63, 2**64, 10**30, -(2**63) - 1])
 def test_integers_beyond_64_bits(big: int) -> None:
     values = [big, big + 1, big, 3]
     assert levels(values) == counted(values)
@@ -123,7 +126,7 @@ def test_order_and_stride_do_not_matter() -> None:
     assert levels(np.arange(20)[::-3]) == [(score, 1) for score in range(19, 0, -3)]
 
 
-@pytest.mark.parametrize(
+@every(
     "scores",
     [
         [float("nan")],
@@ -152,7 +155,6 @@ def test_order_and_stride_do_not_matter() -> None:
         np.array([]),
         np.array([], dtype=object),
     ],
-    ids=[f"scores {i}" for i in range(25)],
 )
 def test_unusable_scores_are_refused_without_a_value(scores: Any) -> None:
     with pytest.raises(BadParameter) as caught:
@@ -175,7 +177,7 @@ def test_positions_are_plain_integers() -> None:
     assert type(dense.tail(3, bits=SystemBits())[0]) is int
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=12))
 def test_small_universes_conform(scores: list[int]) -> None:
     check_universe(Dense(scores), dict(enumerate(scores)))

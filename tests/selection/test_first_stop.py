@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.adversary import CountingBits, Descent, LazyUniverse
-from support.adversary_oracles import chi_square_p, first_stop_law, tally
+from support.cases import every
 from support.effort import draws
+from support.oracles.mechanisms import chi_square_p, first_stop_law, tally
 from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits
@@ -63,10 +64,11 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("descent", Descent)
-@pytest.mark.parametrize("strength", [Fraction(1, 3), Fraction(2)])
+@pytest.mark.parametrize("depth", [10, pytest.param(13, marks=pytest.mark.slow)])
+@every("descent", Descent)
+@every("strength", [Fraction(1, 3), Fraction(2)])
 @pytest.mark.parametrize("shape", SMALL)
-def test_law_on_small_universes(shape: str, strength: Fraction, descent: Descent) -> None:
+def test_law_on_small_universes(shape: str, strength: Fraction, descent: Descent, depth: int) -> None:
     """By enumeration of bit tapes; the strength of 2 makes some stops certain."""
     ranked, padding = SMALL[shape]
     hazard = RationalHazard(strength)
@@ -74,8 +76,8 @@ def test_law_on_small_universes(shape: str, strength: Fraction, descent: Descent
     assert_law(
         lambda bits: first_stop(hazard, Ranking(universe_of(ranked, descent, padding)), bits=bits),
         expected,
-        depth=13,
-        undecided=0.25,
+        depth=depth,
+        undecided=0.25 if depth == 13 else 0.6,
         runs=4_000,
     )
 
@@ -104,6 +106,7 @@ LARGE = {
 }
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("descent", Descent)
 @pytest.mark.parametrize("strength", [Fraction(1, 2), Fraction(30)])
 @pytest.mark.parametrize("shape", LARGE)

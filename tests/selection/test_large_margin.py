@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.adversary import Descent, LazyUniverse
-from support.adversary_oracles import chi_square_p, naive_large_margin, softmax, threshold, two_sample_p
+from support.cases import every
 from support.effort import draws
+from support.oracles.mechanisms import chi_square_p, naive_large_margin, softmax, threshold, two_sample_p
 
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import Constant, working_precision
@@ -48,6 +49,7 @@ def chosen_scores(ranked: list[int], padding: int, draws: int, descent: Descent)
     return Counter(None if winner is None else ranked[winner] for winner in winners)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("descent", Descent)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_law_is_that_of_the_printed_loop(shape: str, descent: Descent) -> None:
@@ -66,14 +68,15 @@ def test_law_is_that_of_the_printed_loop_with_many_draws(shape: str) -> None:
     assert two_sample_p(chosen_scores(ranked, padding, draws(10_000), Descent.HALVE), naive) > 1e-9
 
 
+@pytest.mark.statistical
 def test_the_draw_spends_a_sixth_of_epsilon() -> None:
     """Two candidates stand far above the rest, one apart: chi^2 at a nominal 1e-9."""
     seen = chosen_scores([80, 79, 2, 1], 0, 2500, Descent.HALVE)
     assert chi_square_p(seen, dict(zip([80, 79], softmax([80, 79], EPSILON / 6), strict=True))) > 1e-9
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 0.01), (30.0, 1e-12)])
-@pytest.mark.parametrize("rank", [1, 2, 17, 10**6])
+@every(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 0.01), (30.0, 1e-12)])
+@every("rank", [1, 2, 17, 10**6])
 def test_threshold_of_the_search(rank: int, epsilon: float, delta: float) -> None:
     """At V − c(ℓ+1) = T(ℓ) the trial is a fair coin, on either side it is not."""
     for offset, side in ((-1e-6, -1), (1e-6, 1)):

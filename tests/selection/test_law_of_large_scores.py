@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.cases import every
 
 import dpmine
 
 PURE = ["exponential", "max_of_laplaces", "max_of_exponentials"]
 
 
-@pytest.mark.parametrize("mechanism", PURE)
-@pytest.mark.parametrize("start", [2**53, 2**62])
+@every("mechanism", PURE)
+@every("start", [2**53, 2**62])
 def test_only_gaps_matter_to_pure_mechanisms(mechanism: str, start: int) -> None:
     far = dpmine.law([start + 3, start + 1, start], mechanism=mechanism, epsilon=2)
     near = dpmine.law([3, 1, 0], mechanism=mechanism, epsilon=2)

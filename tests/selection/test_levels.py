@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.adversary_oracles import chi_square_p, tally
+from support.cases import every
+from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine import law
 from dpmine.errors import BadParameter
@@ -48,7 +49,7 @@ def test_only_dummies() -> None:
     assert (universe.size, universe.top(), universe.least, list(universe.head(0))) == (0, 0, 0, [])
 
 
-@pytest.mark.parametrize(
+@every(
     ("levels", "padding"),
     [
         ([], 0),
@@ -86,7 +87,7 @@ def test_groups_keep_the_order_in_which_they_were_given() -> None:
     assert tail == {((2, member), 3) for member in range(4)} | {((0, member), 0) for member in range(2)}
 
 
-@pytest.mark.parametrize("scores", list(permutations([5, 5, 2])))
+@every("scores", list(permutations([5, 5, 2])))
 def test_the_same_groups_whatever_their_scores(scores: tuple[int, ...]) -> None:
     """A group that is overtaken by another keeps its number."""
     universe = Levels(zip(scores, (1, 2, 3), strict=True))
@@ -113,13 +114,14 @@ def test_exact_score_keeps_integers_plain() -> None:
     assert exact_score(0.5) == Fraction(1, 2)
 
 
-@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble])
+@every("kind", [np.float16, np.float32, np.float64, np.longdouble])
 def test_floats_of_every_width_are_read_exactly(kind: Any) -> None:
     assert exact_score(kind("0.1")) == Fraction(*kind("0.1").as_integer_ratio())
     if np.finfo(kind).nmant >= 62:
         assert exact_score(kind(2**62) + kind(1)) == 2**62 + 1
 
 
+@pytest.mark.statistical
 def test_the_tail_is_uniform_over_candidates_not_levels() -> None:
     """Nominal false-alarm rate 1e-9."""
     universe = Levels([(9, 5), (4, 30), (3, 60), (0, 10)])

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from support.adversary import Descent, LazyUniverse
-from support.adversary_oracles import chi_square_p, exponential_max, laplace_max, softmax, tally
+from support.cases import every
+from support.oracles.mechanisms import chi_square_p, exponential_max, laplace_max, softmax, tally
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
@@ -92,6 +93,7 @@ def test_a_single_candidate_is_chosen(name: str) -> None:
         assert run(make(name), Dense([5])) == 0
 
 
+@pytest.mark.statistical
 @EVERY
 def test_candidates_of_equal_score_are_equally_likely(name: str) -> None:
     """Chi^2 at a nominal 1e-9 for each mechanism."""
@@ -128,8 +130,8 @@ def test_fractions_are_refused_where_counts_are_needed(name: str) -> None:
         run(make(name), Dense([3, 1.5]))
 
 
-@pytest.mark.parametrize("dummies", range(1, 4))
-@pytest.mark.parametrize("name", [name for name, kind in MECHANISMS.items() if kind.approximate])
+@every("dummies", range(1, 4))
+@every("name", [name for name, kind in MECHANISMS.items() if kind.approximate])
 def test_few_dummies_do_not_make_a_small_lead_stand_out(name: str, dummies: int) -> None:
     """A lead of 1 over a candidate that ties on a neighbouring data set must not decide, however few dummies there are.
 
@@ -142,8 +144,8 @@ def test_few_dummies_do_not_make_a_small_lead_stand_out(name: str, dummies: int)
 
 
 @EVERY
-@pytest.mark.parametrize("epsilon", ["1e-9", "0.001", "1e6"])
-@pytest.mark.parametrize("delta", ["1e-30", "0.5"])
+@every("epsilon", ["1e-9", "0.001", "1e6"])
+@every("delta", ["1e-30", "0.5"])
 def test_extreme_parameters(name: str, epsilon: str, delta: str) -> None:
     """Nothing crashes or runs on for ever, and the outcome is a candidate or nothing."""
     for neighbors in Neighbors:
@@ -182,7 +184,7 @@ def test_scale_of_the_noise() -> None:
     assert unit_reach(Neighbors.ADD_REMOVE) == 1
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "noise"),
     [("exponential", GumbelNoise), ("max_of_laplaces", LaplaceNoise), ("max_of_exponentials", ExponentialNoise)],
 )
@@ -192,6 +194,7 @@ def test_pure_mechanisms_use_their_noise(name: str, noise: Any, neighbors: Neigh
     assert mechanism.noise() == noise(Fraction(3 if neighbors is Neighbors.ADD_REMOVE else 6))
 
 
+@pytest.mark.statistical
 @RELATIONS
 @pytest.mark.parametrize("name", ORACLES)
 @pytest.mark.parametrize("sensitivity", [Fraction(1), Fraction(5, 2)])
@@ -204,6 +207,7 @@ def test_law_of_the_pure_mechanisms(name: str, neighbors: Neighbors, sensitivity
     assert chi_square_p(seen, dict(enumerate(ORACLES[name](scores, scale)))) > 1e-9
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", ORACLES)
 def test_law_of_the_pure_mechanisms_with_dummies(name: str) -> None:
     """Dummies are candidates of score 0; one that wins is nothing. Nominal 1e-9 each."""

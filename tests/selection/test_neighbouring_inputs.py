@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support.cases import every
 
 import dpmine
 from dpmine import BadParameter, Levels, Selection, select
@@ -75,16 +76,16 @@ PAIRS: dict[str, tuple[dict[Any, Any], dict[Any, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("name", PAIRS)
+@every("mechanism", MECHANISMS)
+@every("name", PAIRS)
 def test_mappings(name: str, mechanism: str) -> None:
     one, other = PAIRS[name]
     assert observed(one, **options(mechanism)) == observed(other, **options(mechanism))
     assert observed(Counter(one), **options(mechanism)) == observed(dict(other), **options(mechanism))
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("name", PAIRS)
+@every("mechanism", MECHANISMS)
+@every("name", PAIRS)
 def test_series(name: str, mechanism: str) -> None:
     """Also against the mapping: pandas makes one type of all labels, for the sake of one of them."""
     one, other = PAIRS[name]
@@ -105,8 +106,8 @@ def test_counts_of_a_frame() -> None:
     assert observed(with_missing.value_counts(), **UNKNOWN) == observed(without.value_counts(), **UNKNOWN)
 
 
-@pytest.mark.parametrize("form", [list, tuple, np.array, lambda scores: np.array(scores, float)])
-@pytest.mark.parametrize("candidates", ["public", "unknown"])
+@every("form", [list, tuple, np.array, lambda scores: np.array(scores, float)])
+@every("candidates", ["public", "unknown"])
 def test_arrays_keep_positions(form: Any, candidates: str) -> None:
     """Positions are public by the caller's word; where the list is not, one unit may make it longer."""
     named = {"candidates": candidates, "epsilon": 5}
@@ -117,8 +118,8 @@ def test_arrays_keep_positions(form: Any, candidates: str) -> None:
         assert observed(form([2, MANY, 4, 1]), **named) == expected
 
 
-@pytest.mark.parametrize("mechanism", ["auto", "limited_domain", "large_margin", "large_margin_tight"])
-@pytest.mark.parametrize(
+@every("mechanism", ["auto", "limited_domain", "large_margin", "large_margin_tight"])
+@every(
     ("one", "other"),
     [
         ([(MANY + 1, 1), (MANY, 1)], [(MANY + 1, 2)]),
@@ -127,7 +128,7 @@ def test_arrays_keep_positions(form: Any, candidates: str) -> None:
         ([(2, 1), (MANY, 1)], [(MANY, 1), (2, 1)]),
     ],
 )
-@pytest.mark.parametrize("padding", [0, 2**128])
+@every("padding", [0, 2**128])
 def test_levels_that_are_data(
     one: list[tuple[int, int]], other: list[tuple[int, int]], mechanism: str, padding: int
 ) -> None:
@@ -157,7 +158,7 @@ def test_errors_of_form_are_those_of_public_facts_alone() -> None:
             select(public, mechanism="exponential")
 
 
-@pytest.mark.parametrize(
+@every(
     ("label", "form"),
     [
         (True, 1),
@@ -183,7 +184,6 @@ def test_errors_of_form_are_those_of_public_facts_alone() -> None:
         (dt.datetime(2026, 1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1))), dt.datetime(2026, 1, 1, tzinfo=dt.UTC)),
         (pd.Timedelta(days=1), dt.timedelta(days=1)),
     ],
-    ids=repr,
 )
 def test_one_form_of_a_label_equals_the_label(label: Any, form: Any) -> None:
     found = one_form(label)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scipy import stats
 from support.adversary import CountingBits, Descent, LazyUniverse
-from support.adversary_oracles import chi_square_p, exponential_max, laplace_max, softmax, tally
+from support.cases import every
 from support.effort import draws
+from support.oracles.mechanisms import chi_square_p, exponential_max, laplace_max, softmax, tally
 from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits
@@ -68,9 +69,10 @@ FLOORS: dict[str, Callable[[Score], Score]] = {
 
 
 @BY_NOISE
-@pytest.mark.parametrize("floor", FLOORS)
+@pytest.mark.parametrize("depth", [11, pytest.param(14, marks=pytest.mark.slow)])
+@every("floor", FLOORS)
 @pytest.mark.parametrize("shape", SMALL)
-def test_law_whatever_the_floor(shape: str, floor: str, kind: str) -> None:
+def test_law_whatever_the_floor(shape: str, floor: str, kind: str, depth: int) -> None:
     """By enumeration of bit tapes, the tail as vague as it may be."""
     truth = SMALL[shape]
     universe = LazyUniverse(truth, least=-5, descent=Descent.CRAWL)
@@ -78,8 +80,8 @@ def test_law_whatever_the_floor(shape: str, floor: str, kind: str) -> None:
     assert_law(
         lambda bits: noisy_max(universe, NOISES[kind][0], bits=bits, floor=cut),
         expected_law(kind, truth),
-        depth=14,
-        undecided=0.6,
+        depth=depth,
+        undecided=0.6 if depth == 14 else 0.8,
         runs=4_000,
     )
 
@@ -120,9 +122,10 @@ LARGE: dict[str, dict[Any, int]] = {
 }
 
 
+@pytest.mark.statistical
 @BY_NOISE
-@pytest.mark.parametrize("floor", ["default", *FLOORS])
-@pytest.mark.parametrize("shape", LARGE)
+@every("floor", ["default", *FLOORS])
+@every("shape", LARGE)
 def test_law_on_large_universes(shape: str, floor: str, kind: str) -> None:
     """Chi^2 over scores at a nominal 1e-10 for each of 72 cases."""
     truth = LARGE[shape]
@@ -147,6 +150,7 @@ def test_law_on_large_universes_with_many_draws(floor: int | None, kind: str) ->
     assert chi_square_p(seen, expected_law(kind, truth)) > 1e-9
 
 
+@pytest.mark.statistical
 @BY_NOISE
 def test_members_of_a_level_are_equally_likely(kind: str) -> None:
     """A head level, and the same candidates met in the tail, at a nominal 1e-9 each."""
@@ -168,7 +172,7 @@ def test_only_dummies(kind: str) -> None:
 
 
 @BY_NOISE
-@pytest.mark.parametrize("size", [10**3, 10**9, 10**30])
+@every("size", [10**3, 10**9, 10**30])
 def test_work_does_not_grow_with_the_universe(size: int, kind: str) -> None:
     """One winner above `size` others: bits are spent on few candidates."""
     bits = CountingBits()
@@ -185,7 +189,8 @@ def test_a_tail_drawn_to_its_end(kind: str) -> None:
     assert noisy_max(universe, wide, bits=SystemBits(), floor=12) in range(12)
 
 
-@pytest.mark.parametrize(("k", "size"), [(1, 5), (3, 5), (5, 5), (1, 10**30)])
+@pytest.mark.statistical
+@every(("k", "size"), [(1, 5), (3, 5), (5, 5), (1, 10**30)])
 def test_arrivals_are_ordered_exponentials(k: int, size: int) -> None:
     """Pr[V_k < x] = Pr[at least k of `size` standard exponentials are below x], at a nominal 1e-9 each."""
     x = Fraction(k, size)

@@ -9,10 +9,11 @@ from math import exp
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support import top_k_laws
 from support.adversary import CountingBits, Descent, LazyUniverse
-from support.adversary_oracles import chi_square_p, tally
+from support.cases import every
 from support.numpy_bits import NumpyBits
+from support.oracles import top_k as top_k_laws
+from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise, draw
@@ -72,10 +73,12 @@ def lazy(truth: Mapping[Any, int], descent: Descent = Descent.CRAWL) -> LazyUniv
     return LazyUniverse(truth, least=-5, descent=descent)
 
 
-@pytest.mark.parametrize("count", [2, 3])
-@pytest.mark.parametrize("floor", FLOORS)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.statistical
+@every("count", [2, 3])
+@every("floor", FLOORS)
+@every("shape", SHAPES)
 def test_gumbel_order_is_peeled_softmax(shape: str, floor: str, count: int) -> None:
+    """Chi^2 at a nominal 1e-9 per case."""
     truth = SHAPES[shape]
     seen = tally(
         lambda: tuple(noisy_order(lazy(truth), GUMBEL, bits=SystemBits(), count=count, floor=FLOORS[floor])), 350
@@ -83,9 +86,10 @@ def test_gumbel_order_is_peeled_softmax(shape: str, floor: str, count: int) -> N
     assert chi_square_p(seen, softmax_law(truth, count)) > ERROR
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("descent", Descent)
 def test_more_candidates_than_are_listed_at_once(descent: Descent) -> None:
-    """The default floor looks for c(k), as deep as the universe lets it."""
+    """The default floor looks for c(k), as deep as the universe lets it. Chi^2 at a nominal 1e-9 per case."""
     truth = dict(enumerate([9, 7, 4, 4, 3, 3, *[1] * 12, *[0] * 20]))
     law = softmax_law(truth, 2)
     by_score: dict[Any, float] = defaultdict(float)
@@ -99,11 +103,12 @@ def test_more_candidates_than_are_listed_at_once(descent: Descent) -> None:
     assert chi_square_p(tally(scores, 500), by_score) > ERROR
 
 
-@pytest.mark.parametrize("kind", ["laplace", "exponential"])
-@pytest.mark.parametrize("floor", [None, 2, 9])
-@pytest.mark.parametrize("shape", ["spread", "ties"])
+@pytest.mark.statistical
+@every("kind", ["laplace", "exponential"])
+@every("floor", [None, 2, 9])
+@every("shape", ["spread", "ties"])
 def test_other_noises_are_not_peeled(shape: str, floor: int | None, kind: str) -> None:
-    """The law of the first two, integrated; it is not the one of two rounds."""
+    """The law of the first two, integrated; it is not the one of two rounds. Chi^2 at a nominal 1e-9 per case."""
     noise, oracle = NOISES[kind]
     truth = SHAPES[shape]
     law = listed(top_k_laws.one_shot(list(truth.values()), 2, RATE, oracle), list(truth))
@@ -123,9 +128,11 @@ def test_order_with_many_draws(kind: str, floor: int | None) -> None:
     assert chi_square_p(seen, law) > ERROR
 
 
-@pytest.mark.parametrize("floor", [None, 0, 1, 3])
-@pytest.mark.parametrize("padding", [1, 3])
+@pytest.mark.statistical
+@every("floor", [None, 0, 1, 3])
+@every("padding", [1, 3])
 def test_every_dummy_takes_a_place(padding: int, floor: int | None) -> None:
+    """Chi^2 at a nominal 1e-9 per case."""
     universe = Dense([2, 1, 0], padding=padding)
     seen = tally(lambda: tuple(noisy_order(universe, GUMBEL, bits=SystemBits(), count=3, floor=floor)), 400)
     assert chi_square_p(seen, softmax_law({0: 2, 1: 1, 2: 0}, 3, padding)) > ERROR
@@ -136,9 +143,10 @@ def test_only_dummies() -> None:
     assert list(noisy_order(Levels([], padding=3), GUMBEL, bits=SystemBits(), count=7)) == [None] * 3
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("floor", [None, 1, 3])
 def test_levels_of_many_members(floor: int | None) -> None:
-    """Weights M e^{s/b}, M falling by one with each member that came."""
+    """Weights M e^{s/b}, M falling by one with each member that came. Chi^2 at a nominal 1e-9 per case."""
     levels = [(6, 1), (2, 30), (0, 500)]
     law: dict[tuple[int, ...], float] = {}
     for first in range(3):
@@ -163,17 +171,21 @@ def shares(levels: Sequence[tuple[int, int]], counts: Sequence[int]) -> list[flo
     return [weight / sum(weights) for weight in weights]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("floor", [None, 0, 1, 2])
 def test_members_of_a_level_come_in_uniform_order(floor: int | None) -> None:
-    """All 24 orders of four equal candidates are as likely, whether they are met in the head or in the tail."""
+    """All 24 orders of four equal candidates are as likely, whether they are met in the head or in the tail.
+
+    Chi^2 at a nominal 1e-9 per case.
+    """
     order = tally(lambda: tuple(noisy_order(Dense([1] * 4), GUMBEL, bits=SystemBits(), count=4, floor=floor)), 900)
     orders = top_k_laws.peeled_exponential([1.0] * 4, 4, RATE)
     assert chi_square_p(order, orders) > ERROR
 
 
-@pytest.mark.parametrize("kind", NOISES)
-@pytest.mark.parametrize("floor", [None, -1, 3, 7, 99])
-@pytest.mark.parametrize("count", [40, 41, 10**30])
+@every("kind", NOISES)
+@every("floor", [None, -1, 3, 7, 99])
+@every("count", [40, 41, 10**30])
 def test_a_whole_universe_is_a_permutation(count: int, floor: int | None, kind: str) -> None:
     truth = {i: i % 8 for i in range(40)}
     order = noisy_order(lazy(truth), NOISES[kind][0], bits=SystemBits(), count=count, floor=floor)
@@ -201,8 +213,8 @@ def test_nothing_is_drawn_before_it_is_asked_for() -> None:
     assert all(later - earlier < 2_000 for earlier, later in pairwise(taken))
 
 
-@pytest.mark.parametrize("kind", NOISES)
-@pytest.mark.parametrize("size", [10**3, 10**30])
+@every("kind", NOISES)
+@every("size", [10**3, 10**30])
 def test_work_does_not_grow_with_the_universe(size: int, kind: str) -> None:
     bits = CountingBits()
     universe = Levels([(900, 3), (700, 2), (0, size)])
@@ -261,9 +273,11 @@ def before_the_rival(universe: Universe[Any], rival: Any, bits: BitSource, **opt
     return tuple(noisy_order(universe, GUMBEL, bits=bits, rival=rival, **options))
 
 
-@pytest.mark.parametrize("floor", [None, 1, 4, 9])
-@pytest.mark.parametrize("score", [0, 4])
+@pytest.mark.statistical
+@every("floor", [None, 1, 4, 9])
+@every("score", [0, 4])
 def test_a_known_rival_ends_the_order(score: int, floor: int | None) -> None:
+    """Chi^2 at a nominal 1e-9 per case."""
     truth = SHAPES["spread"]
     bits = SystemBits()
 
@@ -274,11 +288,15 @@ def test_a_known_rival_ends_the_order(score: int, floor: int | None) -> None:
     assert chi_square_p(tally(drawn, 400), law_before_a_rival(truth, 3, score)) > ERROR
 
 
-@pytest.mark.parametrize("lean", [0, Fraction(1, 2), 1])
-@pytest.mark.parametrize("floor", [None, 1, 4, 9])
-@pytest.mark.parametrize("telltale", [False, True])
+@pytest.mark.statistical
+@every("lean", [0, Fraction(1, 2), 1])
+@every("floor", [None, 1, 4, 9])
+@every("telltale", [False, True])
 def test_a_rival_that_is_sharpened(floor: int | None, lean: Fraction, *, telltale: bool) -> None:
-    """Its bounds may be sharper than the ones by which it was put in its place: the law is that of its score."""
+    """Its bounds may be sharper than the ones by which it was put in its place: the law is that of its score.
+
+    Chi^2 at a nominal 1e-9 per case.
+    """
     truth = SHAPES["spread"]
     bits = SystemBits()
 
@@ -318,8 +336,9 @@ def orders(universe: Universe[Any], count: int) -> Iterator[tuple[Any, ...]]:
         yield tuple(noisy_order(universe, GUMBEL, bits=SystemBits(), count=count))
 
 
+@pytest.mark.statistical
 def test_a_longer_list_begins_as_a_shorter_one() -> None:
-    """In law: the first two of four are the two best."""
+    """In law: the first two of four are the two best. Chi^2 at a nominal 1e-9."""
     truth = SHAPES["ties"]
     fours = orders(lazy(truth), 4)
     assert chi_square_p(tally(lambda: next(fours)[:2], 500), softmax_law(truth, 2)) > ERROR

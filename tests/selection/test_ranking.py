@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.adversary import Descent, LazyUniverse
-from support.adversary_conformance import check_universe
+from support.cases import every
+from support.conformance.adversary import check_universe
 
 from dpmine.selection.universes.base import Level
 from dpmine.selection.universes.dense import Dense, Levels
@@ -30,7 +31,7 @@ def test_scores_by_rank(descent: Descent) -> None:
 
 
 @DESCENTS
-@pytest.mark.parametrize("rank", range(1, 8))
+@every("rank", range(1, 8))
 def test_lower_bounds_are_free_and_sound(descent: Descent, rank: int) -> None:
     universe = lazy(descent)
     ranking = Ranking(universe)
@@ -58,15 +59,15 @@ def test_runs(descent: Descent) -> None:
 
 
 @DESCENTS
-@pytest.mark.parametrize("rank", range(1, 8))
+@every("rank", range(1, 8))
 def test_level_of_a_rank(descent: Descent, rank: int) -> None:
     level = Ranking(lazy(descent)).level(rank)
     assert level == Level(SORTED[rank - 1], SORTED.count(SORTED[rank - 1]))
 
 
 @DESCENTS
-@pytest.mark.parametrize("padding", [0, 9])
-@pytest.mark.parametrize("count", range(1, 8))
+@every("padding", [0, 9])
+@every("count", range(1, 8))
 def test_best_ranks_are_a_universe(descent: Descent, count: int, padding: int) -> None:
     """Dummies are ordinary candidates of score 0 there."""
     universe = BestRanks(Ranking(lazy(descent, padding=padding)), count)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.adversary import Descent, LazyUniverse
-from support.adversary_conformance import check_head, check_next_floor, check_size, check_universe, interesting_floors
-from support.adversary_oracles import chi_square_p, tally
+from support.cases import every
+from support.conformance.adversary import check_head, check_next_floor, check_size, check_universe, interesting_floors
+from support.oracles.mechanisms import chi_square_p, tally
+from support.reading import read_baskets
 
 from dpmine.exact.bits import SystemBits
 from dpmine.io.columns import Columns
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.ingest.read import read_baskets
 from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.selection.universes.base import Padded, Remaining, Scaled
 from dpmine.selection.universes.dense import Dense, Levels
@@ -68,8 +69,8 @@ def drawn(left: Remaining[Any], level: Any) -> set[Any]:
     return found
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
-@pytest.mark.parametrize("name", UNIVERSES)
+@every("number", [0, 1, 2])
+@every("name", UNIVERSES)
 def test_what_is_left_keeps_the_promises(name: str, number: int) -> None:
     """Whoever the first few are that were taken out."""
     make, truth = UNIVERSES[name]
@@ -78,7 +79,7 @@ def test_what_is_left_keeps_the_promises(name: str, number: int) -> None:
         check_universe(without(make(), gone), left)
 
 
-@pytest.mark.parametrize("name", UNIVERSES)
+@every("name", UNIVERSES)
 def test_candidates_never_come_twice(name: str) -> None:
     """Out of head and tail in turn, down to the last one."""
     make, truth = UNIVERSES[name]
@@ -125,8 +126,9 @@ def test_only_what_was_handed_out_can_be_taken() -> None:
         Remaining(Dense([1, 2])).take(0)
 
 
+@pytest.mark.statistical
 def test_members_left_are_equally_likely() -> None:
-    """By rejection: seven of ten are gone."""
+    """By rejection: seven of ten are gone. Chi^2 at a nominal 1e-9."""
     left = without(Dense([1] * 10), range(7))
     (level,) = left.head(1)
     assert level.count == 3

@@ -4,8 +4,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
-from support.adversary_conformance import check_universe
-from support.adversary_oracles import softmax
+from support.cases import every
+from support.conformance.adversary import check_universe
+from support.oracles.mechanisms import softmax
 from support.tapes import assert_law, enumerate_law
 
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise
@@ -22,14 +23,14 @@ SENSITIVITIES = [Fraction(1), Fraction(3), Fraction(1, 7), Fraction(22, 7), Frac
 SCORES = [3, 0, -2, 3, 1]
 
 
-@pytest.mark.parametrize("sensitivity", SENSITIVITIES)
+@every("sensitivity", SENSITIVITIES)
 def test_scaled_universes_conform(sensitivity: Fraction) -> None:
     truth = {i: Fraction(score) / sensitivity for i, score in enumerate(SCORES)}
     plain: dict[Hashable, Score] = {i: int(score) if score.denominator == 1 else score for i, score in truth.items()}
     check_universe(Scaled(Dense(SCORES), sensitivity), plain)
 
 
-@pytest.mark.parametrize("sensitivity", SENSITIVITIES)
+@every("sensitivity", SENSITIVITIES)
 def test_scaled_dummies(sensitivity: Fraction) -> None:
     universe = Scaled(Levels([(3, 2), (1, 1)], padding=5), sensitivity)
     assert (universe.size, universe.padding) == (3, 5)

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.adversary import Descent, LazyUniverse
-from support.adversary_oracles import softmax
+from support.cases import every
+from support.oracles.mechanisms import softmax
 
 import dpmine
 from dpmine import BadParameter, Guarantee, Levels, Neighbors, NotPrivate, law, select
@@ -24,14 +25,14 @@ APPROXIMATE = [name for name, kind in MECHANISMS.items() if kind.approximate]
 OPTIONS: dict[str, dict[str, Any]] = {"bounded_growth": {"max_items_per_unit": 3}}
 
 
-@pytest.mark.parametrize("epsilon", TENTHS, ids=repr)
+@every("epsilon", TENTHS)
 def test_epsilon_is_exactly_one_tenth(epsilon: Any) -> None:
     guarantee = select([1, 2], mechanism="exponential", epsilon=epsilon).guarantee
     assert guarantee.epsilon == Fraction(1, 10)
     assert type(guarantee.epsilon) is Fraction
 
 
-@pytest.mark.parametrize("delta", ["1/1000000", 1e-6, np.float64(1e-6), Decimal("0.000001")], ids=repr)
+@every("delta", ["1/1000000", 1e-6, np.float64(1e-6), Decimal("0.000001")])
 def test_delta_is_exactly_one_millionth(delta: Any) -> None:
     assert select([1, 2], delta=delta, mechanism="large_margin").guarantee.delta == Fraction(1, 10**6)
 
@@ -41,12 +42,12 @@ def test_thirds(epsilon: Any) -> None:
     assert select([1, 2], epsilon=epsilon).guarantee.epsilon == Fraction(1, 3)
 
 
-@pytest.mark.parametrize("epsilon", [2, np.int64(2), np.uint8(2), 2.0])
+@every("epsilon", [2, np.int64(2), np.uint8(2), 2.0])
 def test_whole_epsilon(epsilon: Any) -> None:
     assert select([1, 2], epsilon=epsilon).guarantee.epsilon == 2
 
 
-@pytest.mark.parametrize(
+@every(
     "parameters",
     [
         {"epsilon": 0},
@@ -82,9 +83,8 @@ def test_whole_epsilon(epsilon: Any) -> None:
         {"mechanism": "bounded_growth"},
         {"mechanism": "bounded_growth", "max_items_per_unit": True},
     ],
-    ids=str,
 )
-@pytest.mark.parametrize("call", [select, law])
+@every("call", [select, law])
 def test_unusable_parameters(call: Any, parameters: dict[str, Any]) -> None:
     with pytest.raises(BadParameter):
         call([1, 2], **parameters)
@@ -101,12 +101,12 @@ def test_pure_mechanisms_report_no_delta(name: str) -> None:
         assert select([1, 2], mechanism=name, delta=delta).guarantee.delta == 0
 
 
-@pytest.mark.parametrize("name", APPROXIMATE)
+@every("name", APPROXIMATE)
 def test_approximate_mechanisms_report_their_delta(name: str) -> None:
     assert select([1, 2], mechanism=name, delta="1e-9", **OPTIONS.get(name, {})).guarantee.delta == Fraction(1, 10**9)
 
 
-@pytest.mark.parametrize("name", [name for name in MECHANISMS if "_" in name])
+@every("name", [name for name in MECHANISMS if "_" in name])
 def test_names_with_dashes(name: str) -> None:
     assert select([1, 2], mechanism=name.replace("_", "-"), **OPTIONS.get(name, {})).mechanism == name
 
@@ -146,10 +146,9 @@ def test_index_of_levels_is_a_pair() -> None:
     assert chosen.to_dict()["index"] == [level, member]
 
 
-@pytest.mark.parametrize(
+@every(
     "scores",
     [[0, 10**6, 1], (0, 10**6, 1), np.array([0, 10**6, 1]), np.array([0.0, 1e6, 1.0]), [0, Fraction(10**6), 0.5]],
-    ids=repr,
 )
 def test_index_of_arrays_is_a_position(scores: Any) -> None:
     chosen = select(scores)
@@ -204,7 +203,7 @@ def test_repeated_labels_that_are_data_are_separate_candidates() -> None:
     assert law(repeated, **options).pmf == pytest.approx(law([10**6, 3, 10**6], **options).pmf)
 
 
-@pytest.mark.parametrize("scores", [[], {}, np.array([]), pd.Series([], dtype=int)], ids=repr)
+@every("scores", [[], {}, np.array([]), pd.Series([], dtype=int)])
 def test_an_empty_public_list_is_rejected_before_the_charge(scores: Any, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/b.db"
     dpmine.Ledger(url).grant("shop", epsilon=9, delta="1e-5")
@@ -232,7 +231,7 @@ def test_exact_needs_an_opt_in(spelling: str) -> None:
     assert "not private" in str(chosen)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@every("name", MECHANISMS)
 def test_opting_in_does_not_make_others_less_private(name: str) -> None:
     if MECHANISMS[name].private:
         assert select([1, 2], mechanism=name, not_private=True, **OPTIONS.get(name, {})).guarantee.private
@@ -283,7 +282,7 @@ def test_law_reads_the_sensitivity() -> None:
     assert one.pmf == pytest.approx(two.pmf)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@every("name", MECHANISMS)
 def test_laws_are_distributions(name: str) -> None:
     for scores in ([500, 490, 3, 3, 0], Levels([(700, 2), (1, 1000)], padding=2**128)):
         exact = law(scores, mechanism=name, not_private=not MECHANISMS[name].private, **OPTIONS.get(name, {}))

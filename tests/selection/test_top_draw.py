@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 from support.adversary import Descent, LazyUniverse
-from support.adversary_oracles import chi_square_p, tally
+from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.noise import GumbelNoise, draw
@@ -29,6 +29,7 @@ def expected_law(count: int, padding: int, rival: float = 0.0) -> dict[str | Non
     return law
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("padding", [0, 9])
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 8])
 def test_law_among_the_best(count: int, padding: int) -> None:
@@ -43,6 +44,7 @@ def test_law_among_the_best(count: int, padding: int) -> None:
     assert chi_square_p(tally(choose, 1000), expected_law(count, padding)) > 1e-9
 
 
+@pytest.mark.statistical
 def test_law_with_a_rival() -> None:
     """A rival of score 4 has the weight e^2. Chi^2 of 1,000 draws at a nominal 1e-9."""
     bits = SystemBits()

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import top_k_laws
 from support.adversary import Descent, LazyUniverse
-from support.adversary_oracles import chi_square_p, tally
+from support.cases import every
+from support.effort import examples
 from support.numpy_bits import NumpyBits
-from support.top_k_laws import LAPLACE, Domain
+from support.oracles import top_k as top_k_laws
+from support.oracles.mechanisms import chi_square_p, tally
+from support.oracles.top_k import LAPLACE, Domain
 
 from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import SystemBits
@@ -80,21 +82,33 @@ def test_one_shot_of_one_is_the_exponential_mechanism(epsilon: str, neighbors: N
     assert (one.epsilon, one.delta) == (same.epsilon, NONE)
     for seed in range(60):
         assert one.choose(lazy(), bits=NumpyBits(seed)) == (same.choose(lazy(), bits=NumpyBits(seed)),)
+
+
+@pytest.mark.statistical
+@RELATIONS
+@pytest.mark.parametrize("epsilon", ["1/2", "3"])
+def test_law_of_one_shot_of_one(epsilon: str, neighbors: Neighbors) -> None:
+    """Chi^2 at a nominal 1e-9 per case."""
+    one = OneShot.of(1, Fraction(epsilon), NONE, neighbors)
     rate = float(Fraction(epsilon)) / UNIT[neighbors]
     assert_lists(one, lazy(), named(top_k_laws.peeled_exponential(list(TRUTH.values()), 1, rate), list(TRUTH)))
 
 
+@pytest.mark.statistical
 @RELATIONS
-@pytest.mark.parametrize("count", [2, 3])
-@pytest.mark.parametrize("delta", [0, Fraction(1, 10)])
+@every("count", [2, 3])
+@every("delta", [0, Fraction(1, 10)])
 def test_one_shot_is_the_rounds_it_says(delta: Fraction, count: int, neighbors: Neighbors) -> None:
+    """Chi^2 at a nominal 1e-9 per case."""
     top_k = OneShot.of(count, Fraction(2), Fraction(delta), neighbors)
     rate = float(top_k.round_epsilon) / UNIT[neighbors]
     assert top_k.round_epsilon == bounded_range_rounds(count, Fraction(2), Fraction(delta)).round_epsilon
     assert_lists(top_k, lazy(), named(top_k_laws.peeled_exponential(list(TRUTH.values()), count, rate), list(TRUTH)))
 
 
+@pytest.mark.statistical
 def test_one_shot_leaves_out_the_places_of_dummies() -> None:
+    """Chi^2 at a nominal 1e-9."""
     top_k = OneShot.of(2, Fraction(3), NONE, REPLACE)
     names = ["0", "1", "2", None, None, None]
     law = named(top_k_laws.peeled_exponential([4, 1, 0, 0, 0, 0], 2, 0.75), names)
@@ -104,15 +118,15 @@ def test_one_shot_leaves_out_the_places_of_dummies() -> None:
     assert chi_square_p(seen, law) > ERROR
 
 
-@pytest.mark.parametrize("name", PURE)
-@pytest.mark.parametrize("count", [6, 9])
+@every("name", PURE)
+@every("count", [6, 9])
 def test_pure_mechanisms_list_everybody(name: str, count: int) -> None:
     top_k = build(name, count, delta=0)
     for _ in range(10):
         assert sorted(top_k.choose(lazy(), bits=SystemBits())) == sorted(TRUTH)
 
 
-@pytest.mark.parametrize("name", [*PURE, "exact"])
+@every("name", [*PURE, "exact"])
 def test_of_nobody_nobody_is_chosen(name: str) -> None:
     assert build(name, 3).choose(LazyUniverse({}, least=0, descent=Descent.CRAWL), bits=SystemBits()) == ()
     assert build(name, 3).choose(Levels([], padding=5), bits=SystemBits()) == ()
@@ -122,8 +136,8 @@ def test_of_nobody_nobody_is_chosen(name: str) -> None:
 
 
 @RELATIONS
-@pytest.mark.parametrize("kbar", [1, 3, 100])
-@pytest.mark.parametrize("delta", [Fraction(1, 100), Fraction(1, 2)])
+@every("kbar", [1, 3, 100])
+@every("delta", [Fraction(1, 100), Fraction(1, 2)])
 def test_limited_domain_of_one_is_the_mechanism(delta: Fraction, kbar: int, neighbors: Neighbors) -> None:
     """At the same (ε, δ), even where a large δ would allow one round more than ε."""
     one = LimitedDomainTopK.of(1, Fraction(2), delta, neighbors, kbar)
@@ -143,11 +157,12 @@ DOMAINS: dict[str, tuple[dict[str, int], int]] = {
 }
 
 
+@pytest.mark.statistical
 @RELATIONS
-@pytest.mark.parametrize("descent", Descent)
-@pytest.mark.parametrize("name", DOMAINS)
+@every("descent", Descent)
+@every("name", DOMAINS)
 def test_limited_domain_against_enumeration(name: str, descent: Descent, neighbors: Neighbors) -> None:
-    """⊥ ends the list, and a dummy takes a place, of which nothing is told."""
+    """⊥ ends the list, and a dummy takes a place, of which nothing is told. Chi^2 at a nominal 1e-9 per case."""
     truth, kbar = DOMAINS[name]
     count = min(2, kbar)
     top_k = LimitedDomainTopK.of(count, Fraction(4), Fraction(1, 2), neighbors, kbar)
@@ -157,8 +172,12 @@ def test_limited_domain_against_enumeration(name: str, descent: Descent, neighbo
     assert_lists(top_k, lazy(truth, kbar + 9, descent), law, draws=300)
 
 
+@pytest.mark.statistical
 def test_a_level_that_is_cut_is_drawn_as_a_whole() -> None:
-    """Two of three equal candidates are kept: which, is a uniform choice each time. Against plain arithmetic."""
+    """Two of three equal candidates are kept: which, is a uniform choice each time. Against plain arithmetic.
+
+    Chi^2 at a nominal 1e-9.
+    """
     truth = {"a": 8, "b": 6, "c": 6, "d": 6}
     top_k = LimitedDomainTopK.of(2, Fraction(4), Fraction(1, 2), ADD, 3)
     rate, slack = float(top_k.round_epsilon), float(top_k.slack)
@@ -184,9 +203,11 @@ def test_more_wanted_than_kept_is_refused(count: int, kbar: int) -> None:
 # Peeling
 
 
+@pytest.mark.statistical
 @RELATIONS
 @pytest.mark.parametrize("delta", [0, Fraction(1, 10)])
 def test_peeled_laplaces_against_quadrature(delta: Fraction, neighbors: Neighbors) -> None:
+    """Chi^2 at a nominal 1e-9 per case."""
     top_k = Peeling.of(2, MaxOfLaplaces(Fraction(3), NONE, neighbors), Fraction(delta))
     rate = float(top_k.once.epsilon) / UNIT[neighbors]
     law = named(top_k_laws.peeled_noisy_max([float(score) for score in TRUTH.values()], 2, rate, LAPLACE), list(TRUTH))
@@ -196,9 +217,13 @@ def test_peeled_laplaces_against_quadrature(delta: Fraction, neighbors: Neighbor
 MARGINS = [name for name in APPROXIMATE if name != "limited_domain"]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", MARGINS)
 def test_two_rounds_of_an_approximate_mechanism(name: str) -> None:
-    """By the mechanism's own exact law, round by round; a round in which nothing stands out changes nothing."""
+    """By the mechanism's own exact law, round by round; a round in which nothing stands out changes nothing.
+
+    Chi^2 at a nominal 1e-9 per case.
+    """
     truth = {"a": 34, "b": 33, "c": 10}
     top_k = build(name, 2, epsilon=3, delta=Fraction(1, 2), neighbors=ADD)
     law: dict[tuple[str, ...], float] = defaultdict(float)
@@ -219,8 +244,8 @@ def once(top_k: TopK, truth: Mapping[str, int]) -> dict[str | None, float]:
     return {**{key: float(masses[score]) for key, score in truth.items()}, None: law.nothing}
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-@pytest.mark.parametrize("descent", Descent)
+@every("name", MECHANISMS)
+@every("descent", Descent)
 def test_candidates_are_different_and_known(name: str, descent: Descent) -> None:
     truth = {f"item {i}": 3 * i // 2 + 40 for i in range(12)}
     for epsilon in ("1/10", "30", "900"):
@@ -232,7 +257,7 @@ def test_candidates_are_different_and_known(name: str, descent: Descent) -> None
         assert len(chosen) == 7 or not top_k.needs_catalogue
 
 
-@pytest.mark.parametrize("name", APPROXIMATE)
+@every("name", APPROXIMATE)
 def test_fewer_where_fewer_stand_out(name: str) -> None:
     """Of an unknown universe no more than occur are chosen, and never one that does not."""
     truth = {"a": 900, "b": 600, "c": 300}
@@ -250,7 +275,7 @@ def test_exact_lists_the_best() -> None:
         build_top_k("exact", count=2, epsilon=1, delta=0, neighbors=REPLACE, candidates=None)
 
 
-@pytest.mark.parametrize("name", [*MECHANISMS, "auto"])
+@every("name", [*MECHANISMS, "auto"])
 def test_huge_universes(name: str) -> None:
     universe = Levels([(10**6, 2), (10**5, 1), (3, 10**9), (0, 10**30)])
     top_k = build(name, 5, epsilon=900, candidates=universe.size)
@@ -273,7 +298,7 @@ EPSILONS = st.fractions(Fraction(1, 100), 50, max_denominator=1000)
 DELTAS = st.sampled_from([Fraction(1, 10**12), Fraction(1, 10**6), Fraction(1, 100), Fraction(1, 3), Fraction(99, 100)])
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.sampled_from(PURE), COUNTS, EPSILONS, st.sampled_from([REPLACE, ADD]))
 def test_pure_mechanisms_charge_no_delta_that_they_may_not(
     name: str, count: int, epsilon: Fraction, neighbors: Neighbors
@@ -285,7 +310,7 @@ def test_pure_mechanisms_charge_no_delta_that_they_may_not(
     assert top_k.mechanism.delta == 0
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.sampled_from(PURE), COUNTS, EPSILONS, DELTAS)
 def test_pure_mechanisms_charge_delta_where_it_buys_something(
     name: str, count: int, epsilon: Fraction, delta: Fraction
@@ -301,7 +326,7 @@ def test_pure_mechanisms_charge_delta_where_it_buys_something(
         assert (top_k.delta > 0) == (top_k.mechanism.epsilon > epsilon / count)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.sampled_from(APPROXIMATE), COUNTS, EPSILONS, DELTAS)
 def test_approximate_mechanisms_charge_exactly_what_was_given(
     name: str, count: int, epsilon: Fraction, delta: Fraction
@@ -320,7 +345,7 @@ def test_approximate_mechanisms_charge_exactly_what_was_given(
         assert (top_k.mechanism.epsilon, top_k.mechanism.delta) == (rounds.round_epsilon, rounds.round_delta)
 
 
-@pytest.mark.parametrize("name", [*PURE, *APPROXIMATE])
+@every("name", [*PURE, *APPROXIMATE])
 def test_the_phrase_tells_the_number_of_rounds_and_their_budget(name: str) -> None:
     top_k = build(name, 4, epsilon=2)
     assert top_k.rounds().startswith("4 rounds of ")
@@ -332,8 +357,8 @@ def test_the_phrase_tells_the_number_of_rounds_and_their_budget(name: str) -> No
 
 
 @RELATIONS
-@pytest.mark.parametrize("candidates", [None, 3, 10**12])
-@pytest.mark.parametrize("epsilon", ["1/10", 2])
+@every("candidates", [None, 3, 10**12])
+@every("epsilon", ["1/10", 2])
 def test_auto_of_one_is_the_recommendation(candidates: int | None, epsilon: Any, neighbors: Neighbors) -> None:
     parameters: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-6, "neighbors": neighbors, "candidates": candidates}
     chosen = resolve("auto", **parameters)
@@ -342,8 +367,8 @@ def test_auto_of_one_is_the_recommendation(candidates: int | None, epsilon: Any,
 
 
 @RELATIONS
-@pytest.mark.parametrize("delta", [1e-6, "1e-6", 0, "0", "0.0", "0/7", Fraction(0)])
-@pytest.mark.parametrize("candidates", [20, 10**12])
+@every("delta", [1e-6, "1e-6", 0, "0", "0.0", "0/7", Fraction(0)])
+@every("candidates", [20, 10**12])
 def test_auto_of_more_takes_the_smaller_lead(candidates: int, delta: Any, neighbors: Neighbors) -> None:
     built = build_top_k("auto", count=5, epsilon=1, delta=delta, neighbors=neighbors, candidates=candidates)
     ways = ["exponential", *(["limited_domain"] if Fraction(delta) else [])]
@@ -361,16 +386,16 @@ def test_auto_of_more_without_a_catalogue() -> None:
             build("auto", 5, delta=delta)
 
 
-@pytest.mark.parametrize("delta", [1, "1", -1, 2, "x", float("nan"), True, None])
-@pytest.mark.parametrize("candidates", [None, 50])
-@pytest.mark.parametrize("name", ["auto", "exponential", "limited_domain", "max_of_laplaces", "large_margin"])
+@every("delta", [1, "1", -1, 2, "x", float("nan"), True, None])
+@every("candidates", [None, 50])
+@every("name", ["auto", "exponential", "limited_domain", "max_of_laplaces", "large_margin"])
 def test_useless_deltas(name: str, candidates: int | None, delta: Any) -> None:
     with pytest.raises(BadParameter, match="delta"):
         build(name, 3, delta=delta, candidates=candidates)
 
 
-@pytest.mark.parametrize("count", [0, -3, 1.5, True, "2", None])
-@pytest.mark.parametrize("name", ["auto", "exponential", "large_margin"])
+@every("count", [0, -3, 1.5, True, "2", None])
+@every("name", ["auto", "exponential", "large_margin"])
 def test_useless_numbers_of_candidates(name: str, count: Any) -> None:
     with pytest.raises(BadParameter, match="k must be a whole number"):
         build(name, count)
@@ -387,7 +412,7 @@ WRONG_OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG_OPTIONS)
+@every("case", WRONG_OPTIONS)
 def test_wrong_options(case: str) -> None:
     name, options, message = WRONG_OPTIONS[case]
     with pytest.raises(BadParameter, match=message) as failure:

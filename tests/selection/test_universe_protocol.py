@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pytest
 from support.adversary import Descent, LazyUniverse
-from support.adversary_conformance import check_universe
+from support.cases import every
+from support.conformance.adversary import check_universe
 
 from dpmine.selection.universes.base import Scaled, Universe
 from dpmine.selection.universes.dense import Dense, Levels
@@ -43,7 +43,7 @@ UNIVERSES: dict[str, tuple[Universe[Any], Truth]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNIVERSES)
+@every("name", UNIVERSES)
 def test_universe_keeps_its_promises(name: str) -> None:
     check_universe(*UNIVERSES[name])
 

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import os
+from enum import Enum
 from fractions import Fraction
 
 SHARE = Fraction(os.environ.get("DPMINE_TEST_DRAWS", "1"))
-"""Of the draws that the longest statistical tests take; continuous integration, whose time is short, takes a part."""
+"""Of the draws that the longest statistical tests take: `DPMINE_TEST_DRAWS=1/4` for a shorter run."""
 _LEAST = 1000
+
+
+class Profile(Enum):
+    """How many examples Hypothesis tries: `DPMINE_TEST_PROFILE`, by default quick, and full where `CI=true`."""
+
+    QUICK = "quick"
+    FULL = "full"
+
+
+PROFILE = Profile(os.environ.get("DPMINE_TEST_PROFILE") or ("full" if os.environ.get("CI") == "true" else "quick"))
 
 
 def draws(full: int) -> int:
     """The number of draws where `full` is that of a whole run."""
     return max(_LEAST, int(full * SHARE))
+
+
+def examples(full: int, profile: Profile = PROFILE) -> int:
+    """The number of examples where `full` is that of a full run: a quarter in a quick one, but five at least."""
+    return full if profile is Profile.FULL else min(full, max(5, full // 4))

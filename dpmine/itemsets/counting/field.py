@@ -1,29 +1,37 @@
-"""Where one search takes place: the rows, or bitmaps of them, cut into parts of about equal work."""
+"""Where one search takes place: rows, or bitmaps of them, cut into parts of about equal work; supports of all pairs.
+
+A square of counters, one a pair, is the fastest way of all where items are few.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
 from math import comb
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpmine.itemsets.counting.arrays import COUNT_LIMIT, Bitmaps, Rests, Rows, Sink
+from dpmine.compiled import compiled
+from dpmine.itemsets.counting.arrays import Bitmaps, Rests, Rows, Sink, in_parallel, thread_count
 from dpmine.itemsets.counting.kernels import bitmaps, search, search_maps
-from dpmine.itemsets.counting.pairs import NO_PAIRS, pair_supports, partners_of
+from dpmine.itemsets.transactions.base import COUNT_LIMIT
+from dpmine.itemsets.transactions.memory import LARGEST_SQUARE, SQUARES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.counting.rows import Ranking
+    from dpmine.itemsets.counting.rows import ItemRanking
+
 
 _MOST_PARTS = 32
 _PART_STEPS = 500_000  # about a millisecond: a smaller part is not worth a call, nor two a second thread
 _WORDS_A_STEP = 13  # of bitmaps that are intersected
 _RANKED_LINE, _RANKED_ROW = 20, 12  # bytes that a ranking takes: bitmaps instead of one must not take more
 _FEWEST_ROWS = 64  # of bitmaps: a word
-_DENSE = 8  # rows are searched as bitmaps when at least one of so many (row, item) pairs is an occurrence: measured
+_DENSE = (
+    8  # rows are searched as bitmaps when at least one of this number of (row, item) pairs is an occurrence: measured
+)
 _LARGEST_WIDTH = 1 << 31  # more items than codes: of an empty result for an absurd size
 
 
@@ -62,7 +70,7 @@ class Field:
         return [part for part in pairwise([self.first, *cuts, self.end]) if part[0] < part[1]]
 
 
-def field_of(ranking: Ranking, size: int, first: int, end: int) -> Field:
+def field_of(ranking: ItemRanking, size: int, first: int, end: int) -> Field:
     """The field of the itemsets of `size` whose first item is one of `first` … `end` − 1.
 
     Which way the search goes, and with it the order in which itemsets are found, is a function of the baskets and of
@@ -133,3 +141,178 @@ def new_sink(
         wanted=np.full(3, -2, np.int64),
         crowd=np.empty(size + longest if longest else 0, np.int32),
     )
+
+
+class Crowd(NamedTuple):
+    """The itemsets of a prefix and `more` of the `rest` items behind it, for each of `prefixes` prefixes."""
+
+    more: int
+    rest: int
+    prefixes: int
+
+    @property
+    def ways(self) -> int:
+        """Itemsets of one prefix."""
+        return comb(self.rest, self.more)
+
+    @property
+    def size(self) -> int:
+        """Itemsets of all prefixes."""
+        return self.prefixes * self.ways
+
+
+def crowds_of(sink: Sink) -> list[Crowd]:
+    """What a search counted apart."""
+    return [Crowd(int(more), int(rest), int(sink.alone[more, rest])) for more, rest in np.argwhere(sink.alone)]
+
+
+def searched(field: Field, sink: Sink) -> Sink:
+    """The whole field, one part after the other: numberings go through all of them."""
+    for part in field.parts():
+        if sink.found[0] < sink.stop:
+            field.search(part, sink)
+    return sink
+
+
+def in_a_crowd(field: Field, counted: Sink, n: int) -> list[int] | None:
+    """Itemset number n out of the crowds that a search of the field counted; None where there is none."""
+    size = counted.itemsets.shape[1]
+    for crowd in crowds_of(counted):
+        if n < crowd.size:
+            number, place = divmod(n, crowd.ways)
+            sink = new_sink(size, 1, highest=1, longest=counted.alone.shape[1] - 1)
+            sink.wanted[:] = crowd.more, crowd.rest, number
+            found = searched(field, sink).crowd[: size - crowd.more + crowd.rest]
+            prefix, rest = np.split(found, [size - crowd.more])
+            chosen: list[int] = np.sort(np.append(prefix, rest[_combination(place, crowd.rest, crowd.more)])).tolist()
+            return chosen
+        n -= crowd.size
+    return None
+
+
+def _combination(n: int, items: int, size: int) -> list[int]:
+    """Number n < C(items, size) of the ways to choose `size` out of 0 … items − 1, in lexicographic order."""
+    chosen: list[int] = []
+    for item in range(items):
+        with_item = comb(items - item - 1, size - len(chosen) - 1) if len(chosen) < size else 0
+        if n < with_item:
+            chosen.append(item)
+        else:
+            n -= with_item
+    return chosen
+
+
+_CELLS_AN_OCCURRENCE = 4  # clearing and reading a larger square takes longer than the walk through the rows
+_ONE_THREAD = 50_000  # occurrences above which a second thread is faster
+
+
+NO_PAIRS = np.zeros((0, 0), np.int32)
+"""Where pairs were not counted."""
+
+
+def worthwhile(items: int, occurrences: int) -> bool:
+    """Whether the supports of all pairs of some items, with some occurrences, should be counted at once."""
+    return items * items <= min(LARGEST_SQUARE, _CELLS_AN_OCCURRENCE * occurrences)
+
+
+def pair_supports(rests: Rests) -> NDArray[np.int32]:
+    """int32[items, items]: at [earlier item, later item] the support of the pair. Items increase in the rows."""
+    items = len(rests.labels)
+    one_each = len(rests.units) == 0 or rests.units[-1] + 1 == len(rests.units)
+    threads = min(thread_count(), SQUARES) if len(rests.items) > _ONE_THREAD else 1
+
+    def count(part: tuple[int, int]) -> NDArray[np.int32]:
+        counts = np.zeros((items, items), np.int32)
+        if one_each:
+            _count_rows(rests.items, rests.starts, part, counts)
+        else:
+            _count_units(rests.items, rests.starts, rests.units, part, counts)
+        return counts
+
+    total, *others = in_parallel(count, _parts(rests, threads), threads)
+    for counts in others:
+        total += counts
+    return total
+
+
+def _parts(rests: Rests, count: int) -> list[tuple[int, int]]:
+    """Ranges of rows with about as many occurrences each, no unit in two of them."""
+    places = np.searchsorted(rests.starts[:-1], np.linspace(0, len(rests.items), count + 1)[1:-1], side="right")
+    cuts = np.searchsorted(rests.units, rests.units[places - 1]) if len(rests.units) else places
+    return list(pairwise([0, *cuts.tolist(), len(rests.units)]))
+
+
+@compiled
+def _count_rows(
+    items: NDArray[np.int32], starts: NDArray[np.int64], part: tuple[int, int], counts: NDArray[np.int32]
+) -> None:
+    """Units with one row each."""
+    for row in range(part[0], part[1]):
+        end = starts[row + 1]
+        for place in range(starts[row], end):
+            counts_here = counts[items[place]]
+            for later in range(place + 1, end):
+                counts_here[np.uint32(items[np.uint64(later)])] += 1
+
+
+@compiled
+def _count_units(
+    items: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    units: NDArray[np.int32],
+    part: tuple[int, int],
+    counts: NDArray[np.int32],
+) -> None:
+    """Units with several rows: each counts once."""
+    last = np.full(counts.shape, -1, np.int32)
+    for row in range(part[0], part[1]):
+        end, unit = starts[row + 1], units[row]
+        for place in range(starts[row], end):
+            counts_here, last_here = counts[items[place]], last[items[place]]
+            for later in range(place + 1, end):
+                item = np.uint32(items[np.uint64(later)])
+                counts_here[item] += last_here[item] != unit
+                last_here[item] = unit
+
+
+@compiled
+def partners_of(counts: NDArray[np.int32], lowest: int) -> NDArray[np.int64]:
+    """int64[items]: how many pairs with support ≥ `lowest` each item is in."""
+    partners = np.zeros(len(counts), np.int64)
+    for item in range(len(counts)):
+        for later in range(item + 1, len(counts)):
+            if counts[item, later] >= lowest:
+                partners[item] += 1
+                partners[later] += 1
+    return partners
+
+
+@compiled
+def listed_pairs(
+    counts: NDArray[np.int32], labels: NDArray[np.int32], lowest: int, most: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
+    """The pairs with support ≥ `lowest` as codes, their supports, and how many they are; none if more than `most`.
+
+    Requires: labels increase.
+    """
+    found = int((counts >= lowest).sum())
+    room = found if found <= most else 0
+    pairs, supports = np.empty((room, 2), np.int32), np.empty(room, np.int64)
+    filled = 0
+    for item in range(len(counts) if room else 0):
+        for later in range(item + 1, len(counts)):
+            if counts[item, later] >= lowest:
+                pairs[filled, 0], pairs[filled, 1] = labels[item], labels[later]
+                supports[filled] = counts[item, later]
+                filled += 1
+    return pairs, supports, found
+
+
+@compiled
+def levels_of_pairs(counts: NDArray[np.int32], lowest: int, levels: int) -> NDArray[np.int64]:
+    """int64[levels]: how many pairs have each support ≥ `lowest` ≥ 1. Requires: no support is `levels` or more."""
+    found = np.zeros(levels, np.int64)
+    for count in counts.flat:
+        if count >= lowest:
+            found[count] += 1
+    return found

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.compiled import compiled
-from dpmine.itemsets.counting.arrays import COUNT_LIMIT, Bitmaps, Rests, Rows, Scratch, Sink
+from dpmine.itemsets.counting.arrays import Bitmaps, Rests, Rows, Scratch, Sink
+from dpmine.itemsets.transactions.base import COUNT_LIMIT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -176,8 +177,7 @@ def _project(rows: Rows, item: int, more: int, labels: NDArray[np.int32], number
     items = np.empty(span, np.int32)
     starts = np.zeros(end - first + 1, np.int64)
     units = np.empty(end - first, np.int32)
-    kept = 0
-    owner, owners = -1, 0
+    kept, owner, owners = 0, -1, 0
     for occurrence in range(first, end):
         row = rows.row_of[occurrence]
         filled = starts[kept]

@@ -7,95 +7,56 @@ whatever its number of baskets). Nothing here is private: supports feed the sele
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
 from math import comb
-from operator import index
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.counting import baskets as kernels_baskets
-from dpmine.itemsets.counting.arrays import COUNT_LIMIT, Sink, in_parallel, thread_count
-from dpmine.itemsets.counting.crowds import crowds_of, in_a_crowd, searched
-from dpmine.itemsets.counting.field import Field, dense, few_partners_field, field_of, new_sink
-from dpmine.itemsets.counting.order import ordered
-from dpmine.itemsets.counting.pairs import levels_of_pairs, listed_pairs, pair_supports, worthwhile
-from dpmine.itemsets.counting.rows import as_int32, as_int64, basket_units, frequent_rests, item_supports, ranked
+from dpmine.itemsets.counting.arrays import Sink, in_parallel, ordered, streamed, thread_count
+from dpmine.itemsets.counting.field import (
+    Field,
+    crowds_of,
+    dense,
+    few_partners_field,
+    field_of,
+    in_a_crowd,
+    levels_of_pairs,
+    listed_pairs,
+    new_sink,
+    pair_supports,
+    searched,
+    worthwhile,
+)
+from dpmine.itemsets.counting.rows import (
+    as_int32,
+    as_int64,
+    basket_units,
+    frequent_rests,
+    item_supports,
+    ranked,
+    units_containing,
+)
+from dpmine.itemsets.transactions.base import (
+    COUNT_LIMIT,
+    Itemsets,
+    SupportHistogram,
+    SupportSource,
+    Transactions,
+    distinct_codes,
+)
+from dpmine.itemsets.transactions.baskets import Baskets
 from dpmine.itemsets.transactions.memory import physical_memory
-from dpmine.parameters import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.counting.rows import Ranking
-    from dpmine.itemsets.transactions.baskets import Baskets
-
-__all__ = ["Itemsets", "Miner", "SupportHistogram", "SupportSource", "item_supports", "support_of"]
+    from dpmine.itemsets.counting.rows import ItemRanking
 
 _FIRST_ROOM = 1 << 22  # item codes for which a part of a search makes room before it knows how many it will find
-
-
-@dataclass(frozen=True, eq=False)
-class Itemsets:
-    """Itemsets of one size by decreasing support, then lexicographically.
-
-    Attributes:
-        items: int32[k, r], item codes increasing in a row.
-        supports: int64[k].
-    """
-
-    items: NDArray[np.int32]
-    supports: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.supports)
-
-
-@dataclass(frozen=True, eq=False)
-class SupportHistogram:
-    """How many itemsets have each support.
-
-    Attributes:
-        supports: int64[m], strictly decreasing.
-        counts: at least 1 each; int64[m], or Python's integers where one does not fit.
-    """
-
-    supports: NDArray[np.int64]
-    counts: NDArray[Any]
-
-    @classmethod
-    def of(cls, counts: Mapping[int, int]) -> SupportHistogram:
-        """Of counts[s] > 0 itemsets with support s."""
-        supports = sorted(counts, reverse=True)
-        numbers = [counts[support] for support in supports]
-        kind = np.int64 if max(numbers, default=0) < COUNT_LIMIT else object
-        return cls(np.array(supports, np.int64), np.array(numbers, kind))
-
-
-class SupportSource(Protocol):
-    """Exact supports of itemsets, wherever the baskets are; its methods are those of `Miner`."""
-
-    item_supports: NDArray[np.int64]
-
-    @property
-    def resident_threshold(self) -> int:
-        """The lowest threshold ≥ 1 at which a search takes no pass over the data."""
-
-    def itemsets(self, size: int, threshold: int, *, memory_limit: int | None = None) -> Itemsets:
-        """All itemsets of `size` items with support ≥ `threshold` ≥ 1."""
-
-    def histogram(self, size: int, threshold: int) -> SupportHistogram:
-        """How many itemsets of `size` items have each support ≥ `threshold` ≥ 1."""
-
-    def nth(self, size: int, support: int, n: int) -> tuple[int, ...]:
-        """Itemset number `n` among those of `size` items with exactly this support."""
-
-    def support(self, itemset: Sequence[int]) -> int:
-        """The support of one itemset."""
 
 
 def support_of(baskets: Baskets, itemset: Sequence[int]) -> int:
@@ -106,11 +67,11 @@ def support_of(baskets: Baskets, itemset: Sequence[int]) -> int:
     codes = distinct_codes(itemset, baskets.catalogue_size)
     starts = as_int64(baskets.basket_starts)
     items = as_int32(baskets.items)
-    return kernels_baskets.units_containing(items, starts[:-1], starts[1:], basket_units(baskets), codes)
+    return units_containing(items, starts[:-1], starts[1:], basket_units(baskets), codes)
 
 
-class Miner:
-    """Exact supports of the itemsets of some baskets, at any size and threshold.
+class Miner(SupportSource):
+    """Exact supports of the itemsets of some baskets in memory.
 
     For a search the items that reach its threshold are ranked, rare ones first (ties by code), with all their places:
     about 20 bytes an occurrence. A ranking serves all higher thresholds; the second one is that of all items. All
@@ -120,23 +81,12 @@ class Miner:
     def __init__(self, baskets: Baskets) -> None:
         self.item_supports: NDArray[np.int64] = item_supports(baskets)
         self._baskets = baskets
-        self._ranking: Ranking | None = None
+        self._ranking: ItemRanking | None = None
         self._one_ranking = Lock()
 
-    @property
-    def resident_threshold(self) -> int:
-        """1: everything is in memory."""
-        return 1
+    resident_threshold = 1
 
-    def itemsets(self, size: int, threshold: int, *, memory_limit: int | None = None) -> Itemsets:
-        """All itemsets of `size` items with support ≥ `threshold` ≥ 1.
-
-        Raises BadParameter when listing them would take more than `memory_limit` bytes (default: half of the physical
-        memory), before taking it.
-        """
-        size, threshold = whole("size", size), min(whole("threshold", threshold), COUNT_LIMIT)
-        if size == 1:
-            return self._items_above(threshold)
+    def _itemsets(self, size: int, threshold: int, memory_limit: int | None) -> Itemsets:
         affordable = _affordable(size, memory_limit)
         if size == 2 and self._few_items(threshold):
             return self._pairs_above(threshold, affordable)
@@ -144,85 +94,21 @@ class Miner:
         items = np.concatenate([sink.itemsets[: sink.found[0]] for sink in pieces])
         return Itemsets(*ordered(items, np.concatenate([sink.supports[: sink.found[0]] for sink in pieces])))
 
-    def histogram(self, size: int, threshold: int) -> SupportHistogram:
-        """How many itemsets of `size` items have each support ≥ `threshold` ≥ 1; none of them is listed.
-
-        The counts are exact, however large. Memory: one int64 for each possible support.
-        """
-        size, threshold = whole("size", size), min(whole("threshold", threshold), COUNT_LIMIT)
-        if size == 1:
-            return _histogram(np.bincount(self.item_supports[self.item_supports >= threshold]))
+    def _histogram(self, size: int, threshold: int) -> SupportHistogram:
         if size == 2 and self._few_items(threshold):
             pairs = pair_supports(frequent_rests(self._baskets, self.item_supports, threshold))
             return _histogram(levels_of_pairs(pairs, threshold, self._highest(size) + 1))
         return self._counted(self._field(size, threshold), size, threshold)
 
-    def top(self, size: int, count: int) -> int:
-        """The largest threshold that at least `count` ≥ 1 itemsets of `size` items reach; 0 when fewer were bought.
-
-        One search from the frequent items to the rare ones, at a threshold that rises as itemsets are found.
-        """
-        size, count = whole("size", size), whole("count", count)
-        if count > COUNT_LIMIT:
-            raise BadParameter("count must be at most 2^61.")
-        if size == 1:
-            return _reached(np.bincount(self.item_supports[self.item_supports > 0], minlength=1), count)
-        ranking = self._ranked(1)
-        if size > ranking.longest:
-            return 0
-        threshold, end = 0, len(ranking.supports)
-        found = np.zeros(self._highest(size) + 1, np.int64)
-        width = _first_width(size, count)
-        while end > 0 and ranking.supports[end - 1] > threshold:
-            lowest = max(1, threshold)
-            field = field_of(ranking, size, min(max(_first(ranking, lowest), end - width), end), end)
-            found += self._levels(field, size, lowest)
-            np.minimum(found, COUNT_LIMIT, out=found)
-            threshold = _reached(found, count)
-            end = max(0, end - width)
-            width += width // 2
-        return threshold
-
-    def best(self, size: int, count: int, *, memory_limit: int | None = None) -> Itemsets:
-        """The `count` ≥ 1 itemsets of `size` items with the largest supports, ties with the last included.
-
-        Fewer when fewer were ever bought. Raises BadParameter as `itemsets` does.
-        """
-        return self.itemsets(size, max(1, self.top(size, count)), memory_limit=memory_limit)
-
-    def nth(self, size: int, support: int, n: int) -> tuple[int, ...]:
-        """Itemset number `n` = 0, 1, … among those of `size` items whose support is exactly `support` ≥ 1.
-
-        The numbering is a function of the baskets, `size` and `support`. Item codes increase. Raises BadParameter when
-        there are not more than `n` such itemsets.
-        """
-        size, support, n = whole("size", size), whole("support", support), whole("n", n, least=0)
-        level = self._items_at(support, n) if size == 1 else self._itemset_at(size, support, n)
-        if len(level) == 0:
-            raise BadParameter("n must be smaller than the number of itemsets with that support.")
-        return tuple(level[0].tolist())
-
-    def support(self, itemset: Sequence[int]) -> int:
-        """The support of one itemset, given as distinct item codes; BadParameter for codes outside the catalogue."""
-        codes = distinct_codes(itemset, len(self.item_supports))
-        if len(codes) == 1 or self.item_supports[codes].min() == 0:
-            return int(self.item_supports[codes].min())
+    def _support(self, codes: NDArray[np.int32]) -> int:
         ranking = self._ranked(1)
         # The rarest item comes first in its rows, so only the rests behind its places are looked at.
         rows, ranks = ranking.rows, np.sort(ranking.rank_of[codes])
         occurrences = slice(rows.item_starts[ranks[0]], rows.item_starts[ranks[0] + 1])
         holders = rows.row_of[occurrences]
-        return kernels_baskets.units_containing(
+        return units_containing(
             rows.items, rows.place_of[occurrences], rows.starts[holders + 1], rows.units[holders], ranks
         )
-
-    def _items_above(self, threshold: int) -> Itemsets:
-        codes = np.flatnonzero(self.item_supports >= threshold).astype(np.int32)
-        return Itemsets(*ordered(codes[:, None], self.item_supports[codes]))
-
-    def _items_at(self, support: int, n: int) -> NDArray[np.int32]:
-        """int32[0 or 1, 1]: item number n with that support."""
-        return np.flatnonzero(self.item_supports == support)[n : n + 1, None].astype(np.int32)
 
     def _few_items(self, threshold: int) -> bool:
         """Whether all pairs of the items that reach the threshold should be counted at once."""
@@ -248,11 +134,10 @@ class Miner:
             raise _too_many(2, threshold)
         return Itemsets(*ordered(items, supports))
 
-    def _itemset_at(self, size: int, support: int, n: int) -> NDArray[np.int32]:
-        """int32[0 or 1, size]: itemset number n with that support."""
+    def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
         ranking = self._ranked(support)
         if size > ranking.longest:
-            return np.empty((0, 0), np.int32)
+            return None
         field = field_of(ranking, size, _first(ranking, support), len(ranking.supports))
         longest = self._crowded(size) if support == 1 else 0
         single = searched(field, new_sink(size, support, highest=support, longest=longest)) if longest else None
@@ -261,7 +146,7 @@ class Miner:
         n = min(n, COUNT_LIMIT - 1)
         sink = new_sink(size, support, highest=support, skip=n, capacity=1, stop=n + 1, longest=longest)
         found = int(searched(field, sink).found[0])
-        return sink.itemsets[: min(max(found - n, 0), 1)]
+        return sink.itemsets[0].tolist() if found > n else None
 
     def _listed(self, size: int, threshold: int, affordable: int) -> list[Sink]:
         """The itemsets above a threshold, part by part; BadParameter when there are more than `affordable`."""
@@ -277,22 +162,12 @@ class Miner:
             return sink
 
         pieces = [new_sink(size, threshold)]
-        with closing(in_parallel(listed, field.parts(), thread_count())) as parts:
+        with closing(streamed(listed, field.parts(), thread_count())) as parts:
             for sink in parts:
                 pieces.append(sink)
                 if sum(int(piece.found[0]) for piece in pieces) > affordable:
                     raise _too_many(size, threshold)
         return pieces
-
-    def _levels(self, field: Field | None, size: int, threshold: int) -> NDArray[np.int64]:
-        """int64[largest support + 1]: how many itemsets in the field have each support ≥ `threshold`.
-
-        At most COUNT_LIMIT; of `size` ≥ 2 items.
-        """
-        total = np.zeros(self._highest(size) + 1, np.int64)
-        for sink in self._sinks(field, size, threshold, len(total)):
-            total = np.minimum(total + sink.histogram, COUNT_LIMIT)
-        return total
 
     def _counted(self, field: Field | None, size: int, threshold: int) -> SupportHistogram:
         """The histogram of the itemsets in the field with support ≥ `threshold`; of `size` ≥ 2 items."""
@@ -327,11 +202,10 @@ class Miner:
             finally:
                 idle.append(sink)
 
-        for _ in in_parallel(count, parts, threads):
-            pass
+        in_parallel(count, parts, threads)
         return sinks
 
-    def _ranked(self, threshold: int) -> Ranking:
+    def _ranked(self, threshold: int) -> ItemRanking:
         """A ranking of the items that reach the threshold, and perhaps of others."""
         with self._one_ranking:
             known = self._ranking
@@ -347,7 +221,15 @@ class Miner:
         return int(np.partition(self.item_supports, place)[place]) if place >= 0 else 0
 
 
-def _first(ranking: Ranking, threshold: int) -> int:
+class BasketsInMemory(Baskets, Transactions):
+    """Baskets that are mined where they are."""
+
+    def miner(self) -> Miner:
+        """See `Transactions.miner`."""
+        return Miner(self)
+
+
+def _first(ranking: ItemRanking, threshold: int) -> int:
     """The lowest rank of an item that reaches the threshold."""
     return int(np.searchsorted(ranking.supports, threshold))
 
@@ -365,33 +247,8 @@ def _histogram(counts: NDArray[np.int64], alone: int = 0) -> SupportHistogram:
     return SupportHistogram.of(levels | ({1: levels.get(1, 0) + alone} if alone else {}))
 
 
-def _reached(counts: NDArray[np.int64], count: int) -> int:
-    """The largest support that at least `count` itemsets reach, of which counts[s] have support s; 0 for fewer."""
-    return int(len(counts) - 1 - np.searchsorted(np.cumsum(counts[::-1]), count)) if counts.sum() >= count else 0
-
-
-def _first_width(size: int, count: int) -> int:
-    """How many items to begin with, so that there may be `count` itemsets and not many more."""
-    width = size + 1
-    while comb(width, size) < count:
-        width += 1 + width // 8
-    return width
-
-
 def _affordable(size: int, memory_limit: int | None) -> int:
     """How many itemsets of `size` items may be listed: two copies of each, a sorting key and an order."""
     if memory_limit is None:
         memory_limit = physical_memory() // 2
-    return min(whole("memory_limit", memory_limit) // (2 * (4 * size + 8) + 16), COUNT_LIMIT - 1)
-
-
-def distinct_codes(itemset: Sequence[int], catalogue: int) -> NDArray[np.int32]:
-    """int32[k]: the codes in increasing order."""
-    hint = "An itemset must be one or more distinct item codes of the catalogue."
-    try:
-        codes = sorted({index(code) for code in itemset})
-    except TypeError:
-        raise BadParameter(hint) from None
-    if not codes or len(codes) < len(itemset) or codes[0] < 0 or codes[-1] >= catalogue:
-        raise BadParameter(hint)
-    return np.array(codes, dtype=np.int32)
+    return min(memory_limit // (2 * (4 * size + 8) + 16), COUNT_LIMIT - 1)

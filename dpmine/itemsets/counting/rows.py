@@ -1,4 +1,7 @@
-"""Baskets ranked for the search: items numbered from rare to frequent, with all their places."""
+"""Baskets ranked for the search, items numbered from rare to frequent with all their places; and supports of items.
+
+The compiled loops are pure functions over arrays, safe to call from several threads.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpmine.compiled import compiled
 from dpmine.errors import BadData
-from dpmine.itemsets.counting import baskets as kernels_baskets
-from dpmine.itemsets.counting.arrays import Rests, Rows, in_parallel, thread_count
+from dpmine.itemsets.counting.arrays import Rests, Rows, in_parallel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.itemsets.transactions.baskets import Baskets
+
 
 _MOST_BASKETS = (1 << 31) - 1  # baskets, and hence supports, are counted in 32 bits
 _PART = 1 << 17  # occurrences that are ranked together: their places fit into a processor's own cache
@@ -23,7 +27,7 @@ _MOST_PARTS = 64
 
 
 def item_supports(baskets: Baskets) -> NDArray[np.int64]:
-    """int64[N]: the support of every item of the catalogue, 0 for those that nobody bought.
+    """int64[N]: the support of every item of the catalogue, 0 for those that no basket holds.
 
     Raises BadData for 2^31 baskets or more.
     """
@@ -34,13 +38,13 @@ def item_supports(baskets: Baskets) -> NDArray[np.int64]:
         parts = _parts(starts, baskets.catalogue_size)
         supports: NDArray[np.int64] = _occurrences(items, starts, baskets.catalogue_size, parts).sum(axis=0)
         return supports
-    return kernels_baskets.count_units(
+    return count_units(
         as_int32(baskets.items), as_int64(baskets.basket_starts), basket_units(baskets), baskets.catalogue_size
     )
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class ItemRanking:
     """The items that reach a threshold, numbered from rare to frequent (ties by code), and the baskets in these ranks.
 
     Attributes:
@@ -78,9 +82,9 @@ def frequent_rests(baskets: Baskets, supports: NDArray[np.int64], threshold: int
     items, starts, units = as_int32(baskets.items), as_int64(baskets.basket_starts), basket_units(baskets)
 
     def restrict(part: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
-        return kernels_baskets.restrict_rows(items, starts, units, part, number_of)
+        return restrict_rows(items, starts, units, part, number_of)
 
-    parts = list(in_parallel(restrict, _parts(baskets.basket_starts, 1), thread_count()))
+    parts = in_parallel(restrict, _parts(baskets.basket_starts, 1))
     shifts = np.cumsum([0, *(len(kept) for kept, _, _ in parts)]).tolist()
     ends = [ends + shift for (_, ends, _), shift in zip(parts, shifts, strict=False)]
     owners = np.concatenate([owners for _, _, owners in parts])
@@ -92,7 +96,7 @@ def frequent_rests(baskets: Baskets, supports: NDArray[np.int64], threshold: int
     )
 
 
-def ranked(baskets: Baskets, supports: NDArray[np.int64], threshold: int) -> Ranking:
+def ranked(baskets: Baskets, supports: NDArray[np.int64], threshold: int) -> ItemRanking:
     """The ranking of the items that reach the threshold. `supports`: those of the items."""
     rests = frequent_rests(baskets, supports, threshold)
     order = np.argsort(supports[rests.labels], kind="stable").astype(np.int32)
@@ -101,7 +105,7 @@ def ranked(baskets: Baskets, supports: NDArray[np.int64], threshold: int) -> Ran
     rank_of_code, rank_of_number = np.full(len(supports), -1, np.int32), np.empty(len(labels), np.int32)
     rank_of_code[labels], rank_of_number[order] = ranks, ranks
     rows = _ranked_rows(rests, labels, rank_of_number)
-    return Ranking(threshold, rows, supports[labels], rank_of_code, baskets.basket_count, baskets.one_basket_each)
+    return ItemRanking(threshold, rows, supports[labels], rank_of_code, baskets.basket_count, baskets.one_basket_each)
 
 
 def _ranked_rows(rests: Rests, labels: NDArray[np.int32], rank_of: NDArray[np.int32]) -> Rows:
@@ -112,10 +116,9 @@ def _ranked_rows(rests: Rests, labels: NDArray[np.int32], rank_of: NDArray[np.in
     firsts = rows.item_starts[:-1] + np.cumsum(counts, axis=0) - counts
 
     def rank(part: int) -> None:
-        kernels_baskets.rank_rows(rests.items, rank_of, parts[part], firsts[part], rows)
+        rank_rows(rests.items, rank_of, parts[part], firsts[part], rows)
 
-    for _ in in_parallel(rank, range(len(parts)), thread_count()):
-        pass
+    in_parallel(rank, range(len(parts)))
     return rows
 
 
@@ -150,9 +153,9 @@ def _occurrences(
     """int64[parts, N]: the occurrences of every item in each part."""
 
     def count(part: tuple[int, int]) -> NDArray[np.int64]:
-        return kernels_baskets.count_items(items[starts[part[0]] : starts[part[1]]], catalogue)
+        return count_items(items[starts[part[0]] : starts[part[1]]], catalogue)
 
-    return np.stack(list(in_parallel(count, parts, thread_count())))
+    return np.stack(in_parallel(count, parts))
 
 
 def _empty_rows(rests: Rests, labels: NDArray[np.int32], occurrences: NDArray[np.int64]) -> Rows:
@@ -174,3 +177,120 @@ def _without_gaps(ascending: NDArray[np.int32]) -> NDArray[np.int32]:
     runs = np.zeros(len(ascending), np.int32)
     np.cumsum(ascending[1:] != ascending[:-1], out=runs[1:], dtype=np.int32)
     return runs
+
+
+@compiled
+def count_items(items: NDArray[np.int32], catalogue: int) -> NDArray[np.int64]:
+    """int64[catalogue]: the occurrences of every item."""
+    counts = np.zeros(catalogue, np.int64)
+    for item in items:
+        counts[np.uint32(item)] += 1
+    return counts
+
+
+@compiled
+def count_units(
+    items: NDArray[np.int32], starts: NDArray[np.int64], units: NDArray[np.int32], catalogue: int
+) -> NDArray[np.int64]:
+    """int64[catalogue]: for every item the number of units with a row that holds it. `units` never decreases."""
+    supports = np.zeros(catalogue, np.int64)
+    last = np.full(catalogue, -1, np.int32)
+    for row in range(len(units)):
+        for place in range(starts[row], starts[row + 1]):
+            item = items[place]
+            if last[item] != units[row]:
+                last[item] = units[row]
+                supports[item] += 1
+    return supports
+
+
+@compiled
+def restrict_rows(
+    items: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    units: NDArray[np.int32],
+    part: tuple[int, int],
+    number_of: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+    """The rows part[0] … part[1] − 1 in other numbers, without the items numbered −1: items, ends of rows, and units.
+
+    Rows that keep fewer than two items are left out: they hold no itemset that is searched for.
+    """
+    first, end = part
+    kept = np.empty(starts[end] - starts[first], np.int32)
+    ends, owners = np.empty(end - first, np.int64), np.empty(end - first, np.int32)
+    rows, filled = 0, 0
+    for row in range(first, end):
+        begun = filled
+        for place in range(starts[row], starts[row + 1]):
+            number = number_of[np.uint32(items[np.uint64(place)])]
+            kept[np.uint64(filled)] = number  # overwritten when it is none: faster than an unforeseeable branch
+            filled += number >= 0
+        if filled - begun < 2:
+            filled = begun
+            continue
+        ends[rows] = filled
+        owners[rows] = units[row]
+        rows += 1
+    return kept[:filled], ends[:rows], owners[:rows]
+
+
+@compiled
+def rank_rows(
+    items: NDArray[np.int32],
+    rank_of: NDArray[np.int32],
+    part: tuple[int, int],
+    item_starts: NDArray[np.int64],
+    into: Rows,
+) -> None:
+    """Rewrite the rows part[0] … part[1] − 1 as increasing ranks: `items`, `row_of` and `place_of` of `into`.
+
+    Requires: the occurrences of the item of rank k in these rows are numbers item_starts[k], item_starts[k] + 1, …
+    Linear time: the rows are transposed and transposed back, which sorts them.
+    """
+    starts = into.starts
+    first, end = part
+    free = item_starts.copy()
+    for row in range(first, end):
+        for place in range(starts[row], starts[row + 1]):
+            rank = rank_of[items[place]]
+            into.row_of[free[rank]] = row
+            free[rank] += 1
+    ends = starts[first:end].copy()
+    for rank in range(len(item_starts)):
+        for occurrence in range(item_starts[rank], free[rank]):
+            row = into.row_of[occurrence] - first
+            place = ends[row]
+            ends[row] += 1
+            into.items[place] = rank
+            into.place_of[occurrence] = place
+
+
+@compiled
+def units_containing(
+    items: NDArray[np.int32],
+    begins: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    units: NDArray[np.int32],
+    wanted: NDArray[np.int32],
+) -> int:
+    """How many units have a stretch items[begins[k] : ends[k]], k = 0, 1, …, with all of `wanted` in it.
+
+    Requires: stretches and `wanted` strictly increasing; units[k], the owner, never decreasing.
+    """
+    support = 0
+    last = -1
+    for k in range(len(units)):
+        if units[k] == last:
+            continue
+        place = begins[k]
+        held = True
+        for item in wanted:
+            place += np.searchsorted(items[place : ends[k]], item)
+            held = place < ends[k] and items[place] == item
+            if not held:
+                break
+        if held:
+            last = units[k]
+            support += 1
+    return support

@@ -28,7 +28,7 @@ from dpmine.io.arrow import (
 from dpmine.io.columns import quoted
 from dpmine.io.paths import NO_FILE, READ_ERRORS, ROWS_MISSING, locate, reason, shown_name
 from dpmine.io.python_values import as_texts, item_array
-from dpmine.itemsets.ingest.kernels import occurring, recoded
+from dpmine.itemsets.ingest.encode import occurring, recoded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 _PARQUET_MAGIC = b"PAR1"
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, at the beginning of a file
 _LONGEST_STRING_ARRAY = 2**31 - 1  # bytes of text that pa.string() can address
-_MOST_ITEMS = 2**31 - 1  # codes are int32
+MOST_ITEMS = 2**31 - 1
+"""Codes of items are int32."""
 
 
 def read_catalogue(source: object) -> pa.Array:
@@ -64,9 +65,10 @@ def labelled(items: Coded, catalogue: pa.Array | None) -> tuple[pa.Array, NDArra
     are not UTF-8 count as U+FFFD, so that no single text makes the others unreadable.
     """
     present = np.flatnonzero(occurring(items.codes, items.count))
-    values = _valid(_normal(items.decode(present)))
+    values = _normal(items.decode(present))
+    values = valid_texts(values) if is_text(values.type) else values
     labels = _sorted(values.unique()) if catalogue is None else catalogue
-    if len(labels) > _MOST_ITEMS:
+    if len(labels) > MOST_ITEMS:
         raise BadData(
             "The data hold more different items than 32 bits can number: give a catalogue of those that matter."
         )
@@ -124,10 +126,6 @@ def _normal(items: pa.Array) -> pa.Array:
     return items.cast(pa.large_string()) if is_text(items.type) else items
 
 
-def _valid(items: pa.Array) -> pa.Array:
-    return valid_texts(items) if is_text(items.type) else items
-
-
 def _sorted(items: pa.Array) -> pa.Array:
     """Items in ascending order, texts by code points; no items become no texts."""
     if pa.types.is_null(items.type):
@@ -152,17 +150,13 @@ def _checked(items: pa.Array, owner: str) -> pa.Array:
     if without_long_texts(pa.chunked_array([items])).null_count:
         raise BadData(f"{owner} holds a text of more than {LONGEST_TEXT:,} bytes: no item of the data can be so long.")
     items = _sorted(items.cast(pa.int64()) if is_integer(items.type) else _normal(items))
-    _require_unicode(items, owner)
-    if pc.any(pc.equal(items[1:], items[:-1])).as_py():
-        raise BadData(f"{owner} repeats an item: list each item once.")
-    return narrow(items)
-
-
-def _require_unicode(items: pa.Array, owner: str) -> None:
     try:
         items.validate(full=True)
     except pa.ArrowException:
         raise BadData(f"{owner} holds texts that are not valid UTF-8: clean it first.") from None
+    if pc.any(pc.equal(items[1:], items[:-1])).as_py():
+        raise BadData(f"{owner} repeats an item: list each item once.")
+    return narrow(items)
 
 
 def _as_integers(items: pa.Array) -> pa.Array:

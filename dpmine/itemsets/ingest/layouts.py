@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from dpmine.errors import BadData
 from dpmine.io.arrow import can_be_item, can_be_key, is_boolean, is_integer, is_list, plain, type_name
 from dpmine.io.columns import Columns, quoted
-from dpmine.io.open import BASKETS_COLUMN
+from dpmine.io.source import BasketSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ class Origin(Enum):
 
 
 @dataclass(frozen=True)
-class Plan:
+class LayoutPlan:
     """Which columns to read, and as what.
 
     Attributes:
@@ -78,6 +78,23 @@ class Plan:
         return (*self.unit, *self.basket)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that are read."""
+        return (*self.keys, *self.items)
+
+    @property
+    def unit_columns(self) -> tuple[str, ...]:
+        """Under which names the unit is kept while data stream by: those of its key columns, or of the row number."""
+        return tuple(f"u{place}" for place in range(max(1, len(self.unit))))
+
+    @property
+    def basket_columns(self) -> tuple[str, ...]:
+        """The same of what distinguishes the baskets of a unit: a key, the row number, or nothing."""
+        if self.layout is Layout.LONG:
+            return tuple(f"b{place}" for place in range(len(self.basket)))
+        return ("b0",) if self.unit else ()
+
+    @property
     def unit_name(self) -> str:
         """What the privacy unit is called in the guarantee."""
         return ", ".join(self.unit) or "row"
@@ -90,15 +107,13 @@ class Plan:
         return f"{self.layout.value} layout: {items}, unit = {_line(self.unit) or 'row'}{basket} ({self.origin.value})"
 
 
-BASKETS = Plan(Layout.LIST, (BASKETS_COLUMN,), (), (), Origin.BASKETS)
-"""How a sequence of baskets is read: as one column of lists."""
-
-
-def plan_layout(source: Source, columns: Columns) -> Plan:
+def plan_layout(source: Source, columns: Columns) -> LayoutPlan:
     """The layout of a source's columns, checked for types; reads no rows.
 
     Raises BadData where a named column is missing or has the wrong type, and where the layout is not clear.
     """
+    if isinstance(source, BasketSource):
+        return LayoutPlan(Layout.LIST, source.names, (), (), Origin.BASKETS)
     _require_present(source, columns)
     plan = _named_plan(source, columns) if columns.named_item or columns.one_hot else _found_plan(source, columns)
     _require_one_each(source, plan)
@@ -110,7 +125,7 @@ def plan_layout(source: Source, columns: Columns) -> Plan:
     return plan
 
 
-def item_type(source: Source, plan: Plan) -> pa.DataType:
+def item_type(source: Source, plan: LayoutPlan) -> pa.DataType:
     """The declared type of the items: of their column, of its lists' entries, or of the names of one-hot columns."""
     if plan.layout is Layout.ONE_HOT:
         return source.labels(plan.items).type
@@ -118,8 +133,8 @@ def item_type(source: Source, plan: Plan) -> pa.DataType:
     return plain(kind.value_type if plan.layout is Layout.LIST else kind)
 
 
-def _named_plan(source: Source, columns: Columns) -> Plan:
-    """The layout where the options tell the items' columns."""
+def _named_plan(source: Source, columns: Columns) -> LayoutPlan:
+    """The layout where the options name the items' columns."""
     if columns.named_item is None:
         return _plan(Layout.ONE_HOT, _item_columns(source, columns), columns, Origin.OPTIONS)
     name = columns.named_item
@@ -135,8 +150,8 @@ def _named_plan(source: Source, columns: Columns) -> Plan:
     return replace(_plan(Layout.LONG, [name], columns, Origin.SCHEMA), unit=_only_other(source, columns))
 
 
-def _found_plan(source: Source, columns: Columns) -> Plan:
-    """The layout where the schema alone must tell the items' columns."""
+def _found_plan(source: Source, columns: Columns) -> LayoutPlan:
+    """The layout where the items' columns follow from the schema alone."""
     others = _others(source, columns)
     kinds = {name: source.type_of(name) for name in others}
     if others and all(map(is_boolean, kinds.values())):
@@ -158,7 +173,7 @@ _ADVICE = (
 )
 
 
-def _plan_of_two(source: Source, lists: Sequence[str]) -> Plan:
+def _plan_of_two(source: Source, lists: Sequence[str]) -> LayoutPlan:
     """The layout of two columns, of which `lists` hold lists: in whichever order, their names decide.
 
     Beside a column of lists, one that can be no key is left out.
@@ -166,16 +181,16 @@ def _plan_of_two(source: Source, lists: Sequence[str]) -> Plan:
     if lists:
         (other,) = (name for name in source.names if name not in lists)
         if not can_be_key(source.type_of(other)):
-            return Plan(Layout.LIST, tuple(lists), (), (), Origin.SCHEMA)
+            return LayoutPlan(Layout.LIST, tuple(lists), (), (), Origin.SCHEMA)
         if _role(other) != "unit":
             raise BadData(_unclear(source, ({"unit": other, "item": lists[0]}, {"item": lists[0]})))
-        return Plan(Layout.LIST, tuple(lists), (other,), (), Origin.NAMES)
+        return LayoutPlan(Layout.LIST, tuple(lists), (other,), (), Origin.NAMES)
     units = [name for name in source.names if _role(name) == "unit"]
     if len(units) != 1:
         first, second = source.names
         raise BadData(_unclear(source, ({"unit": first, "item": second}, {"unit": second, "item": first})))
     items = tuple(name for name in source.names if name not in units)
-    return Plan(Layout.LONG, items, tuple(units), (), Origin.NAMES)
+    return LayoutPlan(Layout.LONG, items, tuple(units), (), Origin.NAMES)
 
 
 def _role(name: str) -> str | None:
@@ -203,8 +218,8 @@ def _unclear(source: Source, choices: Sequence[dict[str, str]]) -> str:
     )
 
 
-def _plan(layout: Layout, items: Iterable[str], columns: Columns, origin: Origin) -> Plan:
-    return Plan(layout, tuple(items), columns.unit, columns.basket, origin)
+def _plan(layout: Layout, items: Iterable[str], columns: Columns, origin: Origin) -> LayoutPlan:
+    return LayoutPlan(layout, tuple(items), columns.unit, columns.basket, origin)
 
 
 def _others(source: Source, columns: Columns) -> tuple[str, ...]:
@@ -237,7 +252,7 @@ def _require_present(source: Source, columns: Columns) -> None:
             raise BadData(f"There is no column {name!r} {_among(source, columns)}. Check the option that names it.")
 
 
-def _require_one_each(source: Source, plan: Plan) -> None:
+def _require_one_each(source: Source, plan: LayoutPlan) -> None:
     if len(set(source.names)) == len(source.names):
         return
     for name in (*plan.keys, *plan.items):
@@ -245,7 +260,7 @@ def _require_one_each(source: Source, plan: Plan) -> None:
             raise BadData(f"Several columns are called {name!r}: give each its own name.")
 
 
-def _check_types(source: Source, plan: Plan, columns: Columns) -> None:
+def _check_types(source: Source, plan: LayoutPlan, columns: Columns) -> None:
     for name in plan.keys:
         check_key(name, source.type_of(name))
     for name in plan.items:

@@ -8,30 +8,29 @@ rarest one; these are made in groups that fit into memory, a pass over the parti
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import index
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.itemsets.counting.miner import Itemsets, Miner, SupportHistogram, item_supports, support_of
+from dpmine.itemsets.counting.arrays import ordered
+from dpmine.itemsets.counting.miner import Miner, support_of
+from dpmine.itemsets.outofcore.census import Census, same_codes
 from dpmine.itemsets.outofcore.projection import Projector
-from dpmine.itemsets.spark.baskets import SparkBaskets
-from dpmine.itemsets.spark.supports import SparkMiner
+from dpmine.itemsets.transactions.base import Itemsets, SupportHistogram, SupportSource, Transactions
 from dpmine.itemsets.transactions.baskets import Baskets, starts_of
 from dpmine.itemsets.transactions.memory import ITEM, RESIDENT_BASKET, RESIDENT_LINE
-from dpmine.parameters import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.counting.miner import SupportSource
     from dpmine.itemsets.outofcore.projection import Projected
-    from dpmine.itemsets.outofcore.transactions import PartitionedBaskets, Transactions
+    from dpmine.itemsets.transactions.memory import MemoryBudget
 
 _DEEPER = 3  # binary digits by which a threshold is lowered for each search that came before
 _LISTED_COPIES = 3  # the parts, the whole, and its order
@@ -49,15 +48,56 @@ class _Known(NamedTuple):
     times: int
 
 
-def miner_of(transactions: Transactions) -> SupportSource:
-    """The exact supports of the transactions."""
-    if isinstance(transactions, SparkBaskets):
-        return SparkMiner(transactions)
-    return Miner(transactions) if isinstance(transactions, Baskets) else PartitionedMiner(transactions)
+@dataclass(frozen=True, eq=False)
+class PartitionedBaskets(Transactions):
+    """Baskets in partitions of whole units, each of which fits into memory.
+
+    Attributes:
+        labels: as in Baskets.
+        unit: as in Baskets.
+        parts: gives the partitions, all with these labels, as often as it is called, in the same order. Raises
+            UnreadableFile or BadData where the data cannot be read again.
+        census: of all partitions.
+        budget: of the memory.
+    """
+
+    labels: pa.Array
+    unit: str
+    parts: Callable[[], Iterator[Baskets]]
+    census: Census
+    budget: MemoryBudget
+
+    @property
+    def total_units(self) -> int:
+        """See `Transactions`."""
+        return self.census.units
+
+    def miner(self) -> PartitionedMiner:
+        """See `Transactions`."""
+        return PartitionedMiner(self)
+
+    def truncated(self, max_items_per_unit: int) -> PartitionedBaskets:
+        """See `Transactions`."""
+        return self._changed(lambda part: part.truncated(max_items_per_unit), self.labels)
+
+    def projected(self, codes: Sequence[int]) -> PartitionedBaskets:
+        """See `Transactions`."""
+        return self._changed(lambda part: part.projected(codes), self.labels.take(list(codes)))
+
+    def _changed(self, change: Callable[[Baskets], Baskets], labels: pa.Array) -> PartitionedBaskets:
+        """Every partition changed, unit by unit, each time it is read; takes one pass."""
+        whole, census = self.parts, Census()
+
+        def parts() -> Iterator[Baskets]:
+            return (change(part) for part in whole())
+
+        for part in parts():
+            census.add(part)
+        return replace(self, labels=labels, parts=parts, census=census.recoded(same_codes(len(labels))))
 
 
-class PartitionedMiner:
-    """Exact supports of the itemsets of baskets in partitions, at any size and threshold, as `Miner` gives them.
+class PartitionedMiner(SupportSource):
+    """Exact supports of the itemsets of baskets in partitions.
 
     Memory stays within the baskets' budget. Raises UnreadableFile or BadData where a partition cannot be read again.
     """
@@ -74,15 +114,8 @@ class PartitionedMiner:
         pa.default_memory_pool().release_unused()  # what Arrow keeps for later reading would count twice
         self._resident = Miner(frequent)
 
-    def itemsets(self, size: int, threshold: int, *, memory_limit: int | None = None) -> Itemsets:
-        """All itemsets of `size` items with support ≥ `threshold` ≥ 1, by decreasing support, then by codes.
-
-        Raises BadParameter when listing them would take more than `memory_limit` bytes (default: the budget's share).
-        """
-        size, threshold = whole("size", size), whole("threshold", threshold)
-        limit = self._baskets.budget.listing if memory_limit is None else whole("memory_limit", memory_limit)
-        if size == 1:
-            return _ordered([_items_above(self.item_supports, threshold)])
+    def _itemsets(self, size: int, threshold: int, memory_limit: int | None) -> Itemsets:
+        limit = self._baskets.budget.listing if memory_limit is None else memory_limit
         found = [self._resident.itemsets(size, threshold, memory_limit=limit)]
         for group in self._groups(threshold):
             found.append(_listed(group, size, threshold, limit))
@@ -90,43 +123,32 @@ class PartitionedMiner:
                 raise BadParameter(_TOO_MANY_TO_LIST)
         return _ordered(found)
 
-    def histogram(self, size: int, threshold: int) -> SupportHistogram:
-        """How many itemsets of `size` items have each support ≥ `threshold` ≥ 1."""
-        size, threshold = whole("size", size), whole("threshold", threshold)
-        if size == 1:
-            return SupportHistogram.of(_tally(self.item_supports[self.item_supports >= threshold]))
+    def _histogram(self, size: int, threshold: int) -> SupportHistogram:
         known = self._known.get(size)
         if known is None or known.threshold > threshold:
             known = self._known[size] = self._mined(size, threshold, known)
         reach = int(np.searchsorted(-known.levels.supports, -threshold, side="right"))
         return SupportHistogram(known.levels.supports[:reach], known.levels.counts[:reach])
 
-    def nth(self, size: int, support: int, n: int) -> tuple[int, ...]:
-        """Itemset number `n` = 0, 1, … among those of `size` items whose support is exactly `support` ≥ 1."""
-        size, support, n = whole("size", size), whole("support", support), whole("n", n, least=0)
-        if size == 1:
-            return self._nth_item(support, n)
+    def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
         all_resident = support >= self.resident_threshold
-        count = 0 if all_resident else _counts(self._resident.histogram(size, support))[support]
+        count = 0 if all_resident else self._resident.histogram(size, support).to_dict().get(support, 0)
         if n < count or all_resident:
             return self._resident.nth(size, support, n)
         for group in self._groups(support):
             n -= count
-            count = _counts(_levels(group, size, support))[support]
+            count = Miner(group.baskets).histogram(size - 1, support).to_dict().get(support, 0)
             if n < count:
-                return tuple(group.itemsets(_member(group, size, support, n))[0].tolist())
-        raise BadParameter("n must be smaller than the number of itemsets with that support.")
+                member = np.array([Miner(group.baskets).nth(size - 1, support, n)], np.int32)
+                return tuple(group.itemsets(member)[0].tolist())
+        return None
 
-    def support(self, itemset: Sequence[int]) -> int:
-        """The support of one itemset, given as distinct item codes; BadParameter for codes outside the catalogue.
-
-        Where one of the items is not among the frequent ones, this takes a pass over the partitions.
-        """
-        known = self._resident.support(itemset)  # complains about codes that are none
-        codes = [index(code) for code in itemset]
-        if known or self.item_supports[codes].min() == 0 or np.isin(codes, self._code_of[self._first_resident :]).all():
-            return known
-        return sum(support_of(part, codes) for part in self._baskets.parts())
+    def _support(self, codes: NDArray[np.int32]) -> int:
+        """Where one of the items is not among the frequent ones, this takes a pass over the partitions."""
+        itemset: list[int] = codes.tolist()
+        if np.isin(codes, self._code_of[self._first_resident :]).all():
+            return self._resident.support(itemset)
+        return sum(support_of(part, itemset) for part in self._baskets.parts())
 
     @property
     def resident_threshold(self) -> int:
@@ -144,14 +166,14 @@ class PartitionedMiner:
         return _Known(deep, self._levels(size, deep), times)
 
     def _levels(self, size: int, threshold: int) -> SupportHistogram:
-        counts = _counts(self._resident.histogram(size, threshold))
+        counts = Counter(self._resident.histogram(size, threshold).to_dict())
         for group in self._groups(threshold):
-            counts.update(_counts(_levels(group, size, threshold)))
+            counts.update(Miner(group.baskets).histogram(size - 1, threshold).to_dict())
         return SupportHistogram.of(counts)
 
     @cached_property
     def _projector(self) -> Projector:
-        return Projector(self._baskets, self._code_of)
+        return Projector(self._baskets.parts, self._code_of, self._baskets.budget.projection)
 
     def _groups(self, threshold: int) -> Iterator[Projected]:
         """The conditional databases of the items that reach the threshold and are not resident."""
@@ -159,12 +181,6 @@ class PartitionedMiner:
         if first < self._first_resident:
             for firsts in self._projector.ranges(first, self._first_resident):
                 yield self._projector.projected(firsts)
-
-    def _nth_item(self, support: int, n: int) -> tuple[int, ...]:
-        codes = np.flatnonzero(self.item_supports == support)
-        if n >= len(codes):
-            raise BadParameter("n must be smaller than the number of itemsets with that support.")
-        return (int(codes[n]),)
 
 
 def _first_resident(baskets: PartitionedBaskets, code_of: NDArray[np.int32]) -> int:
@@ -207,18 +223,6 @@ def _sums(flags: NDArray[np.bool_], starts: NDArray[np.int64]) -> NDArray[np.int
     return np.add.reduceat(flags, starts[:-1], dtype=np.int64)
 
 
-def _levels(group: Projected, size: int, threshold: int) -> SupportHistogram:
-    """The histogram of a group's itemsets, which have one item more than those of its databases."""
-    if size == 2:  # a miner would rank the baskets for nothing
-        supports = item_supports(group.baskets)
-        return SupportHistogram.of(_tally(supports[supports >= threshold]))
-    return Miner(group.baskets).histogram(size - 1, threshold)
-
-
-def _member(group: Projected, size: int, support: int, n: int) -> NDArray[np.int32]:
-    return np.array([Miner(group.baskets).nth(size - 1, support, n)], np.int32)
-
-
 def _listed(group: Projected, size: int, threshold: int, limit: int) -> Itemsets:
     try:
         found = Miner(group.baskets).itemsets(size - 1, threshold, memory_limit=limit)
@@ -227,27 +231,8 @@ def _listed(group: Projected, size: int, threshold: int, limit: int) -> Itemsets
     return Itemsets(group.itemsets(found.items), found.supports)
 
 
-def _items_above(supports: NDArray[np.int64], threshold: int) -> Itemsets:
-    codes = np.flatnonzero(supports >= threshold).astype(np.int32)
-    return Itemsets(codes[:, None], supports[codes])
-
-
 def _ordered(found: list[Itemsets]) -> Itemsets:
     """All of them by decreasing support, then by codes."""
     items = np.concatenate([part.items for part in found])
     supports = np.concatenate([part.supports for part in found])
-    if len(found) > 1 or items.shape[1] == 1:
-        order = np.lexsort((*items.T[::-1], -supports)) if len(supports) else np.empty(0, np.int64)
-        items, supports = items[order], supports[order]
-    return Itemsets(items, supports)
-
-
-def _tally(supports: NDArray[np.int64]) -> Counter[int]:
-    """How many of them are the same."""
-    counts = np.bincount(supports)
-    present = np.flatnonzero(counts)
-    return Counter(dict(zip(present.tolist(), counts[present].tolist(), strict=True)))
-
-
-def _counts(levels: SupportHistogram) -> Counter[int]:
-    return Counter(dict(zip(levels.supports.tolist(), levels.counts.tolist(), strict=True)))
+    return Itemsets(*ordered(items, supports)) if len(found) > 1 else found[0]

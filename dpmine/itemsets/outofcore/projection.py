@@ -8,23 +8,22 @@ here, so that one miner serves many of them, and their itemsets never mix.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from dpmine.compiled import compiled
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, integers
-from dpmine.itemsets.outofcore.kernels import Part, Stretches, deliver, measure, renumber
 from dpmine.itemsets.transactions.baskets import Baskets
 from dpmine.itemsets.transactions.memory import PROJECTED_ENTRY, PROJECTED_ROW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.outofcore.transactions import PartitionedBaskets
 
 _TOO_LARGE = "What was bought together with a single item does not fit into the memory limit: raise memory (--memory)."
 
@@ -54,9 +53,10 @@ class Projected:
 class Projector:
     """Cuts the ranks into ranges whose conditional databases fit into memory, and makes these."""
 
-    def __init__(self, whole: PartitionedBaskets, code_of: NDArray[np.int32]) -> None:
-        """Requires: `code_of` holds the codes by rank. Takes one pass over the partitions."""
-        self._whole = whole
+    def __init__(self, parts: Callable[[], Iterator[Baskets]], code_of: NDArray[np.int32], limit: int) -> None:
+        """Requires: `code_of` holds the codes by rank. Databases take `limit` bytes. Takes one pass over the parts."""
+        self._all_parts = parts
+        self._limit = limit
         self._code_of = code_of
         self._rank_of = np.empty(len(code_of), np.int32)
         self._rank_of[code_of] = np.arange(len(code_of), dtype=np.int32)
@@ -68,13 +68,12 @@ class Projector:
     def ranges(self, first: int, end: int) -> Iterator[range]:
         """Ranges that cover the ranks `first` … `end` − 1; BadParameter where one rank's database does not fit."""
         costs = PROJECTED_ENTRY * self._entries[first:end] + PROJECTED_ROW * self._rows[first:end]
-        limit = self._whole.budget.projection
-        if costs.max(initial=0) > limit:
+        if costs.max(initial=0) > self._limit:
             raise BadParameter(_TOO_LARGE)
         totals = np.concatenate([[0], np.cumsum(costs)])
         start = 0
         while start < len(costs):
-            stop = int(np.searchsorted(totals, totals[start] + limit, side="right")) - 1
+            stop = int(np.searchsorted(totals, totals[start] + self._limit, side="right")) - 1
             yield range(first + start, first + stop)
             start = stop
 
@@ -87,13 +86,13 @@ class Projector:
             deliver(part, self._rank_of, firsts.start, to)
         labels = integer_array(renumber(to.entries, np.concatenate([[0], entry_ends]), len(self._code_of)))
         unit_starts = _unit_starts(to.row_units, row_ends)
-        baskets = Baskets(labels, to.entries, to.row_starts, unit_starts, self._whole.unit)
+        baskets = Baskets(labels, to.entries, to.row_starts, unit_starts, unit="row")
         return Projected(baskets, firsts, self._code_of)
 
     def _parts(self) -> Iterator[Part]:
         """The partitions, their units numbered on."""
         seen = 0
-        for part in self._whole.parts():
+        for part in self._all_parts():
             owners = np.repeat(np.arange(seen, seen + part.unit_count), np.diff(part.unit_starts))
             items, starts = np.require(part.items, np.int32, "W"), np.require(part.basket_starts, np.int64, "W")
             yield Part(items, starts, owners)
@@ -118,3 +117,93 @@ def _unit_starts(units: NDArray[np.int64], row_ends: NDArray[np.int64]) -> NDArr
     new[1:-1] = units[1:] != units[:-1]
     new[row_ends] = True
     return np.flatnonzero(new)
+
+
+class Part(NamedTuple):
+    """Baskets of some units."""
+
+    items: NDArray[np.int32]
+    """Item codes basket after basket."""
+    starts: NDArray[np.int64]
+    """int64[baskets + 1]: basket b holds items[starts[b] : starts[b + 1]]."""
+    units: NDArray[np.int64]
+    """int64[baskets]: the owner of each, never decreasing."""
+
+
+@compiled
+def measure(part: Part, rank_of: NDArray[np.int32], rows: NDArray[np.int64], entries: NDArray[np.int64]) -> None:
+    """Add, for every rank, the baskets in which a higher rank follows, and how many follow in all of them."""
+    for basket in range(len(part.units)):
+        ranks = np.sort(rank_of[part.items[part.starts[basket] : part.starts[basket + 1]]])
+        for place in range(len(ranks) - 1):
+            rows[ranks[place]] += 1
+            entries[ranks[place]] += len(ranks) - 1 - place
+
+
+class Stretches(NamedTuple):
+    """What follows each of some ranks in its baskets: a stretch of rows and of entries for every rank.
+
+    The next free places move on as rows are written.
+    """
+
+    free_row: NDArray[np.int64]
+    """int64[stretches]: the next row of each."""
+    free_entry: NDArray[np.int64]
+    """int64[stretches]: the next entry of each."""
+    row_starts: NDArray[np.int64]
+    """int64[rows + 1]: row r holds entries[row_starts[r] : row_starts[r + 1]]."""
+    row_units: NDArray[np.int64]
+    """int64[rows]: the unit of each row."""
+    entries: NDArray[np.int32]
+    """The ranks that follow, increasing in a row."""
+
+
+@compiled
+def _write(ranks: NDArray[np.int32], unit: int, own: int, to: Stretches) -> None:
+    """Write ranks as a row of stretch `own`."""
+    row, entry = to.free_row[own], to.free_entry[own]
+    to.row_starts[row] = entry
+    to.row_units[row] = unit
+    to.entries[entry : entry + len(ranks)] = ranks
+    to.free_row[own] += 1
+    to.free_entry[own] += len(ranks)
+
+
+@compiled
+def deliver(part: Part, rank_of: NDArray[np.int32], first: int, to: Stretches) -> None:
+    """Write what follows the rank first + k in the baskets into stretch k, for every stretch."""
+    for basket in range(len(part.units)):
+        ranks = np.sort(rank_of[part.items[part.starts[basket] : part.starts[basket + 1]]])
+        for place in range(len(ranks) - 1):
+            own = ranks[place] - first
+            if own >= len(to.free_row):
+                break
+            if own >= 0:
+                _write(ranks[place + 1 :], part.units[basket], own, to)
+
+
+@compiled
+def renumber(entries: NDArray[np.int32], bounds: NDArray[np.int64], catalogue: int) -> NDArray[np.int64]:
+    """Number the pairs (stretch, rank) without gaps, in order, and put the numbers in the place of the ranks.
+
+    Stretch k is entries[bounds[k] : bounds[k + 1]]. The result holds k * catalogue + rank for every number.
+    """
+    number = np.full(catalogue, -1, np.int32)
+    pairs = np.empty(len(entries), np.int64)
+    known = 0
+    for stretch in range(len(bounds) - 1):
+        first = known
+        for place in range(bounds[stretch], bounds[stretch + 1]):
+            rank = entries[place]
+            if number[rank] < 0:
+                number[rank] = 0
+                pairs[known] = stretch * catalogue + rank
+                known += 1
+        pairs[first:known] = np.sort(pairs[first:known])
+        for pair in range(first, known):
+            number[pairs[pair] % catalogue] = pair
+        for place in range(bounds[stretch], bounds[stretch + 1]):
+            entries[place] = number[entries[place]]
+        for pair in range(first, known):
+            number[pairs[pair] % catalogue] = -1
+    return pairs[:known].copy()

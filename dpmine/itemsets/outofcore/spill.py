@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from dpmine.compiled import compiled
 from dpmine.errors import UnreadableFile
 from dpmine.io.arrow import integer_array, integers, is_text
-from dpmine.itemsets.outofcore.kernels import text_hashes
-from dpmine.itemsets.outofcore.sorted_units import cost_of, require_room
+from dpmine.itemsets.outofcore.census import PackedBaskets
+from dpmine.itemsets.outofcore.streams import cost_of, require_room
 from dpmine.itemsets.transactions.baskets import Baskets, starts_of
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class SpillFile:
         except OSError:
             raise UnreadableFile(f"The folder for temporary files cannot be written: {_ADVICE}") from None
         self.close: Callable[[], Any] = weakref.finalize(self, self._file.close)
-        """Gives the disk space back; the file cannot be used any more. Happens by itself when nobody uses the file."""
+        """Gives the disk space back; the file cannot be used any more. Happens by itself in the end."""
         self._end = 0
 
     def append(self, content: Any) -> Extent:
@@ -108,7 +109,7 @@ class SpillFile:
 
 MOST_WAYS = 256
 _MORE_WAYS = 16
-_DEEPEST = 4  # a partition too large after so many divisions holds one unit that is too large
+_DEEPEST = 4  # divisions after which a partition that is too large holds one unit that is too large
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _STEP = 0x9E3779B97F4A7C15
 
@@ -169,9 +170,8 @@ class CompactFile:
 
     def append(self, part: Baskets) -> None:
         """Write the baskets of some units to the file."""
-        baskets, units = (np.diff(starts).astype(np.int32) for starts in (part.basket_starts, part.unit_starts))
-        extents = self._file.append(part.items), self._file.append(baskets), self._file.append(units)
-        self._parts.append((extents, part.empty_units))
+        items, baskets, units = map(self._file.append, PackedBaskets.of(part))
+        self._parts.append(((items, baskets, units), part.empty_units))
 
     def parts(self, labels: pa.Array, unit: str) -> Iterator[Baskets]:
         """The baskets part by part."""
@@ -208,3 +208,15 @@ def _text_hashes(chunk: pa.Array) -> NDArray[np.uint64]:
     starts = np.frombuffer(ends, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
     letters = np.frombuffer(content, np.uint8) if content is not None else np.zeros(0, np.uint8)
     return text_hashes(np.require(letters), np.require(starts))
+
+
+@compiled
+def text_hashes(content: NDArray[np.uint8], starts: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """uint64[texts]: the hash FNV-1a of content[starts[k] : starts[k + 1]]; equal texts have equal hashes."""
+    hashes = np.empty(len(starts) - 1, np.uint64)
+    for text in range(len(hashes)):
+        value = np.uint64(14695981039346656037)
+        for place in range(starts[text], starts[text + 1]):
+            value = (value ^ np.uint64(content[place])) * np.uint64(1099511628211)
+        hashes[text] = value
+    return hashes

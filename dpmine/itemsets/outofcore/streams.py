@@ -7,7 +7,7 @@ whose baskets are empty have lines, too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,122 +15,40 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpmine.errors import BadParameter
 from dpmine.io.arrow import (
     integer_array,
+    integers,
     integers_or,
-    is_boolean,
-    is_list,
     is_mixed,
     is_plain_list,
     is_text,
     plain,
     without_long_texts,
 )
-from dpmine.io.parquet import FileSource
-from dpmine.io.source import ArrowSource, collected
 from dpmine.itemsets.ingest.catalogue import labelled
-from dpmine.itemsets.ingest.cells import Entries, list_entries, one_hot_entries
 from dpmine.itemsets.ingest.encode import coded, is_ascending
 from dpmine.itemsets.ingest.layouts import Layout
+from dpmine.itemsets.ingest.read import Entries, batch_cost, entries_of, grouped, long_cells
 from dpmine.itemsets.transactions.memory import LINE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
-    from dpmine.io.source import Progress, Source
+    from dpmine.io.source import Source
     from dpmine.itemsets.ingest.encode import Codes
-    from dpmine.itemsets.ingest.layouts import Plan
-    from dpmine.itemsets.outofcore.census import Coder
+    from dpmine.itemsets.ingest.layouts import LayoutPlan
+    from dpmine.itemsets.outofcore.census import ItemCodes
+    from dpmine.itemsets.transactions.baskets import Baskets
+
 
 ITEM_COLUMN = "item"
-_BATCH_ROWS = 2**18
-_TEXT_COPIES = 5  # of different texts: hashed, cast, taken, sorted and looked up (measured)
 _Rows: TypeAlias = "NDArray[np.int64]"
 
 
-class DoesNotFit(Exception):
-    """The data take more memory than allowed when they are read at once.
-
-    Attributes:
-        batches: all of them, those that were read already first.
-    """
-
-    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
-        super().__init__()
-        self.batches = batches
-
-
-@dataclass(frozen=True, eq=False)
-class BoundedSource:
-    """A source that gives up reading at once, with DoesNotFit, where that would take more than `limit` bytes."""
-
-    source: Source
-    plan: Plan
-    limit: int
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Column names in order."""
-        return self.source.names
-
-    def type_of(self, name: str) -> pa.DataType:
-        """Arrow type of a column."""
-        return self.source.type_of(name)
-
-    def labels(self, names: Sequence[str]) -> pa.Array:
-        """The items that these columns stand for in a one-hot layout."""
-        return self.source.labels(names)
-
-    def read(self, names: Sequence[str], progress: Progress) -> pa.Table:
-        """The named columns; raises DoesNotFit as soon as they are known to be too large."""
-        schema, batches = pa.schema([(name, self.type_of(name)) for name in names]), batches_of(self.source, names)
-        if isinstance(self.source, FileSource):
-            if self.source.rows * line_bytes(self.plan) > self.limit:
-                raise DoesNotFit(batches)
-            schema = self.source.schema(names, dictionaries=True)
-            batches = self.source.batches(schema)
-        return collected(self._within(batches), schema, row_count(self.source), progress)
-
-    def _within(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        taken, cost = [], 0
-        for batch in batches:
-            taken.append(batch)
-            cost += batch_cost(batch, self.plan)
-            if cost > self.limit:
-                raise DoesNotFit(_chained(taken, batches))
-            yield batch
-
-
-def batches_of(source: Source, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The named columns batch by batch. BadData where the producer of the batches fails, UnreadableFile for files."""
-    if isinstance(source, FileSource):
-        return source.batches(source.schema(names, dictionaries=False))
-    if isinstance(source, ArrowSource):
-        return (part for batch in source.checked(list(names)) for part in _split_rows(batch, _BATCH_ROWS))
-    return iter(source.read(names, lambda _share: None).to_batches(max_chunksize=_BATCH_ROWS))
-
-
-def row_count(source: Source) -> int | None:
-    """How many rows there are, where that is known before they are read."""
-    if isinstance(source, FileSource):
-        return source.rows
-    return source.rows if isinstance(source, ArrowSource) else None
-
-
-def batch_cost(batch: pa.RecordBatch, plan: Plan) -> int:
-    """Bytes that a batch takes while its lines are coded and grouped."""
-    texts = sum(_text_bytes(batch.column(name)) for name in plan.items if name in batch.schema.names)
-    return int(batch.nbytes) + _TEXT_COPIES * texts + line_bytes(plan) * _lines_in(batch)
-
-
-def line_bytes(plan: Plan) -> int:
-    """Bytes that a line takes while it is coded and grouped, on top of what was read."""
-    return LINE * (len(unit_columns(plan)) + len(basket_columns(plan)) + 1)
-
-
-def chunks(batches: Iterable[pa.RecordBatch], plan: Plan, limit: int) -> Iterator[pa.Table]:
+def chunks(batches: Iterable[pa.RecordBatch], plan: LayoutPlan, limit: int) -> Iterator[pa.Table]:
     """The rows in tables that take about `limit` bytes while they are coded and grouped, or are a single row."""
     taken: list[pa.RecordBatch] = []
     cost = 0
@@ -146,57 +64,16 @@ def chunks(batches: Iterable[pa.RecordBatch], plan: Plan, limit: int) -> Iterato
         yield pa.Table.from_batches(taken)
 
 
-def lines_of(tables: Iterable[pa.Table], source: Source, plan: Plan, coder: Coder) -> Iterator[pa.Table]:
+def lines_of(tables: Iterable[pa.Table], source: Source, plan: LayoutPlan, codes: ItemCodes) -> Iterator[pa.Table]:
     """The lines of tables of the plan's columns. Rows are numbered on, where each is a basket."""
     first = 0
     for table in tables:
         keyed, rows = _with_keys(table, plan)
-        yield _lines(keyed, rows + first, source, plan, coder)
+        yield _lines(keyed, rows + first, source, plan, codes)
         first += table.num_rows
 
 
-def unit_columns(plan: Plan) -> tuple[str, ...]:
-    """The line columns that hold the unit: those of its key, or the row number."""
-    return tuple(f"u{place}" for place in range(max(1, len(plan.unit))))
-
-
-def basket_columns(plan: Plan) -> tuple[str, ...]:
-    """The line columns that tell the baskets of a unit apart: a key, the row number, or none."""
-    if plan.layout is Layout.LONG:
-        return tuple(f"b{place}" for place in range(len(plan.basket)))
-    return ("b0",) if plan.unit else ()
-
-
-def _split_rows(batch: pa.RecordBatch, rows: int) -> Iterator[pa.RecordBatch]:
-    for first in range(0, batch.num_rows, rows):
-        yield batch.slice(first, rows)
-
-
-def _chained(taken: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """All batches, those taken already let go one by one."""
-    taken.reverse()
-    while taken:
-        yield taken.pop()
-    yield from rest
-
-
-def _text_bytes(items: pa.Array) -> int:
-    """Bytes of the items' texts, which may all be different."""
-    if is_list(items.type):
-        return _text_bytes(items.flatten())
-    if pa.types.is_dictionary(items.type):
-        return _text_bytes(items.dictionary)
-    return int(items.nbytes) if is_text(items.type) else 0
-
-
-def _lines_in(batch: pa.RecordBatch) -> int:
-    for column in batch.columns:
-        if is_list(column.type):
-            return int(batch.num_rows) + int(pc.sum(pc.list_value_length(column)).as_py() or 0)
-    return int(batch.num_rows) + sum(int(column.true_count) for column in batch.columns if is_boolean(column.type))
-
-
-def _split(batch: pa.RecordBatch, plan: Plan, limit: int) -> Iterator[pa.RecordBatch]:
+def _split(batch: pa.RecordBatch, plan: LayoutPlan, limit: int) -> Iterator[pa.RecordBatch]:
     if batch.num_rows <= 1 or batch_cost(batch, plan) <= limit:
         if batch.num_rows:
             yield batch
@@ -206,7 +83,7 @@ def _split(batch: pa.RecordBatch, plan: Plan, limit: int) -> Iterator[pa.RecordB
     yield from _split(batch.slice(half), plan, limit)
 
 
-def _with_keys(table: pa.Table, plan: Plan) -> tuple[pa.Table, _Rows]:
+def _with_keys(table: pa.Table, plan: LayoutPlan) -> tuple[pa.Table, _Rows]:
     """The rows whose keys are all there, keys as integers, times or large_string; and which rows these are."""
     for name in plan.keys:
         place = table.schema.get_field_index(name)
@@ -234,27 +111,29 @@ def _plain_key(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return without_long_texts(column.cast(pa.large_string())) if is_text(kind) or is_mixed(kind) else column
 
 
-def _lines(table: pa.Table, numbers: _Rows, source: Source, plan: Plan, coder: Coder) -> pa.Table:
-    rows, items, labels = _items(table, source, plan, coder.catalogue)
+def _lines(table: pa.Table, numbers: _Rows, source: Source, plan: LayoutPlan, codes: ItemCodes) -> pa.Table:
+    rows, items, labels = _items(table, source, plan, codes.catalogue)
     keys = _keys(table, numbers, plan)
     if len(rows) < table.num_rows or plan.layout is not Layout.LONG:
         keys = keys.take(integer_array(rows))
-    codes = np.full(len(items), -1)
-    codes[items >= 0] = coder.recoded(items[items >= 0], labels)
-    return keys.append_column(ITEM_COLUMN, pa.chunked_array([integer_array(codes).cast(pa.int32())]))
+    known = np.full(len(items), -1)
+    known[items >= 0] = codes.recoded(items[items >= 0], labels)
+    return keys.append_column(ITEM_COLUMN, pa.chunked_array([integer_array(known).cast(pa.int32())]))
 
 
-def _keys(table: pa.Table, numbers: _Rows, plan: Plan) -> pa.Table:
+def _keys(table: pa.Table, numbers: _Rows, plan: LayoutPlan) -> pa.Table:
     """The keys of the rows under their names in lines."""
     row = pa.chunked_array([integer_array(numbers)])
     units = [table.column(name) for name in plan.unit] or [row]
     baskets = [table.column(name) for name in plan.basket]
     if plan.unit and plan.layout is not Layout.LONG:
         baskets = [row]
-    return pa.table([*units, *baskets], names=[*unit_columns(plan), *basket_columns(plan)])
+    return pa.table([*units, *baskets], names=[*plan.unit_columns, *plan.basket_columns])
 
 
-def _items(table: pa.Table, source: Source, plan: Plan, catalogue: pa.Array | None) -> tuple[_Rows, Codes, pa.Array]:
+def _items(
+    table: pa.Table, source: Source, plan: LayoutPlan, catalogue: pa.Array | None
+) -> tuple[_Rows, Codes, pa.Array]:
     """The row of each line, its item's position among labels, and the labels; −1 where a basket holds none of them."""
     if plan.layout is Layout.LONG:
         column = table.column(plan.items[0])
@@ -262,10 +141,7 @@ def _items(table: pa.Table, source: Source, plan: Plan, catalogue: pa.Array | No
         labels, positions = labelled(items, catalogue)
         rows = np.flatnonzero(items.codes >= 0)
         return rows, positions[rows].astype(np.int64), labels
-    if plan.layout is Layout.LIST:
-        entries = list_entries(table, plan.items[0])
-    else:
-        entries = one_hot_entries(table, plan.items, source.labels(plan.items))
+    entries = entries_of(table, source, plan)
     labels, positions = labelled(entries.items, catalogue)
     return *_one_each(entries, positions.astype(np.int64)), labels
 
@@ -280,3 +156,86 @@ def _one_each(entries: Entries, positions: Codes) -> tuple[_Rows, Codes]:
     found = np.concatenate([positions[keep], np.full(len(empty), -1)]).astype(np.int64)
     order = np.argsort(lines, kind="stable")
     return lines[order], found[order]
+
+
+_ONE_UNIT = "One unit's data alone do not fit into the memory limit: raise memory (--memory)."
+
+
+class NotSorted(Exception):
+    """The lines are not in the order of their units."""
+
+
+def group(lines: pa.Table, plan: LayoutPlan, labels: pa.Array | None = None) -> Baskets:
+    """The baskets of lines that hold whole units; `labels` are those of the item codes (default: the codes)."""
+    count = int(integers(lines.column(ITEM_COLUMN)).max(initial=0)) + 1 if labels is None else len(labels)
+    codes = integer_array(np.arange(count))
+    units, own = plan.unit_columns, plan.basket_columns
+    cells = long_cells(lines, unit=units, basket=own, item=ITEM_COLUMN, catalogue=codes)
+    return replace(grouped(cells, plan.unit_name), labels=codes if labels is None else labels)
+
+
+def recoded(lines: pa.Table, places: NDArray[np.int32]) -> pa.Table:
+    """The lines with item code places[c] for code c."""
+    codes = np.append(places, np.int32(-1))[integers(lines.column(ITEM_COLUMN))]  # −1, no item, is the last place
+    column = pa.chunked_array([integer_array(codes.astype(np.int64)).cast(pa.int32())])
+    return lines.set_column(lines.schema.get_field_index(ITEM_COLUMN), ITEM_COLUMN, column)
+
+
+def whole_units(lines: Iterable[pa.Table], plan: LayoutPlan, limit: int) -> Iterator[pa.Table]:
+    """The same lines in tables that hold whole units; all but the last unit of each table follows at once.
+
+    Raises NotSorted at the first unit that comes after a greater one, and BadParameter where the lines of one unit
+    take more than `limit` bytes.
+    """
+    names = plan.unit_columns
+    rest: pa.Table | None = None
+    for table in lines:
+        joined = table if rest is None else pa.concat_tables([rest, table])
+        end = _last_unit(joined, names)
+        if end:
+            yield joined.slice(0, end)
+        rest = joined.slice(end)
+        if require_room(rest, limit) and end:
+            rest = rest.take(integer_array(np.arange(rest.num_rows)))  # lets the rest of the table go
+    if rest is not None and rest.num_rows:
+        yield rest
+
+
+def require_room(lines: pa.Table, limit: int) -> int:
+    """Bytes that the lines of one unit take; BadParameter where these are more than `limit`."""
+    cost = cost_of(lines)
+    if cost > limit:
+        raise BadParameter(_ONE_UNIT)
+    return cost
+
+
+def cost_of(lines: pa.Table) -> int:
+    """Bytes that lines take while they are grouped."""
+    return int(lines.nbytes) + LINE * int(lines.num_columns) * int(lines.num_rows)
+
+
+def _last_unit(lines: pa.Table, names: tuple[str, ...]) -> int:
+    """Where the last unit starts; raises NotSorted."""
+    less = np.zeros(max(0, lines.num_rows - 1), np.bool_)
+    equal = ~less
+    for name in names:
+        below, same = _compared(lines.column(name))
+        less |= equal & below
+        equal &= same
+    if not np.all(less | equal):
+        raise NotSorted
+    starts = np.flatnonzero(less)
+    return int(starts[-1]) + 1 if len(starts) else 0
+
+
+def _compared(column: pa.ChunkedArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which entries are below the next one, and which equal it."""
+    if is_text(column.type):
+        pairs = column[:-1], column[1:]
+        return _flags(pc.less(*pairs)), _flags(pc.equal(*pairs))
+    numbers = integers(column)
+    return numbers[:-1] < numbers[1:], numbers[:-1] == numbers[1:]
+
+
+def _flags(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    return integers_or(0, column).astype(np.bool_)

@@ -11,16 +11,22 @@ import signal
 import socket
 import warnings
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from threading import RLock, current_thread, main_thread
+from socket import gethostname
+from threading import RLock, Thread, current_thread, main_thread
+from time import time_ns
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from dpmine.errors import BadData, BadParameter, DpmineError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-_PATIENCE = 10.0  # seconds until an address counts as one that nobody answers at
+
+_PATIENCE = 10.0  # seconds until an address counts as one at which no server responds
 _CONNECT_PORT = 15002
 _MASTER = re.compile(r"--master[ =]+(\S+)")
 _CONFIGURED = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "MASTER")
@@ -124,7 +130,7 @@ def _started(sql: Any, memory: int) -> Any:
         configuration = SparkConf()
         for name, value in _settings(memory).items():
             configuration.set(name, value)
-        # A Java that an earlier session left behind is used again, whoever started it.
+        # A Java that an earlier session left behind is used again.
         gateway = None if SparkContext._gateway else _quiet_gateway(configuration)  # noqa: SLF001 - as above
         with _listening_as_before():
             SparkContext(conf=configuration, gateway=gateway).setLogLevel("OFF")
@@ -157,7 +163,7 @@ def _settings(memory: int) -> dict[str, str]:
     return {
         **_QUIET,
         "spark.master": "local[*]",
-        "spark.ui.enabled": "false",  # it shows plans and rows to whoever opens it
+        "spark.ui.enabled": "false",  # it shows plans and rows
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError",  # else jobs may wait for ever
@@ -232,3 +238,61 @@ def _quiet() -> Iterator[None]:
         yield
         for logger, disabled in zip(loggers, before, strict=True):
             logger.disabled = disabled
+
+
+_PROCESS = f"{gethostname()} {os.getpid()} {time_ns()}"
+_NUMBERS = count()
+_LIVE: WeakSet[Kept] = WeakSet()
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Frames that the cluster keeps for us, until they are released."""
+
+    session: Any
+    frames: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        _LIVE.add(self)
+
+    def keep(self, frame: Any) -> Any:
+        """The frame, stored by the cluster once it is computed: in memory, else on the executors' disks."""
+        from pyspark import StorageLevel
+        from pyspark.sql import functions
+
+        # Frames of one plan share what is kept, and lose it together: a condition that always holds distinguishes them.
+        own = frame.where(functions.lit(f"{_PROCESS} {next(_NUMBERS)}") != "")
+        self.frames.append(own)
+        with replacing():
+            return own.persist(StorageLevel.MEMORY_AND_DISK)
+
+    def release(self, frame: Any) -> None:
+        """The cluster need not keep this frame any more."""
+        self.frames[:] = [kept for kept in self.frames if kept is not frame]
+        # A session that is gone has released everything.
+        with suppress(Exception):
+            frame.unpersist()
+
+    def release_all(self) -> None:
+        """Nothing is kept any more."""
+        for frame in list(self.frames):
+            self.release(frame)
+
+
+def abandon(seconds: float) -> None:
+    """For a process that is about to end: servers of Spark Connect cancel what they do for it, and keep nothing.
+
+    Waits at most this long. A Spark inside this process ends with the process.
+    """
+    remote = [kept for kept in list(_LIVE) if type(kept.session).__module__.startswith("pyspark.sql.connect")]
+    if remote:
+        letting_go = Thread(target=_let_go, args=(remote,), daemon=True)
+        letting_go.start()
+        letting_go.join(seconds)
+
+
+def _let_go(all_kept: Sequence[Kept]) -> None:
+    for kept in all_kept:
+        with suppress(Exception):
+            kept.session.interruptAll()
+        kept.release_all()

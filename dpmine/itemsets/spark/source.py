@@ -1,25 +1,38 @@
-"""What Spark reads, as rows of unit, basket and item: by the same rules as local data, with nothing read yet."""
+"""What Spark reads, by the rules for local data: which files, which columns, and rows of unit, basket and item.
+
+Spark lists and reads the files; its own rules for partition folders are not used. They take types from the values,
+which shows single rows, and leave out what lies beside the folders.
+"""
 
 from __future__ import annotations
 
+import glob
+import os
+import posixpath
+import re
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
 from dpmine.errors import UnreadableFile
 from dpmine.io.arrow import is_integer, is_text
+from dpmine.io.atomic import SUFFIXES
+from dpmine.io.parquet import partition_keys
 from dpmine.io.paths import shown_name
 from dpmine.io.source import ArrowSource
-from dpmine.itemsets.ingest.layouts import Layout, plan_layout
-from dpmine.itemsets.spark.files import opened
+from dpmine.itemsets.ingest.layouts import Layout
 from dpmine.itemsets.spark.session import condition_of, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
-    from dpmine.io.columns import Columns
-    from dpmine.itemsets.ingest.layouts import Plan
+    from dpmine.io.parquet import Keys
+    from dpmine.itemsets.ingest.layouts import LayoutPlan
+
 
 TABLE = "table:"
 """In front of the name of a table that Spark knows."""
@@ -55,7 +68,7 @@ class SparkRows:
     Attributes:
         frame: Spark frame with the columns of the keys, and `item` (bigint or string).
         units: its columns that name the unit.
-        baskets: its columns that tell the baskets of a unit apart; none where a unit has one basket.
+        baskets: its columns that distinguish the baskets of a unit; none where a unit has one basket.
         rows_are_units: whether each row of the data is its own unit, whose items do not repeat in `frame`.
         kind: Arrow type of the items in the data.
         owners: the columns `units` of all baskets, those without items included, with repetitions and nothing null;
@@ -118,11 +131,7 @@ class SparkSource:
                     raise UnreadableFile(_ONE_TYPE) from None
                 raise
 
-    def plan(self, columns: Columns) -> Plan:
-        """As for local data; raises what `plan_layout` raises."""
-        return plan_layout(self.source, columns)
-
-    def rows(self, plan: Plan, catalogue: pa.Array | None = None) -> SparkRows:
+    def rows(self, plan: LayoutPlan, catalogue: pa.Array | None = None) -> SparkRows:
         """The rows of a plan; of one-hot columns only those in the catalogue are looked at, where there is one."""
         if plan.layout is Layout.LONG:
             return self._long(plan)
@@ -132,20 +141,20 @@ class SparkSource:
             plan = replace(plan, items=items or plan.items[:1])
         return self._rows_of_lists(plan)
 
-    def _long(self, plan: Plan) -> SparkRows:
+    def _long(self, plan: LayoutPlan) -> SparkRows:
         kind = self.source.type_of(plan.items[0])
-        units, baskets = _key_names(plan)
+        units, baskets = plan.unit_columns, plan.basket_columns
         keys = [self._column(name).alias(key) for name, key in zip(plan.keys, (*units, *baskets), strict=True)]
         item = _item(self._column(plan.items[0]), kind).alias(ITEM)
         rows = self.frame.select(*keys, item).dropna()
         return SparkRows(rows, units, baskets, rows_are_units=False, kind=kind, owners=None)
 
-    def _rows_of_lists(self, plan: Plan) -> SparkRows:
+    def _rows_of_lists(self, plan: LayoutPlan) -> SparkRows:
         """Each row is a basket, and its own unit where none is named."""
         from pyspark.sql import functions
 
         kind, items = self._lists(plan)
-        units, _ = _key_names(plan)
+        units = plan.unit_columns if plan.unit else ()
         keys = [self._column(name).alias(key) for name, key in zip(plan.unit, units, strict=True)]
         row = functions.monotonically_increasing_id().alias("r")
         baskets = self.frame.select(*keys, row, functions.array_distinct(items).alias("items"))
@@ -155,7 +164,7 @@ class SparkSource:
             return SparkRows(found, units, ("r",), rows_are_units=False, kind=kind, owners=owners)
         return SparkRows(found, ("r",), (), rows_are_units=True, kind=kind, owners=owners)
 
-    def _lists(self, plan: Plan) -> tuple[pa.DataType, Any]:
+    def _lists(self, plan: LayoutPlan) -> tuple[pa.DataType, Any]:
         """The type of the items, and the column of lists of them."""
         from pyspark.sql import functions
 
@@ -177,13 +186,6 @@ def _opened(session: Any, paths: Sequence[str]) -> Any:
     return opened(session, paths)
 
 
-def _key_names(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the key columns that no column of the data can clash with."""
-    return tuple(f"u{place}" for place in range(len(plan.unit))), tuple(
-        f"b{place}" for place in range(len(plan.basket))
-    )
-
-
 def _item(column: Any, kind: pa.DataType) -> Any:
     """Integers of one width, or texts."""
     if is_integer(kind):
@@ -199,9 +201,144 @@ def _arrow_type(kind: Any) -> pa.DataType:
     """The Arrow type that speaks for a Spark type in the rules of layouts."""
     name = kind.typeName()
     if name == "string" and getattr(kind, "collation", _BY_BYTES) != _BY_BYTES:
-        return pa.binary()  # equal texts would be others than here: refused
+        return pa.binary()  # equal texts would be others than here: rejected
     if name == "array":
         return pa.list_(_arrow_type(kind.elementType))
     if name == "decimal":
         return pa.decimal128(kind.precision, kind.scale)
     return _KINDS.get(name, pa.binary())
+
+
+_WILD = re.compile(r"[*?\[\]{}\\]")
+_ANY_CASE = ["".join(f"[{sign}{sign.upper()}]" if sign.isalpha() else sign for sign in suffix) for suffix in SUFFIXES]
+_CALLED_PARQUET = {"pathGlobFilter": f"*{{{','.join(_ANY_CASE)}}}"}
+_EVERYWHERE = {"recursiveFileLookup": "true"}
+_STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+_ONE_SCHEMA = {"mergeSchema": "true"}  # or Spark takes one file's types, and reads timestamps of others as bare numbers
+_BOOKKEEPING = ("_metadata", "_common_metadata")
+_UNKNOWN = "a row of a file that was not listed"
+
+
+def opened(session: Any, paths: Sequence[str]) -> Any:
+    """A frame of the Parquet files at paths, folders, globs or URLs that Spark opens.
+
+    Its columns are those in the files, then the keys of their partition folders (`key=value`), which are texts.
+    Raises UnreadableFile where Spark would read other files than are read locally, and Spark's own errors: of files
+    whose columns differ in type, too.
+    """
+    _require_seen(paths)
+    named = [_literal(path) for path in paths]
+    files, options = _listed(session, paths, named)
+    frame = session.read.options(**_STRICT, **_ONE_SCHEMA, **_EVERYWHERE, **options).parquet(*named)
+    if set(_without_bookkeeping(frame.inputFiles())) != set(files):
+        raise UnreadableFile("The files changed while they were looked at: let nobody write to them.")
+    return _with_keys(session, frame, _keys(files, paths))
+
+
+def _listed(session: Any, paths: Sequence[str], named: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The files behind the paths, as URLs, and the options with which Spark reads these."""
+    lister = session.read.format("binaryFile").options(**_EVERYWHERE)  # reads no file until it is asked for content
+    files = _without_bookkeeping(lister.load(list(named)).inputFiles())
+    _require_visible(files)
+    given = {posixpath.basename(path) for path in paths}
+    called, others = [], []
+    for file in files:
+        if _name(file).lower().endswith(SUFFIXES):
+            called.append(file)
+        elif _is_asked_for(_name(file), given):
+            others.append(file)
+    if called and others:
+        raise UnreadableFile("Some files are called .parquet and others are not: name all of them .parquet.")
+    if not called and not others:
+        raise UnreadableFile("There is no Parquet file: give a folder with files that end in .parquet.")
+    _require_content(called or others)
+    return called or others, _CALLED_PARQUET if called else {}
+
+
+def _is_asked_for(name: str, given: Collection[str]) -> bool:
+    return name in given or any(fnmatchcase(name, each) for each in given)
+
+
+def _require_seen(paths: Sequence[str]) -> None:
+    """Spark has no **, and leaves out files with such names without a word, even when they are named."""
+    if any("**" in path and _literal(path) == path for path in paths):
+        raise UnreadableFile("Spark knows no **: give the folder, which is read with all that it holds.")
+    found = [each for path in paths for each in [path, *glob.glob(path)]]  # noqa: PTH207 - as for local files
+    if any(re.match(r"_|\.[^.]", posixpath.basename(path)) and path.lower().endswith(SUFFIXES) for path in found):
+        raise UnreadableFile("Spark leaves out files whose names begin with _ or a point: give them other names.")
+
+
+def _require_visible(files: Sequence[str]) -> None:
+    """Folders that begin with _ are no data, but Spark reads those with an =."""
+    if any(re.search(r"/_[^/]*=[^/]*/", _path(file)) for file in files):
+        raise UnreadableFile("Spark reads folders called _key=value, which are no data here: give them other names.")
+
+
+def _require_content(files: Sequence[str]) -> None:
+    """Spark leaves out files of no bytes, which are damaged; they can be seen on this machine only."""
+    local = [Path(_path(file)) for file in files if file.startswith("file:")]
+    if any(path.exists() and not path.stat().st_size for path in local):
+        raise UnreadableFile("One of the files is empty, so it is damaged: write it again.")
+
+
+def _keys(files: Sequence[str], paths: Sequence[str]) -> dict[str, Keys]:
+    """The keys that the folders of each file give; all files have the same ones."""
+    if not any("=" in posixpath.dirname(_path(file)) for file in files):
+        return {file: {} for file in files}
+    bases = dict.fromkeys(map(_base, paths))
+    found = {file: _keys_below(_path(file), bases) for file in files}
+    if len({frozenset(keys) for keys in found.values()}) > 1:
+        raise UnreadableFile("Some files lie in partition folders (key=value) that others lack: lay all out alike.")
+    return found
+
+
+def _keys_below(file: str, bases: Collection[str]) -> Keys:
+    if file in bases:
+        return {}
+    for base in bases:
+        if file.startswith(f"{base.rstrip('/')}/"):
+            return partition_keys(file, base)
+    raise UnreadableFile("Spark finds the files at another place than was named: give absolute paths, or URLs.")
+
+
+def _base(path: str) -> str:
+    """The folder below which folders are partitions: the one that was named, or that in front of the first wildcard."""
+    wild = None if _literal(path) != path else _WILD.search(path)
+    before = path if wild is None else path[: path.rfind("/", 0, wild.start()) + 1]
+    _, is_url, place = before.partition("://")
+    return f"/{place.partition('/')[2]}" if is_url else os.path.abspath(before)  # noqa: PTH100 - of other systems, too
+
+
+def _with_keys(session: Any, frame: Any, keys: dict[str, Keys]) -> Any:
+    """The frame with a column of texts for each key that is no column of the files."""
+    from pyspark.sql import functions
+
+    names = [name for name in next(iter(keys.values())) if name not in frame.columns]
+    if not names:
+        return frame
+    columns = [f"c{place}" for place in range(len(frame.columns))]
+    texts = [pa.array([found[name] for found in keys.values()], pa.string()) for name in names]
+    added = {f"k{place}": values for place, values in enumerate(texts)}
+    listed = session.createDataFrame(pa.table({"file": list(keys), "known": [True] * len(keys), **added}))
+    rows = frame.toDF(*columns).withColumn("file", functions.input_file_name())
+    rows = rows.join(functions.broadcast(listed), "file", "left")
+    rows = rows.where(functions.coalesce("known", functions.raise_error(functions.lit(_UNKNOWN))))
+    return rows.select(*columns, *added).toDF(*frame.columns, *names)
+
+
+def _without_bookkeeping(files: Iterable[str]) -> list[str]:
+    return [file for file in files if not _name(file).startswith(_BOOKKEEPING)]
+
+
+def _name(file: str) -> str:
+    return posixpath.basename(_path(file))
+
+
+def _path(file: str) -> str:
+    """The path of a URL as Spark writes it."""
+    return unquote(urlsplit(file).path)
+
+
+def _literal(path: str) -> str:
+    """A path for Spark, to which wildcards in names of files that exist are wildcards all the same."""
+    return _WILD.sub(r"\\\g<0>", path) if "://" not in path and os.path.lexists(path) else path

@@ -7,38 +7,118 @@ asked for, and what is listed. A deeper threshold counts only itemsets that were
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from dpmine.errors import BadParameter
-from dpmine.io.arrow import integers
-from dpmine.itemsets.counting.miner import Itemsets, SupportHistogram, distinct_codes
-from dpmine.itemsets.counting.order import ordered
-from dpmine.itemsets.spark.counting import SUPPORT, Search, counted, itemset_columns
-from dpmine.itemsets.spark.depth import Ranks, depth, stored_threshold
+from dpmine.io.arrow import integer_array, integers
+from dpmine.itemsets.counting.arrays import ordered
+from dpmine.itemsets.spark.counting import (
+    SUPPORT,
+    BasketStore,
+    ParentSearch,
+    Ranks,
+    counted,
+    depth,
+    itemset_columns,
+    stored_threshold,
+)
 from dpmine.itemsets.spark.session import replacing
-from dpmine.itemsets.spark.store import Store
+from dpmine.itemsets.spark.source import ITEM
+from dpmine.itemsets.transactions.base import (
+    COUNT_LIMIT,
+    NOT_CUT_BY_SPARK,
+    Itemsets,
+    SupportHistogram,
+    SupportSource,
+    Transactions,
+)
 from dpmine.itemsets.transactions.memory import parse_memory
-from dpmine.parameters import whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.spark.baskets import SparkBaskets
-    from dpmine.itemsets.spark.store import Work
+    from dpmine.itemsets.spark.counting import Work
+    from dpmine.itemsets.spark.session import Kept
+    from dpmine.itemsets.spark.source import SparkRows
 
 _BROADCAST = 2_000_000  # parents that are sent to every executor
 _REMEMBERED = 20_000  # itemsets whose supports are remembered here, because those listed are asked for next
 _SORTED_AT_ONCE = 10_000  # members of a level that one job may skip
 _LISTED_COPIES = 3  # as they come, in order, and between
-_COUNT_LIMIT = 1 << 61
 _TOO_MANY = "The itemsets do not fit into the memory limit: raise the threshold (minimum support) or memory (--memory)."
+
+
+BROADCAST_ITEMS = 1_000_000
+"""Items that are sent to every executor; more are joined by a shuffle, unless Spark knows better."""
+UNREADABLE = (
+    "Spark failed while it read the data: see that the files are whole and of one schema, that the columns can be read "
+    "by themselves, and that the executors have memory and disk left (their logs tell)."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SparkBaskets(Transactions):
+    """Baskets on a cluster.
+
+    Attributes:
+        labels: as in Baskets.
+        item_supports: int64[N], number of units of each item.
+        unit: as in Baskets.
+        rows: of the items of `labels`, and perhaps of others.
+        session: of Spark.
+        kept: what the cluster keeps for these baskets until they are closed.
+    """
+
+    labels: pa.Array
+    item_supports: NDArray[np.int64]
+    unit: str
+    rows: SparkRows
+    session: Any
+    kept: Kept
+
+    @cached_property
+    def total_units(self) -> int:
+        """See `Transactions`. A pass over the data."""
+        with replacing(UNREADABLE):
+            rows = self.rows.frame if self.rows.owners is None else self.rows.owners
+            return int(rows.select(*self.rows.units).distinct().count())
+
+    def miner(self) -> SparkMiner:
+        """See `Transactions`."""
+        return SparkMiner(self)
+
+    def truncated(self, max_items_per_unit: int) -> SparkBaskets:  # noqa: ARG002 - whatever it is
+        """Raises BadParameter."""
+        raise BadParameter(NOT_CUT_BY_SPARK)
+
+    def close(self) -> None:
+        """The cluster need not keep anything for these transactions any more."""
+        self.kept.release_all()
+
+    def projected(self, codes: Sequence[int]) -> SparkBaskets:
+        """See `Transactions`."""
+        some = list(codes)
+        return replace(self, labels=self.labels.take(some), item_supports=self.item_supports[some])
+
+    def items_frame(self, codes: Sequence[int] | NDArray[np.int64]) -> Any:
+        """A frame of items (`item`) and their places in `codes` (`rank`)."""
+        labels = self.labels.take(integer_array(np.asarray(codes, np.int64)))
+        ranks = integer_array(np.arange(len(labels))).cast(pa.int32())
+        with replacing():
+            return self.session.createDataFrame(pa.table({ITEM: labels, "rank": ranks}))
+
+    def coded(self, codes: Sequence[int] | NDArray[np.int64]) -> Any:
+        """The rows of these items: keys and `rank`, the item's place in `codes`."""
+        found = self.rows.frame.join(small(self.items_frame(codes), len(codes)), ITEM)
+        return found.select(*self.rows.keys, "rank")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +151,8 @@ class _Counted:
         return self.table().where((support >= low) & (support < high))
 
 
-class SparkMiner:
-    """Exact supports of the itemsets of baskets on a cluster, at any size and threshold.
+class SparkMiner(SupportSource):
+    """Exact supports of the itemsets of baskets on a cluster.
 
     Raises BadData where a job fails, without Spark's words. May be used by several threads, one after the other.
     """
@@ -83,7 +163,7 @@ class SparkMiner:
         self._ranks = Ranks.of(baskets.item_supports)
         self._rank_of = np.full(len(baskets.item_supports), -1, np.int64)
         self._rank_of[self._ranks.codes] = np.arange(len(self._ranks.codes))
-        self._store: Store | None = None
+        self._store: BasketStore | None = None
         self._work: dict[int, Work] = {}
         self._counted: dict[int, _Counted] = {}
         self._remembered: dict[tuple[int, ...], int] = {}
@@ -94,59 +174,34 @@ class SparkMiner:
         """One more than the largest support of all: every search takes a job."""
         return int(self.item_supports.max(initial=0)) + 1
 
-    def itemsets(self, size: int, threshold: int, *, memory_limit: int | None = None) -> Itemsets:
-        """All itemsets of `size` items with support ≥ `threshold` ≥ 1, by decreasing support, then by codes.
-
-        Raises BadParameter when listing them would take more than `memory_limit` bytes (default: a fifth of half of
-        the machine), before it is done.
-        """
-        size, threshold = whole("size", size), whole("threshold", threshold)
-        limit = parse_memory(None) // 5 if memory_limit is None else whole("memory_limit", memory_limit)
+    def _itemsets(self, size: int, threshold: int, memory_limit: int | None) -> Itemsets:
+        limit = parse_memory(None) // 5 if memory_limit is None else memory_limit
         found = self.histogram(size, threshold)
         if _LISTED_COPIES * int(found.counts.sum()) * (4 * size + 8) > limit:
             raise BadParameter(_TOO_MANY)
-        if size == 1:
-            codes = self._ranks.codes[: self._ranks.above(threshold), None]
-            return Itemsets(*ordered(codes.astype(np.int32), self.item_supports[codes[:, 0]]))
         if not len(found.counts):
             return Itemsets(np.empty((0, size), np.int32), np.empty(0, np.int64))
         with self._one_by_one:
             return self._listed(size, threshold)
 
-    def histogram(self, size: int, threshold: int) -> SupportHistogram:
-        """How many itemsets of `size` items have each support ≥ `threshold` ≥ 1."""
-        size, threshold = whole("size", size), whole("threshold", threshold)
-        if size == 1:
-            return _histogram(Counter(self.item_supports[self.item_supports >= threshold].tolist()), threshold)
+    def _histogram(self, size: int, threshold: int) -> SupportHistogram:
         if size > self._ranks.above(threshold):
             return _histogram(Counter(), threshold)
         with self._one_by_one:
             return _histogram(self._known(size, threshold).levels, threshold)
 
-    def nth(self, size: int, support: int, n: int) -> tuple[int, ...]:
-        """Itemset number `n` = 0, 1, … among those of `size` items whose support is exactly `support` ≥ 1."""
-        size, support, n = whole("size", size), whole("support", support), whole("n", n, least=0)
-        levels = self.histogram(size, support)
-        if not len(levels.supports) or levels.supports[-1] != support or n >= levels.counts[-1]:
-            raise BadParameter("n must be smaller than the number of itemsets with that support.")
-        if size == 1:
-            return (int(np.flatnonzero(self.item_supports == support)[n]),)
+    def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
+        if n >= self.histogram(size, support).to_dict().get(support, 0):
+            return None
         with self._one_by_one:
             level = self._counted[size].between(support, support + 1)
             ranks = _member(level, itemset_columns(size), n)
-        codes = tuple(sorted(self._ranks.codes[ranks].tolist()))
+        codes: tuple[int, ...] = tuple(sorted(self._ranks.codes[ranks].tolist()))
         self._remembered[codes] = support
         return codes
 
-    def support(self, itemset: Sequence[int]) -> int:
-        """The support of one itemset, given as distinct item codes; BadParameter for codes outside the catalogue.
-
-        Takes a job, unless the itemset was listed or drawn before, is an item, or has an item that nobody bought.
-        """
-        codes = distinct_codes(itemset, len(self.item_supports))
-        least = int(self.item_supports[codes].min())
-        if len(codes) == 1 or least == 0:
-            return least
+    def _support(self, codes: NDArray[np.int32]) -> int:
+        """Takes a job, unless the itemset was listed or drawn before."""
         with self._one_by_one:
             known = self._remembered.get(tuple(codes.tolist()))
             return self._looked_up(sorted(self._rank_of[codes].tolist(), reverse=True)) if known is None else known
@@ -168,8 +223,8 @@ class SparkMiner:
         store = self._store
         if store is None or ranks[0] >= store.depth:
             # Baskets with these items alone: a pass over the data, which leaves nothing behind.
-            few = self._baskets.among(sorted(self._ranks.codes[ranks].tolist()))
-            passing = Store.of(few, Ranks.of(few.item_supports), 1)
+            few = self._baskets.projected(sorted(self._ranks.codes[ranks].tolist()))
+            passing = _stored(few, Ranks.of(few.item_supports), 1)
             try:
                 return passing.containing(range(len(ranks)))
             finally:
@@ -178,7 +233,7 @@ class SparkMiner:
 
     def _listed(self, size: int, threshold: int) -> Itemsets:
         """Those that were counted and reach the threshold."""
-        wanted = self._counted[size].between(threshold, _COUNT_LIMIT)
+        wanted = self._counted[size].between(threshold, COUNT_LIMIT)
         with replacing():
             found = wanted.toArrow()
         code_of = self._ranks.codes.astype(np.int32)
@@ -216,29 +271,36 @@ class SparkMiner:
         self._counted[size] = _Counted(deep, [*known.tables, found], known.levels + levels)  # at once, or not at all
         return self._counted[size]
 
-    def _search(self, size: int, low: int, high: int) -> Search:
+    def _search(self, size: int, low: int, high: int) -> ParentSearch:
         """The itemsets with low ≤ support of the parent < high."""
         end = self._ranks.above(low)
         if size == 2:
-            return Search(size, self._ranks.above(high), end, ())
+            return ParentSearch(size, self._ranks.above(high), end, ())
         ancestors = [self._counted_to(smaller, low) for smaller in range(2, size)]
-        parents = [_keys(known, smaller, low, _COUNT_LIMIT) for smaller, known in enumerate(ancestors[:-1], 2)]
-        return Search(size, 0, end, (*parents, _keys(ancestors[-1], size - 1, low, high)))
+        parents = [_keys(known, smaller, low, COUNT_LIMIT) for smaller, known in enumerate(ancestors[:-1], 2)]
+        return ParentSearch(size, 0, end, (*parents, _keys(ancestors[-1], size - 1, low, high)))
 
-    def _store_for(self, threshold: int) -> Store:
+    def _store_for(self, threshold: int) -> BasketStore:
         """Stored baskets that go down to the threshold; made anew where they did not go so far."""
         if self._store is not None and self._store.threshold <= threshold:
             return self._store
         if self._store is not None:
             self._baskets.kept.release(self._store.frame)
         self._work.clear()
-        self._store = Store.of(self._baskets, self._ranks, stored_threshold(self._ranks, threshold))
+        self._store = _stored(self._baskets, self._ranks, stored_threshold(self._ranks, threshold))
         return self._store
 
-    def _work_of(self, store: Store, size: int) -> Work:
+    def _work_of(self, store: BasketStore, size: int) -> Work:
         if size not in self._work:
             self._work[size] = store.work(size)
         return self._work[size]
+
+
+def _stored(baskets: SparkBaskets, ranks: Ranks, threshold: int) -> BasketStore:
+    """The baskets stored on the cluster, with the items that reach the threshold."""
+    depth = ranks.above(threshold)
+    ranked = baskets.coded(ranks.codes[:depth])
+    return BasketStore.of(ranked, baskets.rows, baskets.kept, threshold=threshold, depth=depth)
 
 
 def _keys(known: _Counted, size: int, low: int, high: int) -> Any:
@@ -286,3 +348,10 @@ def _rows(frame: Any) -> list[Any]:
 def _histogram(levels: Counter[int], threshold: int) -> SupportHistogram:
     """The levels that reach the threshold, highest first."""
     return SupportHistogram.of({support: count for support, count in levels.items() if support >= threshold})
+
+
+def small(items: Any, number: int) -> Any:
+    """A frame of `number` items, sent to every executor where they are few enough."""
+    from pyspark.sql import functions
+
+    return functions.broadcast(items) if number <= BROADCAST_ITEMS else items

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class Baskets:
 
     Attributes:
         labels: Arrow array (int64 or string), one entry an item of the catalogue, strictly increasing; an item's
-            code is its position here. Items of a given catalogue that nobody bought are included.
+            code is its position here. Items of a given catalogue that no basket holds are included.
         items: item codes basket after basket, strictly increasing inside a basket, no duplicates.
         basket_starts: int64[baskets + 1]; basket b holds items[basket_starts[b] : basket_starts[b + 1]], never empty.
         unit_starts: int64[units + 1]; unit u owns the baskets unit_starts[u] … unit_starts[u + 1] − 1, at least one.
@@ -37,7 +37,7 @@ class Baskets:
 
     @property
     def catalogue_size(self) -> int:
-        """N, the number of items, bought or not."""
+        """See `Transactions`."""
         return len(self.labels)
 
     @property
@@ -52,7 +52,7 @@ class Baskets:
 
     @property
     def total_units(self) -> int:
-        """Number of privacy units, including those whose baskets are all empty: the denominator of shares. Private."""
+        """See `Transactions`."""
         return self.unit_count + self.empty_units
 
     @property
@@ -60,7 +60,7 @@ class Baskets:
         """Whether every unit owns exactly one basket, so that supports are plain basket counts."""
         return self.basket_count == self.unit_count
 
-    def keeping(self, kept: NDArray[np.bool_]) -> Baskets:
+    def keeping(self, kept: NDArray[np.bool_]) -> Self:
         """Only the occurrences (one entry each) that are kept; baskets and units left empty are dropped."""
         basket_of = np.repeat(np.arange(self.basket_count), np.diff(self.basket_starts))
         sizes = np.bincount(basket_of[kept], minlength=self.basket_count)
@@ -68,8 +68,26 @@ class Baskets:
         baskets_left = np.bincount(self.unit_of_basket[alive], minlength=self.unit_count)
         owned = baskets_left[baskets_left > 0]
         lost = self.unit_count - len(owned)
-        starts = starts_of(sizes[alive]), starts_of(owned)
-        return Baskets(self.labels, self.items[kept], *starts, self.unit, self.empty_units + lost)
+        return replace(
+            self,
+            items=self.items[kept],
+            basket_starts=starts_of(sizes[alive]),
+            unit_starts=starts_of(owned),
+            empty_units=self.empty_units + lost,
+        )
+
+    def projected(self, codes: Sequence[int]) -> Self:
+        """See `Transactions.projected`."""
+        old = np.array(codes, np.int32)
+        new_code = np.full(self.catalogue_size, -1, np.int32)
+        new_code[old] = np.arange(len(old), dtype=np.int32)
+        left = self.keeping(new_code[self.items] >= 0)
+        return replace(left, labels=self.labels.take(old.tolist()), items=new_code[left.items])
+
+    def truncated(self, max_items_per_unit: int) -> Self:
+        """See `Transactions.truncated`."""
+        unit_of = np.repeat(self.unit_of_basket, np.diff(self.basket_starts))
+        return self.keeping(_kept(unit_of, self.items, _hashes(self.labels), max_items_per_unit))
 
     @property
     def unit_of_basket(self) -> NDArray[np.int64]:
@@ -82,29 +100,6 @@ def starts_of(*lengths: NDArray[np.signedinteger[Any]]) -> NDArray[np.int64]:
     starts = np.zeros(sum(map(len, lengths)) + 1, np.int64)
     np.cumsum(np.concatenate([*lengths, np.zeros(0, np.int32)]), out=starts[1:])
     return starts
-
-
-def projected(baskets: Baskets, codes: Sequence[int]) -> Baskets:
-    """The baskets with only these items, `codes` increasing; item number i of the new catalogue is codes[i].
-
-    The support of an itemset of these items stays what it was.
-    """
-    old = np.array(codes, np.int32)
-    new_code = np.full(baskets.catalogue_size, -1, np.int32)
-    new_code[old] = np.arange(len(old), dtype=np.int32)
-    left = baskets.keeping(new_code[baskets.items] >= 0)
-    return replace(left, labels=baskets.labels.take(old.tolist()), items=new_code[left.items])
-
-
-def truncated(baskets: Baskets, max_items_per_unit: int) -> Baskets:
-    """The baskets with at most `max_items_per_unit` ≥ 1 distinct items of each unit, over all its baskets.
-
-    A unit keeps the items that most of its baskets hold; ties are broken by a hash of the unit's items, so that no item
-    is favoured by its name. Both depend on the unit's own data alone, so neighbouring data sets stay neighbours.
-    Baskets left empty are dropped; a unit keeps at least one.
-    """
-    unit_of = np.repeat(baskets.unit_of_basket, np.diff(baskets.basket_starts))
-    return baskets.keeping(_kept(unit_of, baskets.items, _hashes(baskets.labels), max_items_per_unit))
 
 
 def _kept(

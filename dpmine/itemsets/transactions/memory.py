@@ -10,6 +10,7 @@ import os
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from dpmine.errors import BadParameter
 
@@ -42,7 +43,7 @@ _HINT = "memory must be a size such as 4GB, 500MB or 2GiB, at least 64MB."
 
 
 @dataclass(frozen=True)
-class Budget:
+class MemoryBudget:
     """Bytes that the stages of a run may take, on top of what the process held before.
 
     Attributes:
@@ -68,7 +69,7 @@ class Budget:
     indivisible: int = 2**63 - 1
 
     @classmethod
-    def of(cls, memory: int | str | None) -> Budget:
+    def of(cls, memory: int | str | None) -> MemoryBudget:
         """The shares of a limit (see `parse_memory`). The rest is for what allocators keep, and for small arrays."""
         size = parse_memory(memory) - LARGEST_SQUARES
         return cls(
@@ -101,6 +102,19 @@ def parse_memory(memory: int | str | None) -> int:
     return size
 
 
+def catalogue_cost(labels: Any) -> int:
+    """Bytes that the labels of items, an Arrow array, take together with what is counted for each."""
+    return int(4 * labels.nbytes + ITEM * len(labels))
+
+
+def require_catalogue_room(catalogue: Any, limit: int) -> None:
+    """BadParameter where what is counted for each item of a public catalogue takes more than `limit` bytes."""
+    if catalogue is not None and catalogue_cost(catalogue) > limit:
+        raise BadParameter(
+            "The catalogue does not fit into the memory limit: raise memory (--memory), or give a shorter catalogue."
+        )
+
+
 def _text(memory: int | str) -> str:
     """What was given as text; empty where it is longer than any size, for Python refuses to convert long integers."""
     if isinstance(memory, int) and memory.bit_length() > _MOST_BITS:
@@ -110,7 +124,7 @@ def _text(memory: int | str) -> str:
 
 
 def physical_memory() -> int:
-    """Bytes of memory in the machine; 8 GiB where the system does not tell."""
+    """Bytes of memory in the machine; 8 GiB where that is unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # not on every system

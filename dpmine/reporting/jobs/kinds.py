@@ -45,7 +45,7 @@ class TopItemsetJob(Job):
         asked, possible = {**defaults, **self._asked}, signature(Request.of).parameters
         request = Request.of(**{name: asked[name] for name in possible})
         columns = Columns.of(**{name: asked[name] for name in _COLUMNS})
-        return request.promise.for_unit(plan_layout(open_source(list(self.paths), columns), columns).unit_name)
+        return request.guarantee.for_unit(plan_layout(open_source(list(self.paths), columns), columns).unit_name)
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""

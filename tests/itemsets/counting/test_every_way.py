@@ -8,23 +8,23 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.source_conformance import COLUMNS, Row, check, table_of
+from support.conformance.sources import COLUMNS, Row, check, table_of
+from support.effort import examples
+from support.reading import read_baskets
 
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.ingest.read import read_baskets
-from dpmine.itemsets.outofcore.miner import miner_of
-from dpmine.itemsets.outofcore.read import read_transactions
-from dpmine.itemsets.outofcore.transactions import PartitionedBaskets
-from dpmine.itemsets.transactions.memory import Budget
+from dpmine.itemsets.outofcore.miner import PartitionedBaskets
+from dpmine.itemsets.read import read_transactions
+from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ROOMY = 10**9
-STREAMED = Budget(
+STREAMED = MemoryBudget(
     whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=ROOMY, resident=ROOMY, projection=ROOMY, listing=ROOMY
 )
-CONDITIONAL = Budget(
+CONDITIONAL = MemoryBudget(
     whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=0, resident=2500, projection=3000, listing=ROOMY
 )
 
@@ -70,19 +70,19 @@ def check_in_memory(rows: list[Row]) -> None:
     check(Miner(baskets), baskets.labels.to_pylist(), rows)
 
 
-def check_streamed(rows: list[Row], budget: Budget) -> None:
+def check_streamed(rows: list[Row], budget: MemoryBudget) -> None:
     table = table_of([*rows, (5, 1, 1), (4, 1, 1)])
     stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=7))
     found = read_transactions(stream, COLUMNS, memory=budget).transactions
     assert isinstance(found, PartitionedBaskets)
-    check(miner_of(found), found.labels.to_pylist(), [*rows, (5, 1, 1), (4, 1, 1)])
+    check(found.miner(), found.labels.to_pylist(), [*rows, (5, 1, 1), (4, 1, 1)])
 
 
 ROWS = st.one_of(MANY_BASKETS, ONE_BASKET, REPEATED)
 
 
 @pytest.mark.usefixtures("way")
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(ROWS)
 def test_every_kernel(rows: list[Row]) -> None:
     check_in_memory(rows)
@@ -90,7 +90,7 @@ def test_every_kernel(rows: list[Row]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("way")
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(ROWS)
 def test_every_kernel_at_length(rows: list[Row]) -> None:
     check_in_memory(rows)
@@ -98,9 +98,9 @@ def test_every_kernel_at_length(rows: list[Row]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", [STREAMED, CONDITIONAL], ids=["streamed", "conditional"])
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(ROWS)
-def test_streams_at_length(budget: Budget, rows: list[Row]) -> None:
+def test_streams_at_length(budget: MemoryBudget, rows: list[Row]) -> None:
     check_streamed(rows, budget)
 
 

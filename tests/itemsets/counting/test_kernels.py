@@ -13,22 +13,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.itemset_oracle import baskets_of
+from support.effort import examples
+from support.oracles.itemsets import baskets_of
 
 from dpmine.compiled import cache_location
-from dpmine.itemsets.counting.arrays import COUNT_LIMIT, Bitmaps, Rows, Sink, in_parallel, thread_count
-from dpmine.itemsets.counting.field import Field, field_of
+from dpmine.itemsets.counting.arrays import Bitmaps, Rows, Sink, in_parallel, ordered, streamed, thread_count
+from dpmine.itemsets.counting.field import NO_PAIRS, Field, field_of
 from dpmine.itemsets.counting.kernels import search
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.counting.order import ordered
-from dpmine.itemsets.counting.pairs import NO_PAIRS
-from dpmine.itemsets.counting.rows import Ranking
+from dpmine.itemsets.counting.rows import ItemRanking
+from dpmine.itemsets.transactions.base import COUNT_LIMIT
 
 ROOT = Path(__file__).resolve().parents[3]
 UNITS = [[{0, 1, 2, 3}, {1, 2}], [{0, 1, 2}], [{2, 3, 4}, {0, 4}], [{0, 1, 2, 3, 4}], [{1, 4}]]
 
 
-def ranking_of_units() -> Ranking:
+def ranking_of_units() -> ItemRanking:
     return Miner(baskets_of(UNITS))._ranked(1)
 
 
@@ -89,7 +89,7 @@ def test_a_search_stops_when_enough_was_found() -> None:
     assert 1 <= sink.found[0] < complete.found[0]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data(), st.integers(1, 6), st.sampled_from([3, 70_000, 2**31 - 1]), st.sampled_from([5, 2**40]))
 def test_itemsets_are_ordered_whatever_their_width(data: st.DataObject, size: int, codes: int, largest: int) -> None:
     rows = data.draw(st.lists(st.lists(st.integers(0, min(codes, 10**6)), min_size=size, max_size=size), max_size=30))
@@ -103,7 +103,7 @@ def test_itemsets_are_ordered_whatever_their_width(data: st.DataObject, size: in
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_parts_are_answered_in_their_order(threads: int) -> None:
-    assert list(in_parallel(lambda part: part * part, range(20), threads)) == [part * part for part in range(20)]
+    assert in_parallel(lambda part: part * part, range(20), threads) == [part * part for part in range(20)]
 
 
 def test_parts_not_begun_are_dropped_when_the_caller_stops() -> None:
@@ -114,7 +114,7 @@ def test_parts_not_begun_are_dropped_when_the_caller_stops() -> None:
         begun.append(part)
         return part if part == 0 else part * gate.wait(5)
 
-    with closing(in_parallel(work, range(100), 2)) as results:
+    with closing(streamed(work, range(100), 2)) as results:
         assert next(results) == 0
         Timer(0.1, gate.set).start()
     assert len(begun) < 10
@@ -122,7 +122,7 @@ def test_parts_not_begun_are_dropped_when_the_caller_stops() -> None:
 
 def test_an_error_in_a_part_reaches_the_caller() -> None:
     with pytest.raises(ZeroDivisionError):
-        list(in_parallel(lambda part: 1 // part, [3, 2, 1, 0, 5], 2))
+        in_parallel(lambda part: 1 // part, [3, 2, 1, 0, 5], 2)
 
 
 def test_at_least_one_thread_and_at_most_eight() -> None:
@@ -157,9 +157,9 @@ LOCATION = "from dpmine.compiled import cache_location; print(cache_location())"
 
 COUNT_TRIPLES = """
 from dpmine.itemsets.counting.kernels import search
-from dpmine.itemsets.counting.rows import Ranking
+from dpmine.itemsets.counting.rows import ItemRanking
 from dpmine.itemsets.counting.miner import Miner
-from support.itemset_oracle import baskets_of
+from support.oracles.itemsets import baskets_of
 miner = Miner(baskets_of([[{0, 1, 2, 3}, {1, 2}], [{0, 1, 2}], [{0, 1, 2, 3, 4}], [{0, 2, 3}]]))
 print(len(miner.itemsets(3, 2)), miner.support([0, 1, 2]), sum(search.stats.cache_hits.values()))
 """

@@ -13,12 +13,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.itemset_oracle import Units, all_supports, baskets_of, levels, listed
+from support.cases import every
+from support.effort import examples
+from support.oracles.itemsets import Units, all_supports, baskets_of, levels, listed
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.itemsets.counting.field import few_partners_field
-from dpmine.itemsets.counting.miner import Itemsets, Miner, SupportHistogram, item_supports, support_of
-from dpmine.itemsets.counting.rows import frequent_rests
+from dpmine.itemsets.counting.miner import Miner, support_of
+from dpmine.itemsets.counting.rows import frequent_rests, item_supports
+from dpmine.itemsets.transactions.base import Itemsets, SupportHistogram
 
 CATALOGUE = 9
 BASKET = st.frozensets(st.integers(0, CATALOGUE - 1), min_size=1, max_size=7)
@@ -41,7 +44,7 @@ def random_units(seed: int, units: int, catalogue: int, baskets: int) -> Units:
     return [[set(basket) for basket in unit] for unit in popular.tolist()]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.one_of(MANY_BASKETS, ONE_BASKET), SIZES)
 def test_every_threshold_against_brute_force(units: Units, size: int) -> None:
     miner = Miner(baskets_of(units, CATALOGUE))
@@ -51,7 +54,7 @@ def test_every_threshold_against_brute_force(units: Units, size: int) -> None:
         assert levels_of(miner.histogram(size, threshold)) == levels(truth, threshold)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.one_of(MANY_BASKETS, ONE_BASKET), SIZES)
 def test_nth_covers_each_level_exactly(units: Units, size: int) -> None:
     miner = Miner(baskets_of(units, CATALOGUE))
@@ -66,7 +69,7 @@ def test_nth_covers_each_level_exactly(units: Units, size: int) -> None:
             miner.nth(size, support, count)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.one_of(MANY_BASKETS, ONE_BASKET), st.frozensets(st.integers(0, CATALOGUE - 1), min_size=1, max_size=5))
 def test_support_of_any_itemset(units: Units, wanted: frozenset[int]) -> None:
     truth = sum(any(wanted <= basket for basket in map(set, unit)) for unit in units)
@@ -75,15 +78,15 @@ def test_support_of_any_itemset(units: Units, wanted: frozenset[int]) -> None:
     assert Miner(baskets).support(tuple(wanted)) == truth
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(MANY_BASKETS)
 def test_item_supports(units: Units) -> None:
     truth = Counter(item for unit in units for item in set().union(*unit))
     assert item_supports(baskets_of(units, CATALOGUE)).tolist() == [truth[item] for item in range(CATALOGUE)]
 
 
-@pytest.mark.parametrize("baskets", [1, 3])
-@pytest.mark.parametrize("size", [2, 3, 4])
+@every("baskets", [1, 3])
+@every("size", [2, 3, 4])
 def test_larger_random_baskets(size: int, baskets: int) -> None:
     units = random_units(size, 300, 60, baskets)
     miner = Miner(baskets_of(units, 60))
@@ -121,7 +124,7 @@ def test_one_basket() -> None:
     assert pairs_of(miner.itemsets(3, 1)) == [((0, 2, 3), 1)]
 
 
-@pytest.mark.parametrize("size", [4, 5, 1000, 10**12])
+@every("size", [4, 5, 1000, 10**12])
 def test_sizes_beyond_the_longest_basket_hold_nothing(size: int) -> None:
     miner = Miner(baskets_of([[{0, 1, 2}], [{1, 2, 3}]]))
     assert len(miner.itemsets(size, 1)) == 0
@@ -147,42 +150,14 @@ def test_a_unit_counts_once_whatever_its_baskets() -> None:
     assert miner.support([0, 1, 2]) == 2
 
 
-@settings(max_examples=150)
-@given(st.one_of(MANY_BASKETS, ONE_BASKET), SIZES, st.integers(1, 60))
-def test_the_best_against_brute_force(units: Units, size: int, count: int) -> None:
-    miner = Miner(baskets_of(units, CATALOGUE))
-    truth = sorted(all_supports(units, size).values(), reverse=True)
-    threshold = truth[count - 1] if count <= len(truth) else 0
-    assert miner.top(size, count) == threshold
-    assert pairs_of(miner.best(size, count)) == listed(all_supports(units, size), max(1, threshold))
-
-
-def test_the_threshold_of_the_best_among_many() -> None:
-    units = random_units(11, 3000, 90, 1)
-    miner = Miner(baskets_of(units, 90))
-    truth = sorted(all_supports(units, 3).values(), reverse=True)
-    for count in (1, 10, 500, 3000, len(truth), len(truth) + 1):
-        assert miner.top(3, count) == (truth[count - 1] if count <= len(truth) else 0)
-
-
-def test_the_best_of_astronomically_many() -> None:
-    miner = Miner(baskets_of([[set(range(200))], [{3, 5, 7}]]))
-    assert miner.top(20, 10**18) == 1
-    assert miner.top(3, 1) == 2
-    assert miner.top(1000, 5) == miner.top(10**12, 5) == 0
-    for count in (0, -1, 1.5, 2**62):
-        with pytest.raises(BadParameter, match="count"):
-            miner.top(2, count)  # type: ignore[arg-type]
-
-
 def dense_units(rows: int, items: int) -> Units:
     """Baskets with half of the items each, one of them in every basket."""
     generator = np.random.default_rng(rows)
     return [[set(np.flatnonzero(row).tolist()) | {items - 1}] for row in generator.random((rows, items)) < 0.5]
 
 
-@pytest.mark.parametrize("rows", [63, 64, 65, 200])
-@pytest.mark.parametrize("size", [2, 3, 5])
+@every("rows", [63, 64, 65, 200])
+@every("size", [2, 3, 5])
 def test_dense_baskets(rows: int, size: int) -> None:
     units = dense_units(rows, 12)
     miner, truth = Miner(baskets_of(units, 12)), all_supports(units, size)
@@ -192,7 +167,6 @@ def test_dense_baskets(rows: int, size: int) -> None:
     support, count = levels(truth, 1)[-1]
     drawn = {miner.nth(size, support, n) for n in range(count)}
     assert drawn == {itemset for itemset, reached in truth.items() if reached == support}
-    assert miner.top(size, 20) == sorted(truth.values())[-20]
 
 
 def test_many_long_baskets_that_share_nothing_are_counted_at_once() -> None:
@@ -204,7 +178,7 @@ def test_many_long_baskets_that_share_nothing_are_counted_at_once() -> None:
 def four_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every search in parts, on four threads."""
     monkeypatch.setattr("dpmine.itemsets.counting.miner.thread_count", lambda: 4)
-    monkeypatch.setattr("dpmine.itemsets.counting.rows.thread_count", lambda: 4)
+    monkeypatch.setattr("dpmine.itemsets.counting.arrays.thread_count", lambda: 4)
     monkeypatch.setattr("dpmine.itemsets.counting.rows._PART", 200)
     monkeypatch.setattr("dpmine.itemsets.counting.field._PART_STEPS", 1)
 
@@ -214,7 +188,7 @@ def answers_of(units: Units) -> list[object]:
     found: list[object] = [levels_of(miner.histogram(size, 1)) for size in (2, 3, 4)]
     found += [pairs_of(miner.itemsets(size, 3)) for size in (2, 3, 4)]
     support, count = levels_of(miner.histogram(3, 1))[-1]
-    return [*found, miner.nth(3, support, count // 2), miner.top(3, 50), miner.support([1, 2])]
+    return [*found, miner.nth(3, support, count // 2), miner.support([1, 2])]
 
 
 PARALLEL = [random_units(3, 800, 60, 1), random_units(4, 300, 60, 3), dense_units(300, 14)]
@@ -273,6 +247,7 @@ def test_numbers_of_itemsets_beyond_four_bytes() -> None:
     assert levels_of(miner.histogram(3, 1)) == [(2, 4), (1, comb(5000, 3) - 4)]
 
 
+@pytest.mark.slow
 def test_a_basket_of_fifty_thousand_items() -> None:
     generator = np.random.default_rng(1)
     small = np.minimum(generator.geometric(0.001, (20_000, 5)), 49_999)
@@ -362,7 +337,7 @@ def test_read_only_and_narrow_arrays_are_accepted() -> None:
     assert Miner(replace(baskets, items=narrow)).support([0, 1]) == 2
 
 
-@pytest.mark.parametrize("itemset", [[], [0, 0], [-1], [4], [2**70], ["0"], [0.5]])
+@every("itemset", [[], [0, 0], [-1], [4], [2**70], ["0"], [0.5]])
 def test_wrong_itemsets_are_refused(itemset: list[int]) -> None:
     baskets = baskets_of([[{0, 1}], [{0, 3}]])
     with pytest.raises(BadParameter):
@@ -371,7 +346,7 @@ def test_wrong_itemsets_are_refused(itemset: list[int]) -> None:
         support_of(baskets, itemset)
 
 
-@pytest.mark.parametrize(("size", "threshold"), [(0, 1), (1, 0), (2, -1), (2, 1.5), (True, 1)])
+@every(("size", "threshold"), [(0, 1), (1, 0), (2, -1), (2, 1.5), (True, 1)])
 def test_wrong_requests_are_refused(size: int, threshold: int) -> None:
     miner = Miner(baskets_of([[{0, 1}]]))
     for ask in (miner.itemsets, miner.histogram, lambda r, s: miner.nth(r, s, 0)):
@@ -401,7 +376,7 @@ def test_eight_threads_get_the_same_answers() -> None:
         assert all(answer == expected for answer in pool.map(ask, range(24)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 10**6), st.integers(64, 120), st.integers(3, 9))
 def test_nth_does_not_depend_on_later_rankings(seed: int, rows: int, items: int) -> None:
     """With so many rows and so few items, bitmaps and walks are about equally fast."""
@@ -412,12 +387,6 @@ def test_nth_does_not_depend_on_later_rankings(seed: int, rows: int, items: int)
     before = {(support, n): miner.nth(2, support, n) for support, count in levels for n in range(count)}
     miner.support((0, 1))
     assert before == {place: miner.nth(2, *place) for place in before}
-
-
-def test_the_best_of_sizes_that_nobody_bought() -> None:
-    assert Miner(baskets_of([[{0, 1}]])).top(3, 1) == 0
-    assert Miner(baskets_of([[{0, 1}], [{2}]])).top(4, 1) == 0
-    assert Miner(baskets_of([[{0, 1}], [{2, 3}]])).top(2, 3) == 0
 
 
 def test_bitmaps_never_take_more_than_a_ranking() -> None:

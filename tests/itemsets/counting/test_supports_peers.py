@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from mlxtend.frequent_patterns import fpgrowth
-from support.itemset_oracle import shared_baskets
+from support.oracles.itemsets import shared_baskets
 
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.transactions.baskets import Baskets
@@ -31,6 +31,7 @@ def by_miner(baskets: Baskets, largest_size: int, threshold: int) -> dict[frozen
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "largest_size", "threshold"),
     [
@@ -51,6 +52,7 @@ def test_same_itemsets_and_supports(name: str, largest_size: int, threshold: int
     assert found == by_mlxtend(baskets, largest_size, threshold)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "size", "threshold", "expected"),
     [("chess", 3, 1, 54_552), ("mushroom", 3, 1824, 1_020), ("retail", 3, 121, 1_006), ("retail", 3, 8, 104_628)],
@@ -60,6 +62,7 @@ def test_known_numbers_of_itemsets(name: str, size: int, threshold: int, expecte
     assert len(miner.itemsets(size, threshold)) == int(miner.histogram(size, threshold).counts.sum()) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "top"), [("groceries", [736, 557, 551]), ("retail", [29_142, 11_414])])
 def test_known_top_pairs(name: str, top: list[int]) -> None:
     found = Miner(shared_baskets(name)).itemsets(2, top[-1])

@@ -4,9 +4,10 @@ from collections import Counter
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.itemset_oracle import baskets_of
+from support.effort import examples
+from support.oracles.itemsets import baskets_of
 
-from dpmine.itemsets.transactions.baskets import Baskets, truncated
+from dpmine.itemsets.transactions.baskets import Baskets
 
 UNITS = st.lists(
     st.lists(st.sets(st.integers(0, 7), min_size=1, max_size=6), min_size=1, max_size=4), min_size=1, max_size=5
@@ -26,9 +27,9 @@ def frequencies(unit: list[set[int]]) -> Counter[int]:
 
 
 @given(UNITS, st.integers(1, 6))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_every_unit_keeps_its_most_frequent_items(units: list[list[set[int]]], limit: int) -> None:
-    for unit, left in zip(units, listed(truncated(baskets_of(units, 8), limit)), strict=True):
+    for unit, left in zip(units, listed(baskets_of(units, 8).truncated(limit)), strict=True):
         counts = frequencies(unit)
         kept = set().union(*left)
         assert len(kept) == min(limit, len(counts))
@@ -37,12 +38,12 @@ def test_every_unit_keeps_its_most_frequent_items(units: list[list[set[int]]], l
 
 
 @given(UNITS, UNITS, st.integers(1, 6))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_a_unit_is_cut_by_its_own_data_alone(
     units: list[list[set[int]]], others: list[list[set[int]]], limit: int
 ) -> None:
-    alone = listed(truncated(baskets_of(units, 8), limit))
-    assert listed(truncated(baskets_of([*others, *units], 8), limit))[len(others) :] == alone
+    alone = listed(baskets_of(units, 8).truncated(limit))
+    assert listed(baskets_of([*others, *units], 8).truncated(limit))[len(others) :] == alone
 
 
 def test_ties_favour_no_item() -> None:
@@ -51,5 +52,5 @@ def test_ties_favour_no_item() -> None:
     A share of 4 in 11 gives 727 of 2,000 units; five standard deviations are 108.
     """
     units = [[{*range(10), 10 + number}] for number in range(2000)]
-    kept = frequencies([set().union(*unit) for unit in listed(truncated(baskets_of(units, 2010), 4))])
+    kept = frequencies([set().union(*unit) for unit in listed(baskets_of(units, 2010).truncated(4))])
     assert all(abs(kept[item] - 727) < 108 for item in range(10))

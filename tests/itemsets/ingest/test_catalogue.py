@@ -11,10 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.ingest_oracle import CANARY, refused
+from support.cases import every
+from support.oracles.ingest import CANARY, refused
+from support.reading import read_baskets
 
 from dpmine.errors import BadData, BadParameter, UnreadableFile
-from dpmine.itemsets.ingest.read import Columns, read_baskets, read_catalogue
+from dpmine.io.columns import Columns
+from dpmine.itemsets.ingest.catalogue import read_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +30,7 @@ def text_file(folder: Path, content: str | bytes) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "items"),
     [
         ("b\na\n", ["a", "b"]),
@@ -45,7 +48,7 @@ def test_text_files(tmp_path: Path, content: str, items: list[str]) -> None:
         assert read_catalogue(source).to_pylist() == items
 
 
-@pytest.mark.parametrize(
+@every(
     "column",
     [
         pa.array(["b", "a"]),
@@ -53,7 +56,6 @@ def test_text_files(tmp_path: Path, content: str, items: list[str]) -> None:
         pa.array(["b", "a"], pa.string_view()),
         pa.array(["b", "a"]).dictionary_encode(),
     ],
-    ids=lambda column: str(column.type),
 )
 def test_parquet_files_and_arrays(tmp_path: Path, column: pa.Array) -> None:
     pq.write_table(pa.table({"item": column}), tmp_path / "items.parquet")
@@ -61,14 +63,14 @@ def test_parquet_files_and_arrays(tmp_path: Path, column: pa.Array) -> None:
         assert read_catalogue(source) == pa.array(["a", "b"])
 
 
-@pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.int64(), pa.dictionary(pa.int8(), pa.int32())], ids=str)
+@every("kind", [pa.int8(), pa.uint64(), pa.int64(), pa.dictionary(pa.int8(), pa.int32())])
 def test_integers(kind: pa.DataType) -> None:
     values = pa.array([3, 1, 2])
     column = values.cast(pa.int32()).dictionary_encode() if pa.types.is_dictionary(kind) else values.cast(kind)
     assert read_catalogue(column) == pa.array([1, 2, 3])
 
 
-@pytest.mark.parametrize(
+@every(
     "source",
     [[3, 1], (1, 3), {1, 3}, range(1, 4, 2), iter([3, 1]), np.array([3, 1]), pd.Series([3, 1]), pd.Index([3, 1])],
 )
@@ -88,7 +90,7 @@ def test_reading_twice_changes_nothing(items: set[int]) -> None:
     assert read_catalogue(once) == once
 
 
-@pytest.mark.parametrize(
+@every(
     ("source", "words"),
     [
         ([], ["empty"]),
@@ -107,14 +109,13 @@ def test_reading_twice_changes_nothing(items: set[int]) -> None:
         (pa.array([2**63], pa.uint64()), ["int64"]),
         (pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array([CANARY, None])), ["without a value"]),
     ],
-    ids=[f"source {i}" for i in range(15)],
 )
 def test_what_is_no_catalogue(source: Any, words: Iterable[str]) -> None:
     with refused(BadData, "catalogue", *words):
         read_catalogue(source)
 
 
-@pytest.mark.parametrize("source", [None, 3, b"x", {CANARY: 1}])
+@every("source", [None, 3, b"x", {CANARY: 1}])
 def test_what_is_no_source(source: object) -> None:
     with refused(BadParameter, "catalogue", type(source).__name__, "give a path"):
         read_catalogue(source)

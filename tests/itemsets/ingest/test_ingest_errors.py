@@ -8,17 +8,19 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from support.ingest_oracle import CANARY, refused
+from support.cases import every
+from support.oracles.ingest import CANARY, refused
+from support.reading import read_baskets
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.itemsets.ingest.read import Columns, read_baskets
+from dpmine.io.columns import Columns
 
 LONG = Columns(unit=("u",), item="i")
 TABLE = pa.table({"u": [1], "b": [2], "i": [CANARY], "l": [[CANARY]]})
 HOT = pa.table({"u": [1], CANARY: [True], f"{CANARY}2": [False]})
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "words"),
     [
         ({"item": "i", "items": "l"}, ["item and items", "exclude"]),
@@ -47,7 +49,7 @@ def test_options_are_normalised() -> None:
     assert Columns.of(unit="u", basket=["b", "c"]) == Columns(unit=("u",), basket=("b", "c"))
 
 
-@pytest.mark.parametrize("options", [{"unit": "x"}, {"unit": "u", "basket": "x"}, {"item": "x"}, {"items": "x"}])
+@every("options", [{"unit": "x"}, {"unit": "u", "basket": "x"}, {"item": "x"}, {"items": "x"}])
 def test_missing_columns(options: dict[str, Any]) -> None:
     with refused(BadData, "no column 'x'", "'u', 'b', 'i', 'l'"):
         read_baskets(TABLE, Columns.of(**options))
@@ -77,7 +79,7 @@ def test_column_names_cannot_break_the_line() -> None:
     assert "\n" not in read_baskets(data, Columns(unit=("a\nb",), item="c\r\nd")).description
 
 
-@pytest.mark.parametrize(
+@every(
     ("data", "columns"),
     [
         (TABLE.drop(["l"]), Columns()),
@@ -127,7 +129,7 @@ def test_a_one_hot_layout_has_no_basket_column() -> None:
         read_baskets(data, Columns(unit=("u",), basket=("b",)))
 
 
-@pytest.mark.parametrize(
+@every(
     "column",
     [pa.array([0, 2]), pa.array([0, -1], pa.int8()), pa.array([0, 2**64 - 1], pa.uint64()), pa.array([None, 7])],
 )

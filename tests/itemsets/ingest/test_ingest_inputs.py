@@ -11,12 +11,15 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from support.ingest_oracle import CANARY, contents, refused
+from support.cases import every
+from support.oracles.ingest import CANARY, contents, refused
+from support.reading import read_baskets
 from support.shared import shared_path
 
 from dpmine.errors import BadData, BadParameter
+from dpmine.io.columns import Columns
 from dpmine.io.python_values import items_of, value_array
-from dpmine.itemsets.ingest.read import Columns, Layout, read_baskets
+from dpmine.itemsets.ingest.layouts import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +46,7 @@ KINDS: dict[str, Callable[[], object]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every("kind", KINDS)
 def test_kinds_of_tables(kind: str) -> None:
     assert contents(read_baskets(KINDS[kind](), LONG).baskets) == UNITS
 
@@ -68,7 +71,7 @@ def test_pandas_lists_and_sets() -> None:
         assert contents(read_baskets(data, Columns(unit=("u",))).baskets) == UNITS
 
 
-@pytest.mark.parametrize("dtype", ["bool", "boolean", pd.SparseDtype(bool, fill_value=False), object])
+@every("dtype", ["bool", "boolean", pd.SparseDtype(bool, fill_value=False), object])
 def test_pandas_one_hot(dtype: Any) -> None:
     frame = pd.DataFrame({"b": [1, 0, 1], "a": [0, 0, 1]}).astype(bool).astype(dtype)
     read = read_baskets(frame, Columns())
@@ -76,7 +79,7 @@ def test_pandas_one_hot(dtype: Any) -> None:
     assert contents(read.baskets) == [[("a", "b")], [("b",)]]
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int64, pd.SparseDtype(np.int64, 0), "Int8"])
+@every("dtype", [np.uint8, np.int64, pd.SparseDtype(np.int64, 0), "Int8"])
 def test_pandas_zeros_and_ones(dtype: Any) -> None:
     frame = pd.DataFrame({"u": [7, 7], "x": [1, 0], "y": [1, 1]}).astype({"x": dtype, "y": dtype})
     read = read_baskets(frame, Columns.of(unit="u", one_hot=True))
@@ -142,7 +145,7 @@ def test_python_texts_that_are_no_unicode(text: str) -> None:
     assert len(labels) == 2
 
 
-@pytest.mark.parametrize(
+@every(
     "data",
     [
         [["b", "a", "b"], ["b"]],
@@ -175,7 +178,7 @@ def test_sequences_have_no_columns(columns: Columns) -> None:
         read_baskets([["a"]], columns)
 
 
-@pytest.mark.parametrize("data", [None, 3, b"x", {CANARY: ["a"]}, object(), pl.LazyFrame({"u": [1]})])
+@every("data", [None, 3, b"x", {CANARY: ["a"]}, object(), pl.LazyFrame({"u": [1]})])
 def test_what_is_no_data(data: object) -> None:
     with refused(BadParameter, type(data).__name__, "give a path"):
         read_baskets(data, Columns())

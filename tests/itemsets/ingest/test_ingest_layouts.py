@@ -10,10 +10,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.ingest_oracle import bought, contents, expected
+from support.cases import every
+from support.oracles.ingest import bought, contents, expected
+from support.reading import read_baskets
 
 from dpmine.errors import BadData
-from dpmine.itemsets.ingest.read import Columns, Layout, read_baskets, read_catalogue
+from dpmine.io.columns import Columns
+from dpmine.itemsets.ingest.catalogue import read_catalogue
+from dpmine.itemsets.ingest.layouts import Layout
 
 INTEGERS = st.one_of(st.none(), st.integers(0, 4), st.sampled_from([-(2**62), 2**62]))
 TEXTS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "é", "zz"]))
@@ -165,7 +169,7 @@ def test_one_hot_without_any_column_of_the_catalogue() -> None:
     assert (read.baskets.unit_count, read.baskets.catalogue_size) == (0, 1)
 
 
-@pytest.mark.parametrize(
+@every(
     ("columns", "line"),
     [
         (Columns(unit=("u",), item="i"), "long layout: item = i, unit = u (from the options)"),
@@ -183,7 +187,7 @@ def test_the_description_names_columns_only(columns: Columns, line: str) -> None
     assert read_baskets(data, columns).description == line
 
 
-@pytest.mark.parametrize(
+@every(
     ("names", "kinds", "layout", "unit"),
     [
         ("fi", [pa.float64(), pa.list_(pa.string())], Layout.LIST, "row"),
@@ -203,9 +207,9 @@ UNITS += ["customerid", "CUSTOMERID", "invoiceno", "unit"]
 ITEMS = ["drug", "StockCode", "item_id", "product_code_id", "Items", "code", "SKU", "pages", "productid", "ITEMCODE"]
 
 
-@pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("item", ITEMS)
-@pytest.mark.parametrize("kind", [pa.string(), pa.list_(pa.string())])
+@every("unit", UNITS)
+@every("item", ITEMS)
+@every("kind", [pa.string(), pa.list_(pa.string())])
 def test_names_decide_on_the_unit_in_any_order(unit: str, item: str, kind: pa.DataType) -> None:
     data = pa.schema([(unit, pa.int64()), (item, kind)]).empty_table()
     for names in ([unit, item], [item, unit]):
@@ -218,7 +222,7 @@ UNCLEAR = [("u", "i"), ("order_id", "customer"), ("drug", "page"), ("date", "pro
 UNCLEAR += [("paid", "product"), ("orderitemid", "valid"), ("postcode", "idno"), ("unit_price", "units_sold")]
 
 
-@pytest.mark.parametrize("names", UNCLEAR)
+@every("names", UNCLEAR)
 def test_a_unit_that_no_name_tells_is_an_error_with_both_commands(names: tuple[str, str]) -> None:
     for order in (names, names[::-1]):
         with pytest.raises(BadData, match="not clear") as error:
@@ -228,7 +232,7 @@ def test_a_unit_that_no_name_tells_is_an_error_with_both_commands(names: tuple[s
             assert f"unit='{unit}', item='{item}'" in str(error.value)
 
 
-@pytest.mark.parametrize("order", [["drug", "l"], ["l", "drug"], ["k", "l"], ["l", "k"]])
+@every("order", [["drug", "l"], ["l", "drug"], ["k", "l"], ["l", "k"]])
 def test_a_key_beside_lists_is_no_unit_unless_its_name_says_so(order: list[str]) -> None:
     table = pa.schema([(name, pa.list_(pa.string()) if name == "l" else pa.int64()) for name in order]).empty_table()
     with pytest.raises(BadData, match=r"--unit \w+ --item l or dpmine top-itemset FILE --item l"):
@@ -242,7 +246,7 @@ def test_the_other_one_of_two_columns_is_no_unit_where_it_is_named_like_an_item(
         read_baskets(table, Columns(item="patient_id"))
 
 
-@pytest.mark.parametrize(
+@every(
     ("columns", "unit"),
     [(Columns(item="i"), "u"), (Columns(unit=("u",)), "u"), (Columns(item="u"), "i"), (Columns(unit=("i",)), "i")],
 )

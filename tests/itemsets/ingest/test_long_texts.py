@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.ingest_oracle import contents
+from support.cases import every
+from support.oracles.ingest import contents
 
 import dpmine
 from dpmine.errors import BadData, BadParameter, UnreadableFile
 from dpmine.io.arrow import LONGEST_TEXT
+from dpmine.io.columns import Columns
 from dpmine.itemsets.ingest.catalogue import read_catalogue
-from dpmine.itemsets.ingest.read import Columns
-from dpmine.itemsets.outofcore.read import read_transactions
-from dpmine.itemsets.transactions.memory import Budget
+from dpmine.itemsets.read import read_transactions
+from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 LONG = "\N{GREEK SMALL LETTER EPSILON}" * (LONGEST_TEXT // 2) + "x"  # one byte too long
 FITS = "\N{GREEK SMALL LETTER EPSILON}" * (LONGEST_TEXT // 2)
-LIMITS = {"in memory": None, "streamed": replace(Budget.of("64MB"), whole=10**6)}
+LIMITS = {"in memory": None, "streamed": replace(MemoryBudget.of("64MB"), whole=10**6)}
 KINDS = [pa.string(), pa.large_string(), pa.string_view()]
 KINDS += [pa.dictionary(pa.int32(), pa.string()), pa.dictionary(pa.int32(), pa.large_string())]
 UNITS = ["a", "a", LONG, "b", FITS, None, "c"] * 3
@@ -42,8 +43,8 @@ def found(data: Any, columns: Columns, limit: Any) -> Any:
     return sorted(unit for part in parts for unit in contents(part))
 
 
-@pytest.mark.parametrize("limit", LIMITS)
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@every("limit", LIMITS)
+@every("kind", KINDS)
 def test_long_keys_and_items_count_as_null(limit: str, kind: pa.DataType) -> None:
     columns = Columns(unit=("u",), basket=("b",), item="i")
 
@@ -82,7 +83,7 @@ def uncharged(data: Any, columns: Columns, **options: Any) -> None:
     read_transactions(data, columns, planned=charge, **options)
 
 
-@pytest.mark.parametrize("column", ["u", "i.e"])
+@pytest.mark.parametrize("column", [pytest.param("u", marks=pytest.mark.slow), "i.e"])
 def test_a_row_group_beyond_the_limit_is_rejected_before_the_charge(tmp_path: Path, column: str) -> None:
     """Whatever the file's own size: what one value needs is known from the footer."""
     columns = Columns(unit=("u",), item="i.e")

@@ -11,13 +11,15 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from support.ingest_oracle import contents
+from support.cases import every
+from support.oracles.ingest import contents
+from support.reading import read_baskets
 
 from dpmine.errors import BadData, DpmineError, UnreadableFile
+from dpmine.io.columns import Columns
 from dpmine.itemsets.ingest.catalogue import read_catalogue
-from dpmine.itemsets.ingest.read import Columns, read_baskets
-from dpmine.itemsets.outofcore.read import read_transactions
-from dpmine.itemsets.transactions.memory import Budget
+from dpmine.itemsets.read import read_transactions
+from dpmine.itemsets.transactions.memory import MemoryBudget
 from dpmine.models.frames import predict_table
 from dpmine.models.tables import read_columns
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LISTS = Columns(items="items")
-STREAMED = replace(Budget.of("64MB"), whole=1)
+STREAMED = replace(MemoryBudget.of("64MB"), whole=1)
 BASKETS = [["a", "b"], ["b"], None, ["a", None, "c"]] * 30
 CATEGORIES = pa.list_(pa.dictionary(pa.int32(), pa.string()))
 
@@ -48,8 +50,8 @@ def in_memory(data: Any) -> Any:
     return read_baskets(data, LISTS).baskets
 
 
-@pytest.mark.parametrize("read", [in_memory, streamed])
-@pytest.mark.parametrize("opened", [str, ds.dataset])
+@every("read", [in_memory, streamed])
+@every("opened", [str, ds.dataset])
 def test_lists_of_which_arrow_leaves_rows_out_are_an_error(
     tmp_path: Path, read: Callable[[Any], Any], opened: Callable[[Any], Any]
 ) -> None:
@@ -71,8 +73,8 @@ READERS: dict[str, Callable[[str], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", READERS)
-@pytest.mark.parametrize("kept", [slice(0, 0), slice(0, 299)])
+@every("name", READERS)
+@every("kept", [slice(0, 0), slice(0, 299)])
 def test_rows_read_are_compared_with_the_footer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kept: slice
 ) -> None:
@@ -99,8 +101,8 @@ def test_rows_of_a_catalogue_are_compared_with_the_footer(tmp_path: Path, monkey
         read_catalogue(path)
 
 
-@pytest.mark.parametrize("read", [in_memory, streamed])
-@pytest.mark.parametrize("group", [1, 7, 1000])
+@every("read", [in_memory, streamed])
+@every("group", [1, 7, 1000])
 def test_lists_of_dictionaries_over_several_row_groups_are_read(
     tmp_path: Path, read: Callable[[Any], Any], group: int
 ) -> None:
@@ -132,8 +134,8 @@ SHORTAGES = [
 ]
 
 
-@pytest.mark.parametrize("name", READERS)
-@pytest.mark.parametrize("shortage", SHORTAGES, ids=repr)
+@every("name", READERS)
+@every("shortage", SHORTAGES)
 def test_a_shortage_of_memory_is_no_damaged_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, shortage: Exception
 ) -> None:
@@ -148,7 +150,7 @@ def test_a_shortage_of_memory_is_no_damaged_file(
         READERS[name](path)
 
 
-@pytest.mark.parametrize("shortage", SHORTAGES, ids=repr)
+@every("shortage", SHORTAGES)
 def test_a_shortage_of_memory_is_no_fault_of_a_stream(shortage: Exception) -> None:
     def short(_batch: object) -> pa.RecordBatch:
         raise shortage

@@ -12,36 +12,39 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.ingest_oracle import contents, expected, refused
+from support.cases import every
+from support.effort import examples
+from support.oracles.ingest import contents, expected, refused
+from support.reading import read_baskets
 
 from dpmine.errors import BadParameter
 from dpmine.io.columns import Columns
-from dpmine.itemsets.counting.miner import Miner, SupportSource
-from dpmine.itemsets.ingest.read import read_baskets
+from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.outofcore import spill as spill_partitions
-from dpmine.itemsets.outofcore.miner import PartitionedMiner, miner_of
-from dpmine.itemsets.outofcore.read import read_transactions
-from dpmine.itemsets.outofcore.transactions import PartitionedBaskets, Transactions, shortened
-from dpmine.itemsets.transactions.baskets import Baskets, truncated
-from dpmine.itemsets.transactions.memory import Budget
+from dpmine.itemsets.outofcore.miner import PartitionedBaskets, PartitionedMiner
+from dpmine.itemsets.read import read_transactions
+from dpmine.itemsets.transactions.baskets import Baskets
+from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dpmine.itemsets.transactions.base import SupportSource, Transactions
+
 ROOMY = 10**9
-IN_CHUNKS = Budget(
+IN_CHUNKS = MemoryBudget(
     whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=ROOMY, resident=ROOMY, projection=ROOMY, listing=ROOMY
 )
 """Nothing is read at once, but all items fit into one miner."""
-FEW_RESIDENT = Budget(
+FEW_RESIDENT = MemoryBudget(
     whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=0, resident=2500, projection=3000, listing=ROOMY
 )
 """Some items fit into the miner, the others are mined in several groups."""
-LARGER = Budget(
+LARGER = MemoryBudget(
     whole=0, chunk=40000, labels=ROOMY, gathered=0, all_resident=0, resident=12000, projection=60000, listing=ROOMY
 )
 """The same for a few thousand lines."""
-NONE_RESIDENT = Budget(
+NONE_RESIDENT = MemoryBudget(
     whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=0, resident=0, projection=3000, listing=ROOMY
 )
 BUDGETS = st.sampled_from([IN_CHUNKS, FEW_RESIDENT, NONE_RESIDENT])
@@ -71,7 +74,7 @@ def in_batches(table: pa.Table, rows: int = 7) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=rows))
 
 
-def partitioned(data: Any, columns: Columns, budget: Budget, **options: Any) -> PartitionedBaskets:
+def partitioned(data: Any, columns: Columns, budget: MemoryBudget, **options: Any) -> PartitionedBaskets:
     found = read_transactions(data, columns, memory=budget, **options).transactions
     assert isinstance(found, PartitionedBaskets)
     return found
@@ -84,7 +87,7 @@ def whole(parts: PartitionedBaskets) -> list[Any]:
 
 def same_answers(transactions: Transactions, baskets: Baskets) -> None:
     """Every question a universe asks has the answer of the data in memory."""
-    miner, truth = miner_of(transactions), Miner(baskets)
+    miner, truth = transactions.miner(), Miner(baskets)
     assert transactions.labels.to_pylist() == baskets.labels.to_pylist()
     assert transactions.labels.type == baskets.labels.type
     assert transactions.total_units == baskets.total_units
@@ -112,16 +115,16 @@ def same_members(miner: SupportSource, truth: Miner, size: int) -> None:
             miner.nth(size, support, count)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(ROWS, BUDGETS, st.sampled_from(["integer", "text", "dictionary"]))
-def test_scattered_units(rows: list[Row], budget: Budget, kind: str) -> None:
+def test_scattered_units(rows: list[Row], budget: MemoryBudget, kind: str) -> None:
     table = long_table([*rows, (5, 1, 1), (4, 1, 1)], kind)
     same_answers(partitioned(in_batches(table), NAMED, budget), read_baskets(table, NAMED).baskets)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(SORTED_ROWS, BUDGETS, st.sampled_from(["integer", "text", "dictionary"]))
-def test_sorted_units_are_not_put_away(rows: list[Row], budget: Budget, kind: str) -> None:
+def test_sorted_units_are_not_put_away(rows: list[Row], budget: MemoryBudget, kind: str) -> None:
     table = long_table([*rows, (13, 1, 1)], kind)
     table = pa.Table.from_batches(table.to_batches(max_chunksize=7))
     with pytest.MonkeyPatch.context() as patch:
@@ -129,17 +132,17 @@ def test_sorted_units_are_not_put_away(rows: list[Row], budget: Budget, kind: st
         same_answers(partitioned(table, NAMED, budget), read_baskets(table, NAMED).baskets)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(ROWS, BUDGETS, st.booleans())
-def test_units_without_baskets(rows: list[Row], budget: Budget, once: bool) -> None:
+def test_units_without_baskets(rows: list[Row], budget: MemoryBudget, once: bool) -> None:
     table = long_table([*rows, (5, 1, 1)])
     data = in_batches(table) if once else table
     same_answers(partitioned(data, NO_BASKETS, budget), read_baskets(table, NO_BASKETS).baskets)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(ROWS, BUDGETS, st.booleans(), st.booleans())
-def test_lists(rows: list[Row], budget: Budget, once: bool, named: bool) -> None:
+def test_lists(rows: list[Row], budget: MemoryBudget, once: bool, named: bool) -> None:
     lists: dict[tuple[int | None, int | None], list[int | None]] = {}
     for unit, basket, item in [*rows, (5, 1, 1)]:
         lists.setdefault((unit, basket), []).append(item)
@@ -150,9 +153,9 @@ def test_lists(rows: list[Row], budget: Budget, once: bool, named: bool) -> None
     same_answers(partitioned(data, columns, budget), read_baskets(table, columns).baskets)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.tuples(KEY, *[st.booleans()] * 5), min_size=1, max_size=30), BUDGETS, st.booleans(), st.booleans())
-def test_one_hot(rows: list[Any], budget: Budget, once: bool, named: bool) -> None:
+def test_one_hot(rows: list[Any], budget: MemoryBudget, once: bool, named: bool) -> None:
     names = ["u", *"abcde"]
     table = pa.table({name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)})
     table = table.set_column(0, "u", table.column("u").cast(pa.int64()))
@@ -163,24 +166,24 @@ def test_one_hot(rows: list[Any], budget: Budget, once: bool, named: bool) -> No
     same_answers(found, read_baskets(table, columns).baskets)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(ROWS, BUDGETS, st.booleans(), st.sampled_from([["3", "1", "77"], [1, 3, 77], [77]]))
-def test_a_catalogue(rows: list[Row], budget: Budget, once: bool, items: list[Any]) -> None:
+def test_a_catalogue(rows: list[Row], budget: MemoryBudget, once: bool, items: list[Any]) -> None:
     table, catalogue = long_table([*rows, (5, 1, 1)]), pa.array(items)
     data = in_batches(table) if once else table
     found = partitioned(data, NAMED, budget, catalogue=catalogue)
     same_answers(found, read_baskets(table, NAMED, catalogue=catalogue).baskets)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(ROWS, st.booleans(), st.integers(1, 3))
 def test_bounded_contributions(rows: list[Row], once: bool, limit: int) -> None:
     table = long_table([*rows, (5, 1, 1)])
     found = partitioned(in_batches(table) if once else table, NAMED, FEW_RESIDENT)
-    same_answers(shortened(found, limit), truncated(read_baskets(table, NAMED).baskets, limit))
+    same_answers(found.truncated(limit), read_baskets(table, NAMED).baskets.truncated(limit))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(ROWS, st.booleans())
 def test_partitions_hold_whole_units(rows: list[Row], once: bool) -> None:
     rows = [*rows, (5, 1, 1)]
@@ -200,7 +203,7 @@ def test_composite_keys() -> None:
         same_answers(partitioned(data, columns, LARGER), truth)
 
 
-@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us"), pa.uint64(), pa.int16(), pa.large_string()])
+@every("kind", [pa.date32(), pa.timestamp("us"), pa.uint64(), pa.int16(), pa.large_string()])
 def test_kinds_of_keys(kind: pa.DataType) -> None:
     generator = np.random.default_rng(8)
     units = pa.array(generator.integers(0, 40, 500).tolist(), pa.int32() if kind == pa.date32() else pa.int64())
@@ -212,8 +215,8 @@ def test_kinds_of_keys(kind: pa.DataType) -> None:
 VIEWS = [pa.string_view(), *(make(pa.string_view()) for make in (pa.list_, pa.large_list, pa.list_view))]
 
 
-@pytest.mark.parametrize("kind", [*VIEWS, pa.list_(pa.string_view(), 1)], ids=str)
-@pytest.mark.parametrize("once", [False, True])
+@every("kind", [*VIEWS, pa.list_(pa.string_view(), 1)])
+@every("once", [False, True])
 def test_one_null_key_beside_views_of_texts(kind: pa.DataType, once: bool) -> None:
     """Arrow cannot filter views, which polars makes: one row must not stop a run that was charged."""
     texts = ["b", "a", None, "c"]
@@ -274,7 +277,7 @@ def test_too_many_items() -> None:
 
 def test_what_does_not_fit_is_refused_before_it_is_taken() -> None:
     table = long_table([(unit, 1, item) for unit in range(60) for item in range(10)])
-    tiny = Budget(
+    tiny = MemoryBudget(
         whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=0, resident=0, projection=500, listing=300
     )
     found = partitioned(table, NAMED, tiny)
@@ -298,12 +301,12 @@ def test_batches_without_lines(kind: str) -> None:
     same_answers(partitioned(in_batches(table), NAMED, IN_CHUNKS), read_baskets(table, NAMED).baskets)
 
 
-ROOMY_ENOUGH = Budget(
+ROOMY_ENOUGH = MemoryBudget(
     whole=0, chunk=6000, labels=ROOMY, gathered=ROOMY, all_resident=0, resident=0, projection=3000, listing=ROOMY
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(SORTED_ROWS, st.integers(0, 20_000), st.sampled_from(["integer", "text", "dictionary"]))
 def test_sorted_units_are_gathered_while_they_fit(rows: list[Row], room: int, kind: str) -> None:
     table = long_table([*rows, (13, 1, 1)], kind)

@@ -17,18 +17,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.ingest_oracle import CANARY, refused
+from support.oracles.ingest import CANARY, refused
 from support.shared import ROOT
 
 from dpmine.errors import BadData, UnreadableFile
 from dpmine.io.columns import Columns
-from dpmine.itemsets.outofcore.miner import miner_of
-from dpmine.itemsets.outofcore.read import read_transactions
 from dpmine.itemsets.outofcore.spill import SpillFile
-from dpmine.itemsets.transactions.memory import Budget
+from dpmine.itemsets.read import read_transactions
+from dpmine.itemsets.transactions.memory import MemoryBudget
 
 ROOMY = 10**9
-IN_CHUNKS = Budget(
+IN_CHUNKS = MemoryBudget(
     whole=0, chunk=10**6, labels=ROOMY, gathered=0, all_resident=ROOMY, resident=ROOMY, projection=ROOMY, listing=ROOMY
 )
 LONG = Columns(unit=("u",), item="i")
@@ -143,7 +142,7 @@ def test_files_that_change_while_they_are_read(tmp_path: Path) -> None:
         found = read(path)
         pq.write_table(table(rows).sort_by("u"), path)
         with pytest.raises((BadData, UnreadableFile)):
-            miner_of(found)
+            found.miner()
 
 
 @pytest.mark.slow

@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.cases import every
 from support.shared import ROOT
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.transactions.memory import Budget, parse_memory, physical_memory
+from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, physical_memory
 
 MEGA = 10**6
 LIMIT = 100 * MEGA
@@ -25,8 +26,7 @@ CHILD = """
 import json, sys
 import pyarrow as pa
 from dpmine.io.columns import Columns
-from dpmine.itemsets.outofcore.read import read_transactions
-from dpmine.itemsets.outofcore.miner import miner_of
+from dpmine.itemsets.read import read_transactions
 
 path, columns, memory, size, threshold = json.loads(sys.argv[1])
 columns = Columns.of(**columns)
@@ -38,7 +38,7 @@ def peak():
 
 def levels(data, memory):
     found = read_transactions(data, columns, memory=memory).transactions
-    levels = miner_of(found).histogram(size, threshold)
+    levels = found.miner().histogram(size, threshold)
     return [type(found).__name__, levels.supports.tolist(), levels.counts.tolist()]
 
 table = pa.table({name: [1, 2] for name in ("u", "b", "i")})
@@ -107,7 +107,7 @@ def test_peak_memory_with_conditional_databases(files: dict[str, Path]) -> None:
     assert used <= 72 * MEGA + 30 * MEGA  # the smallest batches of Parquet files have a size of their own
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "size"),
     [
         ("4GB", 4 * 10**9),
@@ -125,7 +125,7 @@ def test_sizes(text: int | str, size: int) -> None:
     assert parse_memory(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "GB", "4 apples", "-4GB", "1MB", "0", "4iB", "nan", True, "4GB\n4GB", 1.5])
+@every("text", ["", "GB", "4 apples", "-4GB", "1MB", "0", "4iB", "nan", True, "4GB\n4GB", 1.5])
 def test_what_is_no_size(text: Any) -> None:
     with pytest.raises(BadParameter, match="memory must be a size"):
         parse_memory(text)
@@ -136,6 +136,6 @@ def test_half_of_the_machine_is_the_default() -> None:
 
 
 def test_shares_fit_together() -> None:
-    budget = Budget.of(10**9)
+    budget = MemoryBudget.of(10**9)
     together = budget.chunk + budget.labels + budget.resident + budget.projection
     assert max(together, budget.whole, budget.all_resident + budget.listing) <= 10**9

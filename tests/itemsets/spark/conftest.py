@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.spark_oracle import require_spark
+from support.oracles.spark import require_spark
 
 from dpmine.itemsets.spark.session import spark_session
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 from support.command_line import environment
-from support.source_conformance import brute_force, table_of
-from support.spark_oracle import random_rows, require_spark
+from support.conformance.sources import brute_force, table_of
+from support.oracles.spark import random_rows, require_spark
 
 if TYPE_CHECKING:
     from pathlib import Path

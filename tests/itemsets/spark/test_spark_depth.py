@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.spark import depth as spark_depth
-from dpmine.itemsets.spark.depth import Ranks, depth, stored_threshold
-from dpmine.itemsets.spark.engine import Engine, engine_of
+from dpmine.itemsets.read import engine_of
+from dpmine.itemsets.spark import counting as spark_depth
+from dpmine.itemsets.spark.counting import Ranks, depth, stored_threshold
+from dpmine.itemsets.transactions.base import Engine
 
 SUPPORTS = st.lists(st.integers(0, 30), min_size=1, max_size=12)
 

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.ingest_oracle import CANARY, refused
-from support.source_conformance import table_of
-from support.spark_oracle import listed, random_rows
+from support.conformance.sources import table_of
+from support.oracles.ingest import CANARY, refused
+from support.oracles.spark import listed, random_rows
 
 import dpmine
 from dpmine.errors import UnreadableFile

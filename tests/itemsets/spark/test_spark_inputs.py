@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.ingest_oracle import CANARY, refused
-from support.source_conformance import table_of
-from support.spark_oracle import listed
+from support.conformance.sources import table_of
+from support.oracles.ingest import CANARY, refused
+from support.oracles.spark import listed
 
 import dpmine
 from dpmine.errors import BadData, BadParameter

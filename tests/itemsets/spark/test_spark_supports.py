@@ -9,31 +9,29 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.conformance.sources import brute_force, check, table_of
 from support.datasets import mushroom, online_retail_customers, online_retail_invoices, quest
-from support.source_conformance import brute_force, check, table_of
-from support.spark_oracle import LONG, ONE_BASKET, answers, miner_on_spark, on_spark, random_rows
+from support.oracles.spark import LONG, ONE_BASKET, answers, miner_on_spark, on_spark, random_rows
+from support.reading import read_baskets
 
 from dpmine.errors import BadParameter
 from dpmine.io.columns import Columns
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.ingest.read import read_baskets
-from dpmine.itemsets.outofcore.miner import miner_of
-from dpmine.itemsets.outofcore.read import read_transactions
-from dpmine.itemsets.spark.baskets import SparkBaskets
-from dpmine.itemsets.spark.supports import SparkMiner
+from dpmine.itemsets.read import read_transactions
+from dpmine.itemsets.spark.supports import SparkBaskets, SparkMiner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from support.conformance.sources import Row
     from support.datasets import Transactions
-    from support.source_conformance import Row
 
 pytestmark = pytest.mark.spark
-STEPWISE = {"spark.depth._FREE": 0, "spark.depth._TIMES_THE_STORE": 0, "spark.depth._TIMES_THE_WORK": 1}
-SHALLOW = {**STEPWISE, "spark.depth._SMALL": 0, "spark.depth._STORED_DEEPER": 1}
-BLOCKS = {"spark.store.LONG_BASKET": 4, "spark.counting.BLOCK": 2}
-SHUFFLED = {"spark.baskets.BROADCAST_ITEMS": 0, "spark.supports._BROADCAST": 0}
+STEPWISE = {"spark.counting._FREE": 0, "spark.counting._TIMES_THE_STORE": 0, "spark.counting._TIMES_THE_WORK": 1}
+SHALLOW = {**STEPWISE, "spark.counting._SMALL": 0, "spark.counting._STORED_DEEPER": 1}
+BLOCKS = {"spark.counting.LONG_BASKET": 4, "spark.counting.BLOCK": 2}
+SHUFFLED = {"spark.supports.BROADCAST_ITEMS": 0, "spark.supports._BROADCAST": 0}
 WAYS: dict[str, dict[str, int]] = {
     "chosen": {},
     "no deeper than asked": STEPWISE,
@@ -60,7 +58,7 @@ def test_the_suite_of_every_source(spark: Any, baskets: int) -> None:
     columns = LONG if baskets > 1 else ONE_BASKET
     read = on_spark(spark, table_of(rows), columns)
     given: list[Row] = rows if baskets > 1 else [(unit, 0, item) for unit, _, item in rows]
-    check(miner_of(read.transactions), read.transactions.labels.to_pylist(), given)
+    check(read.transactions.miner(), read.transactions.labels.to_pylist(), given)
     read.close()
 
 
@@ -211,7 +209,7 @@ def test_sizes_that_no_basket_reaches_take_no_jobs(spark: Any, monkeypatch: pyte
 
 def test_nobody_bought_anything(spark: Any) -> None:
     read = on_spark(spark, table_of([(None, 1, 2)]), LONG, catalogue=pa.array([1, 2, 3]))
-    miner = miner_of(read.transactions)
+    miner = read.transactions.miner()
     assert miner.item_supports.tolist() == [0, 0, 0]
     for size in (1, 2, 7):
         assert miner.itemsets(size, 1).items.shape == (0, size)
@@ -235,7 +233,7 @@ def test_a_list_that_does_not_fit_is_refused(spark: Any) -> None:
 
 
 def test_one_basket_of_thousands_of_items_is_dealt_out(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    patched(monkeypatch, {"spark.depth._FREE": 0, "spark.depth._TIMES_THE_STORE": 0})
+    patched(monkeypatch, {"spark.counting._FREE": 0, "spark.counting._TIMES_THE_STORE": 0})
     rows: list[Row] = [(0, 0, item) for item in range(1200)]
     rows += [(unit, basket, 7 * item % 1200) for unit in range(1, 6) for basket in (0, 1) for item in range(unit, 40)]
     read = on_spark(spark, table_of(rows), LONG)
@@ -288,7 +286,7 @@ def test_data_sets_have_the_local_miners_supports(spark: Any, name: str, tmp_pat
 def test_some_items_alone(spark: Any) -> None:
     rows = random_rows(11, units=30)
     read = on_spark(spark, table_of(rows), LONG)
-    few = read.transactions.among([1, 3, 4])
+    few = read.transactions.projected([1, 3, 4])
     labels = [read.transactions.labels[code].as_py() for code in (1, 3, 4)]
     left: list[Row] = [row for row in rows if row[2] in labels]
     miner = SparkMiner(few)

@@ -6,14 +6,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support.conformance.sources import table_of
 from support.datasets import mushroom
 from support.numpy_bits import NumpyBits
-from support.source_conformance import table_of
-from support.spark_oracle import LONG, on_spark, random_rows
+from support.oracles.spark import LONG, on_spark, random_rows
+from support.reading import read_baskets
 
 import dpmine
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.ingest.read import read_baskets
 from dpmine.itemsets.spark.supports import SparkMiner
 from dpmine.itemsets.universe import ItemsetUniverse
 

@@ -16,11 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 from dpmine_cli import interrupts
 from support.command_line import PROGRAM, Outcome, assert_one_error, environment, spawn
-from support.spark_oracle import require_spark
+from support.oracles.spark import require_spark
 
 import dpmine
-from dpmine.itemsets.spark.kept import Kept
-from dpmine.itemsets.spark.session import replacing
+from dpmine.itemsets.spark.session import Kept, replacing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +63,7 @@ def test_baskets_are_no_paths() -> None:
         dpmine.top_itemset([["a", "b"]], engine="spark")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["top-itemset", "supports"])
 def test_an_engine_that_is_none(sales: str, command: str) -> None:
     rest = ["--min-support", "1", "--not-private"] if command == "supports" else []

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from support.cases import every
 from support.sealed import SealedBaskets, Untouchable
 from support.spending import spent
 
@@ -334,7 +335,7 @@ def test_passwords_are_not_shown(kind: Any) -> None:
     assert "u:***@host/db" in repr(histogram)
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "shown"),
     [
         (URL, "postgresql://u:***@host/db"),

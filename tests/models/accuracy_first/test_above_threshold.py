@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine.exact.noise import ExponentialNoise, LaplaceNoise
@@ -140,7 +141,7 @@ def pvalue(counts: Array, law: Array) -> float:
 
 
 @both
-@pytest.mark.parametrize("queries", [[4.0], [7.0, 2.0], [16.0, 8.0, 1.0]])
+@every("queries", [[4.0], [7.0, 2.0], [16.0, 8.0, 1.0]])
 def test_no_pair_costs_more_than_the_price(make: Callable[..., ThresholdTest], queries: list[float]) -> None:
     test = make(Fraction(20), tests=3, failure=TENTH)
     law = stops(test, queries)
@@ -196,8 +197,8 @@ FAILURES = [Fraction(1, 2), TENTH, Fraction(1, 1000)]
 
 
 @both
-@pytest.mark.parametrize("failure", FAILURES)
-@pytest.mark.parametrize("count", [1, 5, 100])
+@every("failure", FAILURES)
+@every("count", [1, 5, 100])
 def test_queries_below_zero_are_seldom_accepted(
     make: Callable[..., ThresholdTest], count: int, failure: Fraction
 ) -> None:
@@ -209,8 +210,8 @@ def test_queries_below_zero_are_seldom_accepted(
 
 
 @both
-@pytest.mark.parametrize("failure", FAILURES)
-@pytest.mark.parametrize("count", [1, 5, 100])
+@every("failure", FAILURES)
+@every("count", [1, 5, 100])
 def test_a_query_of_the_slack_stops_the_search(
     make: Callable[..., ThresholdTest], count: int, failure: Fraction
 ) -> None:
@@ -247,12 +248,12 @@ def decimals(value: Fraction) -> bool:
     return Fraction(f"{float(value):.5e}") == value
 
 
-@pytest.mark.parametrize("failure", [*FAILURES, 1 - Fraction(1, 10**30), Fraction(1, 10**400)])
+@every("failure", [*FAILURES, 1 - Fraction(1, 10**30), Fraction(1, 10**400)])
 def test_any_failure_probability_can_be_asked_for(failure: Fraction) -> None:
     assert exponential_test(Fraction(1), tests=10, failure=failure).charge > 0
 
 
-@pytest.mark.parametrize(("tests", "failure"), [(1, TENTH), (10, TENTH), (1000, TENTH), (1000, Fraction(1, 10**6))])
+@every(("tests", "failure"), [(1, TENTH), (10, TENTH), (1000, TENTH), (1000, Fraction(1, 10**6))])
 def test_no_other_split_is_much_cheaper(tests: int, failure: Fraction) -> None:
     """For every ratio r = ε_b/ε_a the least price in closed form; the best of a grid saves less than 2 %."""
     found = float(exponential_test(Fraction(1), tests=tests, failure=failure).charge)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
@@ -118,7 +119,7 @@ def test_numbers_of_a_search(target: Fraction, failure: Fraction, epsilon_max: i
     assert search.allowed < target
 
 
-@pytest.mark.parametrize("failure", ["1/2", "3/5", "9/10", "99/100"])
+@every("failure", ["1/2", "3/5", "9/10", "99/100"])
 def test_one_test_that_may_often_fail_still_costs_something(failure: str) -> None:
     """K = 1 and γ ≥ 1/2: K/(2γ) ≤ 1, whose logarithm is no price."""
     search = Doubling.of(ridge_objective().bounds, target=TENTH, failure=failure, epsilon_max=Fraction(1, SIZE))
@@ -131,8 +132,10 @@ def test_one_test_that_may_often_fail_still_costs_something(failure: str) -> Non
     assert outcome.charge == Fraction(1, SIZE) + search.charge > Fraction(1, SIZE)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("excess", [0.0, 0.03, 0.05, 0.07, 0.1, 0.2])
 def test_law_of_one_test(excess: float) -> None:
+    """A binomial test at a nominal 1e-7."""
     target = TENTH
     search = search_for(target)
     bits, trials = NumpyBits(int(1000 * excess)), 2000
@@ -141,9 +144,10 @@ def test_law_of_one_test(excess: float) -> None:
     assert stats.binomtest(accepted, trials, min(max(chance, 0.0), 1.0)).pvalue > FALSE_ALARM
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("excess", [0.02, 0.05, 0.1])
 def test_law_of_the_search(excess: float) -> None:
-    """All hypotheses equally good: the step is geometric, cut off after K."""
+    """All hypotheses equally good: the step is geometric, cut off after K. A binomial test at a nominal 1e-7."""
     target, trials = TENTH, 150
     search = search_for(target)
     levels = len(search.epsilons)
@@ -157,8 +161,8 @@ def test_law_of_the_search(excess: float) -> None:
         assert stats.binomtest(int(seen), trials, min(float(expected), 1.0)).pvalue > FALSE_ALARM / len(law)
 
 
-@pytest.mark.parametrize("failure", [0.01, 0.1, 0.4])
-@pytest.mark.parametrize("target", [0.02, 0.2])
+@every("failure", [0.01, 0.1, 0.4])
+@every("target", [0.02, 0.2])
 def test_false_acceptance_within_failure(failure: float, target: float) -> None:
     """At an excess of α itself, the worst one that counts, in the numbers of the search: K tests, γ in all."""
     search = Doubling.of(ridge_objective().bounds, target=target, failure=failure, epsilon_max=3)
@@ -168,7 +172,9 @@ def test_false_acceptance_within_failure(failure: float, target: float) -> None:
     assert 1 - (1 - each) ** len(search.epsilons) <= failure
 
 
+@pytest.mark.statistical
 def test_false_acceptance_is_measured() -> None:
+    """A binomial test at a nominal 1e-7."""
     search = search_for(TENTH)
     bits, trials = NumpyBits(3), 1000
     bad = Fraction(1, 10) + Fraction(1, 10**6)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
@@ -67,8 +68,8 @@ def oracle(time: float, delta: float, kappa: float) -> float:
     return 1 / (2 * time) + float(x) * math.sqrt(time + kappa) / time
 
 
-@pytest.mark.parametrize("delta", ["1e-6", "0.01", "0.3"])
-@pytest.mark.parametrize("kappa", ["0.01", "1", "30"])
+@every("delta", ["1e-6", "0.01", "0.3"])
+@every("kappa", ["0.01", "1", "30"])
 def test_charge_is_where_the_mixture_reaches_its_bound(kappa: str, delta: str) -> None:
     loss = BrownianLoss(Fraction(1), Fraction(delta), Fraction(kappa))
     slack = 0.05 if delta == "0.3" else 1e-4  # the erf is taken at a lower bound of its argument
@@ -118,8 +119,8 @@ def test_time_for_is_short_and_costs_no_more(
     assert (time.numerator // (time.numerator & -time.numerator)).bit_length() <= 17
 
 
-@pytest.mark.parametrize("epsilon", ["1e-90", "0.05", "1", "1e90"])
-@pytest.mark.parametrize("delta", ["1e-100", "1e-6", "0.5", "0.9"])
+@every("epsilon", ["1e-90", "0.05", "1", "1e90"])
+@every("delta", ["1e-100", "1e-6", "0.5", "0.9"])
 def test_tuned_takes_a_good_constant(delta: str, epsilon: str) -> None:
     loss = BrownianLoss.tuned("0.01", delta, epsilon)
     best = loss.time_for(Fraction(epsilon))
@@ -139,7 +140,7 @@ def test_tuned_at_half_of_the_largest_charge() -> None:
     assert excess[-1] == pytest.approx(1.03, abs=0.005)
 
 
-@pytest.mark.parametrize("bad", [(0, "0.1", 1), (1, 0, 1), (1, 1, 1), (1, "0.1", 0), (1, "0.1", -1)])
+@every("bad", [(0, "0.1", 1), (1, 0, 1), (1, 1, 1), (1, "0.1", 0), (1, "0.1", -1)])
 def test_loss_refuses_what_is_no_loss(bad: tuple[int, str, int]) -> None:
     with pytest.raises(BadParameter):
         BrownianLoss(Fraction(bad[0]), Fraction(bad[1]), Fraction(bad[2]))
@@ -257,7 +258,7 @@ def exact_sums(bits: NumpyBits, steps: list[Fraction]) -> list[Fraction]:
     return sums
 
 
-@pytest.mark.parametrize("grid", [Fraction(4), Fraction(1), Fraction(1, 8), FINE])
+@every("grid", [Fraction(4), Fraction(1), Fraction(1, 8), FINE])
 def test_every_value_is_the_nearest_multiple(grid: Fraction) -> None:
     start = 0.7
     found = brownian_reduction(np.array([start]), TIMES, grid, bits=WideWidths(11))[:, 0]
@@ -266,7 +267,7 @@ def test_every_value_is_the_nearest_multiple(grid: Fraction) -> None:
         assert Fraction(value) / grid == round((Fraction(start) + noise) / grid)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_refining_bit_by_bit_ends_at_the_same_floors(seed: int) -> None:
     """Sums that are decided at the first digits wait for the one that is not; all are of the same numbers."""
     bits = TinyWidths(seed)
@@ -322,7 +323,7 @@ BAD: list[tuple[list[Fraction], Fraction]] = [
 ]
 
 
-@pytest.mark.parametrize(("times", "grid"), BAD)
+@every(("times", "grid"), BAD)
 def test_path_refuses_what_is_no_path(times: list[Fraction], grid: Fraction) -> None:
     with pytest.raises(BadParameter):
         brownian_reduction(np.zeros(1), times, grid, bits=NumpyBits(1))

@@ -16,6 +16,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
+from support.cases import every
 from support.command_line import CANARY
 from support.numpy_bits import NumpyBits
 
@@ -95,7 +96,7 @@ def test_names_and_defaults_are_pinned() -> None:
     assert order[:6] == ["excess_risk", "regularization", "failure_probability", "epsilon_max", "x_bound", "y_bound"]
 
 
-@pytest.mark.parametrize(("kind", "data", "method"), METHODS)
+@every(("kind", "data", "method"), METHODS)
 def test_the_contract(kind: Any, data: Any, method: str) -> None:
     features, answers = data()
     fitted = kind(method=method)._fit(features, answers, bits=NumpyBits(1))
@@ -121,7 +122,7 @@ def test_notes_tell_what_is_taken_as_public() -> None:
     assert any("gradient descent" in note for note in of_logistic)
 
 
-@pytest.mark.parametrize(("kind", "data", "method"), METHODS)
+@every(("kind", "data", "method"), METHODS)
 def test_charges_stay_below_the_most_that_was_allowed(kind: Any, data: Any, method: str) -> None:
     """Whether the target is reached or not; a number of runs, most of them with too little."""
     found = set()
@@ -159,6 +160,7 @@ def bad_runs(risk: Any, kind: Any, data: Any, **parameters: Any) -> int:
     return bad
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["covariance", "output", "brownian"])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_models_of_ridge_regression_reach_their_target(method: str, intercept: bool) -> None:
@@ -193,8 +195,8 @@ def test_a_target_that_is_missed_would_be_seen() -> None:
     assert sum(ridge_risk(rows, clipped, 0.1, fit.coef_) - best > 0.01 for fit in loose) > 0.5 * RUNS
 
 
-@pytest.mark.parametrize("scale", [1, 10])
-@pytest.mark.parametrize("method", ["covariance", "output", "brownian"])
+@every("scale", [1, 10])
+@every("method", ["covariance", "output", "brownian"])
 def test_regularization_is_that_of_scikit_learn(method: str, scale: int) -> None:
     """Ridge(alpha = nλ), where noise hardly matters: rows ten times as long take λ a hundred times as large."""
     features, targets = noisy_line(500, 3, scale=0.7)
@@ -286,7 +288,7 @@ def test_nothing_reached(kind: Any, data: Any) -> None:
     assert "nothing is promised of the last one" in kept.guarantee_.notes[0]
 
 
-@pytest.mark.parametrize(("kind", "data", "method"), METHODS)
+@every(("kind", "data", "method"), METHODS)
 def test_only_bits_and_data_matter(kind: Any, data: Any, method: str) -> None:
     """The same bits give the same model, other bits another: nothing else is random."""
     features, answers = data(300)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from models.accuracy_first.risks import BOUNDS, LOGISTIC, RIDGE, Array, Records, data, kinds, objective
+from support.cases import every
 
 from dpmine.errors import BadParameter
 from dpmine.models.accuracy_first.objectives import LARGEST_PULL, LogisticBounds, RidgeBounds
@@ -92,7 +93,7 @@ def test_no_small_pair_changes_a_gap_by_more(kind: str, size: int, ridge: float,
     assert max(found) >= reached
 
 
-@pytest.mark.parametrize(
+@every(
     ("kind", "size", "ridge", "reached"),
     [
         (RIDGE, 10**6, 0.25, 0.99),
@@ -129,7 +130,7 @@ def test_logistic_minimisers_can_be_nearly_as_far_apart() -> None:
 
 
 @kinds
-@pytest.mark.parametrize("ridge", [1e-3, 0.1, 10.0])
+@every("ridge", [1e-3, 0.1, 10.0])
 def test_minimisers_lie_in_the_ball(kind: str, ridge: float) -> None:
     def share(numbers: Array) -> float:
         return Pair.of(kind, numbers, size=3, ridge=ridge).radius_share()
@@ -162,8 +163,8 @@ def test_the_largest_pull() -> None:
 
 
 @kinds
-@pytest.mark.parametrize("ridge", [1e-6, 1e-3, 0.1, 10.0])
-@pytest.mark.parametrize(("size", "dimension"), [(1, 1), (7, 3), (300, 20), (9001, 5)])
+@every("ridge", [1e-6, 1e-3, 0.1, 10.0])
+@every(("size", "dimension"), [(1, 1), (7, 3), (300, 20), (9001, 5)])
 def test_gaps_are_right_up_to_rounding(kind: str, size: int, dimension: int, ridge: float) -> None:
     """Against 64-bit mantissas: the oracle's own errors are some thousand times smaller."""
     rows, targets = data(kind, size, dimension)

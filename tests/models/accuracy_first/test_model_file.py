@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from models.accuracy_first.lines import noisy_line, two_classes
+from support.cases import every
 from support.command_line import CANARY
 from support.numpy_bits import NumpyBits
 
@@ -35,9 +36,9 @@ def fitted(kind: Any, form: str = "plain", *, named: bool = True) -> Any:
     return kind(**FORMS[form])._fit(rows, answers, bits=NumpyBits(1))
 
 
-@pytest.mark.parametrize("kind", [AccuracyFirstRidge, AccuracyFirstLogistic])
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("named", [True, False])
+@every("kind", [AccuracyFirstRidge, AccuracyFirstLogistic])
+@every("form", FORMS)
+@every("named", [True, False])
 def test_a_model_survives_its_file(kind: Any, form: str, named: bool) -> None:
     model = fitted(kind, form, named=named)
     again = load_estimator(model.to_json())
@@ -60,7 +61,7 @@ def test_a_model_survives_its_file(kind: Any, form: str, named: bool) -> None:
             again.predict(rows[["a", "b"]] if named else rows[:, :2])
 
 
-@pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [-1.0, 2.0], [3, 7]])
+@every("labels", [["no", "yes"], [False, True], [-1.0, 2.0], [3, 7]])
 def test_classes_of_every_type(labels: list[Any]) -> None:
     features, positions = two_classes()
     model = AccuracyFirstLogistic(**GIVEN)._fit(features, np.array(labels)[positions], bits=NumpyBits(0))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pytest
 from models.accuracy_first.risks import BOUNDS, LOGISTIC, RIDGE, Array, Records, data, kinds, objective
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine.models.accuracy_first import hypotheses as module
@@ -99,7 +100,7 @@ class Recorded(np.ndarray[Any, Any]):
 
 
 @kinds
-@pytest.mark.parametrize("size", [1, 7, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 5 * BLOCK + 11])
+@every("size", [1, 7, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 5 * BLOCK + 11])
 def test_additions_are_no_fewer_than_those_of_the_loops(kind: str, size: int) -> None:
     """A sum of products of m rows rounds m times at most, each block is added once, and then there is a division."""
     rows, targets = data(kind, size, 1)
@@ -176,7 +177,7 @@ def test_mean_excess_is_below_what_theory_says(kind: str, method: str) -> None:
 
 
 @kinds
-@pytest.mark.parametrize("intercept", [False, True])
+@every("intercept", [False, True])
 def test_users_units(kind: str, intercept: bool) -> None:
     """The search's gap is the user's excess risk: of the user's weights, in the user's units, with the user's λ."""
     units = UnitBox(Fraction(5), Fraction(3) if kind == RIDGE else None, intercept)

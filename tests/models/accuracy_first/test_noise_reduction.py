@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from flint import arb
 from scipy import stats
+from support.cases import every
 from support.goodness import assert_sampled_law
 from support.numpy_bits import NumpyBits
 
@@ -90,7 +91,7 @@ def mixed(less: Fraction, more: Fraction, keep: Fraction, k: int) -> Fraction:
     return keep * exact_law(less, k) + (1 - keep) * exact_sum_law(less, more, k)
 
 
-@pytest.mark.parametrize(("less", "more"), list(combinations_with_replacement(RATIOS, 2)))
+@every(("less", "more"), list(combinations_with_replacement(RATIOS, 2)))
 def test_mixture_is_discrete_laplace(less: Fraction, more: Fraction) -> None:
     """An identity of rational numbers: it holds for any e^{−1/m}, not only for whole m."""
     keep = exact_share(more) / exact_share(less)
@@ -98,7 +99,7 @@ def test_mixture_is_discrete_laplace(less: Fraction, more: Fraction) -> None:
     assert less == more or mixed(less, more, keep * Fraction(99, 100), 0) != exact_law(more, 0)
 
 
-@pytest.mark.parametrize("scale", [1, 2, 7, 1000, 2**57])
+@every("scale", [1, 2, 7, 1000, 2**57])
 def test_share_is_that_of_the_identity(scale: int) -> None:
     with working_precision(400):
         ratio = (-exact_ball(Fraction(1, scale))).exp()

@@ -11,6 +11,8 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import every
+from support.effort import examples
 from support.numpy_bits import NumpyBits
 from support.tapes import TapeBits
 
@@ -161,7 +163,7 @@ def test_tiny_steps_do_not_overflow() -> None:
     assert lattice.rounded(np.array([1e300, -1e300, 1.0])).tolist() == [2**61, -(2**61), 2**61]
 
 
-@pytest.mark.parametrize(
+@every(
     "epsilons",
     [
         [],
@@ -245,7 +247,7 @@ def slices(found: NoisyValues) -> Iterator[slice]:
     return (slice(a, b) for a, b in zip(found.starts[:-1], found.starts[1:], strict=True))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(scales_lists, st.integers(1, 30), st.integers(0, 2**30))
 def test_walks_are_well_formed(scales: tuple[int, ...], coordinates: int, seed: int) -> None:
     start = np.arange(coordinates, dtype=np.int64) - 7

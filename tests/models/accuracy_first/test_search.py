@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from models.accuracy_first.lines import least, logistic_risk, ridge_risk
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine.exact.noise import ExponentialNoise
@@ -46,7 +47,7 @@ class Watched:
         return search(self.hypotheses(), LEVELS, self.queries, SHARP_EYED, bits=NumpyBits(0))
 
 
-@pytest.mark.parametrize("good", [0, 1, 2, 3, 6, 7, 62, 63, 64, 100, 299])
+@every("good", [0, 1, 2, 3, 6, 7, 62, 63, 64, 100, 299])
 def test_the_first_good_one_at_its_own_price(good: int) -> None:
     watched = Watched(good)
     outcome = watched.search()

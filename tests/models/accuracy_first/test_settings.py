@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from models.accuracy_first.lines import noisy_line, two_classes
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
@@ -98,7 +99,7 @@ class Unseen:
         pytest.fail(f"looked at the data: {name}")
 
 
-@pytest.mark.parametrize(("kind", "parameters", "hint"), CASES)
+@every(("kind", "parameters", "hint"), CASES)
 def test_bad_parameters_are_refused_before_data_are_seen(kind: Any, parameters: dict[str, Any], hint: str) -> None:
     estimator = kind(**{**GIVEN, **parameters})
     for attempt in (estimator.require_parameters, lambda: estimator.fit(Unseen(), Unseen())):
@@ -133,8 +134,8 @@ TOO_HARD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "data"), KINDS)
-@pytest.mark.parametrize(("parameters", "hint"), TOO_HARD)
+@every(("kind", "data"), KINDS)
+@every(("parameters", "hint"), TOO_HARD)
 def test_what_cannot_be_reached_is_said_by_public_numbers(
     kind: Any, data: Any, parameters: dict[str, Any], hint: str
 ) -> None:
@@ -148,7 +149,7 @@ def test_what_cannot_be_reached_is_said_by_public_numbers(
     assert "\n" not in said.pop()
 
 
-@pytest.mark.parametrize(("kind", "data"), KINDS)
+@every(("kind", "data"), KINDS)
 def test_the_advice_is_enough(kind: Any, data: Any) -> None:
     """The number that the message names leaves room for hypotheses; a bit less than half of it, none."""
     estimator = kind(**{**GIVEN, "excess_risk": 1e-4})
@@ -280,8 +281,8 @@ def test_the_paper_has_one_sensitivity_for_all(paper: bool) -> None:
     assert long == pytest.approx((radius + 1) ** 2 / 2000, rel=1e-6)
 
 
-@pytest.mark.parametrize(("kind", "data"), KINDS)
-@pytest.mark.parametrize("method", ["output", "brownian"])
+@every(("kind", "data"), KINDS)
+@every("method", ["output", "brownian"])
 def test_the_terms_are_the_same_for_all_data_of_a_shape(
     kind: Any, data: Any, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,7 +330,7 @@ def test_geometric_levels(first: Fraction, last: Fraction, steps: int) -> None:
         assert Fraction(digits) == level
 
 
-@pytest.mark.parametrize("levels", [(), (Fraction(0),), (Fraction(-1), Fraction(1)), (Fraction(2), Fraction(1))])
+@every("levels", [(), (Fraction(0),), (Fraction(-1), Fraction(1)), (Fraction(2), Fraction(1))])
 def test_levels_that_do_not_increase(levels: tuple[Fraction, ...]) -> None:
     with pytest.raises(BadParameter, match="epsilons must be numbers above 0, each larger"):
         require_increasing(levels)

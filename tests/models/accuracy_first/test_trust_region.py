@@ -14,6 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.linalg import eig
 from scipy.optimize import minimize
+from support.cases import every
+from support.effort import examples
 
 from dpmine.errors import BadParameter
 from dpmine.models.accuracy_first.trust_region import minimise_over_ball
@@ -216,7 +218,7 @@ def assert_optimal(problem: Instance, point: Floats, multiplier: float) -> None:
     assert multiplier * (problem.radius - norm) <= unit
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(problem=problems())
 @example(problem=Instance(np.diag([2.0, 0.0]), np.array([0.0, 2.5e-307]), 20.0))
 def test_optimal_for_small_problems(problem: Instance) -> None:
@@ -240,7 +242,7 @@ def test_hard_case_by_hand() -> None:
     assert found.multiplier == pytest.approx(1.0, abs=1e-15)
 
 
-@pytest.mark.parametrize(
+@every(
     ("matrix", "vector", "radius", "point", "multiplier"),
     [
         ([[2.0]], [1.0], 1.0, [0.5], 0.0),
@@ -263,7 +265,7 @@ def test_known_answers(
     assert found.multiplier == pytest.approx(multiplier, rel=1e-13, abs=1e-13)
 
 
-@pytest.mark.parametrize("forces", [(-60, 0), (0, -40), (400, 400), (-450, -450), (450, -480), (-480, 450), (0, 300)])
+@every("forces", [(-60, 0), (0, -40), (400, 400), (-450, -450), (450, -480), (-480, 450), (0, 300)])
 def test_units_do_not_matter(forces: tuple[int, int]) -> None:
     """θ/R and μR/g depend on A·R/g and b/g only; powers of two change no digit."""
     radius_force, force = forces
@@ -278,9 +280,9 @@ def test_units_do_not_matter(forces: tuple[int, int]) -> None:
         assert moved.multiplier / unit == plain.multiplier
 
 
-@pytest.mark.parametrize("matrix_size", [1e-150, 1.0, 1e149])
-@pytest.mark.parametrize("vector_size", [0.0, 1e-150, 1.0, 1e149])
-@pytest.mark.parametrize("radius", [1e-150, 1.0, 1e150])
+@every("matrix_size", [1e-150, 1.0, 1e149])
+@every("vector_size", [0.0, 1e-150, 1.0, 1e149])
+@every("radius", [1e-150, 1.0, 1e150])
 def test_extreme_sizes_stay_finite(matrix_size: float, vector_size: float, radius: float) -> None:
     for diagonal in ([1.0, 2.0], [-1.0, 2.0], [1.0, 1e-200], [0.0, 1.0], [0.0, 1e-150]):
         matrix = np.diag(diagonal) * matrix_size
@@ -292,7 +294,7 @@ def test_extreme_sizes_stay_finite(matrix_size: float, vector_size: float, radiu
             assert math.hypot(*found.point) >= radius * (1 - 1e-15)
 
 
-@pytest.mark.parametrize(
+@every(
     ("matrix", "vector", "radius"),
     [
         (np.eye(2), np.ones(3), 1.0),

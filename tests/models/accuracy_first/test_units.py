@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from models.accuracy_first.lines import exact_norm
+from support.cases import every
 
 from dpmine.models.accuracy_first.settings import UnitBox
 
@@ -35,8 +36,8 @@ ADVERSARIAL = [
 ]
 
 
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("bound", [Fraction(1), Fraction(1, 7), Fraction(10**100), Fraction(1, 10**100)])
+@every("intercept", [True, False])
+@every("bound", [Fraction(1), Fraction(1, 7), Fraction(10**100), Fraction(1, 10**100)])
 def test_no_row_is_longer_than_one(bound: Fraction, intercept: bool) -> None:
     rows = UnitBox(bound, None, intercept).rows(np.array(ADVERSARIAL))
     assert rows.shape == (len(ADVERSARIAL), 3 + intercept)

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support.cases import every
 
 from dpmine import BadData, BadParameter
 from dpmine.models.histogram.bins import MOST_BINS, Bounds, Values, as_values, bin_counts
 
 
-@pytest.mark.parametrize("bounds", [(0, 1), (-3.7, 12.9), ("1e-9", "2e-9"), (1e9, 1e9 + 1)])
-@pytest.mark.parametrize("bins", [2, 3, 10, 100])
+@every("bounds", [(0, 1), (-3.7, 12.9), ("1e-9", "2e-9"), (1e9, 1e9 + 1)])
+@every("bins", [2, 3, 10, 100])
 def test_counts_are_those_of_numpy(bounds: tuple[Any, Any], bins: int) -> None:
     edges = Bounds.of(*bounds).edges(bins)
     low, high = float(bounds[0]), float(bounds[1])
@@ -39,10 +40,9 @@ def test_clipping_is_total() -> None:
     assert Bounds.of("0.25", 1).clipped(wild).tolist() == [0.25, 1, 0.25, 1, 0.25, 0.25, 0.5]
 
 
-@pytest.mark.parametrize(
+@every(
     "bounds",
     [(1, 1), (2, 1), ("nan", 1), (0, "inf"), (0, None), (0, True), (0, "1e301"), (1, 1 + Fraction(1, 10**30))],
-    ids=str,
 )
 def test_unusable_bounds(bounds: tuple[Any, Any]) -> None:
     with pytest.raises(BadParameter):
@@ -54,9 +54,7 @@ def test_bins_narrower_than_floats_are_refused() -> None:
         Bounds.of(10**16, 10**16 + 4).edges(16)
 
 
-@pytest.mark.parametrize(
-    "bins", [[1], [0], [-4], [2.0], [4.5], ["4"], [True], [None], [], 4, "48", None, [4, 4], [MOST_BINS + 1]], ids=str
-)
+@every("bins", [[1], [0], [-4], [2.0], [4.5], ["4"], [True], [None], [], 4, "48", None, [4, 4], [MOST_BINS + 1]])
 def test_unusable_numbers_of_bins(bins: Any) -> None:
     with pytest.raises(BadParameter, match="bins"):
         bin_counts(bins)
@@ -67,7 +65,7 @@ def test_numbers_of_bins() -> None:
     assert bin_counts(range(2, 5)) == (2, 3, 4)
 
 
-@pytest.mark.parametrize(
+@every(
     "x",
     [
         [1, 2.5, None],
@@ -79,7 +77,6 @@ def test_numbers_of_bins() -> None:
         pd.Series([1, 2.5, None], dtype="Float64"),
         [Fraction(1), Decimal("2.5"), None],
     ],
-    ids=lambda x: type(x).__name__,
 )
 def test_numbers_of_all_kinds(x: Any) -> None:
     values = as_values(x)
@@ -97,10 +94,9 @@ def test_integers_beyond_floats_are_infinite_not_an_error() -> None:
     assert as_values([10**400, -(10**400), 3]).tolist() == [np.inf, -np.inf, 3]
 
 
-@pytest.mark.parametrize(
+@every(
     "x",
     [["kanarienvogel"], [[1, 2], [3, 4]], 3, "12", [{"a": 1}], [1, "2"], np.array([1j]), np.array(["2020"], "M8")],
-    ids=str,
 )
 def test_what_is_not_numbers_is_refused_without_a_word_of_it(x: Any) -> None:
     with pytest.raises(BadData) as caught:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from support.cases import every
 from support.goodness import assert_sampled_law
 from support.numpy_bits import NumpyBits
 
@@ -88,7 +89,7 @@ def test_samples_of_weights_beyond_a_word(scale: int) -> None:
     assert_sampled_law(sampler, {0: 0.75, 1: 0.0, 2: 0.25}, draws=5000)
 
 
-@pytest.mark.parametrize("total", [2**63 - 1, 2**63, 2**63 + 1, 2**64, 2**90])
+@every("total", [2**63 - 1, 2**63, 2**63 + 1, 2**64, 2**90])
 def test_a_bin_begins_where_the_one_before_ends(total: int) -> None:
     """Sums of weights around the size of a word: the first and the last place of the drawn range."""
 

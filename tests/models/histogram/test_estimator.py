@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter, Neighbors, law
@@ -71,7 +72,7 @@ def test_one_candidate_takes_the_whole_budget_for_training_and_no_delta() -> Non
     assert model.counts_ == pytest.approx(np.maximum(0, counts + np.array(noise) / 2**20))
 
 
-@pytest.mark.parametrize("mechanism", allowed())
+@every("mechanism", allowed())
 def test_every_chooser_keeps_to_the_budget(mechanism: str) -> None:
     model = _model(mechanism=mechanism).fit(X)
     assert (model.guarantee_.epsilon, model.guarantee_.delta) == (Fraction(1), Fraction(1, 10**6))
@@ -88,7 +89,7 @@ def test_the_last_training_sees_all_records() -> None:
     assert float(model.counts_.sum()) == pytest.approx(5000, abs=20)
 
 
-@pytest.mark.parametrize("kind", [Cautious, Uniform, AsPublished])
+@every("kind", [Cautious, Uniform, AsPublished])
 def test_the_papers_choices_keep_to_the_budget(kind: Any) -> None:
     """Theirs are looser bounds; the published procedure trains on its part of the records only."""
     found = kind.of(**OPTIONS, train_share="0.3").density(X, bits=NumpyBits(1))
@@ -157,7 +158,7 @@ def _index_law(grids: Any, noise: Any, data: Any, steps: list[Fraction], kind: S
     return law(list(found.scores), epsilon="1/2", mechanism="max_of_exponentials", sensitivity=found.sensitivity).pmf
 
 
-@pytest.mark.parametrize("share", ["0.5", "1/3", "0.9"])
+@every("share", ["0.5", "1/3", "0.9"])
 def test_too_few_records_are_refused_with_the_number_needed(share: str) -> None:
     needed = records_needed((4, 8, 16), alpha=Fraction(1, 2), failure=Fraction(1, 10**6))
     total = least_records(needed, Fraction(share))
@@ -174,7 +175,7 @@ def test_no_records_at_all(bins: list[int]) -> None:
         _model(bins=bins).fit([])
 
 
-@pytest.mark.parametrize(
+@every(
     "changes",
     [
         {"bins": []},
@@ -196,7 +197,6 @@ def test_no_records_at_all(bins: list[int]) -> None:
         {"mechanism": "guess"},
         {"neighbors": "add_remove"},
     ],
-    ids=str,
 )
 def test_unusable_parameters_are_refused_before_data_are_read(changes: dict[str, Any]) -> None:
     class Untouchable:
@@ -239,7 +239,7 @@ def test_a_tiny_budget_can_be_sampled_from() -> None:
     assert (model.pdf(drawn) > 0).all()
 
 
-@pytest.mark.parametrize("use", [lambda m: m.pdf([0]), lambda m: m.sample(3), lambda m: m.plot(), lambda m: m.edges_])
+@every("use", [lambda m: m.pdf([0]), lambda m: m.sample(3), lambda m: m.plot(), lambda m: m.edges_])
 def test_before_the_fit_there_is_a_clear_error(use: Callable[[PrivateHistogram], object]) -> None:
     with pytest.raises(NotFittedError, match="call fit"):
         use(_model())

@@ -8,6 +8,7 @@ from math import exp, log, sqrt
 import numpy as np
 import pytest
 from scipy import integrate, stats
+from support.cases import every
 
 from dpmine import BadParameter
 from dpmine.models.histogram.bins import BinGrid, Bounds, Values
@@ -55,7 +56,7 @@ def _random_records(generator: np.random.Generator, count: int) -> list[float]:
     return list(map(float, np.clip(generator.random() + spread * generator.normal(size=count), 0, 1)))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every("seed", range(60))
 def test_another_training_record_moves_the_score_within_the_bound(seed: int) -> None:
     """|q − q'| ≤ 4s/max(ñ, ñ') for the same noise, clipped bins of every fractional size included."""
     generator = np.random.default_rng(seed)
@@ -72,7 +73,7 @@ def test_another_training_record_moves_the_score_within_the_bound(seed: int) -> 
         assert change <= 4 * bins / largest
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_another_validation_record_moves_the_score_within_the_bound(seed: int) -> None:
     """|q − q'| ≤ β2/m = 2s/m, even where nothing is left of the counts."""
     generator = np.random.default_rng(1000 + seed)
@@ -87,8 +88,8 @@ def test_another_validation_record_moves_the_score_within_the_bound(seed: int) -
         assert abs(scores[0] - scores[1]) <= Fraction(2 * bins, len(validation))
 
 
-@pytest.mark.parametrize("records", [2, 10, 1000])
-@pytest.mark.parametrize("bins", [2, 16])
+@every("records", [2, 10, 1000])
+@every("bins", [2, 16])
 def test_the_bound_on_training_is_tight(bins: int, records: int) -> None:
     """All records in one bin, one of them moves to where all of the validation is: (4N − 2)/(N² h), as derived."""
     low, high = 0.1 / bins, 1 - 0.1 / bins
@@ -116,8 +117,8 @@ def test_half_the_bound_would_not_hold() -> None:
     assert density_score(there, validation) - density_score(here, validation) > Fraction(2 * bins, records)
 
 
-@pytest.mark.parametrize("bins", [2, 8, 40])
-@pytest.mark.parametrize("failure", [1e-2, 1e-6])
+@every("bins", [2, 8, 40])
+@every("failure", [1e-2, 1e-6])
 def test_the_sum_of_the_noise_stays_above_its_bound(bins: int, failure: float) -> None:
     """Pr[ΣR ≤ −θ] ≤ δ/k by quadrature: ΣR is a difference of two Gamma(s) variables."""
     candidates, exact = 3, Fraction(str(failure))
@@ -139,7 +140,7 @@ def test_records_lost_is_the_minimum_of_its_formula(bins: int) -> None:
     assert best - 1e-9 <= lost <= best * (1 + 1e-5) + bins * 2.0**-21
 
 
-@pytest.mark.parametrize("bins", [2, 4, 64, 1024])
+@every("bins", [2, 4, 64, 1024])
 def test_the_sharper_form_needs_fewer_records(bins: int) -> None:
     published = records_lost_as_published(bins, 5, alpha=ALPHA, failure=DELTA)
     assert float(published) == pytest.approx(2 * log(20e6) * sqrt(bins) / 0.5, abs=1e-2)

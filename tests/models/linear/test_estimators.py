@@ -12,6 +12,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
+from support.cases import every
 from support.command_line import CANARY
 from support.numpy_bits import NumpyBits
 
@@ -48,9 +49,9 @@ def test_scikit_learn_accepts_them(kind: Any) -> None:
     check_estimator(kind(), expected_failed_checks=EXPECTED_FAILED_CHECKS)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("method", ["objective", "output"])
-@pytest.mark.parametrize("intercept", [True, False])
+@every("kind", KINDS)
+@every("method", ["objective", "output"])
+@every("intercept", [True, False])
 def test_they_learn(kind: Any, method: str, intercept: bool) -> None:
     features, labels = two_clouds()
     classifier = kind(lambdas=[0.01, "0.1"], epsilon=20, method=method, fit_intercept=intercept)
@@ -137,9 +138,9 @@ BOUNDS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("bounds", BOUNDS)
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("norm_bound", [1.0, 0.1, 5.0])
+@every("bounds", BOUNDS)
+@every("intercept", [True, False])
+@every("norm_bound", [1.0, 0.1, 5.0])
 def test_bounds_map_features_into_the_unit_ball(bounds: Any, intercept: bool, norm_bound: float) -> None:
     """Whatever a row holds; and weights on the way back give it the decision that they give the mapped row."""
     limits = FeatureBounds.of(bounds).for_columns(3)
@@ -165,8 +166,8 @@ def test_bounds_mean_the_same_as_scaling_by_hand() -> None:
     assert np.allclose(UnitBall(1.0, False, limits).rows(rows), shorter)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("bounded", [True, False])
+@every("kind", KINDS)
+@every("bounded", [True, False])
 def test_predictions_clip_as_training_did_and_so_does_the_file(kind: Any, bounded: bool) -> None:
     features, labels = two_clouds(500)
     scale: tuple[Any, Any] = ([1000, 0.001, 1], [0, 7, -3]) if bounded else ([1] * 3, [0] * 3)
@@ -224,7 +225,7 @@ def test_the_default_is_no_lottery(kind: Any, monkeypatch: pytest.MonkeyPatch) -
     assert kind().fit(*two_clouds(50)).lambda_ == 4 / (10 * 50)
 
 
-@pytest.mark.parametrize(
+@every(
     ("parameters", "hint"),
     [
         ({"feature_bounds": 3}, "a lower and an upper bound"),
@@ -258,7 +259,7 @@ def test_the_default_is_no_lottery(kind: Any, monkeypatch: pytest.MonkeyPatch) -
         ({"neighbors": "add_remove"}, "numbers of training"),
     ],
 )
-@pytest.mark.parametrize("kind", KINDS)
+@every("kind", KINDS)
 def test_bad_parameters(kind: Any, parameters: dict[str, Any], hint: str) -> None:
     with pytest.raises(BadParameter, match=hint):
         kind(**parameters).fit(*two_clouds(50))
@@ -366,7 +367,7 @@ def test_no_rows_to_hold_out() -> None:
         PrivateLogisticRegression().fit([[0.1]], [1])
 
 
-@pytest.mark.parametrize(
+@every(
     ("features", "labels", "hint"),
     [
         ([[1.0], [2.0]], [CANARY, CANARY], "one class only"),
@@ -384,7 +385,7 @@ def test_no_rows_to_hold_out() -> None:
         ([[1.0], [2.0, 3.0]], [0, 1], "equal length"),
     ],
 )
-@pytest.mark.parametrize("kind", KINDS)
+@every("kind", KINDS)
 def test_bad_data(kind: Any, features: Any, labels: Any, hint: str) -> None:
     with pytest.raises(BadData, match=hint) as caught:
         kind().fit(features, labels)
@@ -392,8 +393,8 @@ def test_bad_data(kind: Any, features: Any, labels: Any, hint: str) -> None:
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("labels", [["no", "yes"], [0, 1], [False, True], [-1.0, 2.0]])
+@every("kind", KINDS)
+@every("labels", [["no", "yes"], [0, 1], [False, True], [-1.0, 2.0]])
 def test_a_model_survives_its_file(kind: Any, labels: list[Any]) -> None:
     features, positions = two_clouds(300)
     frame = pd.DataFrame(features, columns=["a", "b", "c"])

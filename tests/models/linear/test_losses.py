@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 from models.linear.data import LOSSES
+from support.cases import every
 
 from dpmine.models.linear.losses import HuberLoss, LogisticLoss, ramp
 
@@ -45,7 +46,7 @@ def test_logistic_derivative_is_as_exact_as_it_says() -> None:
         ctx.prec = before
 
 
-@pytest.mark.parametrize("width", ["50", "0.5", "0.01", "0.0037", "0.001"])
+@every("width", ["50", "0.5", "0.01", "0.0037", "0.001"])
 def test_huber_derivative_is_as_exact_as_it_says(width: str) -> None:
     """Beside exact rationals, over the rounded corner and its ends; and no bound without 1/h would do."""
     h = Fraction(width)

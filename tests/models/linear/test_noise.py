@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine.models.linear.noise import RELATIVE_ERROR, NoiseVector, norm_quantile
@@ -59,8 +60,8 @@ def test_rounded_sum_is_the_nearest_multiple() -> None:
     assert (released * 1024 == np.rint(released * 1024)).all()
 
 
-@pytest.mark.parametrize("dimension", [1, 11, 105, 2000])
-@pytest.mark.parametrize("failure", [Fraction(1, 100), Fraction(1, 2**40)])
+@every("dimension", [1, 11, 105, 2000])
+@every("failure", [Fraction(1, 100), Fraction(1, 2**40)])
 def test_quantile_is_rounded_up(dimension: int, failure: Fraction) -> None:
     found = norm_quantile(dimension, failure)
     exact = float(stats.gamma(dimension).isf(float(failure)))

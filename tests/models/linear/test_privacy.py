@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from scipy.stats import beta
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine.models.linear import perturbations
@@ -102,8 +103,8 @@ def log_density(row: float, weight: float, *, ridge: float, tilt: float) -> floa
     return float(-tilt / 2 * abs(ridge * weight + slope) + np.log(ridge + bend))
 
 
-@pytest.mark.parametrize("ridge", [Fraction(1, 1000), Fraction(1, 4), Fraction(10)])
-@pytest.mark.parametrize("alpha", [Fraction(1, 10), Fraction(1), Fraction(5)])
+@every("ridge", [Fraction(1, 1000), Fraction(1, 4), Fraction(10)])
+@every("alpha", [Fraction(1, 10), Fraction(1), Fraction(5)])
 def test_density_ratio_of_the_tilted_minimiser(ridge: Fraction, alpha: Fraction) -> None:
     """The exact law of w*: within e^{α' + ln(1 + c/(nΛ))} everywhere."""
     budget = BudgetSplit.of(LogisticLoss(), size=1, parameter=ridge, alpha=alpha, cover=Fraction(0), relieved=False)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 from models.linear.data import KINDS, LOSSES, random_examples
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
@@ -57,8 +58,8 @@ def exact_gradient(problem: Problem, weights: Any) -> float:
         ctx.prec = before
 
 
-@pytest.mark.parametrize("ridge", [1e-6, 1e-3, 1.0, 1e4])
-@pytest.mark.parametrize("scale", [0.0, 1.0, 1e3])
+@every("ridge", [1e-6, 1e-3, 1.0, 1e4])
+@every("scale", [0.0, 1.0, 1e3])
 def test_certificate_bounds_the_exact_gradient(ridge: float, scale: float) -> None:
     """At the minimiser and away from it, where rounding is larger."""
     problem, accuracy = problem_of(LogisticLoss(), 60, 5, ridge)
@@ -67,9 +68,9 @@ def test_certificate_bounds_the_exact_gradient(ridge: float, scale: float) -> No
         assert exact_gradient(problem, weights) <= gradient_bound(problem, weights, accuracy)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("ridge", [1e-5, 1e-3, 0.1, 10.0])
-@pytest.mark.parametrize("size", [1, 40, 9000])
+@every("loss", LOSSES)
+@every("ridge", [1e-5, 1e-3, 0.1, 10.0])
+@every("size", [1, 40, 9000])
 def test_newton_is_certified(loss: Any, ridge: float, size: int) -> None:
     problem, accuracy = problem_of(loss, size, 4, ridge)
     assert certified(problem, newton(problem, accuracy.tolerance / 8), accuracy)
@@ -89,8 +90,8 @@ def test_far_outside_the_ball_the_projection_counts() -> None:
     assert certified(far, newton(far, accuracy.tolerance / 8), accuracy)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("tilt", [0.0, 0.5, 50.0, 1e9])
+@every("loss", LOSSES)
+@every("tilt", [0.0, 0.5, 50.0, 1e9])
 def test_descent_reaches_the_tolerance_in_its_public_steps(loss: Any, tilt: float) -> None:
     problem, accuracy = problem_of(loss, 40, 4, 0.2)
     problem = Problem(problem.examples, loss, problem.ridges, tilt * np.array([0.6, 0.0, 0.0, 0.8]))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from models.linear.data import KINDS, LOSSES, neighbour, random_examples
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine.models.linear.losses import HuberLoss
@@ -17,9 +18,9 @@ from dpmine.models.linear.training import ramp_score
 SIZE, DIMENSION, ALPHA = 12, 3, Fraction(1)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("ridge", [Fraction(1, 100), Fraction(1, 2), Fraction(4)])
+@every("kind", KINDS)
+@every("loss", LOSSES)
+@every("ridge", [Fraction(1, 100), Fraction(1, 2), Fraction(4)])
 def test_scores_stay_within_both_bounds(kind: Any, loss: Any, ridge: Fraction) -> None:
     training = kind(loss, DIMENSION)
     stability = training.release(SIZE, ridge, ALPHA).stability

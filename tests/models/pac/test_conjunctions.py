@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.adversary_conformance import check_universe
+from support.cases import every
+from support.conformance.adversary import check_universe
+from support.effort import examples
 from support.goodness import assert_sampled_law
 from support.tapes import enumerate_law
 
@@ -66,7 +68,7 @@ def instances(draw: st.DrawFn) -> tuple[list[Row], int, int]:
 
 
 @given(instances())
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_levels_and_their_members_are_those_of_enumeration(instance: tuple[list[Row], int, int]) -> None:
     rows, features, width = instance
     truth = truth_of(rows, features, width)
@@ -82,7 +84,7 @@ def test_levels_and_their_members_are_those_of_enumeration(instance: tuple[list[
 
 
 @given(instances(), st.data())
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_scores_are_counts(instance: tuple[list[Row], int, int], data: st.DataObject) -> None:
     """Another record added raises all scores by 0 or 1; one replaced moves each by at most 1."""
     rows, features, width = instance
@@ -118,14 +120,14 @@ UNIVERSES = {
 }
 
 
-@pytest.mark.parametrize("name", UNIVERSES)
-@pytest.mark.parametrize("width", [1, 2, 3])
+@every("name", UNIVERSES)
+@every("width", [1, 2, 3])
 def test_the_universe_keeps_its_promises(name: str, width: int) -> None:
     rows: list[Row] = UNIVERSES[name]  # type: ignore[assignment]
     check_universe(class_of(3, width).universe(records_of(rows, 3)), truth_of(rows, 3, width))
 
 
-@pytest.mark.parametrize(("items", "width"), [(1, 1), (5, 1), (5, 2), (6, 6), (9, 4), (30, 3)])
+@every(("items", "width"), [(1, 1), (5, 1), (5, 2), (6, 6), (9, 4), (30, 3)])
 def test_numbers_of_subsets_are_a_bijection(items: int, width: int) -> None:
     numbering = Subsets(items, width)
     known: dict[int, tuple[int, ...]] = {}
@@ -136,6 +138,7 @@ def test_numbers_of_subsets_are_a_bijection(items: int, width: int) -> None:
     assert all(numbering.subset(number) == chosen for number, chosen in known.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("items", "width"), [(464, 3), (5792, 2), (24, 24), (MOST, 1)])
 def test_numbers_of_the_largest_classes(items: int, width: int) -> None:
     numbering = Subsets(items, width)
@@ -149,8 +152,8 @@ def test_numbers_of_the_largest_classes(items: int, width: int) -> None:
         assert numbering.numbers(np.array([chosen], np.int32)).tolist() == [number]
 
 
-@pytest.mark.parametrize("neighbors", list(Neighbors))
-@pytest.mark.parametrize("mechanism", ["exponential", "max_of_exponentials", "large_margin", "large_margin_tight"])
+@every("neighbors", list(Neighbors))
+@every("mechanism", ["exponential", "max_of_exponentials", "large_margin", "large_margin_tight"])
 def test_laws_are_those_of_the_enumerated_class(mechanism: str, neighbors: Neighbors) -> None:
     records = random_records(11, 400, 6, 0.4)
     truth = truth_of(rows_of(records), 6, 3)
@@ -236,7 +239,7 @@ def test_candidates_that_the_class_does_not_have_are_refused() -> None:
             known.hypothesis(candidate)
 
 
-@pytest.mark.parametrize(
+@every(
     ("features", "width", "message"),
     [
         ((), 1, "one or more names"),
@@ -255,18 +258,18 @@ def test_unusable_parameters(features: Any, width: Any, message: str) -> None:
         Conjunctions(features, width)
 
 
-@pytest.mark.parametrize(("features", "width"), [(100, 5), (25, 25), (466, 3), (5793, 2), (20_000, 20_000)])
+@every(("features", "width"), [(100, 5), (25, 25), (466, 3), (5793, 2), (20_000, 20_000)])
 def test_classes_too_large_are_refused_by_public_numbers(features: int, width: int) -> None:
     with pytest.raises(BadParameter, match=r"more than 16777216 conjunctions .* smaller width or fewer features"):
         class_of(features, width)
 
 
-@pytest.mark.parametrize(("features", "width"), [(100, 4), (24, 24), (464, 3), (5792, 2)])
+@every(("features", "width"), [(100, 4), (24, 24), (464, 3), (5792, 2)])
 def test_classes_just_small_enough(features: int, width: int) -> None:
     assert class_of(features, width).size == sum(comb(features, size) for size in range(1, width + 1)) <= MOST
 
 
-@pytest.mark.parametrize(("items", "size"), [(1, 1), (464, 3), (5792, 2), (24, 12), (24, 24), (100, 4)])
+@every(("items", "size"), [(1, 1), (464, 3), (5792, 2), (24, 12), (24, 24), (100, 4)])
 def test_the_miner_may_list_every_conjunction(items: int, size: int) -> None:
     """Its own limit would refuse some data and not others."""
     assert _affordable(size, _memory_for_all(items, size)) >= comb(items, size)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.cases import every
 
 from dpmine import BadParameter
 from experiments.metrics import (
@@ -99,7 +100,7 @@ def test_angles_on_the_limit_count_as_within() -> None:
     assert metric.within(0, Fraction(3, 4) - 4 * TOLERANCE).tolist() == [True, True, True, False, False]
 
 
-@pytest.mark.parametrize("records", [1, 7, 64, 65, 200])
+@every("records", [1, 7, 64, 65, 200])
 def test_disagreements_are_counted(records: int) -> None:
     answers = np.random.default_rng(records).random((30, records)) < 0.4
     metric = SampleMetric.of([answers[:11], answers[11:]], hypotheses=30, records=records)
@@ -115,8 +116,8 @@ def test_disagreements_on_the_limit_count_as_within() -> None:
     assert metric.within(0, Fraction(3, 10) - Fraction(1, 10**30)).sum() == 3
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("kind", range(5))
+@every("seed", range(5))
+@every("kind", range(5))
 def test_metrics_are_metrics_and_restrict(kind: int, seed: int) -> None:
     metric = _metrics(seed)[kind]
     matrix = _matrix(metric)
@@ -127,9 +128,9 @@ def test_metrics_are_metrics_and_restrict(kind: int, seed: int) -> None:
     assert _matrix(metric.restrict(members)) == pytest.approx(matrix[np.ix_(members, members)], abs=1e-15)
 
 
-@pytest.mark.parametrize("radius", [Fraction(1, 100), Fraction(1, 20), Fraction(1, 10), Fraction(1, 3), Fraction(1)])
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("kind", range(5))
+@every("radius", [Fraction(1, 100), Fraction(1, 20), Fraction(1, 10), Fraction(1, 3), Fraction(1)])
+@every("seed", range(3))
+@every("kind", range(5))
 def test_greedy_centres_cover_and_pack(kind: int, seed: int, radius: Fraction) -> None:
     metric = _metrics(seed)[kind]
     matrix = _matrix(metric)
@@ -174,7 +175,7 @@ def test_a_cover_over_a_net_covers_what_the_net_covers() -> None:
         cover_over_net(LineMetric(positions), radius, radius)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@every("seed", range(8))
 def test_the_doubling_dimension_lies_between_its_bounds(seed: int) -> None:
     """The true one by trying all sets of balls."""
     generator = np.random.default_rng(seed)

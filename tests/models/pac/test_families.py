@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
 from scipy.special import gamma
+from support.cases import every
 
 from dpmine import BadParameter
 from dpmine.models.pac.classes.separators import Separators
@@ -37,7 +38,7 @@ def _unit(value: Fraction) -> Fraction:
     return (value - LOW) / LENGTH
 
 
-@pytest.mark.parametrize("radius", RADII)
+@every("radius", RADII)
 def test_thresholds_cover_and_pack(radius: Fraction) -> None:
     family = ThresholdFamily.of(LOW, HIGH, feature="age")
     cover = family.cover(radius)
@@ -79,8 +80,8 @@ def _stump_distance(one: tuple[int, Fraction, bool], other: tuple[int, Fraction,
     return abs(place - place2) if side == side2 else 1 - abs(place - place2)
 
 
-@pytest.mark.parametrize("columns", [1, 2, 3])
-@pytest.mark.parametrize("radius", RADII[:4])
+@every("columns", [1, 2, 3])
+@every("radius", RADII[:4])
 def test_stumps_cover_and_pack(radius: Fraction, columns: int) -> None:
     family = StumpFamily.of([LOW] * columns, [HIGH] * columns)
     cover = family.cover(radius)
@@ -118,7 +119,7 @@ def test_separators_cover_and_no_two_are_equal(dimension: int) -> None:
         assert cover.size == family.cover_size(radius)
 
 
-@pytest.mark.parametrize("dimension", range(2, 7))
+@every("dimension", range(2, 7))
 def test_the_allowance_for_rounded_features_is_enough(dimension: int) -> None:
     """Twice the probability of |u·x| ≤ η, one-sided, by quadrature of the density on the sphere."""
     eta = sqrt(dimension) / 2**21 * (1 + 1e-6)
@@ -137,7 +138,7 @@ FAMILIES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: f"{family.name}-{family.columns}")
+@every("family", FAMILIES)
 def test_sizes_grow_as_radii_shrink_down_to_the_finest(family: Family) -> None:
     radii = [Fraction(1, 4) - (Fraction(1, 4) - family.finest) * Fraction(k, 40) for k in range(41)]
     assert radii[-1] == family.finest

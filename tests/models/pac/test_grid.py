@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadParameter
@@ -95,13 +96,15 @@ def test_points_that_are_floats_are_their_own_places(
 
 @pytest.mark.parametrize("bounds", [(0, 1), ("-1/3", "1e3"), ("1e6", "1000000.001"), ("-1e-30", "1e-300")])
 @pytest.mark.parametrize("points", [1001, 10**15, 2**64])
-def test_places_of_many_numbers(bounds: tuple[Any, Any], points: int) -> None:
+@pytest.mark.parametrize("size", [5000, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_places_of_many_numbers(
+    monkeypatch: pytest.MonkeyPatch, bounds: tuple[Any, Any], points: int, size: int
+) -> None:
     """More than are estimated at once."""
+    monkeypatch.setattr("dpmine.models.pac.classes.grid._AT_ONCE", size * 4 // 5)
     grid = PublicGrid.of(*bounds, points)
     low, high = float(grid.lower), float(grid.upper)
-    check_places(
-        grid, np.random.default_rng(3).uniform(1.1 * low - 0.1 * high, 1.1 * high - 0.1 * low, 20_000).tolist()
-    )
+    check_places(grid, np.random.default_rng(3).uniform(1.1 * low - 0.1 * high, 1.1 * high - 0.1 * low, size).tolist())
 
 
 @given(st.fractions(-30, 29), st.fractions(1, 40), st.integers(2, 60), st.data())
@@ -137,7 +140,7 @@ def test_values_at_points_of_decimal_grids() -> None:
     assert [grid.point(place) for place in (0, 3, 10)] == [0, Fraction(3, 10), 1]
 
 
-@pytest.mark.parametrize(
+@every(
     ("bounds", "hint"),
     [
         ((1, 0, 5), "less than upper"),
@@ -193,7 +196,7 @@ def check_runs(runs: Runs) -> None:
         assert runs.spans().tolist() == [size - 1 for size in sizes]
 
 
-@pytest.mark.parametrize("values", [[], [0.0], [1.0], [0.0, 1.0], [0.5, 0.5, 1 / 3], [0.0, np.nextafter(0.0, 1), 1.0]])
+@every("values", [[], [0.0], [1.0], [0.0, 1.0], [0.5, 0.5, 1 / 3], [0.0, np.nextafter(0.0, 1), 1.0]])
 def test_runs_of_2_to_the_64_points(values: list[float]) -> None:
     """Where runs, and the place after the last, do not fit 64 bits."""
     runs = Runs.of(PublicGrid.of(0, 1, 2**64), np.array(values, float), np.ones(len(values), bool))
@@ -251,19 +254,19 @@ BAD_PLACES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("candidate", [*BAD_PLACES, (1, 1, CutSide.AT_LEAST), (0, 1, CutSide.BELOW)])
+@every("candidate", [*BAD_PLACES, (1, 1, CutSide.AT_LEAST), (0, 1, CutSide.BELOW)])
 def test_what_is_no_threshold(candidate: Any) -> None:
     with pytest.raises((LookupError, ValueError, TypeError)):
         Thresholds(GRID).hypothesis(candidate)
 
 
-@pytest.mark.parametrize("candidate", BAD_PLACES)
+@every("candidate", BAD_PLACES)
 def test_what_is_no_stump(candidate: Any) -> None:
     with pytest.raises((LookupError, ValueError, TypeError)):
         Stumps((GRID, GRID), ("a", "b")).hypothesis(candidate)
 
 
-@pytest.mark.parametrize(
+@every(
     "candidate",
     [
         (0, 6),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from support.cases import every
 from support.goodness import assert_sampled_law
 from support.numpy_bits import NumpyBits
 
@@ -105,8 +106,8 @@ def _fewest(family: Family, target: Target, setting: Setting) -> int:
     return records_for_cover(target, family.cover_size(target.radius(1, setting)), setting)
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+@every("setting", SETTINGS)
+@every("family", FAMILIES)
 def test_the_law_of_a_plan_is_the_enumerated_one(family: Family, setting: Setting) -> None:
     count = _fewest(family, ANYTHING, setting)
     records = _records(family, count, seed=1)
@@ -115,7 +116,7 @@ def test_the_law_of_a_plan_is_the_enumerated_one(family: Family, setting: Settin
     assert _level_masses(cover, records, ANYTHING) == pytest.approx(wanted, rel=1e-9, abs=1e-300)
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+@every("family", FAMILIES)
 def test_the_law_of_a_label_plan_is_the_enumerated_one(family: Family) -> None:
     records = _records(family, 30, seed=2)
     cover = plan_label_cover(records.features, family, ANYTHING).hypotheses
@@ -152,9 +153,9 @@ def test_label_private_draws_follow_the_law(family: Family) -> None:
     assert_sampled_law(draw, law, draws=800)
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("target", [ANYTHING, Target.of(epsilon=1, accuracy="0.3", failure="0.05")])
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+@every("setting", SETTINGS)
+@every("target", [ANYTHING, Target.of(epsilon=1, accuracy="0.3", failure="0.05")])
+@every("family", FAMILIES)
 def test_too_few_records_are_refused_with_the_number_needed(family: Family, target: Target, setting: Setting) -> None:
     needed = _fewest(family, target, setting)
     with pytest.raises(BadData, match=f"At least {needed} records"):
@@ -173,9 +174,9 @@ def test_learners_refuse_as_their_plans_do(learner: Learner) -> None:
     learn(_records(family, needed, seed=0), family, ANYTHING, learner, bits=NumpyBits(0))
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-@pytest.mark.parametrize("times", [1, Fraction(11, 10), 2])
+@every("setting", SETTINGS)
+@every("family", FAMILIES)
+@every("times", [1, Fraction(11, 10), 2])
 def test_the_smoothness_is_the_largest_that_the_records_allow(
     family: Family, setting: Setting, times: Fraction
 ) -> None:
@@ -258,10 +259,10 @@ def test_covers_that_would_be_too_large_are_refused() -> None:
         plan_cover(10**6, family, target, Setting.REALIZABLE)
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, SeparatorFamily.of(6)], ids=lambda family: family.name)
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("accuracy", ["0.9", "0.01", "1e-30"])
-@pytest.mark.parametrize("smoothness", [1, Fraction(7, 3), 10**4, 10**40])
+@every("family", [*FAMILIES, SeparatorFamily.of(6)])
+@every("setting", SETTINGS)
+@every("accuracy", ["0.9", "0.01", "1e-30"])
+@every("smoothness", [1, Fraction(7, 3), 10**4, 10**40])
 def test_what_is_said_to_help_against_too_fine_covers_does(
     family: Family, setting: Setting, accuracy: str, smoothness: Fraction
 ) -> None:
@@ -283,7 +284,7 @@ def test_what_is_said_to_help_against_too_fine_covers_does(
         assert setting.fineness * family.finest >= Fraction(99, 100)
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+@every("family", FAMILIES)
 def test_one_label_moves_every_score_by_one(family: Family) -> None:
     """Neighbours under label privacy draw from the same cover, with scores that differ by exactly 1."""
     records = _records(family, 25, seed=8)
@@ -309,8 +310,8 @@ def test_features_are_not_protected_under_label_privacy() -> None:
     assert covers[0] != covers[1]
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-@pytest.mark.parametrize("best_error", [0, Fraction(1, 5)])
+@every("family", FAMILIES)
+@every("best_error", [0, Fraction(1, 5)])
 def test_label_private_promises_need_records(family: Family, best_error: Fraction) -> None:
     """The number in the refusal is enough, whether all rows are alike or all are different."""
     target = Target.of(epsilon=1, accuracy="0.4", failure="0.1")

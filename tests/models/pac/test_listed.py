@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
-from support.adversary_conformance import check_universe
+from support.cases import every
+from support.conformance.adversary import check_universe
 from support.goodness import assert_sampled_law
 
 from dpmine import BadParameter
@@ -123,7 +124,7 @@ def test_hypotheses_of_other_classes_and_of_other_lists() -> None:
         assert json.loads(json.dumps(rule.parameters()))["feature" if position == 0 else "predictor"]
 
 
-@pytest.mark.parametrize(
+@every(
     "answer",
     [
         np.array([True, False, True, True]),
@@ -142,7 +143,7 @@ def test_ways_to_say_it(answer: Any) -> None:
     assert Listed([saying(answer)]).hypothesis(0).predict(ROWS).tolist() == [True, False, True, True]
 
 
-@pytest.mark.parametrize("classes", [("no", "yes"), (1, 2), (0, 1), (-1, 1), (False, True), (2.5, 1), (b"n", b"y")])
+@every("classes", [("no", "yes"), (1, 2), (0, 1), (-1, 1), (False, True), (2.5, 1), (b"n", b"y")])
 def test_answers_by_the_names_of_the_classes(classes: tuple[Any, Any]) -> None:
     wanted = [True, False, True, True]
     rule = Listed([saying([classes[int(each)] for each in wanted]), saying(np.array(wanted))], classes=classes)
@@ -150,8 +151,8 @@ def test_answers_by_the_names_of_the_classes(classes: tuple[Any, Any]) -> None:
     assert rule.hypothesis(1).predict(ROWS).tolist() == wanted
 
 
-@pytest.mark.parametrize("classes", [None, ("no", "yes"), (0, 1), (-1, 1)])
-@pytest.mark.parametrize(("label", "meaning"), [(1, True), (0, False), (-1, False), (True, True), (False, False)])
+@every("classes", [None, ("no", "yes"), (0, 1), (-1, 1)])
+@every(("label", "meaning"), [(1, True), (0, False), (-1, False), (True, True), (False, False)])
 def test_a_label_means_the_same_beside_any_others(classes: Any, label: Any, meaning: bool) -> None:
     """One record changed must not change how the others are read."""
     for other in (-1, 0, 1):
@@ -168,7 +169,7 @@ def test_numbers_are_no_classes_where_other_numbers_are() -> None:
         Listed([saying([0, 1, 0, 1])], classes=(1, 2)).universe(RECORDS)
 
 
-@pytest.mark.parametrize(
+@every(
     "answer",
     [
         np.array([[1], [0], [1], [1]]),
@@ -214,7 +215,7 @@ class _Incomparable:
         return 0
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyError, BadParameter, MemoryError, StopIteration])
+@every("error", [ValueError, KeyError, BadParameter, MemoryError, StopIteration])
 def test_errors_of_predictors_are_replaced(error: type[Exception]) -> None:
     with pytest.raises(BadParameter, match=r"^predictors\[2\] failed") as caught:
         Listed([over(1), over(2), _Quoting(error)]).universe(RECORDS)
@@ -277,7 +278,7 @@ def test_listed_estimators_outlive_a_clone() -> None:
         Listed(clone(estimators)).universe(RECORDS)
 
 
-@pytest.mark.parametrize("candidate", [2, -1, 10**30, True, 0.0, "0", (0,), None])
+@every("candidate", [2, -1, 10**30, True, 0.0, "0", (0,), None])
 def test_positions_that_the_list_does_not_have_are_refused(candidate: Any) -> None:
     listed = Listed([over(1), over(2)])
     assert listed.columns is None
@@ -296,13 +297,13 @@ def test_names() -> None:
     assert Listed([rule, over(2)]).names == ("predictors[0]: rule", "predictors[1]: <lambda>")
 
 
-@pytest.mark.parametrize("names", [["a"], ["a", "b", "c"], ["a", "a"], ["a", 2], "ab", []])
+@every("names", [["a"], ["a", "b", "c"], ["a", "a"], ["a", 2], "ab", []])
 def test_unusable_names(names: Any) -> None:
     with pytest.raises(BadParameter, match="names must be 2 texts"):
         Listed([over(1), over(2)], names=names)
 
 
-@pytest.mark.parametrize(
+@every(
     ("predictors", "message"),
     [
         ([], "at least one predictor"),
@@ -318,7 +319,7 @@ def test_unusable_predictors(predictors: Any, message: str) -> None:
         Listed(predictors)
 
 
-@pytest.mark.parametrize(
+@every(
     "classes", [("a",), ("a", "b", "c"), ("a", "a"), (float("nan"), 1), (1, float("nan")), 7, (np.zeros(2), np.ones(2))]
 )
 def test_unusable_classes(classes: Any) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 import dpmine
@@ -165,7 +166,7 @@ def test_labels_are_those_of_the_threshold() -> None:
         assert example.positive == (example.point >= needle.threshold)
 
 
-@pytest.mark.parametrize(("records", "epsilon"), [(1, "0.01"), (20, "0.25"), (50, "0.1"), (300, "0.1")])
+@every(("records", "epsilon"), [(1, "0.01"), (20, "0.25"), (50, "0.1"), (300, "0.1")])
 def test_there_are_as_many_windows_as_the_proof_needs(records: int, epsilon: str) -> None:
     haystack = Haystack.of(records, epsilon)
     loss = records * float(epsilon)
@@ -196,18 +197,18 @@ def test_places_are_uniform() -> None:
     assert abs(counts[1:] - 900).max() < 5 * 30
 
 
-@pytest.mark.parametrize("answer", [float("nan"), float("inf"), "high", None])
+@every("answer", [float("nan"), float("inf"), "high", None])
 def test_answers_that_are_no_number_are_refused(answer: Any) -> None:
     with pytest.raises(BadParameter):
         try_learner(lambda _: answer, HAYSTACK, [1], bits=NumpyBits(8))
 
 
-@pytest.mark.parametrize("answer", [2, -1.5, Fraction(-7, 3), np.float64(1e300)])
+@every("answer", [2, -1.5, Fraction(-7, 3), np.float64(1e300)])
 def test_answers_outside_the_interval_are_failures(answer: Number) -> None:
     assert try_learner(lambda _: answer, HAYSTACK, [300], bits=NumpyBits(8)).failed == 1
 
 
-@pytest.mark.parametrize(
+@every(
     ("call", "name"),
     [
         (lambda: Haystack.of(0, 1), "records"),

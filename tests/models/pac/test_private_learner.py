@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter, PrivateLearner
@@ -23,8 +24,8 @@ def uniform(size: int, columns: int = 1, seed: int = 1) -> tuple[np.ndarray, np.
     return rows, rows[:, 0] >= 0.371
 
 
-@pytest.mark.parametrize("learner", ["private", "realizable", "label_private"])
-@pytest.mark.parametrize("hypotheses", ["thresholds", "intervals", "stumps"])
+@every("learner", ["private", "realizable", "label_private"])
+@every("hypotheses", ["thresholds", "intervals", "stumps"])
 def test_it_learns(hypotheses: str, learner: str) -> None:
     x, y = uniform(20_000)
     model = PrivateLearner(hypotheses, learner=learner, accuracy="0.1", lower=0, upper=1)._fit(x, y, bits=NumpyBits(3))
@@ -64,7 +65,7 @@ def test_too_few_rows_are_refused_with_the_number_that_is_enough() -> None:
         PrivateLearner(accuracy="0.05", lower=0, upper=1).fit(*uniform(enough - 1))
 
 
-@pytest.mark.parametrize(
+@every(
     ("parameters", "hint"),
     [
         ({"hypotheses": "conjunctions"}, "hypotheses must be one of: thresholds"),

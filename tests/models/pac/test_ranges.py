@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from models.pac.oracles import correct_at_least, correct_between, some_records
-from support.adversary_conformance import (
+from support.cases import every
+from support.conformance.adversary import (
     check_head,
     check_member,
     check_next_floor,
@@ -71,7 +72,7 @@ def check_class(hypotheses: HypothesisClass[Any], records: Records, truth: dict[
     assert lazy.pmf == pytest.approx(by_level)
 
 
-@pytest.mark.parametrize(("size", "grid", "seed"), SMALL)
+@every(("size", "grid", "seed"), SMALL)
 def test_small_classes_are_their_definitions(size: int, grid: PublicGrid, seed: int) -> None:
     records = some_records(size, 1, seed)
     check_class(Thresholds(grid), records, truth_of_thresholds(grid, records))
@@ -117,7 +118,7 @@ def test_tails_of_intervals_are_uniform() -> None:
         assert len(tail) == 1 or chisquare([seen[found] for found in tail.items()]).pvalue > 1e-6
 
 
-@pytest.mark.parametrize("floor", [-5, 0, 3, 4, 9, Fraction(7, 2)])
+@every("floor", [-5, 0, 3, 4, 9, Fraction(7, 2)])
 def test_intervals_may_be_asked_in_any_order(floor: Any) -> None:
     records, grid = some_records(9, 1, 4), PublicGrid.of(-1, 2, 6)
     universe = Intervals(grid).universe(records)

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from support.cases import every
+from support.effort import examples
 
 from dpmine import BadParameter
 from dpmine.models.pac.sample_complexity import (
@@ -63,8 +65,8 @@ def _fails_realizable(m: int, size: int, target: Target) -> float:
     return size * bad + good + size * exp(-eps * m * a / 8)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("size", [1, 7, 10**6])
+@every("target", TARGETS)
+@every("size", [1, 7, 10**6])
 def test_a_cover_of_known_size_by_hand(target: Target, size: int) -> None:
     eps, a, failure = _floats(target)
     agnostic, realizable = (records_for_cover(target, size, setting) for setting in Setting)
@@ -87,8 +89,8 @@ def test_half_of_the_records_would_not_do_for_the_bound() -> None:
         assert _fails_agnostic(records_for_cover(target, 1000) // 2, 1000, target) > target.failure
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize(("dimension", "kappa"), [(1, 1), (2.5, 40), (9, 1e12)])
+@every("target", TARGETS)
+@every(("dimension", "kappa"), [(1, 1), (2.5, 40), (9, 1e12)])
 def test_a_doubling_dimension_stands_for_the_size_of_a_cover(target: Target, dimension: float, kappa: float) -> None:
     a = float(target.accuracy)
     for setting, constant in ((Setting.AGNOSTIC, 16), (Setting.REALIZABLE, 64)):
@@ -113,7 +115,7 @@ def test_large_smoothness_does_not_overflow(kappa: Any) -> None:
 
 
 @given(SHARES, SHARES, st.floats(0.01, 10), st.integers(1, 10**40), st.sampled_from(list(Setting)))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_more_is_asked_for_when_more_is_promised(a: float, d: float, eps: float, size: int, setting: Setting) -> None:
     def needed(accuracy: float, failure: float, epsilon: float, count: int) -> int:
         return records_for_cover(Target.of(epsilon=epsilon, accuracy=accuracy, failure=failure), count, setting)
@@ -173,9 +175,9 @@ def _share_of_bad_draws(counts: Any, epsilon: float) -> float:
 # --- finite classes
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("size", [1, 30, 2**64])
-@pytest.mark.parametrize(("neighbors", "reach"), [(Neighbors.REPLACE_ONE, 2), (Neighbors.ADD_REMOVE, 1)])
+@every("target", TARGETS)
+@every("size", [1, 30, 2**64])
+@every(("neighbors", "reach"), [(Neighbors.REPLACE_ONE, 2), (Neighbors.ADD_REMOVE, 1)])
 def test_a_finite_class_meets_its_condition_and_no_fewer_do(
     target: Target, size: int, neighbors: Neighbors, reach: int
 ) -> None:
@@ -202,8 +204,8 @@ def test_large_margin_over_a_finite_class_meets_its_condition(near: int) -> None
     assert (m < records_for_class(target, size)) == (near == 1)
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 40])
-@pytest.mark.parametrize("epsilon", [0.3, 2])
+@every("size", [1, 2, 5, 40])
+@every("epsilon", [0.3, 2])
 def test_errors_lost_by_exponential_hold_at_the_worst_scores(size: int, epsilon: float) -> None:
     """All others just beyond the bound: the exact probability of one of them is at most η, and not far below."""
     eta = 0.05
@@ -236,8 +238,8 @@ def test_the_reach_of_large_margin_by_hand() -> None:
 # --- the largest smoothness
 
 
-@pytest.mark.parametrize("setting", list(Setting))
-@pytest.mark.parametrize("records", [9_000, 20_000])
+@every("setting", list(Setting))
+@every("records", [9_000, 20_000])
 def test_the_largest_smoothness_is_allowed_and_nearly_no_larger_one(setting: Setting, records: int) -> None:
     target = Target.of(epsilon=1, accuracy=0.1, failure=0.1)
 
@@ -294,9 +296,9 @@ def _label_conditions(m: int, vc: int, b: float, target: Target, size: float) ->
     return 2 * m >= vc and first and m >= 16 / (a * eps) * log(2 * size / failure)
 
 
-@pytest.mark.parametrize("vc", [1, 3, 40])
-@pytest.mark.parametrize("best", [0, 0.3])
-@pytest.mark.parametrize("size", [5, None])
+@every("vc", [1, 3, 40])
+@every("best", [0, 0.3])
+@every("size", [5, None])
 def test_label_private_records_are_the_least_that_do(vc: int, best: float, size: int | None) -> None:
     for epsilon in (0.001, 1):
         target = Target.of(epsilon=epsilon, accuracy=0.5, failure=0.1)
@@ -308,8 +310,8 @@ def test_label_private_records_are_the_least_that_do(vc: int, best: float, size:
             assert m == _first(lambda m, c=count, t=target: _label_conditions(m, vc, best, t, c), (vc + 1) // 2)  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("a", [0.01, 0.1, 0.5, 0.9])
-@pytest.mark.parametrize("b", [0.0, 0.01, 0.2, 0.6])
+@every("a", [0.01, 0.1, 0.5, 0.9])
+@every("b", [0.0, 0.01, 0.2, 0.6])
 def test_the_conditions_of_label_privacy_give_the_accuracy(a: float, b: float) -> None:
     """Both deviations at once at the largest ε_m allowed: excess error stays within a."""
     deviation = a**2 / (16 * (b + a))
@@ -345,7 +347,7 @@ def test_sauer() -> None:
 # --- parameters
 
 
-@pytest.mark.parametrize(
+@every(
     "parameters",
     [
         {"epsilon": 0},
@@ -366,7 +368,7 @@ def test_bad_targets_are_refused(parameters: dict[str, Any]) -> None:
 GOOD = Target.of(epsilon=1, accuracy=0.1, failure=0.1)
 
 
-@pytest.mark.parametrize(
+@every(
     ("call", "name"),
     [
         (lambda: records_for_cover(GOOD, 0), "size"),

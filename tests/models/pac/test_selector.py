@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
+from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter, HypothesisSelector, NotPrivate
@@ -109,7 +110,7 @@ def test_nothing_may_stand_out() -> None:
     assert HypothesisSelector.from_json(selector.to_json()).hypothesis_ is None
 
 
-@pytest.mark.parametrize(
+@every(
     "parameters",
     [
         {"hypotheses": "thresholds", "lower": "1/3", "upper": 120, "grid": 2**64},
@@ -147,7 +148,7 @@ def test_model_files_that_do_not_say_what_is_whole_are_read() -> None:
     assert str(HypothesisSelector.from_json(json.dumps(document)).hypothesis_) == document["hypothesis"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("path", "value"),
     [
         (["format"], "dpmine linear classifier"),
@@ -189,7 +190,7 @@ def test_broken_model_files_are_refused(path: list[str], value: Any) -> None:
         HypothesisSelector.from_json(json.dumps(document))
 
 
-@pytest.mark.parametrize(
+@every(
     ("hypotheses", "candidates"),
     [
         ("thresholds", [[0, 5, "<"], [0, 5, 7], [1, 5, ">="], [0, 10**30, ">="], [0], 5]),
@@ -266,7 +267,7 @@ def test_classes_for_other_numbers_of_features_are_refused() -> None:
         HypothesisSelector(Thresholds(PublicGrid.of(0, 120, 121), "age")).fit(frame, labels)
 
 
-@pytest.mark.parametrize(
+@every(
     ("parameters", "hint"),
     [
         ({"hypotheses": "trees"}, "hypotheses must be one of: thresholds"),
@@ -300,13 +301,13 @@ def test_the_exact_maximum_needs_an_opt_in() -> None:
     assert not selector.guarantee_.private
 
 
-@pytest.mark.parametrize("labels", [[0, 1, 2], [1, 1, 1], [0.5, 1.5, 2.5], ["a", None, "b"], [0, 1]])
+@every("labels", [[0, 1, 2], [1, 1, 1], [0.5, 1.5, 2.5], ["a", None, "b"], [0, 1]])
 def test_bad_labels(labels: list[Any]) -> None:
     with pytest.raises(BadData):
         HypothesisSelector(lower=0, upper=1)._fit([[CANARY], [1], [2]], labels, bits=NumpyBits(1))
 
 
-@pytest.mark.parametrize(
+@every(
     "features",
     [[[CANARY], ["x"]], [["a"], ["b"]], [CANARY, 1], np.zeros((0, 1)), np.zeros((2, 0))],
 )

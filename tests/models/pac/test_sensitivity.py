@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from models.pac.oracles import some_records
+from support.cases import every
 
 from dpmine.models.pac.classes.conjunctions import Conjunctions
 from dpmine.models.pac.classes.grid import PublicGrid
@@ -65,7 +66,7 @@ def test_scores_are_counts(name: str) -> None:
     assert worst_moves(hypotheses, list(candidates), columns) == (1, 0, 1)
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@every("name", CLASSES)
 def test_universes_have_those_scores(name: str) -> None:
     hypotheses, columns, candidates = CLASSES[name]
     for seed in range(10):

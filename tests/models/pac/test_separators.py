@@ -8,6 +8,7 @@ from math import gcd, pi, sqrt
 
 import numpy as np
 import pytest
+from support.cases import every
 
 from dpmine import BadParameter
 from dpmine.models.pac.classes.separators import (
@@ -47,7 +48,7 @@ def _whole_rows(records: Records, bounds: list[Fraction]) -> list[list[int]]:
     ]
 
 
-@pytest.mark.parametrize(("dimension", "resolution"), SHAPES)
+@every(("dimension", "resolution"), SHAPES)
 def test_weights_are_the_surface_of_the_cube_once(dimension: int, resolution: int) -> None:
     everything = product(range(-resolution, resolution + 1), repeat=dimension)
     wanted = {weights for weights in everything if max(map(abs, weights)) == resolution}
@@ -89,15 +90,15 @@ def test_the_angle_by_hand() -> None:
     assert net_angle(6, 1) == pi / 2
 
 
-@pytest.mark.parametrize("dimension", range(2, 7))
-@pytest.mark.parametrize("angle", [2.0, 1.5, 1.0, pi / 6, 0.3, 0.01, 0.001])
+@every("dimension", range(2, 7))
+@every("angle", [2.0, 1.5, 1.0, pi / 6, 0.3, 0.01, 0.001])
 def test_the_resolution_is_the_least_that_is_fine_enough(dimension: int, angle: float) -> None:
     found = net_resolution(dimension, angle)
     assert net_angle(dimension, found) <= min(angle, pi / 2)
     assert found == 1 or net_angle(dimension, found - 1) > angle
 
 
-@pytest.mark.parametrize("dimension", range(2, 7))
+@every("dimension", range(2, 7))
 def test_the_finest_resolution_is_the_largest_that_fits(dimension: int) -> None:
     found = finest_resolution(dimension)
     assert net_size(dimension, found) <= MOST_WEIGHTS < net_size(dimension, found + 1)
@@ -105,8 +106,8 @@ def test_the_finest_resolution_is_the_largest_that_fits(dimension: int) -> None:
     assert finest_resolution(dimension, net_size(dimension, 3) - 1) == 2
 
 
-@pytest.mark.parametrize(("dimension", "resolution"), SHAPES)
-@pytest.mark.parametrize("bound", [[Fraction(1)], [Fraction(1, 3)], [Fraction(1, 3), Fraction(1, 64), Fraction(2**30)]])
+@every(("dimension", "resolution"), SHAPES)
+@every("bound", [[Fraction(1)], [Fraction(1, 3)], [Fraction(1, 3), Fraction(1, 64), Fraction(2**30)]])
 def test_scores_are_exact(dimension: int, resolution: int, bound: list[Fraction]) -> None:
     records = _records(dimension, 40, seed=dimension)
     bounds = (bound * dimension)[:dimension]
@@ -129,7 +130,7 @@ def test_scores_are_exact(dimension: int, resolution: int, bound: list[Fraction]
     assert [some.hypothesis(index) for index in range(some.size)] == [hypotheses.hypothesis(int(i)) for i in members]
 
 
-@pytest.mark.parametrize(("dimension", "resolution"), SHAPES)
+@every(("dimension", "resolution"), SHAPES)
 def test_predictions_are_what_was_counted(dimension: int, resolution: int) -> None:
     records = _records(dimension, 30, seed=10 + dimension)
     hypotheses = Separators.of(dimension, resolution)

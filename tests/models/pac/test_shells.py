@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cases import every
+from support.effort import examples
 
 from dpmine import BadParameter, NotPrivate
 from dpmine.io.figures import new_figure
@@ -81,7 +83,7 @@ def shells_of(errors: Sequence[int], **options: Any) -> Shells:
 
 
 @given(error_lists, budgets, deltas, failures)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_sizes_and_margin_by_trial(errors: list[int], epsilon: Fraction, delta: Fraction, eta: Fraction) -> None:
     found = shells_of(errors, epsilon=epsilon, delta=delta, failure=eta)
     for excess in range(RECORDS + 2):
@@ -98,7 +100,7 @@ def test_sizes_and_margin_by_trial(errors: list[int], epsilon: Fraction, delta: 
 
 
 @given(error_lists, budgets, deltas, failures, st.sampled_from(list(Neighbors)))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_promises_are_kept_by_the_exact_laws(
     errors: list[int], epsilon: Fraction, delta: Fraction, eta: Fraction, neighbors: Neighbors
 ) -> None:
@@ -244,7 +246,7 @@ def test_picture_on_given_axes() -> None:
     axes.figure.canvas.draw()
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "message"),
     [
         ({"epsilon": 0}, "epsilon must be greater than 0"),

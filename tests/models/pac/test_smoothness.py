@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from scipy import integrate, special
+from support.cases import every
 
 from dpmine import BadParameter
 from dpmine.models.pac.sample_complexity import Target
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 SHAPES = [(n, g) for n in (2, 3, 4, 10, 50) for g in (0.05, 0.3, 0.6, 0.95)]
 
 
-@pytest.mark.parametrize(("n", "gamma"), SHAPES)
+@every(("n", "gamma"), SHAPES)
 def test_the_examples_by_scipy(n: int, gamma: float) -> None:
     band = special.betainc(0.5, (n - 1) / 2, gamma**2)
     caps = special.betainc((n - 1) / 2, 0.5, 1 - gamma**2)
@@ -40,14 +41,14 @@ def test_the_examples_by_scipy(n: int, gamma: float) -> None:
     assert float(caps_smoothness(n, gamma)) == pytest.approx(1 / caps, rel=1e-9)
 
 
-@pytest.mark.parametrize(("n", "gamma"), SHAPES)
+@every(("n", "gamma"), SHAPES)
 def test_band_and_caps_share_the_sphere(n: int, gamma: float) -> None:
     """1/κ of the two examples add up to 1, and both κ are rounded up, so to no more than 1."""
     total = 1 / band_smoothness(n, gamma) + 1 / caps_smoothness(n, gamma)
     assert 1 - Fraction(1, 2**200) <= total <= 1
 
 
-@pytest.mark.parametrize(("n", "gamma"), SHAPES)
+@every(("n", "gamma"), SHAPES)
 def test_the_band_by_quadrature(n: int, gamma: float) -> None:
     """The share with |u·x| ≤ γ is that of the angles within asin γ of the equator, with density ∝ cos^{n−2}."""
     part, _ = integrate.quad(lambda t: np.cos(t) ** (n - 2), 0, asin(gamma))
@@ -73,7 +74,7 @@ def test_two_and_three_dimensions_by_hand() -> None:
     assert float(caps_smoothness(3, 0.25)) == pytest.approx(4 / 3)
 
 
-@pytest.mark.parametrize(("n", "gamma"), SHAPES)
+@every(("n", "gamma"), SHAPES)
 def test_the_published_bounds_are_bounds(n: int, gamma: float) -> None:
     assert caps_smoothness(n, gamma) <= caps_smoothness_as_published(n, gamma)
     written = (2 / (1 - gamma)) ** ((n - 1) / 2)
@@ -101,7 +102,7 @@ def test_smoothness_moves_with_the_width(n: int) -> None:
     assert min(*bands, *caps) >= 1
 
 
-@pytest.mark.parametrize(("n", "gamma"), [(10**6, "0.9"), (10**6, "1e-9"), (10**5, "1e-90"), (3, "1e-90")])
+@every(("n", "gamma"), [(10**6, "0.9"), (10**6, "1e-9"), (10**5, "1e-90"), (3, "1e-90")])
 def test_extreme_shapes_have_finite_smoothness(n: int, gamma: str) -> None:
     target = Target.of(epsilon=1, accuracy=0.1, failure=0.1)
     for kappa in (band_smoothness(n, gamma), caps_smoothness(n, gamma)):
@@ -139,7 +140,7 @@ def _balls_needed(points: int, radius: Fraction) -> int:
     return worst
 
 
-@pytest.mark.parametrize("points", [1, 2, 3, 4, 9, 16])
+@every("points", [1, 2, 3, 4, 9, 16])
 def test_the_dimension_of_a_grid_by_brute_force(points: int) -> None:
     radii = [Fraction(k, 4) for k in range(1, 4 * points + 8)]
     needed = max(_balls_needed(points, radius) for radius in radii)
@@ -186,13 +187,13 @@ def test_the_dimension_of_separators_lies_between_volumes(n: int) -> None:
     assert ceil(_cap(n, 0.001) / _cap(n, 0.0005)) >= 2 ** int(lower)
 
 
-@pytest.mark.parametrize("n", [2, 3, 4, 9])
-@pytest.mark.parametrize("radius", [0.02, 0.25, 0.5, 0.9])
+@every("n", [2, 3, 4, 9])
+@every("radius", [0.02, 0.25, 0.5, 0.9])
 def test_the_size_of_a_packing_is_one_over_a_cap(n: int, radius: float) -> None:
     assert separator_packing(n, radius) == pytest.approx(1 / _cap(n, pi * radius / 2), rel=1e-6, abs=1)
 
 
-@pytest.mark.parametrize(("n", "radius"), [(2, 0.21), (2, 0.05), (3, 0.2), (4, 0.35)])
+@every(("n", "radius"), [(2, 0.21), (2, 0.05), (3, 0.2), (4, 0.35)])
 def test_no_greedy_packing_is_larger(n: int, radius: float) -> None:
     """Random points of the sphere, kept when they disagree with all kept ones by more than the radius."""
     kept: list[Any] = []
@@ -211,7 +212,7 @@ def test_the_circle_by_hand() -> None:
     assert separator_packing(2, "0.09") == 22
 
 
-@pytest.mark.parametrize(
+@every(
     ("call", "name"),
     [
         (lambda: band_smoothness(1, 0.5), "dimension"),

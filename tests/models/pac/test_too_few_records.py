@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from support.cases import every
 
 from dpmine import BadParameter
 from dpmine.models.pac.sample_complexity import (
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 TARGETS = [Target.of(epsilon=eps, accuracy=a, failure=d) for eps in (0.1, 2) for a in (0.05, 0.3) for d in (0.01, 0.2)]
 
 
-@pytest.mark.parametrize("records", [1, 20, 10**12])
-@pytest.mark.parametrize("epsilon", [1e-9, 0.1, 5])
+@every("records", [1, 20, 10**12])
+@every("epsilon", [1e-9, 0.1, 5])
 def test_needle_failure_by_hand(records: int, epsilon: float) -> None:
     written = 1 - 1 / (5 + 3 * exp(-epsilon * records))
     assert needle_failure(records, epsilon) == pytest.approx(written, rel=1e-12)
@@ -52,8 +53,8 @@ def _best_success(packing: int, loss: float) -> float:
     return stay
 
 
-@pytest.mark.parametrize("packing", [2, 3, 100])
-@pytest.mark.parametrize("loss", [0.01, 1, 8])
+@every("packing", [2, 3, 100])
+@every("loss", [0.01, 1, 8])
 def test_randomised_response_reaches_the_bound_on_packings(packing: int, loss: float) -> None:
     bound = packing_success(1, packing, loss)
     best = _best_success(packing, loss)
@@ -66,8 +67,8 @@ def test_one_hypothesis_is_no_packing() -> None:
     assert records_too_few_for_packing(1, 1) == 0
 
 
-@pytest.mark.parametrize("packing", [2, 3, 1000, 10**50])
-@pytest.mark.parametrize("epsilon", [0.003, 0.7])
+@every("packing", [2, 3, 1000, 10**50])
+@every("epsilon", [0.003, 0.7])
 def test_too_few_records_for_a_packing_by_brute_force(packing: int, epsilon: float) -> None:
     m = records_too_few_for_packing(packing, epsilon)
     if m:
@@ -96,9 +97,9 @@ def _theorem_10(m: int, vc: int, packing: int, eps: float, a: float) -> bool:
     return 2 * m >= vc and converged and m < log(packing / 2 - 1) / (32 * eps * a)
 
 
-@pytest.mark.parametrize("epsilon", [1e-5, 1e-4, 1e-3, 0.1])
-@pytest.mark.parametrize("packing", [3, 4, 5, 6, 100, 10**6])
-@pytest.mark.parametrize("a", [0.3, 0.9])
+@every("epsilon", [1e-5, 1e-4, 1e-3, 0.1])
+@every("packing", [3, 4, 5, 6, 100, 10**6])
+@every("a", [0.3, 0.9])
 def test_theorem_10_against_brute_force(epsilon: float, packing: int, a: float) -> None:
     found = label_records_too_few(1, packing, epsilon=epsilon, accuracy=a)
     limit = int(log(packing / 2 - 1) / (32 * epsilon * a)) + 2 if packing > 4 else 2
@@ -111,8 +112,8 @@ def test_theorem_10_is_vacuous_at_usual_parameters() -> None:
     assert label_records_too_few(10, 2**100, epsilon="1e-6", accuracy=0.01) > 0
 
 
-@pytest.mark.parametrize("vc", [1, 2, 10, 1000])
-@pytest.mark.parametrize("a", ["1e-9", "0.001", "0.1"])
+@every("vc", [1, 2, 10, 1000])
+@every("a", ["1e-9", "0.001", "0.1"])
 def test_theorem_10_says_nothing_about_real_packings_from_1_in_768(vc: int, a: str) -> None:
     """Haussler's bound on P, at its largest: nothing is promised, though it is for a smaller ε."""
     packing = int(Fraction(e).limit_denominator(10**6) * (vc + 1) * (Fraction(e) / (3 * Fraction(a))) ** vc)
@@ -128,7 +129,7 @@ def test_the_packing_lemma_of_theorem_10_by_arithmetic() -> None:
     assert 2 * r - sqrt(2 * r * r / 3) > r
 
 
-@pytest.mark.parametrize(
+@every(
     ("call", "name"),
     [
         (lambda: needle_failure(0, 1), "records"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from support.cases import every
 from support.toy_training import SignedMean, signed_score
 
 from dpmine import law
@@ -46,9 +47,9 @@ PAIRS = [(_data(4, 4), _data(5, 4)), (_data(4, 4), _data(4, 5)), (_data(8, 8), _
 """One record changed, in the one part or in the other."""
 
 
-@pytest.mark.parametrize("kind", list(Sensitivities))
-@pytest.mark.parametrize("parameters", [(1, -1), (1, -1, 2), (1, 5, -20, 3), (100, -1, 1)])
-@pytest.mark.parametrize("pair", PAIRS, ids=range(4))
+@every("kind", list(Sensitivities))
+@every("parameters", [(1, -1), (1, -1, 2), (1, 5, -20, 3), (100, -1, 1)])
+@every("pair", PAIRS)
 def test_the_choice_is_private(pair: tuple[Data, Data], parameters: tuple[int, ...], kind: Sensitivities) -> None:
     here, there = (_law(parameters, data, kind) for data in pair)
     assert _measured(here, there) <= float(ALPHA2) * (1 + 1e-6)

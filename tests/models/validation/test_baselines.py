@@ -4,6 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from support.cases import every
 from support.goodness import assert_sampled_law
 from support.toy_training import SignedMean, signed_score
 
@@ -102,8 +103,8 @@ def test_law_of_random() -> None:
     assert_sampled_law(lambda bits: _run("random_choice", bits)[0].index, {0: 0.5, 1: 0.5}, draws=3000)
 
 
-@pytest.mark.parametrize("name", ["alpha_split", "data_split", "random_choice", "control"])
-@pytest.mark.parametrize("changes", [{"parameters": []}, {"epsilon": 0}, {"epsilon": "nan"}], ids=str)
+@every("name", ["alpha_split", "data_split", "random_choice", "control"])
+@every("changes", [{"parameters": []}, {"epsilon": 0}, {"epsilon": "nan"}])
 def test_unusable_parameters(name: str, changes: dict[str, Any]) -> None:
     with pytest.raises(BadParameter):
         _run(name, **changes)

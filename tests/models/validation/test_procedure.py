@@ -4,7 +4,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from support.adversary_oracles import softmax
+from support.cases import every
+from support.oracles.mechanisms import softmax
 from support.tapes import assert_law
 from support.toy_training import SignedMean, signed_score
 
@@ -62,8 +63,8 @@ def _train(parameters: list[int], training: SignedMean, final: Any = None, **ter
     )
 
 
-@pytest.mark.parametrize("kind", ["uniform", "candidate"])
-@pytest.mark.parametrize("mechanism", ["max_of_exponentials", "exponential", "max_of_laplaces"])
+@every("kind", ["uniform", "candidate"])
+@every("mechanism", ["max_of_exponentials", "exponential", "max_of_laplaces"])
 def test_the_best_candidate_is_found_when_the_budget_is_large(mechanism: str, kind: str) -> None:
     found = _select([-1, 5, 1], mechanism=mechanism, sensitivities=kind, selection_epsilon=500)
     assert (found.index, found.parameter) == (1, 5)
@@ -170,7 +171,7 @@ def test_a_public_fallback() -> None:
     assert (found.index, found.parameter) == (1, 1)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "reason"),
     [("limited_domain", "dummies"), ("bounded-growth", "counts"), ("exact", "not private"), ("guess", "one of")],
 )
@@ -189,7 +190,7 @@ def test_auto_is_settled_by_public_numbers(delta: str) -> None:
     assert ValidationTerms.of(**{**BASE, "mechanism": "auto", "selection_delta": delta}).chooser(2).name in allowed()
 
 
-@pytest.mark.parametrize(
+@every(
     "terms",
     [
         {"train_size": 0},
@@ -207,7 +208,6 @@ def test_auto_is_settled_by_public_numbers(delta: str) -> None:
         {"fallback": 2},
         {"fallback": -1},
     ],
-    ids=str,
 )
 def test_unusable_terms(terms: dict[str, Any]) -> None:
     with pytest.raises(BadParameter):

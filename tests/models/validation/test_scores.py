@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from support.cases import every
 
 from dpmine import BadParameter
 from dpmine.models.validation.scores import UNIT, fixed_point_mean
@@ -22,7 +23,7 @@ def test_terms_outside_the_bounds_and_nan_are_bounded() -> None:
     assert fixed_point_mean([np.nan, np.inf, -np.inf, 7, -7], least=-1, most=2) == Fraction(-1 + 2 - 1 + 2 - 1, 5)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_one_record_moves_the_mean_by_the_bound_at_most(seed: int) -> None:
     generator = np.random.default_rng(seed)
     terms = generator.normal(size=50)
@@ -36,7 +37,7 @@ def test_the_bound_for_one_record_is_attained() -> None:
     assert fixed_point_mean([1, 0], least=-1, most=1) - fixed_point_mean([-1, 0], least=-1, most=1) == 1
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_rounding_adds_one_unit_at_most(seed: int) -> None:
     generator = np.random.default_rng(seed)
     terms = generator.random(100)
@@ -63,7 +64,7 @@ def test_unusable_bounds(bounds: tuple[int, int]) -> None:
         fixed_point_mean([0.5], least=bounds[0], most=bounds[1])
 
 
-@pytest.mark.parametrize("shape", [(2, 1), (7, 3), (64, 5), (1001, 17), (20_000, 40)], ids=str)
+@every("shape", [(2, 1), (7, 3), (64, 5), (1001, 17), (20_000, 40)])
 def test_rows_that_are_not_replaced_have_bit_equal_terms(shape: tuple[int, int]) -> None:
     """docs/proofs/models/validation.md assumes it of matrix-vector products: an entry is a function of its own row."""
     generator = np.random.default_rng(shape[0])

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from support.cases import every
 
 from dpmine import BadParameter, law
 from dpmine.models.validation.scores import (
@@ -26,7 +27,7 @@ def _random_case(seed: int) -> tuple[list[Fraction], list[Fraction], np.random.G
     return scores, steps, generator
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_one_record_moves_generalised_scores_by_at_most_one(seed: int) -> None:
     scores, steps, generator = _random_case(seed)
     shift = Fraction(int(generator.integers(0, 50)))
@@ -51,9 +52,9 @@ def test_generalised_scores_by_hand() -> None:
     assert generalised_scores(scores, steps, Fraction(2)) == (Fraction(0), Fraction(-1, 4), Fraction(-5, 2))
 
 
-@pytest.mark.parametrize("caution", [Fraction(0), Fraction(1, 2), Fraction(1)])
-@pytest.mark.parametrize("mechanism", ["exponential", "max_of_exponentials"])
-@pytest.mark.parametrize("seed", range(10))
+@every("caution", [Fraction(0), Fraction(1, 2), Fraction(1)])
+@every("mechanism", ["exponential", "max_of_exponentials"])
+@every("seed", range(10))
 def test_utility_of_generalised_scores(mechanism: str, seed: int, caution: Fraction) -> None:
     """Pr[q_chosen + (T − t)Δ_chosen < max_j (q_j − (T + t)Δ_j)] ≤ η, by the exact law."""
     scores, steps, _ = _random_case(seed)

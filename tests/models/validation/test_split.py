@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.cases import every
 from support.goodness import assert_sampled_law
 from support.numpy_bits import NumpyBits
 
@@ -21,7 +22,7 @@ from dpmine.models.validation.split import (
 from experiments.validation_baselines import random_parts
 
 
-@pytest.mark.parametrize(("records", "train"), [(2, 1), (10, 3), (50_000, 20_000), (5, 0), (5, 5)])
+@every(("records", "train"), [(2, 1), (10, 3), (50_000, 20_000), (5, 0), (5, 5)])
 def test_parts_are_disjoint_and_complete(records: int, train: int) -> None:
     rows, held_out = random_split(records, train, bits=SystemBits())
     assert (len(rows), len(held_out)) == (train, records - train)
@@ -73,7 +74,7 @@ def test_many_words_are_drawn_in_blocks() -> None:
     assert len(set(words.tolist())) == 40_000
 
 
-@pytest.mark.parametrize("below", [1, 2, 3, 10, 2**53 + 1, 2**63])
+@every("below", [1, 2, 3, 10, 2**53 + 1, 2**63])
 def test_integers_stay_below(below: int) -> None:
     drawn = uniform_integers(2000, below, bits=SystemBits())
     assert int(drawn.max()) < below
@@ -99,14 +100,14 @@ def test_random_parts_are_disjoint_and_even() -> None:
     assert sorted(np.concatenate(parts).tolist()) == list(range(11))
 
 
-@pytest.mark.parametrize(
+@every(
     ("records", "share", "size"), [(10, 0.5, 5), (10, "0.9", 9), (2, 0.5, 1), (2, 0.99, 1), (3, "1/3", 1), (3, 0.01, 1)]
 )
 def test_sizes(records: int, share: Any, size: int) -> None:
     assert train_size_of(records, share) == size
 
 
-@pytest.mark.parametrize(("records", "share"), [(1, 0.5), (0, 0.5), (10, 0), (10, 1), (10, "nan"), (10, 1.5)])
+@every(("records", "share"), [(1, 0.5), (0, 0.5), (10, 0), (10, 1), (10, "nan"), (10, 1.5)])
 def test_unusable_sizes(records: int, share: Any) -> None:
     with pytest.raises(BadParameter):
         train_size_of(records, share)

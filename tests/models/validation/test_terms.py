@@ -4,6 +4,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.cases import every
 
 from dpmine import BadParameter
 from dpmine.models.validation.scores import Sensitivities, comparable
@@ -19,7 +20,7 @@ def _terms(**changes: Any) -> ValidationTerms:
     return ValidationTerms.of(**{**sizes, "failure": 0, "training_epsilon": 1, "selection_epsilon": 1, **changes})
 
 
-@pytest.mark.parametrize(
+@every(
     ("read", "good", "bad", "hint"),
     [
         (not_negative, [0, "1/3", 10**100], [-1, "-1e-9", float("-inf")], "at least 0|finite"),
@@ -50,8 +51,8 @@ def test_names_of_options() -> None:
         Sensitivities.parse("local")
 
 
-@pytest.mark.parametrize("caution", [0, 1, 3])
-@pytest.mark.parametrize("largest", [Fraction(2), Fraction(3)])
+@every("caution", [0, 1, 3])
+@every("largest", [Fraction(2), Fraction(3)])
 def test_one_record_moves_comparable_scores_by_their_sensitivity_at_most(caution: int, largest: Fraction) -> None:
     """On either side of the rule that takes the uniform scores, for any caution; scores that move the most."""
     steps = [Fraction(1), largest]

@@ -7,9 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy import integrate, stats
-from support import law_oracle
 from support import mechanism_laws as laws
-from support.law_oracle import DUMMY, Candidate, Margin
+from support.cases import every
+from support.oracles import laws as law_oracle
+from support.oracles.laws import DUMMY, Candidate, Margin
 
 from dpmine.privacy import Neighbors
 
@@ -53,9 +54,9 @@ def test_large_margin(candidates: list[Candidate], epsilon: float, delta: float)
     agree(candidates, law, law_oracle.large_margin(epsilon, delta))
 
 
-@pytest.mark.parametrize("candidates", KNOWN + PADDED)
-@pytest.mark.parametrize("neighbors", Neighbors)
-@pytest.mark.parametrize("split", [(0.2, 0.4, 0.4), (0.6, 0.1, 0.3)])
+@every("candidates", KNOWN + PADDED)
+@every("neighbors", Neighbors)
+@every("split", [(0.2, 0.4, 0.4), (0.6, 0.1, 0.3)])
 def test_large_margin_tight(
     candidates: list[Candidate], neighbors: Neighbors, split: tuple[float, float, float]
 ) -> None:

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import mechanism_laws as laws
+from support.cases import every
+from support.effort import examples
 
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
@@ -63,9 +65,9 @@ def total(law: LevelLaw) -> float:
     return float(law.masses.sum()) + law.nothing
 
 
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 1e3])
-@pytest.mark.parametrize("delta", [1e-30, 0.999])
+@every("name", ALL)
+@every("epsilon", [1e-6, 1.0, 1e3])
+@every("delta", [1e-30, 0.999])
 def test_extreme_parameters(name: str, epsilon: float, delta: float) -> None:
     for profile in PROFILES:
         law = ALL[name](profile, epsilon, delta)
@@ -75,7 +77,7 @@ def test_extreme_parameters(name: str, epsilon: float, delta: float) -> None:
         assert total(law) == pytest.approx(1, rel=0, abs=1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(profile=profiles, epsilon=epsilons, delta=deltas)
 def test_total_mass_and_order(profile: Profile, epsilon: float, delta: float) -> None:
     """A better candidate is never less likely."""
@@ -86,7 +88,7 @@ def test_total_mass_and_order(profile: Profile, epsilon: float, delta: float) ->
         assert (np.diff(each) <= 1e-12).all(), name
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(scores=st.lists(st.integers(0, 25), min_size=1, max_size=7), epsilon=epsilons, delta=deltas)
 def test_nearly_equal_scores_are_a_level(scores: list[int], epsilon: float, delta: float) -> None:
     """Listing candidates a hair apart gives each level the mass it has when they are merged."""
@@ -101,7 +103,7 @@ def test_nearly_equal_scores_are_a_level(scores: list[int], epsilon: float, delt
         assert sums.tolist() == pytest.approx(merged.tolist(), rel=0, abs=1e-7), name
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     scores=st.lists(st.integers(0, 30), min_size=2, max_size=7),
     moves=st.lists(st.integers(-1, 1), min_size=7, max_size=7),
@@ -139,8 +141,8 @@ def test_limits_of_the_pure_mechanisms(name: str) -> None:
     assert PURE[name](profile, 1e3, 0.1).masses.tolist() == pytest.approx([1, 0, 0], abs=1e-12)
 
 
-@pytest.mark.parametrize("name", [*APPROXIMATE, *FOR_COUNTS])
-@pytest.mark.parametrize("dummies", [0, UNKNOWN])
+@every("name", [*APPROXIMATE, *FOR_COUNTS])
+@every("dummies", [0, UNKNOWN])
 def test_a_clear_winner_wins(name: str, dummies: int) -> None:
     law = ALL[name](Profile((900.0, 300.0, 299.0), (1, 1, 20), dummies), 20.0, 1e-6)
     assert law.masses.tolist() == pytest.approx([1, 0, 0], abs=1e-9)
@@ -177,7 +179,7 @@ def test_exact_takes_the_best_level() -> None:
     assert laws.exact(Profile.of([3, 3, 1])).masses.tolist() == [1, 0]
 
 
-@pytest.mark.parametrize(
+@every(
     ("scores", "counts", "dummies"),
     [
         ((1.0, 1.0), (1, 1), 0),

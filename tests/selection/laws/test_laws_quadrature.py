@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from support import mechanism_laws as laws
+from support.cases import every
 
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws import quadrature, stopping
@@ -21,7 +22,7 @@ PROFILES = [
 ]
 
 
-@pytest.mark.parametrize("size", [13, 32, 1000, 2**100])
+@every("size", [13, 32, 1000, 2**100])
 def test_block_sums_are_exact_for_polynomials(size: int) -> None:
     rule = quadrature.sum_rule(size)
     x = rule.nodes / size

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import law_oracle
 from support import mechanism_laws as laws
+from support.effort import examples
+from support.oracles import laws as law_oracle
 
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
@@ -99,7 +100,7 @@ def test_a_staircase_uses_up_the_whole_search_budget(share: float) -> None:
     assert ratios.max() == pytest.approx(0.8, abs=1e-9)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     scores=st.lists(st.integers(0, 60), min_size=2, max_size=8),
     moves=st.lists(st.integers(0, 1), min_size=8, max_size=8),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pytest
 from support import mechanism_laws as laws
+from support.cases import every
 from support.shared import shared_path
 
 from dpmine.privacy import Neighbors
@@ -53,7 +54,7 @@ def candidate_masses(scores: list[float], law: laws.LevelLaw) -> list[float]:
     return [each[float(score)] for score in scores]
 
 
-@pytest.mark.parametrize("mechanism", BUILDERS)
+@every("mechanism", BUILDERS)
 def test_agrees_with_the_reference(mechanism: str) -> None:
     entries = json.loads(shared_path("vectors/laws.json").read_text())
     chosen = [entry for entry in entries if entry["mechanism"] == mechanism]

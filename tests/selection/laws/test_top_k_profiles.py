@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pytest
 from support import mechanism_laws as laws
-from support import top_k_laws
-from support.top_k_laws import DUMMY, EXPONENTIAL, GUMBEL, LAPLACE, Domain, Law, Noise
+from support.cases import every
+from support.oracles import top_k as top_k_laws
+from support.oracles.top_k import DUMMY, EXPONENTIAL, GUMBEL, LAPLACE, Domain, Law, Noise
 
 from dpmine.privacy import Neighbors
 from dpmine.selection.composition import Rounds, approximate_rounds, bounded_range_rounds, pure_rounds
@@ -19,7 +20,7 @@ from dpmine.selection.composition import Rounds, approximate_rounds, bounded_ran
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from support.top_k_laws import Candidate
+    from support.oracles.top_k import Candidate
 
     Budget: TypeAlias = Callable[[int, Fraction, Fraction], Rounds]
     NoisyLaw: TypeAlias = Callable[[Rounds, float, Noise], Callable[[Sequence[float]], Law]]
@@ -121,8 +122,8 @@ def test_the_claims_are_of_both_kinds() -> None:
         assert {bool(budget(kind, claim).delta) for claim in CLAIMS} == {True, False}
 
 
-@pytest.mark.parametrize("noise", [LAPLACE, EXPONENTIAL])
-@pytest.mark.parametrize("scores", [[3.0, 2.5, 0.0], [1.0, 1.0, 1.0, 0.0], [9.0, -4.0], [40.0, 39.0, 0.0, 0.0]])
+@every("noise", [LAPLACE, EXPONENTIAL])
+@every("scores", [[3.0, 2.5, 0.0], [1.0, 1.0, 1.0, 0.0], [9.0, -4.0], [40.0, 39.0, 0.0, 0.0]])
 def test_one_winner_has_the_known_law(scores: Scores, noise: Noise) -> None:
     profile = laws.Profile.of(scores)
     known = (laws.max_of_laplaces if noise is LAPLACE else laws.max_of_exponentials)(profile, scale=2.0)
@@ -131,8 +132,8 @@ def test_one_winner_has_the_known_law(scores: Scores, noise: Noise) -> None:
         assert found[scores.index(score),] == pytest.approx(mass / count, rel=1e-9, abs=1e-13)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6, 0.01, 0.2])
-@pytest.mark.parametrize("scores", [[3.0, 2.5, 0.0], [1.0, 1.0, 1.0, 0.0], [9.0, -4.0]])
+@every("delta", [0.0, 1e-6, 0.01, 0.2])
+@every("scores", [[3.0, 2.5, 0.0], [1.0, 1.0, 1.0, 0.0], [9.0, -4.0]])
 def test_the_epsilon_measured_belongs_to_its_delta(scores: Scores, delta: float) -> None:
     left, right = (top_k_laws.peeled_exponential(side, 2, 0.7) for side in (scores, [*scores[:-1], scores[-1] + 2]))
     epsilon = top_k_laws.epsilon_between(left, right, delta)
@@ -143,8 +144,8 @@ def test_the_epsilon_measured_belongs_to_its_delta(scores: Scores, delta: float)
         assert top_k_laws.worst_delta(left, right, 0.0) <= delta
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("scores", [[3.0, 2.5, 0.0], [1.0, 1.0, 1.0, 0.0], [3.0, 1.5, 0.2, 0.0, -1.0]])
+@every("count", [1, 2, 3])
+@every("scores", [[3.0, 2.5, 0.0], [1.0, 1.0, 1.0, 0.0], [3.0, 1.5, 0.2, 0.0, -1.0]])
 def test_one_shot_gumbel_noise_is_peeling(scores: Scores, count: int) -> None:
     once, rounds = top_k_laws.one_shot(scores, count, 0.7, GUMBEL), top_k_laws.peeled_exponential(scores, count, 0.7)
     assert once == pytest.approx(rounds, abs=1e-13)
@@ -164,9 +165,9 @@ def test_exponential_rounds_keep_their_claim(claim: Claim, relation: Neighbors) 
     assert 0.6 <= reached(pairs, exponential_rounds(rounds, UNIT[relation]), rounds) <= 1 + ROUNDING
 
 
-@pytest.mark.parametrize("relation", Neighbors)
-@pytest.mark.parametrize(("noise", "least"), [(LAPLACE, 0.2), (EXPONENTIAL, 0.45)])
-@pytest.mark.parametrize("claim", CLAIMS)
+@every("relation", Neighbors)
+@every(("noise", "least"), [(LAPLACE, 0.2), (EXPONENTIAL, 0.45)])
+@every("claim", CLAIMS)
 def test_noisy_maximum_rounds_keep_their_claim(claim: Claim, noise: Noise, least: float, relation: Neighbors) -> None:
     rounds = budget(pure_rounds, claim)
     epsilon = float(rounds.round_epsilon)
@@ -174,8 +175,8 @@ def test_noisy_maximum_rounds_keep_their_claim(claim: Claim, noise: Noise, least
     assert least <= reached(pairs, noisy_rounds(rounds, UNIT[relation], noise), rounds) <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("kind", [pure_rounds, approximate_rounds])
-@pytest.mark.parametrize("claim", [*BETTER, (7, "2", "1e-3")])
+@every("kind", [pure_rounds, approximate_rounds])
+@every("claim", [*BETTER, (7, "2", "1e-3")])
 def test_the_worst_rounds_reach_the_optimal_claim(kind: Budget, claim: Claim) -> None:
     rounds = budget(kind, claim)
     assert 0.8 <= leaking(rounds, rounds.round_epsilon, rounds.round_delta) <= 1
@@ -187,8 +188,8 @@ def leaking(rounds: Rounds, epsilon: Fraction, delta: Fraction) -> float:
     return top_k_laws.delta_between(no, yes, float(rounds.epsilon)) / float(rounds.delta)
 
 
-@pytest.mark.parametrize("claim", DOMAIN_CLAIMS)
-@pytest.mark.parametrize("relation", Neighbors)
+@every("claim", DOMAIN_CLAIMS)
+@every("relation", Neighbors)
 def test_limited_domain_pays_its_delta_once(relation: Neighbors, claim: DomainClaim) -> None:
     """The claim is δ' + δ_1 for k winners; for basic composition δ' = 0, and all of it is reached."""
     rounds, domain = domain_of(claim, UNIT[relation])
@@ -233,8 +234,8 @@ def domain_pairs(relation: Neighbors, domain: Domain) -> Iterator[DomainPair]:
 # What follows is broken, and is found out.
 
 
-@pytest.mark.parametrize("law", [noise_once, noisy_rounds])
-@pytest.mark.parametrize("noise", [LAPLACE, EXPONENTIAL])
+@every("law", [noise_once, noisy_rounds])
+@every("noise", [LAPLACE, EXPONENTIAL])
 def test_other_noise_is_not_bounded_range(law: NoisyLaw, noise: Noise) -> None:
     """One vector of Laplace noise sold as peeling, and private rounds as bounded-range ones. Gumbel noise is both."""
     rounds = budget(bounded_range_rounds, (2, "1", "0.03"))
@@ -243,29 +244,29 @@ def test_other_noise_is_not_bounded_range(law: NoisyLaw, noise: Noise) -> None:
     assert 0.6 < reached(pairs, law(rounds, 2, GUMBEL), rounds) <= 1
 
 
-@pytest.mark.parametrize("claim", CLAIMS)
+@every("claim", CLAIMS)
 def test_the_monotone_form_is_for_scores_that_move_together(claim: Claim) -> None:
     rounds = budget(bounded_range_rounds, claim)
     pairs = list(groups(REPLACE, TWO_GROUPS, (-1.0, 0.0, 8.0)))
     assert reached(pairs, exponential_rounds(rounds, 1), rounds) > 1.3
 
 
-@pytest.mark.parametrize("claim", BETTER)
+@every("claim", BETTER)
 def test_private_rounds_are_not_bounded_range(claim: Claim) -> None:
     """Randomised response at the ε of bounded-range rounds: the optimal theorem is not conservative for it."""
     rounds = budget(bounded_range_rounds, claim)
     assert leaking(rounds, rounds.round_epsilon, Fraction(0)) > 2
 
 
-@pytest.mark.parametrize("claim", BETTER)
+@every("claim", BETTER)
 def test_the_deltas_of_rounds_count(claim: Claim) -> None:
     """Approximate rounds, each with its share of δ, at the ε that pure rounds may spend."""
     rounds = budget(pure_rounds, claim)
     assert leaking(rounds, rounds.round_epsilon, rounds.delta / rounds.count) > 1.5
 
 
-@pytest.mark.parametrize("claim", DOMAIN_CLAIMS)
-@pytest.mark.parametrize("relation", Neighbors)
+@every("claim", DOMAIN_CLAIMS)
+@every("relation", Neighbors)
 def test_limited_domain_needs_its_slack(relation: Neighbors, claim: DomainClaim) -> None:
     rounds, domain = domain_of(claim, UNIT[relation])
     eager = domain._replace(slack=0.0)

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpmine.compiled import compiled
 from dpmine.errors import BadParameter
-from dpmine.itemsets.counting.arrays import in_parallel, thread_count
+from dpmine.itemsets.counting.arrays import in_parallel
 from dpmine.models.pac.hypothesis import candidate_number
 from dpmine.parameters import Number, positive, whole
 from dpmine.selection.universes.dense import Dense
@@ -299,8 +299,7 @@ def sign_counts(weights: Floats, points: Floats) -> tuple[NDArray[np.int64], NDA
         part = slice(start, start + _PART)
         _count_signs(filled[part], columns, above[part], below[part])
 
-    for _ in in_parallel(count, range(0, len(weights), _PART), thread_count()):
-        pass
+    in_parallel(count, range(0, len(weights), _PART))
     return above, below
 
 

@@ -13,13 +13,12 @@ import pytest
 
 import dpmine
 from dpmine.io.columns import Columns
-from dpmine.itemsets.outofcore.miner import miner_of
-from dpmine.itemsets.outofcore.read import read_transactions
+from dpmine.itemsets.read import read_transactions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from support.source_conformance import Row
+    from support.conformance.sources import Row
 
 LONG = Columns(unit=("u",), basket=("b",), item="i")
 ONE_BASKET = Columns(unit=("u",), item="i")
@@ -51,7 +50,7 @@ def on_spark(spark: Any, table: pa.Table, columns: Columns, *, partitions: int =
 
 
 def miner_on_spark(spark: Any, table: pa.Table, columns: Columns) -> Any:
-    return miner_of(on_spark(spark, table, columns).transactions)
+    return on_spark(spark, table, columns).transactions.miner()
 
 
 def answers(miner: Any, size: int, threshold: int) -> tuple[Any, ...]:

@@ -1,0 +1,111 @@
+"""Data of any kind, layout and size -> transactions, held by the engine that counts them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from dpmine.errors import BadParameter
+from dpmine.io.open import is_spark_frame, open_source
+from dpmine.io.parquet import FileSource
+from dpmine.io.paths import paths_of
+from dpmine.itemsets.counting.miner import BasketsInMemory
+from dpmine.itemsets.ingest.layouts import Layout, item_type, plan_layout
+from dpmine.itemsets.ingest.read import DoesNotFit, declared, declared_type, line_bytes, read_whole, restricted
+from dpmine.itemsets.transactions.base import Engine, Read
+from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, require_catalogue_room
+from dpmine.parameters import named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from dpmine.io.columns import Columns
+    from dpmine.io.source import Progress, Source
+    from dpmine.itemsets.ingest.layouts import LayoutPlan
+    from dpmine.itemsets.transactions.base import Transactions
+
+
+def engine_of(engine: str | Engine, data: Any) -> Engine:
+    """The engine for these data: a Spark frame is counted by Spark whatever is asked for. Raises BadParameter."""
+    asked = named(Engine, "engine", engine)
+    if is_spark_frame(data):
+        return Engine.SPARK
+    if asked is Engine.SPARK and paths_of(data) is None:
+        raise BadParameter(
+            "engine 'spark' (--engine spark) reads paths or a Spark DataFrame: give one of these, or leave engine out."
+        )
+    return asked
+
+
+def read_transactions(
+    data: Any,
+    columns: Columns,
+    *,
+    catalogue: pa.Array | None = None,
+    progress: Progress | None = None,
+    memory: int | str | MemoryBudget | None = None,
+    planned: Callable[[LayoutPlan], None] | None = None,
+    engine: str | Engine = Engine.LOCAL,
+) -> Read:
+    """The transactions in `data`, within a limit of memory: what the process takes on top of what it held before.
+
+    Args:
+        data: a path or several, a table, frame or stream of columns, or a sequence of baskets. Frames of Spark, and
+            with the engine "spark" paths too, stay on the cluster: close what was read in the end.
+        columns: those that the user named.
+        catalogue: what `read_catalogue` gives; items outside it are left out. Without one, the items that occur are
+            the labels.
+        progress: called with the fraction done, 0 to 1.
+        memory: bytes, a text such as "4GB", or None for half of the machine.
+        planned: called with the layout once it is known from the columns, before any data are read (columns of Python
+            objects in pandas frames are looked at for their kind).
+        engine: "local" or "spark".
+
+    Raises UnreadableFile (files; a full disk for temporary files), BadData (columns, types, layout) and BadParameter
+    (`data` of an unknown kind, `memory` that is no size; items, or data of one unit, that do not fit by themselves).
+    """
+    if engine_of(engine, data) is Engine.SPARK:
+        from dpmine.itemsets.spark.read import read_spark
+
+        heap = memory.whole if isinstance(memory, MemoryBudget) else parse_memory(memory)
+        return read_spark(data, columns, memory=heap, catalogue=catalogue, planned=planned)
+    budget = memory if isinstance(memory, MemoryBudget) else MemoryBudget.of(memory)
+    require_catalogue_room(catalogue, budget.indivisible)
+    source = open_source(data, columns)
+    plan = plan_layout(source, columns)
+    if isinstance(source, FileSource):  # one value may fill a row group of a column that is read whole
+        source.require_room(plan.keys if plan.layout is Layout.ONE_HOT else plan.columns, budget.indivisible)
+    known = declared(catalogue, source, plan)
+    if planned is not None:
+        _require_disk(source, plan, budget)
+        planned(plan)
+    kind = declared_type(known, item_type(source, plan))
+    return Read(_read(source, restricted(plan, source, known), known, budget, progress or _ignore), kind)
+
+
+def _read(
+    source: Source, plan: LayoutPlan, catalogue: pa.Array | None, budget: MemoryBudget, progress: Progress
+) -> Transactions:
+    """In memory where they fit there."""
+    try:
+        found = read_whole(source, plan, catalogue=catalogue, limit=budget.whole, progress=progress)
+        return BasketsInMemory(**vars(found))
+    except DoesNotFit as large:
+        batches = None if source.repeatable else large.batches  # or what was read already would be kept
+    from dpmine.itemsets.outofcore.read import Stream, read_stream
+
+    return read_stream(Stream(source, plan, catalogue, budget, progress), batches)
+
+
+def _require_disk(source: Source, plan: LayoutPlan, budget: MemoryBudget) -> None:
+    """UnreadableFile, before anything is charged, where data that may need temporary files would find no room."""
+    if (source.rows or 0) * line_bytes(plan) > budget.whole or os.environ.get("TMPDIR"):
+        from dpmine.itemsets.outofcore.read import require_disk
+
+        require_disk()
+
+
+def _ignore(_share: float) -> None:
+    """Progress that is not shown."""

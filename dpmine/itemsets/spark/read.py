@@ -1,0 +1,94 @@
+"""Data that Spark reads -> transactions that stay on its cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpmine.errors import BadParameter
+from dpmine.io.arrow import integers, integers_or, is_text
+from dpmine.io.open import is_spark_frame
+from dpmine.io.paths import paths_of
+from dpmine.itemsets.ingest.catalogue import narrow
+from dpmine.itemsets.ingest.layouts import plan_layout
+from dpmine.itemsets.ingest.read import declared, declared_type
+from dpmine.itemsets.spark.session import Kept, replacing, spark_session
+from dpmine.itemsets.spark.source import ITEM, TABLE, SparkSource
+from dpmine.itemsets.spark.supports import UNREADABLE, SparkBaskets, small
+from dpmine.itemsets.transactions.base import Read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from dpmine.io.columns import Columns
+    from dpmine.itemsets.ingest.layouts import LayoutPlan
+from dpmine.itemsets.spark.source import SparkRows
+
+
+def read_spark(
+    data: Any,
+    columns: Columns,
+    *,
+    memory: int,
+    catalogue: pa.Array | None = None,
+    planned: Callable[[LayoutPlan], None] | None = None,
+) -> Read:
+    """The baskets in a Spark frame or in what Spark reads at some paths; one pass counts the items.
+
+    `planned` gets the layout once it is known from the columns, before any row is read. Raises
+    BadParameter (no Spark, a stream), BadData or UnreadableFile, none of which quotes Spark.
+    """
+    if is_spark_frame(data):
+        with replacing():
+            session, endless = data.sparkSession, data.isStreaming
+        if endless:
+            raise BadParameter("A stream has no end: give a frame of what has arrived, or the files that hold it.")
+        source = SparkSource.of_frame(data)
+    else:
+        session = spark_session(memory)
+        source = SparkSource.of_paths(session, [str(path) for path in paths_of(data) or ()])
+    plan = plan_layout(source.source, columns)
+    known = declared(catalogue, source.source, plan)
+    if planned is not None:
+        planned(plan)
+    rows, kept = source.rows(plan, known), Kept(session)
+    try:
+        if any(str(path).startswith(TABLE) for path in paths_of(data) or [TABLE]):
+            # A frame or table may differ each time it is computed, and all counts must be of the same rows.
+            owners = None if rows.owners is None else kept.keep(rows.owners)
+            rows = replace(rows, frame=kept.keep(rows.frame), owners=owners)
+        labels, supports = _items(rows, known, session)
+    except BaseException:
+        kept.release_all()
+        raise
+    return Read(SparkBaskets(labels, supports, plan.unit_name, rows, session, kept), declared_type(known, rows.kind))
+
+
+def _items(rows: SparkRows, known: pa.Array | None, session: Any) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The labels, sorted, and the number of units of each."""
+    from pyspark.sql import functions
+
+    frame = rows.frame
+    if known is not None:
+        with replacing():
+            listed = session.createDataFrame(pa.table({ITEM: known}))
+        frame = frame.join(small(listed, len(known)), ITEM, "left_semi")
+    if not rows.rows_are_units:
+        frame = frame.select(*rows.units, ITEM).distinct()
+    with replacing(UNREADABLE):
+        found = frame.groupBy(ITEM).agg(functions.count("*").alias("support")).toArrow()
+    items, counts = found.column(ITEM).combine_chunks(), integers(found.column("support"))
+    if is_text(items.type):
+        items = items.cast(pa.large_string())
+    if known is None:
+        order = pc.sort_indices(items)
+        return narrow(items.take(order)), counts[integers(pa.chunked_array([order.cast(pa.int64())]))]
+    supports = np.zeros(len(known), np.int64)
+    supports[integers_or(-1, pc.index_in(items, value_set=known.cast(items.type)))] = counts
+    return narrow(known), supports

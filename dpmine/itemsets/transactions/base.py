@@ -1,0 +1,239 @@
+"""What selection needs to know about the data, whatever engine holds them: transactions, and supports in them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import StrEnum
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpmine.errors import BadParameter
+from dpmine.parameters import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+COUNT_LIMIT = 1 << 61
+"""Numbers of itemsets stop growing here, far from the end of int64; a number that reached it is not exact."""
+NOT_CUT_BY_SPARK = (
+    "max_items_per_unit is not for engine 'spark': count with engine 'local', or take a mechanism that needs no cut."
+)
+
+
+class Engine(StrEnum):
+    """What counts supports."""
+
+    LOCAL = "local"
+    """This process, out of core where the data do not fit into memory."""
+    SPARK = "spark"
+    """A Spark cluster; this process selects."""
+
+
+class Transactions(ABC):
+    """The baskets of privacy units, in memory, in partitions, or on a cluster.
+
+    Attributes:
+        labels: Arrow array (int64 or string), one entry an item of the catalogue, strictly increasing; an item's
+            code is its position here. Items of a given catalogue that no basket holds are included.
+        unit: what the privacy unit is called in the guarantee ("customer"; "row" when no unit was named).
+    """
+
+    labels: Any
+    unit: str
+
+    @property
+    def catalogue_size(self) -> int:
+        """N, the number of items, bought or not."""
+        return len(self.labels)
+
+    @property
+    @abstractmethod
+    def total_units(self) -> int:
+        """Number of privacy units, including those whose baskets are all empty: the denominator of shares. Private."""
+
+    @abstractmethod
+    def miner(self) -> SupportSource:
+        """The exact supports of the itemsets in these transactions."""
+
+    @abstractmethod
+    def truncated(self, max_items_per_unit: int) -> Transactions:
+        """These transactions with at most `max_items_per_unit` ≥ 1 distinct items of each unit, over all its baskets.
+
+        A unit keeps the items that most of its baskets hold; ties are broken by a hash of the unit's items, so that no
+        item is favoured by its name. Both depend on the unit's own data alone, so neighbouring data sets stay
+        neighbours. Baskets left empty are dropped; a unit keeps at least one. BadParameter where the engine cannot.
+        """
+
+    @abstractmethod
+    def projected(self, codes: Sequence[int]) -> Transactions:
+        """These transactions with only the items `codes`, increasing; item number i of the new catalogue is codes[i].
+
+        The support of an itemset of these items stays what it was.
+        """
+
+    def close(self) -> None:  # noqa: B027 - an engine that keeps nothing elsewhere has nothing to do
+        """Nothing need be kept for these transactions any more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """What was read.
+
+    Attributes:
+        transactions: of any engine; close what was read in the end.
+        item_type: Arrow type of the items as the catalogue or the columns declare it; None where Python values have
+            none.
+    """
+
+    transactions: Transactions
+    item_type: Any
+
+    def close(self) -> None:
+        """Nothing need be kept of what was read any more."""
+        self.transactions.close()
+
+
+@dataclass(frozen=True, eq=False)
+class Itemsets:
+    """Itemsets of one size by decreasing support, then lexicographically.
+
+    Attributes:
+        items: int32[k, r], item codes increasing in a row.
+        supports: int64[k].
+    """
+
+    items: NDArray[np.int32]
+    supports: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.supports)
+
+
+@dataclass(frozen=True, eq=False)
+class SupportHistogram:
+    """How many itemsets have each support.
+
+    Attributes:
+        supports: int64[m], strictly decreasing.
+        counts: at least 1 each; int64[m], or Python's integers where one does not fit.
+    """
+
+    supports: NDArray[np.int64]
+    counts: NDArray[Any]
+
+    @classmethod
+    def of(cls, counts: Mapping[int, int]) -> SupportHistogram:
+        """Of counts[s] > 0 itemsets with support s."""
+        supports = sorted(counts, reverse=True)
+        numbers = [counts[support] for support in supports]
+        kind = np.int64 if max(numbers, default=0) < COUNT_LIMIT else object
+        return cls(np.array(supports, np.int64), np.array(numbers, kind))
+
+    @classmethod
+    def tallied(cls, supports: NDArray[np.int64]) -> SupportHistogram:
+        """Of one itemset with each of these supports."""
+        counts = np.bincount(supports)
+        present = np.flatnonzero(counts)[::-1]
+        return cls(present, counts[present])
+
+    def to_dict(self) -> dict[int, int]:
+        """The number of itemsets by support."""
+        return dict(zip(self.supports.tolist(), self.counts.tolist(), strict=True))
+
+
+class SupportSource(ABC):
+    """Exact supports of the itemsets of some transactions, at any size and threshold.
+
+    The support of an itemset is the number of units with at least one basket that contains it (a unit counts once,
+    whatever its number of baskets). Nothing here is private: supports feed the selection, they are not released.
+
+    Attributes:
+        item_supports: int64[N], those of single items.
+    """
+
+    item_supports: NDArray[np.int64]
+
+    @property
+    @abstractmethod
+    def resident_threshold(self) -> int:
+        """The lowest threshold ≥ 1 at which a search takes no pass over the data."""
+
+    def itemsets(self, size: int, threshold: int, *, memory_limit: int | None = None) -> Itemsets:
+        """All itemsets of `size` items with support ≥ `threshold` ≥ 1.
+
+        Raises BadParameter when listing them would take more than `memory_limit` bytes, before taking it; the default
+        is a share of the memory.
+        """
+        size, threshold = whole("size", size), min(whole("threshold", threshold), COUNT_LIMIT)
+        if size > 1:
+            return self._itemsets(
+                size, threshold, None if memory_limit is None else whole("memory_limit", memory_limit)
+            )
+        codes = np.flatnonzero(self.item_supports >= threshold).astype(np.int32)
+        codes = codes[np.argsort(-self.item_supports[codes], kind="stable")]
+        return Itemsets(codes[:, None], self.item_supports[codes])
+
+    def histogram(self, size: int, threshold: int) -> SupportHistogram:
+        """How many itemsets of `size` items have each support ≥ `threshold` ≥ 1; none of them is listed.
+
+        The counts are exact, however large. Memory: one int64 for each possible support.
+        """
+        size, threshold = whole("size", size), min(whole("threshold", threshold), COUNT_LIMIT)
+        if size > 1:
+            return self._histogram(size, threshold)
+        return SupportHistogram.tallied(self.item_supports[self.item_supports >= threshold])
+
+    def nth(self, size: int, support: int, n: int) -> tuple[int, ...]:
+        """Itemset number `n` = 0, 1, … among those of `size` items whose support is exactly `support` ≥ 1.
+
+        The numbering is a function of the transactions, `size` and `support`. Item codes increase. Raises BadParameter
+        when there are not more than `n` such itemsets.
+        """
+        size, support, n = whole("size", size), whole("support", support), whole("n", n, least=0)
+        found: Sequence[int] | None
+        if size > 1:
+            found = self._nth(size, support, n)
+        else:
+            found = np.flatnonzero(self.item_supports == support)[n : n + 1].tolist()
+        if not found:
+            raise BadParameter("n must be smaller than the number of itemsets with that support.")
+        return tuple(found)
+
+    def support(self, itemset: Sequence[int]) -> int:
+        """The support of one itemset, given as distinct item codes; BadParameter for codes outside the catalogue."""
+        codes = distinct_codes(itemset, len(self.item_supports))
+        least = int(self.item_supports[codes].min())
+        return self._support(codes) if len(codes) > 1 and least else least
+
+    # The same for itemsets of two items and more, with parameters that were checked.
+
+    @abstractmethod
+    def _itemsets(self, size: int, threshold: int, memory_limit: int | None) -> Itemsets: ...
+
+    @abstractmethod
+    def _histogram(self, size: int, threshold: int) -> SupportHistogram: ...
+
+    @abstractmethod
+    def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
+        """None where there are not more than `n`."""
+
+    @abstractmethod
+    def _support(self, codes: NDArray[np.int32]) -> int:
+        """Of increasing codes of items, each with a support above 0."""
+
+
+def distinct_codes(itemset: Sequence[int], catalogue: int) -> NDArray[np.int32]:
+    """int32[k]: the codes in increasing order."""
+    hint = "An itemset must be one or more distinct item codes of the catalogue."
+    try:
+        codes = sorted({index(code) for code in itemset})
+    except TypeError:
+        raise BadParameter(hint) from None
+    if not codes or len(codes) < len(itemset) or codes[0] < 0 or codes[-1] >= catalogue:
+        raise BadParameter(hint)
+    return np.array(codes, dtype=np.int32)

@@ -1,0 +1,73 @@
+"""Many cases of one check in one test: thousands of tests of a millisecond each would cost more than what they check.
+
+`every` stands where `pytest.mark.parametrize` would, and may be mixed with it. Each case is a subtest of pytest: all
+are run, and those that fail are named. Choose `every` where a case takes less than about 50 ms, and
+`pytest.mark.parametrize` where cases are long (workers share them out) or need fixtures of their own beyond
+`tmp_path` and `monkeypatch`, which are fresh for each case here too.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from itertools import count, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+Values = dict[str, Any]
+
+
+def every(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a check for all values of the parameters `names`; several stand for all combinations, as usual."""
+    parameters = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    axis = [dict(zip(parameters, case if len(parameters) > 1 else [case], strict=True)) for case in cases]
+
+    def decorate(check: Callable[..., None]) -> Callable[..., None]:
+        axes = [axis, *getattr(check, "axes", [])]
+        return _in_one_test(getattr(check, "check", check), axes)
+
+    return decorate
+
+
+def _in_one_test(check: Callable[..., None], axes: list[list[Values]]) -> Callable[..., None]:
+    signature = inspect.signature(check)
+    given = {name for axis in axes for values in axis for name in values}
+    fixtures = [parameter for name, parameter in signature.parameters.items() if name not in given]
+    own = inspect.Parameter("subtests", inspect.Parameter.KEYWORD_ONLY)
+
+    @functools.wraps(check, updated=())
+    def test(*, subtests: pytest.Subtests, **shared: Any) -> None:
+        for number, values in zip(count(), _combined(axes)):
+            with subtests.test(_name(values)), pytest.MonkeyPatch.context() as patch:
+                check(**_fresh(shared, number, patch), **values)
+
+    test.__signature__ = inspect.Signature([*fixtures, own])  # type: ignore[attr-defined]
+    test.axes, test.check = axes, check  # type: ignore[attr-defined]
+    test.pytestmark = list(getattr(check, "pytestmark", []))  # type: ignore[attr-defined]
+    return test
+
+
+def _combined(axes: list[list[Values]]) -> Iterator[Values]:
+    for parts in product(*axes):
+        yield {name: value for part in parts for name, value in part.items()}
+
+
+def _fresh(shared: Values, number: int, patch: pytest.MonkeyPatch) -> Values:
+    """The fixtures of one case."""
+    own = dict(shared)
+    if "monkeypatch" in own:
+        own["monkeypatch"] = patch
+    if "tmp_path" in own:
+        own["tmp_path"] = Path(own["tmp_path"]) / str(number)
+        own["tmp_path"].mkdir()
+    return own
+
+
+def _name(values: Values) -> str:
+    shown = (f"{name}={getattr(value, '__name__', None) or repr(value)}" for name, value in values.items())
+    return ", ".join(text if len(text) <= 120 else f"{text[:117]}..." for text in shown)

@@ -1,0 +1,1 @@
+"""Slow and plain computations of what the library computes fast."""
