@@ -78,10 +78,10 @@ def read_transactions(
     if isinstance(source, FileSource):  # one value may fill a row group of a column that is read whole
         source.require_room(plan.keys if plan.layout is Layout.ONE_HOT else plan.columns, budget.indivisible)
     known = declared(catalogue, source, plan)
+    kind = declared_type(known, item_type(source, plan))  # raises for labels that are unusable, so before a charge
     if planned is not None:
         _require_disk(source, plan, budget)
         planned(plan)
-    kind = declared_type(known, item_type(source, plan))
     return Read(_read(source, restricted(plan, source, known), known, budget, progress or _ignore), kind)
 
 

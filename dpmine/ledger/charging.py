@@ -69,7 +69,7 @@ class Charge:
     def use(self, guarantee: Guarantee) -> None:
         """Begin the run that was charged; BadParameter for a second one, or one with another guarantee."""
         if self.used or guarantee != self.guarantee:
-            raise BadParameter("A charge is for one run, with the parameters that it was made for: charge again.")
+            raise BadParameter("A charge pays for one run, with the parameters that it was made for: pay again.")
         self.used = True
 
     def settled(self, guarantee: SomeGuarantee) -> SomeGuarantee:
