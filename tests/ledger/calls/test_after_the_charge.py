@@ -35,7 +35,7 @@ def test_a_histogram_that_fails_to_fit_again_is_not_fitted(tmp_path: Path) -> No
 
 def test_unusable_column_labels_are_found_before_the_charge(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'b.db'}"
-    dpmine.Ledger(url).grant("shop", epsilon=2, delta=1)
+    dpmine.Ledger(url).grant("shop", epsilon=2, delta=1e-5)
     mixed = pd.DataFrame({1: [True, False], "a": [True, True]})
     with pytest.raises(dpmine.BadData, match="column labels"):
         dpmine.top_itemset(mixed, size=1, ledger=url, dataset="shop")
