@@ -59,7 +59,7 @@ def supports(line: CommandLine) -> None:
     """
     from dpmine.errors import NotPrivate
     from dpmine.io.atomic import require_apart
-    from dpmine.io.columns import Columns
+    from dpmine.io.source import Columns
     from dpmine.itemsets.exact_supports import list_supports
 
     if not line.not_private:

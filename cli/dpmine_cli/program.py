@@ -1,4 +1,4 @@
-"""The commands, and how a command line is run or completed: every error becomes one line on stderr and an exit status."""
+"""The commands, and how a command line is run or completed: each error becomes one line on stderr and a status."""
 
 from __future__ import annotations
 

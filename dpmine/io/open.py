@@ -13,10 +13,9 @@ import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter, require_memory
 from dpmine.io.arrow import is_list
-from dpmine.io.columns import Columns
 from dpmine.io.parquet import open_files
 from dpmine.io.paths import paths_of
-from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, PandasSource
+from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, Columns, PandasSource
 
 if TYPE_CHECKING:
     from dpmine.io.source import Source

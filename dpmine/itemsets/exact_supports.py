@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.io.arrow import integer_array, is_integer
-from dpmine.io.columns import ColumnNames, Columns
-from dpmine.io.python_values import as_texts, items_of
+from dpmine.io.arrow import as_texts, integer_array, is_integer, items_of
+from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.request import notice_layout
 from dpmine.itemsets.transactions.base import Engine
 from dpmine.itemsets.universe import Sizes, parse_sizes

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from dpmine.io.columns import Columns
-    from dpmine.io.source import Progress, Source
+    from dpmine.io.source import Columns, Progress, Source
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.transactions.base import Transactions
 

@@ -15,8 +15,8 @@ from support.reading import read_baskets
 from support.shared import ROOT
 
 from dpmine.errors import BadData, UnreadableFile
-from dpmine.io.columns import Columns
 from dpmine.io.parquet import open_files
+from dpmine.io.source import Columns
 from dpmine.models.tables import read_columns
 
 LONG = Columns(unit=("u",), item="i")
@@ -252,7 +252,7 @@ def test_neither_pandas_nor_another_engine_is_imported_for_files_that_fit_into_m
 ) -> None:
     (tmp_path / "catalogue.txt").write_text("a\nb\n")
     script = (
-        "import sys; from dpmine.itemsets.read import read_transactions; from dpmine.io.columns import Columns; "
+        "import sys; from dpmine.itemsets.read import read_transactions; from dpmine.io.source import Columns; "
         "from dpmine.itemsets.ingest.catalogue import read_catalogue; known = read_catalogue(sys.argv[2]); "
         "read_transactions(sys.argv[1], Columns.of(unit='u', item='i'), catalogue=known, planned=print); "
         "read_transactions([['a']], Columns(), planned=print).transactions.miner(); "

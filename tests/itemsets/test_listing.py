@@ -14,7 +14,7 @@ import pytest
 
 import dpmine
 from dpmine.errors import BadData, BadParameter
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 from dpmine.itemsets.exact_supports import list_supports
 
 BASKETS = [["b", "a"]] * 5 + [["a", "c"]] * 2 + [["c", "b", "a"]] * 3

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData
 from dpmine.io.arrow import can_be_item, can_be_key, is_boolean, is_integer, is_list, plain, type_name
-from dpmine.io.columns import Columns, quoted
-from dpmine.io.source import BasketSource
+from dpmine.io.source import BasketSource, Columns, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,14 +10,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpmine.io.arrow import integer_array, integers, integers_or, is_boolean, is_integer, is_list, is_text, joined
+from dpmine.io.arrow import (
+    integer_array,
+    integers,
+    integers_or,
+    is_boolean,
+    is_integer,
+    is_list,
+    is_text,
+    joined,
+    plain_labels,
+)
 from dpmine.io.parquet import FileSource
-from dpmine.io.python_values import plain_labels
 from dpmine.io.source import collected
 from dpmine.itemsets.ingest.catalogue import labelled, matched, narrow
 from dpmine.itemsets.ingest.encode import Coded, Key, arranged, coded, combined, dense, is_ascending, strictly_ascending
 from dpmine.itemsets.ingest.layouts import Layout, item_type
-from dpmine.itemsets.transactions.baskets import Baskets
+from dpmine.itemsets.transactions.base import Baskets
 from dpmine.itemsets.transactions.memory import LINE
 
 if TYPE_CHECKING:

@@ -19,9 +19,8 @@ import pyarrow as pa
 from dpmine.compiled import compiled
 from dpmine.errors import UnreadableFile
 from dpmine.io.arrow import integer_array, integers, is_text
-from dpmine.itemsets.outofcore.census import PackedBaskets
-from dpmine.itemsets.outofcore.streams import cost_of, require_room
-from dpmine.itemsets.transactions.baskets import Baskets, starts_of
+from dpmine.itemsets.outofcore.streams import PackedBaskets, cost_of, require_room
+from dpmine.itemsets.transactions.base import Baskets, starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

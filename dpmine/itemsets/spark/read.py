@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpmine.io.columns import Columns
+    from dpmine.io.source import Columns
     from dpmine.itemsets.ingest.layouts import LayoutPlan
 from dpmine.itemsets.spark.source import SparkRows
 

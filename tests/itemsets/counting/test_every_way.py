@@ -12,7 +12,7 @@ from support.reading import read_baskets
 from support.source_conformance import COLUMNS, Row, check, table_of
 
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.outofcore.miner import PartitionedBaskets
+from dpmine.itemsets.outofcore.read import PartitionedBaskets
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget
 

@@ -15,7 +15,7 @@ from support.source_conformance import brute_force, check, table_of
 from support.spark_oracle import LONG, ONE_BASKET, answers, miner_on_spark, on_spark, random_rows
 
 from dpmine.errors import BadParameter
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.spark.supports import SparkBaskets, SparkMiner

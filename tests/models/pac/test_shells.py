@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmine import BadParameter, NotPrivate
-from dpmine.io.figures import new_figure
+from dpmine.io.atomic import new_figure
 from dpmine.models.pac.classes.conjunctions import Conjunctions
 from dpmine.models.pac.classes.grid import PublicGrid
 from dpmine.models.pac.classes.listed import Listed
