@@ -26,8 +26,8 @@ def top_itemset(line: CommandLine) -> None:
 
     Example: dpmine top-itemset sales.parquet --unit customer --item product --top 10 --release-support 0.5
     """
-    import dpmine
     from dpmine.io.atomic import require_apart
+    from dpmine.itemsets.top import top_itemsets
 
     destination, least = line.destination, _least_confidence(line)
     if line.rules:
@@ -36,7 +36,7 @@ def top_itemset(line: CommandLine) -> None:
     inputs = {"the catalogue": line.catalogue, **ledger_files(line.ledger)}
     require_apart({"--output": destination.path}, line.files, inputs)
     with line.messages as messages:
-        result = dpmine.top_itemsets(
+        result = top_itemsets(
             line.files,
             catalogue=_catalogue(line),
             **line.values("catalogue", "catalogue_from_data", "min_confidence"),
@@ -95,7 +95,7 @@ def load_numba() -> None:
 
 
 def _catalogue(line: CommandLine) -> object:
-    from dpmine import BadParameter
+    from dpmine.errors import BadParameter
 
     if line.catalogue is not None and line.catalogue_from_data:
         raise BadParameter("--catalogue and --catalogue-from-data exclude each other.")

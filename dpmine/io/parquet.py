@@ -106,7 +106,7 @@ class FileSource(Source):
         kinds = [kind for schema, keys in self._schemas for kind in self._types_in(name, schema, keys)]
         if len(kinds) < len(self._schemas):
             raise BadData(f"Column {name!r} is missing in some of the files: every file needs the columns in use.")
-        kind = common_type(kinds)
+        kind = kinds[0] if len(kinds) == 1 else common_type(kinds)
         if kind is None:
             several = ", ".join(dict.fromkeys(map(type_name, kinds)))
             raise BadData(f"Column {name!r} has different types in different files ({several}): convert them to one.")

@@ -11,7 +11,7 @@ from dpmine.io.parquet import FileSource
 from dpmine.io.paths import paths_of
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.ingest.layouts import Layout, item_type, plan_layout
-from dpmine.itemsets.ingest.read import DoesNotFit, declared, declared_type, line_bytes, read_whole, restricted
+from dpmine.itemsets.ingest.read import DoesNotFit, declared, declared_type, read_whole, restricted
 from dpmine.itemsets.transactions.base import Engine, Read
 from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, require_catalogue_room
 from dpmine.parameters import named
@@ -100,7 +100,7 @@ def _read(
 
 def _require_disk(source: Source, plan: LayoutPlan, budget: MemoryBudget) -> None:
     """UnreadableFile, before anything is charged, where data that may need temporary files would find no room."""
-    if (source.rows or 0) * line_bytes(plan) > budget.whole or os.environ.get("TMPDIR"):
+    if (source.rows or 0) * plan.line_bytes > budget.whole or os.environ.get("TMPDIR"):
         from dpmine.itemsets.outofcore.read import require_disk
 
         require_disk()

@@ -32,7 +32,6 @@ from dpmine.itemsets.counting.field import (
 from dpmine.itemsets.counting.rows import (
     as_int32,
     as_int64,
-    basket_units,
     frequent_rests,
     in_parallel,
     item_supports,
@@ -71,7 +70,7 @@ def support_of(baskets: Baskets, itemset: Sequence[int]) -> int:
     codes = distinct_codes(itemset, baskets.catalogue_size)
     starts = as_int64(baskets.basket_starts)
     items = as_int32(baskets.items)
-    return units_containing(items, starts[:-1], starts[1:], basket_units(baskets), codes)
+    return units_containing(items, starts[:-1], starts[1:], baskets.unit_numbers(), codes)
 
 
 class Miner(SupportSource):

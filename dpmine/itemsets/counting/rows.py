@@ -81,7 +81,7 @@ def item_supports(baskets: Baskets) -> NDArray[np.int64]:
         supports: NDArray[np.int64] = _occurrences(items, starts, baskets.catalogue_size, parts).sum(axis=0)
         return supports
     return count_units(
-        as_int32(baskets.items), as_int64(baskets.basket_starts), basket_units(baskets), baskets.catalogue_size
+        as_int32(baskets.items), as_int64(baskets.basket_starts), baskets.unit_numbers(), baskets.catalogue_size
     )
 
 
@@ -118,10 +118,10 @@ def frequent_rests(baskets: Baskets, supports: NDArray[np.int64], threshold: int
     """
     labels = np.flatnonzero(supports >= threshold).astype(np.int32)
     if len(labels) == len(supports):
-        return Rests(labels, as_int32(baskets.items), as_int64(baskets.basket_starts), basket_units(baskets))
+        return Rests(labels, as_int32(baskets.items), as_int64(baskets.basket_starts), baskets.unit_numbers())
     number_of = np.full(len(supports), -1, np.int32)
     number_of[labels] = np.arange(len(labels), dtype=np.int32)
-    items, starts, units = as_int32(baskets.items), as_int64(baskets.basket_starts), basket_units(baskets)
+    items, starts, units = as_int32(baskets.items), as_int64(baskets.basket_starts), baskets.unit_numbers()
 
     def restrict(part: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
         return restrict_rows(items, starts, units, part, number_of)
@@ -162,12 +162,6 @@ def _ranked_rows(rests: Rests, labels: NDArray[np.int32], rank_of: NDArray[np.in
 
     in_parallel(rank, range(len(parts)))
     return rows
-
-
-def basket_units(baskets: Baskets) -> NDArray[np.int32]:
-    """int32[baskets]: the unit that owns each basket."""
-    units = np.arange(baskets.unit_count, dtype=np.int32)
-    return units if baskets.one_basket_each else np.repeat(units, np.diff(baskets.unit_starts))
 
 
 def as_int32(array: NDArray[np.int32]) -> NDArray[np.int32]:

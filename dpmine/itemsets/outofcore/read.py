@@ -19,7 +19,6 @@ import pyarrow as pa
 from dpmine.errors import BadData, BadParameter
 from dpmine.io.source import followed
 from dpmine.itemsets.counting.miner import Miner, ordered, support_of
-from dpmine.itemsets.ingest.read import line_bytes
 from dpmine.itemsets.outofcore.projection import Projector
 from dpmine.itemsets.outofcore.spill import MOST_WAYS, CompactFile, SpillFile, scattered, settled
 from dpmine.itemsets.outofcore.streams import (
@@ -332,7 +331,7 @@ class Stream:
         rows = self.source.rows
         if rows is None:
             return _WAYS_WHEN_UNKNOWN
-        return min(MOST_WAYS, max(2, _SPARE_WAYS * line_bytes(self.plan) * rows // self.budget.chunk))
+        return min(MOST_WAYS, max(2, _SPARE_WAYS * self.plan.line_bytes * rows // self.budget.chunk))
 
 
 def read_stream(stream: Stream, batches: Iterator[pa.RecordBatch] | None) -> Transactions:

@@ -292,7 +292,7 @@ class Baskets:
         basket_of = np.repeat(np.arange(self.basket_count), np.diff(self.basket_starts))
         sizes = np.bincount(basket_of[kept], minlength=self.basket_count)
         alive = sizes > 0
-        baskets_left = np.bincount(self.unit_of_basket[alive], minlength=self.unit_count)
+        baskets_left = np.bincount(self.unit_numbers()[alive], minlength=self.unit_count)
         owned = baskets_left[baskets_left > 0]
         lost = self.unit_count - len(owned)
         return replace(
@@ -313,13 +313,13 @@ class Baskets:
 
     def truncated(self, max_items_per_unit: int) -> Self:
         """See `Transactions.truncated`."""
-        unit_of = np.repeat(self.unit_of_basket, np.diff(self.basket_starts))
+        unit_of = np.repeat(self.unit_numbers().astype(np.int64), np.diff(self.basket_starts))
         return self.keeping(_kept(unit_of, self.items, _hashes(self.labels), max_items_per_unit))
 
-    @property
-    def unit_of_basket(self) -> NDArray[np.int64]:
-        """int64[baskets]."""
-        return np.repeat(np.arange(self.unit_count), np.diff(self.unit_starts))
+    def unit_numbers(self) -> NDArray[np.int32]:
+        """int32[baskets]: the unit that owns each basket."""
+        units = np.arange(self.unit_count, dtype=np.int32)
+        return units if self.one_basket_each else np.repeat(units, np.diff(self.unit_starts))
 
 
 def starts_of(*lengths: NDArray[np.signedinteger[Any]]) -> NDArray[np.int64]:
