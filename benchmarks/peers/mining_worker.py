@@ -156,11 +156,10 @@ def thresholds(data: Transactions) -> Mine:
 
 def dpmine_file(job: dict) -> Mine:
     """The itemsets as an Arrow table, as the command line writes them."""
-    from dpmine.io.source import Columns
     from dpmine.itemsets.exact_supports import list_supports
 
-    columns = Columns.of(unit=job["unit"], basket=job["basket"] or None, item=job["item"])
-    return lambda size, threshold: len(list_supports(job["path"], columns, size=size, min_support=threshold).table())
+    named = {"unit": job["unit"], "basket": job["basket"] or None, "item": job["item"]}
+    return lambda size, threshold: len(list_supports(job["path"], **named, size=size, min_support=threshold).table())
 
 
 def dpmine_frame(job: dict) -> Mine:

@@ -6,8 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.io.open import is_spark_frame, open_source
-from dpmine.io.parquet import FileSource
+from dpmine.io.open import FileSource, is_spark_frame, open_source
 from dpmine.io.paths import paths_of
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.ingest.layouts import Layout, item_type, plan_layout
@@ -93,9 +92,9 @@ def _read(
         return BasketsInMemory(**vars(found))
     except DoesNotFit as large:
         batches = None if source.repeatable else large.batches  # or what was read already would be kept
-    from dpmine.itemsets.outofcore.read import Stream, read_stream
+    from dpmine.itemsets.outofcore.read import Stream
 
-    return read_stream(Stream(source, plan, catalogue, budget, progress), batches)
+    return Stream(source, plan, catalogue, budget, progress).transactions(batches)
 
 
 def _require_disk(source: Source, plan: LayoutPlan, budget: MemoryBudget) -> None:

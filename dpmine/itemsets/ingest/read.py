@@ -20,7 +20,7 @@ from dpmine.io.arrow import (
     joined,
     plain_labels,
 )
-from dpmine.io.parquet import FileSource
+from dpmine.io.open import FileSource
 from dpmine.io.source import collected
 from dpmine.itemsets.ingest.catalogue import labelled, matched, narrow
 from dpmine.itemsets.ingest.encode import Coded, Key, arranged, coded, combined, dense, is_ascending, strictly_ascending

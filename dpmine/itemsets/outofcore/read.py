@@ -39,7 +39,6 @@ from dpmine.itemsets.transactions.base import (
     SupportHistogram,
     SupportSource,
     Transactions,
-    starts_of,
 )
 from dpmine.itemsets.transactions.memory import ITEM, RESIDENT_BASKET, RESIDENT_LINE
 
@@ -208,11 +207,16 @@ class PartitionedMiner(SupportSource):
 def _first_resident(baskets: PartitionedBaskets, code_of: NDArray[np.int32]) -> int:
     """The lowest rank from which on all items fit into memory."""
     occurrences = np.cumsum(baskets.census.occurrences[code_of][::-1])[::-1]
-    rows = np.minimum(occurrences, baskets.census.baskets)
-    costs = RESIDENT_LINE * occurrences + RESIDENT_BASKET * rows + ITEM * len(code_of)
+    costs = _costs(baskets, occurrences)
     if costs.max(initial=0) <= baskets.budget.all_resident:
         return 0
     return int(np.searchsorted(-costs, -baskets.budget.resident))
+
+
+def _costs(baskets: PartitionedBaskets, occurrences: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Bytes that so many occurrences of items take at most in a miner."""
+    rows = np.minimum(occurrences, baskets.census.baskets)
+    return RESIDENT_LINE * occurrences + RESIDENT_BASKET * rows + ITEM * baskets.catalogue_size
 
 
 def _restricted(baskets: PartitionedBaskets, codes: NDArray[np.int32]) -> Baskets:
@@ -220,29 +224,13 @@ def _restricted(baskets: PartitionedBaskets, codes: NDArray[np.int32]) -> Basket
     wanted = np.zeros(baskets.catalogue_size, np.bool_)
     wanted[codes] = True
     occurrences = int(baskets.census.occurrences[codes].sum())
-    items = np.empty(occurrences, np.int32)
-    lengths, owned, filled = [], [], 0
+    gathered = Gathered(_costs(baskets, np.array([occurrences]))[0])
     for part in baskets.parts():
-        keep = wanted[part.items]
-        kept = part.items[keep]
-        if filled + len(kept) > occurrences:
-            raise BadData(_CHANGED)
-        items[filled : filled + len(kept)] = kept
-        filled += len(kept)
-        sizes = _sums(keep, part.basket_starts)
-        lengths.append(sizes[sizes > 0].astype(np.int32))
-        alive = _sums(sizes > 0, part.unit_starts)
-        owned.append(alive[alive > 0].astype(np.int32))
-    if filled < occurrences:
+        gathered.add(part.keeping(wanted[part.items]))
+    found = gathered.baskets(baskets.labels, same_codes(len(wanted)), baskets.unit)
+    if found is None or len(found.items) != occurrences:
         raise BadData(_CHANGED)
-    return Baskets(baskets.labels, items, starts_of(*lengths), starts_of(*owned), baskets.unit)
-
-
-def _sums(flags: NDArray[np.bool_], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many flags are set in each stretch; no stretch is empty."""
-    if len(starts) == 1:
-        return np.zeros(0, np.int64)
-    return np.add.reduceat(flags, starts[:-1], dtype=np.int64)
+    return found
 
 
 def _listed(group: Projected, size: int, threshold: int, limit: int) -> Itemsets:
@@ -274,6 +262,19 @@ class Stream:
     catalogue: pa.Array | None
     budget: MemoryBudget
     progress: Progress
+
+    def transactions(self, batches: Iterator[pa.RecordBatch] | None) -> Transactions:
+        """The transactions; `batches` are all that there is, where the data cannot be read again.
+
+        Raises BadParameter where the items, or the data of one unit, do not fit by themselves; UnreadableFile also
+        where the disk for temporary files is full.
+        """
+        if batches is not None:
+            return self.in_any_order(batches)
+        try:
+            return self.in_order()
+        except NotSorted:
+            return self.in_any_order(self.batches())
 
     def in_order(self) -> Transactions:
         """The transactions of units in ascending order; raises NotSorted.
@@ -332,20 +333,6 @@ class Stream:
         if rows is None:
             return _WAYS_WHEN_UNKNOWN
         return min(MOST_WAYS, max(2, _SPARE_WAYS * self.plan.line_bytes * rows // self.budget.chunk))
-
-
-def read_stream(stream: Stream, batches: Iterator[pa.RecordBatch] | None) -> Transactions:
-    """The transactions of a stream; `batches` are all that it has, where it cannot be read again.
-
-    Raises BadParameter where the items, or the data of one unit, do not fit by themselves; UnreadableFile also where
-    the disk for temporary files is full.
-    """
-    if batches is not None:
-        return stream.in_any_order(batches)
-    try:
-        return stream.in_order()
-    except NotSorted:
-        return stream.in_any_order(stream.batches())
 
 
 def require_disk() -> None:

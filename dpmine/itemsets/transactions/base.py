@@ -330,11 +330,11 @@ def starts_of(*lengths: NDArray[np.signedinteger[Any]]) -> NDArray[np.int64]:
 
 
 def _kept(
-    units: np.ndarray[tuple[int], np.dtype[np.int64]],
-    items: np.ndarray[tuple[int], np.dtype[np.int32]],
-    hashes: np.ndarray[tuple[int], np.dtype[np.uint64]],
+    units: NDArray[np.int64],
+    items: NDArray[np.int32],
+    hashes: NDArray[np.uint64],
     limit: int,
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+) -> NDArray[np.bool_]:
     """Which occurrences survive: those whose item is among the unit's `limit` most frequent ones."""
     catalogue = max(1, len(hashes))
     pairs, pair_of, frequency = np.unique(units * catalogue + items, return_inverse=True, return_counts=True)
@@ -346,19 +346,21 @@ def _kept(
     return (place < limit)[pair_of]
 
 
-def _lots(
-    owners: np.ndarray[tuple[int], np.dtype[np.int64]], hashes: np.ndarray[tuple[int], np.dtype[np.uint64]]
-) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """A number for every item of every unit, scrambled by the sum of the unit's hashes (Steele et al. 2014, mix64)."""
+def _lots(owners: NDArray[np.int64], hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A number for every item of every unit, scrambled by the sum of the unit's hashes."""
     sums = np.zeros(int(owners.max(initial=-1)) + 1, np.uint64)
     np.add.at(sums, owners, hashes)
-    lots = sums[owners] ^ hashes
+    return mixed(sums[owners] ^ hashes)
+
+
+def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Numbers in which each digit of the given ones matters everywhere (Steele et al. 2014, mix64)."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        lots = (lots ^ (lots >> np.uint64(shift))) * np.uint64(factor)
-    return lots ^ (lots >> np.uint64(31))
+        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
+    return numbers ^ (numbers >> np.uint64(31))
 
 
-def _hashes(labels: Any) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+def _hashes(labels: Any) -> NDArray[np.uint64]:
     """A public 64-bit hash of every label."""
     digests = (blake2b(str(label).encode(), digest_size=8).digest() for label in labels.to_pylist())
     return np.frombuffer(b"".join(digests), np.uint64)
