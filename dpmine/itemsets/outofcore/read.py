@@ -216,7 +216,8 @@ def _first_resident(baskets: PartitionedBaskets, code_of: NDArray[np.int32]) -> 
 def _costs(baskets: PartitionedBaskets, occurrences: NDArray[np.int64]) -> NDArray[np.int64]:
     """Bytes that so many occurrences of items take at most in a miner."""
     rows = np.minimum(occurrences, baskets.census.baskets)
-    return RESIDENT_LINE * occurrences + RESIDENT_BASKET * rows + ITEM * baskets.catalogue_size
+    costs: NDArray[np.int64] = RESIDENT_LINE * occurrences + RESIDENT_BASKET * rows + ITEM * baskets.catalogue_size
+    return costs
 
 
 def _restricted(baskets: PartitionedBaskets, codes: NDArray[np.int32]) -> Baskets:
