@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpmine.io.figures import new_figure, picture_target, write_picture
+from dpmine.io.atomic import new_figure, picture_target, write_picture
 from dpmine.privacy import Neighbors, rounded_up
 
 if TYPE_CHECKING:

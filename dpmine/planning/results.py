@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine.io.figures import new_figure, picture_target, write_picture
+from dpmine.io.atomic import new_figure, picture_target, write_picture
 from dpmine.privacy import Neighbors, rounded_up
 from dpmine.selection.mechanisms.registry import usable
 from dpmine.selection.recommend import Recommendation, Shape, stylised, success_probability

@@ -15,7 +15,7 @@ from support.oracles.mechanisms import chi_square_p, tally
 from support.reading import read_baskets
 
 from dpmine.exact.bits import SystemBits
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.selection.universes.base import Padded, Remaining, Scaled

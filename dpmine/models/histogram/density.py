@@ -13,7 +13,7 @@ import numpy as np
 
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import uniform_below
-from dpmine.io.figures import new_figure
+from dpmine.io.atomic import new_figure
 from dpmine.models.histogram.training import GRID_BITS
 from dpmine.models.validation.split import random_words, uniform_integers
 from dpmine.parameters import whole

@@ -25,7 +25,7 @@ READING = 40 * MEGA
 CHILD = """
 import json, sys
 import pyarrow as pa
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 from dpmine.itemsets.read import read_transactions
 
 path, columns, memory, size, threshold = json.loads(sys.argv[1])

@@ -13,7 +13,7 @@ from dpmine_cli.main import run
 
 import dpmine
 from dpmine.errors import UnreadableFile
-from dpmine.io import figures as pictures
+from dpmine.io import atomic as pictures
 from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:

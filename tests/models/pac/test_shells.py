@@ -16,7 +16,7 @@ from support.cases import every
 from support.effort import examples
 
 from dpmine import BadParameter, NotPrivate
-from dpmine.io.figures import new_figure
+from dpmine.io.atomic import new_figure
 from dpmine.models.pac.classes.conjunctions import Conjunctions
 from dpmine.models.pac.classes.grid import PublicGrid
 from dpmine.models.pac.classes.listed import Listed

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpmine.itemsets.transactions.baskets import Baskets
+from dpmine.itemsets.transactions.base import Baskets
 from support.shared import shared_path
 
 Units = Sequence[Sequence[Iterable[int]]]
