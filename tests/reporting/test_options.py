@@ -7,9 +7,9 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dpmine.models.linear.classifiers import CLASSIFIERS
 
 import dpmine
+from dpmine.models.linear.estimators import CLASSIFIERS
 from dpmine.reporting.jobs.kinds import KINDS
 from dpmine.reporting.jobs.options import OPTIONS, spelled
 
