@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cases import every
+from support.datasets import ROOT
 from support.oracles.ingest import CANARY, contents, refused
 from support.reading import read_baskets
-from support.shared import ROOT
 
 from dpmine.errors import BadData, UnreadableFile
 from dpmine.io.open import open_files

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.datasets import ROOT
 from support.oracles.ingest import CANARY, refused
-from support.shared import ROOT
 
 from dpmine.errors import BadData, UnreadableFile
 from dpmine.io.source import Columns

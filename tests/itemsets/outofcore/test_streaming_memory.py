@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cases import every
-from support.shared import ROOT
+from support.datasets import ROOT
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, physical_memory

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 from support.cases import every
+from support.datasets import ROOT, shared_path
 from support.effort import draws
 from support.oracles.mechanisms import chi_square_p, tally
-from support.shared import ROOT, shared_path
 
 from dpmine.exact.bits import SystemBits
 from dpmine.selection.select import MECHANISMS, build_mechanism

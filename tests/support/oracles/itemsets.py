@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpmine.itemsets.transactions.base import Baskets
-from support.shared import shared_path
+from support.datasets import shared_path
 
 Units = Sequence[Sequence[Iterable[int]]]
 """For each unit its baskets, each a set of item codes."""
