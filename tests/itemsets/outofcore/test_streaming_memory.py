@@ -91,7 +91,7 @@ def test_peak_memory_stays_below_the_limit(
 ) -> None:
     used, kind, *levels = child(files[name], columns, LIMIT, size)
     free, usual_kind, *truth = child(files[name], columns, None, size)
-    assert (kind, usual_kind) == ("PartitionedBaskets", "Baskets")
+    assert (kind, usual_kind) == ("PartitionedBaskets", "BasketsInMemory")
     assert levels == truth
     assert used <= LIMIT + READING * (name == "texts")
     assert used < free
