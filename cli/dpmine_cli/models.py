@@ -132,7 +132,7 @@ def _score(line: CommandLine, read: Callable[[str], Any]) -> None:
     """Write the predictions of a model file for a Parquet file; `read` makes a model of a text."""
     from dpmine.errors import BadParameter
     from dpmine.io.atomic import require_apart
-    from dpmine.models.frames import predict_table
+    from dpmine.models.tables import predict_table
 
     destination = line.destination
     if line.model is None:

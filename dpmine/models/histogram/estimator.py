@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.ledger.charging import Charge
     from dpmine.models.base import PlannedFit
-    from dpmine.models.histogram.bins import Floats
     from dpmine.models.histogram.density import Density
+    from dpmine.models.histogram.training import Floats
     from dpmine.parameters import Number
 
 _NOT_SEARCHED = ("unit", "rows_per_unit", "ledger", "dataset")

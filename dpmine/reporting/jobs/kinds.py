@@ -120,8 +120,7 @@ class HistogramJob(TableJob):
     kind: ClassVar[str] = "histogram"
 
     def _checked(self) -> Guarantee:
-        from dpmine.models.frames import unit_name
-        from dpmine.models.tables import require_columns
+        from dpmine.models.tables import require_columns, unit_name
 
         self.require_options()
         guarantee = self._estimator().promise(unit_name(self.units))
@@ -130,8 +129,8 @@ class HistogramJob(TableJob):
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""
-        from dpmine.models.frames import unit_name
         from dpmine.models.histogram.search import density_of_column
+        from dpmine.models.tables import unit_name
 
         column, units, estimator = self.text("column"), self.units, self._estimator()
         unit = estimator.privacy_unit(unit_name(units))
@@ -156,8 +155,7 @@ class ModelJob(TableJob):
     def _checked(self) -> Guarantee:
         from sklearn.base import is_regressor
 
-        from dpmine.models.frames import unit_name
-        from dpmine.models.tables import require_columns
+        from dpmine.models.tables import require_columns, unit_name
 
         estimator, features, label = self.estimator(), self._features(), self.text(self.label)
         self.require_parameters(estimator, features)
@@ -175,7 +173,7 @@ class ModelJob(TableJob):
 
     def fit(self, estimator: Any, progress: Callable[[float], None]) -> None:
         """Train on the columns that the options name. Raises as `fit_table`."""
-        from dpmine.models.frames import fit_table
+        from dpmine.models.tables import fit_table
 
         label, features = self.text(self.label), listed(self.options["features"])
         fit_table(estimator, list(self.paths), label=label, features=features, units=self.units, progress=progress)

@@ -7,7 +7,7 @@ import pytest
 from support.cases import every
 
 from dpmine import BadParameter, law
-from dpmine.models.validation.scores import (
+from dpmine.models.validation.terms import (
     UTILITY_FAILURE,
     Sensitivities,
     Stability,

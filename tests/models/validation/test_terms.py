@@ -7,8 +7,7 @@ import pytest
 from support.cases import every
 
 from dpmine import BadParameter
-from dpmine.models.validation.scores import Sensitivities, comparable
-from dpmine.models.validation.terms import ValidationTerms
+from dpmine.models.validation.terms import Sensitivities, ValidationTerms, comparable
 from dpmine.parameters import below_one, exact_share, not_negative
 
 if TYPE_CHECKING:
