@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -84,12 +85,12 @@ class PrivateEstimator(ChargedEstimator):
         if getattr(self, "classes", None) is not None:
             _known_classes(self.classes)
 
-    def _learn(self, X: Any, y: Any, settings: Any, bounding: Bounding, *, bits: BitSource) -> None:  # noqa: ARG002
+    @abstractmethod
+    def _learn(self, X: Any, y: Any, settings: Any, bounding: Bounding, *, bits: BitSource) -> None:
         """Set the fitted attributes, `guarantee_` among them: for each record, or what `bounding` makes one.
 
-        `settings` are those of `bounding.rows` rows; classes without them implement `_fit` instead.
+        `settings` are those of `bounding.rows` rows; None for classes without them.
         """
-        self._fit(X, y, bounding=bounding, bits=bits)
 
     def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
         """A fit by given randomness, which nothing is charged for."""

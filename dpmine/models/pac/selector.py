@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.ledger.charging import ROW
-from dpmine.models.contribution import EVERY_ROW
 from dpmine.models.model_file import (
     are_classes,
     document_of,
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpmine.exact.bits import BitSource
-    from dpmine.ledger.ledger import Ledger
     from dpmine.models.contribution import Bounding
     from dpmine.models.pac.hypothesis import Hypothesis, HypothesisClass
     from dpmine.parameters import Number
@@ -55,6 +54,7 @@ DEFAULT_MECHANISM = "max_of_exponentials"
 nearly as good, so mechanisms that look for a margin seldom find one (docs/proofs/models/hypothesis_classes.md)."""
 
 
+@dataclass(eq=False, repr=False)
 class HypothesisSelector(HypothesisClassifier):
     """The hypothesis of a class that classifies the most records correctly, chosen with differential privacy.
 
@@ -107,43 +107,20 @@ class HypothesisSelector(HypothesisClassifier):
     Source: Chaudhuri, Hsu & Song 2014, section 4.2. Proof: docs/proofs/models/hypothesis_classes.md.
     """
 
-    def __init__(  # noqa: PLR0917 - scikit-learn's convention
-        self,
-        hypotheses: str | HypothesisClass[Any] | Sequence[Any] = "stumps",
-        epsilon: Number = 1,
-        delta: Number = 1e-6,
-        mechanism: str = AUTO,
-        neighbors: str = Neighbors.REPLACE_ONE.value,
-        lower: Number | Sequence[Number] | None = None,
-        upper: Number | Sequence[Number] | None = None,
-        grid: int | Sequence[int] | None = None,
-        width: int | None = None,
-        resolution: int | None = None,
-        classes: Sequence[Any] | None = None,
-        not_private: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's convention
-        unit: str = ROW,
-        rows_per_unit: int = 1,
-        ledger: Ledger | str | None = None,
-        dataset: str | None = None,
-    ) -> None:
-        self.hypotheses = hypotheses
-        self.epsilon = epsilon
-        self.delta = delta
-        self.mechanism = mechanism
-        self.neighbors = neighbors
-        self.lower = lower
-        self.upper = upper
-        self.grid = grid
-        self.width = width
-        self.resolution = resolution
-        self.classes = classes
-        self.not_private = not_private
-        self.unit = unit
-        self.rows_per_unit = rows_per_unit
-        self.ledger = ledger
-        self.dataset = dataset
+    hypotheses: str | HypothesisClass[Any] | Sequence[Any] = "stumps"
+    epsilon: Number = 1
+    delta: Number = 1e-6
+    mechanism: str = AUTO
+    neighbors: str = Neighbors.REPLACE_ONE.value
+    lower: Number | Sequence[Number] | None = None
+    upper: Number | Sequence[Number] | None = None
+    grid: int | Sequence[int] | None = None
+    width: int | None = None
+    resolution: int | None = None
+    classes: Sequence[Any] | None = None
+    not_private: bool = False
 
-    def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
+    def _learn(self, X: Any, y: Any, settings: None, bounding: Bounding, *, bits: BitSource) -> None:  # noqa: ARG002
         records = self._records(X, y, bounding, bits=bits)
         self.whole_ = whole_features(X)
         hypotheses = self.class_for(self.names_)
@@ -155,7 +132,6 @@ class HypothesisSelector(HypothesisClassifier):
         self.mechanism_ = mechanism.name
         self.advice_ = advice(mechanism, hypotheses.size, step) if self.candidate_ is None else ""
         self.guarantee_ = guarantee_of(mechanism).for_unit(ROW).noting(_NOTE, *self._data_notes())
-        return self
 
     def _require_usable(self, features: Sequence[str] | None) -> None:
         super()._require_usable(features)
