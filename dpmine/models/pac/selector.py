@@ -137,7 +137,11 @@ class HypothesisSelector(HypothesisClassifier):
         super()._require_usable(features)
         if features is None and isinstance(self.hypotheses, str):
             features = presumed_features(self.hypotheses, self.lower, self.upper, self.grid, width=self.width)
-        self.require_parameters(features or ())
+        names = features or ()
+        hypotheses = self.class_for(names)
+        self._mechanism(hypotheses.size)
+        if names:
+            _require_columns(hypotheses, names)
 
     def _promise(self, rows: int) -> Guarantee:  # noqa: ARG002 - scores are divided by their sensitivity
         return guarantee_of(self._mechanism(1)).for_unit(ROW)
@@ -156,13 +160,6 @@ class HypothesisSelector(HypothesisClassifier):
         if not hasattr(wanted, "universe"):
             raise BadParameter("hypotheses must be the name of a class, a HypothesisClass, or a list of predictors.")
         return wanted
-
-    def require_parameters(self, names: Sequence[str]) -> None:
-        """Raises BadParameter for unusable parameters, before any data are read; `names` are those of the features."""
-        hypotheses = self.class_for(names)
-        self._mechanism(hypotheses.size)
-        if names:
-            _require_columns(hypotheses, names)
 
     def to_json(self) -> str:
         """The choice as one JSON object: everything in it is covered by `guarantee_`."""

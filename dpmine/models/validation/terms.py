@@ -9,19 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
 from math import ceil, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW
-from dpmine.parameters import Number, below_one, named, not_negative, positive, whole
+from dpmine.parameters import below_one, named, not_negative, positive, whole
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.select import AUTO, MECHANISMS, build_mechanism, plain_name, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -71,11 +72,6 @@ class Sensitivities(StrEnum):
     """Every candidate its own, by the scores of the generalised exponential mechanism."""
     UNIFORM = "uniform"
     """All the largest: β of the paper."""
-
-    @classmethod
-    def parse(cls, value: str | Sensitivities) -> Sensitivities:
-        """The value of that name; BadParameter otherwise."""
-        return named(cls, "sensitivities", value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,33 +228,10 @@ class ValidationTerms:
     fallback: int | None = None
 
     @classmethod
-    def of(
-        cls,
-        *,
-        train_size: int,
-        validation_size: int,
-        failure: Number,
-        training_epsilon: Number,
-        selection_epsilon: Number,
-        selection_delta: Number = 0,
-        mechanism: str = DEFAULT,
-        sensitivities: str | Sensitivities = Sensitivities.CANDIDATE,
-        caution: Number = 1,
-        fallback: int | None = None,
-    ) -> ValidationTerms:
-        """The terms, every number read exactly. Raises BadParameter for unusable ones."""
-        return cls(
-            _size("train_size", "training", train_size),
-            _size("validation_size", "validation", validation_size),
-            below_one("failure", failure),
-            positive("training_epsilon", training_epsilon),
-            positive("selection_epsilon", selection_epsilon),
-            below_one("selection_delta", selection_delta),
-            mechanism,
-            Sensitivities.parse(sensitivities),
-            not_negative("caution", caution),
-            None if fallback is None else whole("fallback", fallback, least=0),
-        )
+    def of(cls, **given: Any) -> ValidationTerms:
+        """The terms by name, every number read exactly. Raises BadParameter for unusable ones."""
+        read = {name: reader(name, given[name]) for name, reader in _READERS.items() if name in given}
+        return cls(**{**given, **read})
 
     def chooser(self, candidates: int) -> Mechanism:
         """The mechanism that chooses among k ≥ 1 candidates. Raises BadParameter where it cannot, or there are none."""
@@ -275,7 +248,24 @@ class ValidationTerms:
         return Guarantee(epsilon, delta, Neighbors.REPLACE_ONE, ROW)
 
 
-def _size(name: str, part: str, value: int) -> int:
+def _size(part: str, name: str, value: int) -> int:
     if not isinstance(value, bool) and value == 0:
         raise BadParameter(f"The {part} part has no records ({name} = 0): give more data, or change how it is split.")
     return whole(name, value)
+
+
+def _position(name: str, value: int | None) -> int | None:
+    return None if value is None else whole(name, value, least=0)
+
+
+_READERS: dict[str, Callable[[str, Any], Any]] = {
+    "train_size": partial(_size, "training"),
+    "validation_size": partial(_size, "validation"),
+    "failure": below_one,
+    "training_epsilon": positive,
+    "selection_epsilon": positive,
+    "selection_delta": below_one,
+    "sensitivities": partial(named, Sensitivities),
+    "caution": not_negative,
+    "fallback": _position,
+}

@@ -158,7 +158,7 @@ class ModelJob(TableJob):
         from dpmine.models.tables import require_columns, unit_name
 
         estimator, features, label = self.estimator(), self._features(), self.text(self.label)
-        self.require_parameters(estimator, features)
+        estimator.require_parameters(features)
         numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
         require_columns(list(self.paths), numbers, labels=labels, keys=self.units, asserted=self.asserted)
         guarantee: Guarantee = estimator.promise(unit_name(self.units))
@@ -182,13 +182,9 @@ class ModelJob(TableJob):
     def estimator(self, **others: Any) -> Any:
         """The estimator, with the options of the job and other parameters. Raises BadParameter."""
 
-    def require_parameters(self, estimator: Any, features: list[str]) -> None:
-        """Raises BadParameter for parameters that are not usable."""
-        estimator.require_parameters(features)
-
     def summary(self, estimator: Any, *remarks: str) -> Any:
         """What is written as a table."""
-        from dpmine.models.summaries import LinearModel
+        from dpmine.models.model_file import LinearModel
 
         return LinearModel(estimator, *remarks)
 
@@ -261,10 +257,6 @@ class AccuracyFirstJob(ModelJob):
         self.require_options()
         return ESTIMATORS[name](**{**self.parameters("target", "features", "model_kind"), **others})
 
-    def require_parameters(self, estimator: Any, features: list[str]) -> None:  # noqa: ARG002 - bounds are of rows
-        """See `ModelJob.require_parameters`."""
-        estimator.require_parameters()
-
 
 class HypothesisJob(ModelJob):
     """A rule out of a class of rules."""
@@ -285,7 +277,7 @@ class HypothesisJob(ModelJob):
 
     def summary(self, estimator: Any, *remarks: str) -> Any:  # noqa: ARG002 - a rule says all of itself
         """See `ModelJob.summary`."""
-        from dpmine.models.summaries import ChosenHypothesis
+        from dpmine.models.model_file import ChosenHypothesis
 
         return ChosenHypothesis(estimator)
 

@@ -45,9 +45,10 @@ def test_messages_name_the_range_that_holds() -> None:
 
 
 def test_names_of_options() -> None:
-    assert Sensitivities.parse("uniform") is Sensitivities.parse(Sensitivities.UNIFORM) is Sensitivities.UNIFORM
+    for name in ("uniform", Sensitivities.UNIFORM):
+        assert _terms(sensitivities=name).sensitivities is Sensitivities.UNIFORM
     with pytest.raises(BadParameter, match="sensitivities must be 'candidate' or 'uniform'"):
-        Sensitivities.parse("local")
+        _terms(sensitivities="local")
 
 
 @every("caution", [0, 1, 3])
