@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.covers.greedy import DisagreementMetric, Metric, greedy_centres
+from dpmine.models.pac.covers.separators import DisagreementMetric, Metric, greedy_centres
 from dpmine.parameters import Number, positive, whole
 
 if TYPE_CHECKING:

@@ -60,8 +60,8 @@ def hypothesis(line: CommandLine) -> None:
 
     Example: dpmine hypothesis people.parquet --label income --class stumps --features age,hours --lower 0 --upper 120
     """
+    from dpmine.models.model_file import ChosenHypothesis
     from dpmine.models.pac.selector import HypothesisSelector
-    from dpmine.models.summaries import ChosenHypothesis
 
     if line.predict is not None:
         _score(line, HypothesisSelector.from_json)
@@ -118,7 +118,7 @@ def _trained(line: CommandLine, job: ModelJob, remark: Callable[[Any], str] | No
     if line.classes is not None:
         options["classes"] = typed_labels(line.files, job.text(job.label), listed(line.classes))
     estimator = job.estimator(ledger=line.ledger, dataset=line.dataset, **options)
-    job.require_parameters(estimator, listed(line.features))
+    estimator.require_parameters(listed(line.features))
     with line.messages as messages:
         job.fit(estimator, messages.progress)
         summary = job.summary(estimator, *([remark(estimator)] if remark else []))
@@ -132,7 +132,7 @@ def _score(line: CommandLine, read: Callable[[str], Any]) -> None:
     """Write the predictions of a model file for a Parquet file; `read` makes a model of a text."""
     from dpmine.errors import BadParameter
     from dpmine.io.atomic import require_apart
-    from dpmine.models.frames import predict_table
+    from dpmine.models.tables import predict_table
 
     destination = line.destination
     if line.model is None:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW, Account, without_passwords
-from dpmine.models.contribution import PrivacyUnit
+from dpmine.models.contribution import PrivacyUnit, Units, require_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,9 +59,24 @@ class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
         """
         return self._planned(units).guarantee
 
+    def require_parameters(self, features: Sequence[str] | None = None) -> None:
+        """Raises BadParameter for unusable parameters, before any data are read; `features` as in `pay`."""
+        self._promised(1, features)
+        self._require_usable(features)
+
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
         """The privacy unit of a fit; `units` as in `pay`. Raises BadParameter."""
         return PrivacyUnit.of(self.unit, self.rows_per_unit, units)
+
+    def _charged_units(
+        self, units: Any, X: Any, features: Sequence[str] | None
+    ) -> tuple[Charge, PlannedFit, Units | None]:
+        """A fit to X, planned and charged, and the privacy unit of each row; the units are read after the charge."""
+        name = name_of_units(units)
+        if name is not None:
+            require_units(units, X)
+        charge, planned = self._charged(name, features)
+        return charge, planned, None if name is None else Units.of(units, name)
 
     def _charged(self, units: str | None, features: Sequence[str] | None) -> tuple[Charge, PlannedFit]:
         """A fit, planned and charged."""
@@ -75,9 +90,13 @@ class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _planned(self, units: str | None, features: Sequence[str] | None = None) -> PlannedFit:
         unit = self.privacy_unit(units)
-        settings = self._settings(unit.rows, features)
-        promise = self._promise(unit.rows) if settings is None else settings.promise()
+        settings, promise = self._promised(unit.rows, features)
         return PlannedFit(unit, settings, unit.protecting(promise))
+
+    def _promised(self, rows: int, features: Sequence[str] | None) -> tuple[Any, Guarantee]:
+        """The settings, and the most that they promise for any `rows` rows together."""
+        settings = self._settings(rows, features)
+        return settings, self._promise(rows) if settings is None else settings.promise()
 
     def _require_usable(self, features: Sequence[str] | None) -> None:
         """Raises BadParameter for parameters that neither `_settings` nor `_promise` looks at."""

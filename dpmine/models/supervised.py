@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -14,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.models.base import ChargedEstimator, name_of_units
-from dpmine.models.contribution import EVERY_ROW, Bounding, Units, require_units
+from dpmine.models.base import ChargedEstimator
+from dpmine.models.contribution import EVERY_ROW, Bounding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.ledger.charging import Charge
     from dpmine.models.base import PlannedFit
+    from dpmine.models.contribution import Units
     from dpmine.privacy import Guarantee
 
 
@@ -60,11 +62,7 @@ class PrivateEstimator(ChargedEstimator):
         Raises BadParameter for unusable parameters, BadData for data that do not fit them; BudgetExceeded where the
         budget does not allow the fit, BadLedger where the ledger cannot be used.
         """
-        name = name_of_units(units)
-        if name is not None:
-            require_units(units, X)
-        charge, planned = self._charged(name, self._features_of(X))
-        return self._train(X, y, charge, planned, None if name is None else Units.of(units, name))
+        return self._train(X, y, *self._charged_units(units, X, self._features_of(X)))
 
     def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge, units: Units | None = None) -> Self:
         """`fit`, for what `pay` returned, once, and with the parameters that were charged; BadParameter otherwise."""
@@ -84,12 +82,12 @@ class PrivateEstimator(ChargedEstimator):
         if getattr(self, "classes", None) is not None:
             _known_classes(self.classes)
 
-    def _learn(self, X: Any, y: Any, settings: Any, bounding: Bounding, *, bits: BitSource) -> None:  # noqa: ARG002
+    @abstractmethod
+    def _learn(self, X: Any, y: Any, settings: Any, bounding: Bounding, *, bits: BitSource) -> None:
         """Set the fitted attributes, `guarantee_` among them: for each record, or what `bounding` makes one.
 
-        `settings` are those of `bounding.rows` rows; classes without them implement `_fit` instead.
+        `settings` are those of `bounding.rows` rows; None for classes without them.
         """
-        self._fit(X, y, bounding=bounding, bits=bits)
 
     def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
         """A fit by given randomness, which nothing is charged for."""

@@ -266,9 +266,9 @@ def test_every_option_reaches_the_estimator(run: outcome_of, monkeypatch: pytest
     seen: list[dict[str, Any]] = []
     honest = AccuracyFirstRidge.require_parameters
 
-    def noted(self: Any) -> None:
+    def noted(self: Any, features: list[str]) -> None:
         seen.append(self.get_params())
-        honest(self)
+        honest(self, features)
 
     monkeypatch.setattr(AccuracyFirstRidge, "require_parameters", noted)
     some = ["--method", "brownian", "--delta", "1e-7", "--slack", "1/2"]
@@ -290,7 +290,7 @@ def test_defaults_are_those_of_the_library(run: outcome_of, monkeypatch: pytest.
 
     for kind, estimator in ESTIMATORS.items():
         seen: list[dict[str, Any]] = []
-        monkeypatch.setattr(estimator, "require_parameters", lambda self, seen=seen: seen.append(self.get_params()))
+        monkeypatch.setattr(estimator, "require_parameters", lambda self, _, seen=seen: seen.append(self.get_params()))
         place = ["accuracy-first", "people.parquet", "--features", "age", "--model-kind", kind]
         given = {
             "excess_risk": "7",

@@ -26,8 +26,7 @@ from dpmine.auditing import epsilon_lower_bound
 from dpmine.errors import BadData, BadParameter
 from dpmine.models import contribution
 from dpmine.models.contribution import Bounding, PrivacyUnit, SharedBudget, Units
-from dpmine.models.frames import fit_table
-from dpmine.models.tables import read_columns
+from dpmine.models.tables import fit_table, read_columns
 from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors
 
 HUGE = 10**9

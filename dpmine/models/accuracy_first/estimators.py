@@ -107,10 +107,6 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
     )
     """Parameters that say what the model is, exact in a file."""
 
-    def require_parameters(self) -> None:
-        """Raises BadParameter for unusable parameters, before any data are read."""
-        self._settings()
-
     def _settings(self, rows: int = 1, features: Sequence[str] | None = None) -> AccuracySettings:  # noqa: ARG002
         shared = SharedBudget(positive("epsilon_max", self.epsilon_max), probability("delta", self.delta), rows)
         truth("keep_last", self.keep_last)

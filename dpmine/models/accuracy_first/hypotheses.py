@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.accuracy_first.brownian import BrownianLoss, brownian_reduction
-from dpmine.models.accuracy_first.noise_reduction import noise_reduction
+from dpmine.models.accuracy_first.noise_reduction import BrownianLoss, brownian_reduction, noise_reduction
 from dpmine.models.accuracy_first.objectives import RidgeBounds, RidgeObjective
 from dpmine.models.accuracy_first.trust_region import minimise_over_ball
 from dpmine.models.linear.sensitivities import project, up

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.histogram.bins import Floats
-    from dpmine.models.histogram.training import NoisyHistogram
+    from dpmine.models.histogram.training import Floats, NoisyHistogram
     from dpmine.privacy import Guarantee
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 from sklearn.exceptions import NotFittedError
 
 from dpmine.exact.bits import SystemBits
-from dpmine.models.base import ChargedEstimator, name_of_units
-from dpmine.models.contribution import Bounding, Units, require_units
+from dpmine.models.base import ChargedEstimator
+from dpmine.models.contribution import Bounding
 from dpmine.models.histogram.search import BinSearch
 
 if TYPE_CHECKING:
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.ledger.charging import Charge
     from dpmine.models.base import PlannedFit
-    from dpmine.models.histogram.bins import Floats
+    from dpmine.models.contribution import Units
     from dpmine.models.histogram.density import Density
+    from dpmine.models.histogram.training import Floats
     from dpmine.parameters import Number
 
 _NOT_SEARCHED = ("unit", "rows_per_unit", "ledger", "dataset")
@@ -117,19 +118,11 @@ class PrivateHistogram(ChargedEstimator):
         Raises BadParameter for unusable parameters, BadData for what is not numbers in one dimension, and where there
         are too few records for the stability of all candidates: the message says how many it takes.
         """
-        name = name_of_units(units)
-        if name is not None:
-            require_units(units, x)
-        charge, planned = self._charged(name, None)
-        return self._train(x, charge, planned, None if name is None else Units.of(units, name), bits)
+        return self._train(x, *self._charged_units(units, x, None), bits)
 
     def fit_paid(self, x: Any, charge: Charge, units: Units | None = None, *, bits: BitSource | None = None) -> Self:
         """`fit`, for what `pay` returned, once, and with the parameters that were charged; BadParameter otherwise."""
         return self._train(x, charge, self._planned(None if units is None else units.name), units, bits)
-
-    def require_parameters(self) -> None:
-        """Raises BadParameter for unusable parameters, before any data are read."""
-        self.search()
 
     def search(self, rows: int = 1) -> BinSearch:
         """The parameters, read and checked, for `rows` records per privacy unit. Raises BadParameter."""

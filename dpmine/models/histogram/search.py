@@ -12,11 +12,21 @@ from dpmine.errors import BadData, BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.ledger.charging import ROW
 from dpmine.models.contribution import EVERY_ROW, Bounding, SharedBudget, require_any
-from dpmine.models.frames import units_of
-from dpmine.models.histogram.bins import CLIPPING, BinGrid, Bounds, Floats, Values, as_values, bin_counts
 from dpmine.models.histogram.density import Density
-from dpmine.models.histogram.training import HistogramTraining, density_score, records_needed, stabilities
-from dpmine.models.tables import read_columns
+from dpmine.models.histogram.training import (
+    CLIPPING,
+    BinGrid,
+    Bounds,
+    Floats,
+    HistogramTraining,
+    Values,
+    as_values,
+    bin_counts,
+    density_score,
+    records_needed,
+    stabilities,
+)
+from dpmine.models.tables import read_columns, units_of
 from dpmine.models.validation.procedure import train_candidates, train_validated
 from dpmine.models.validation.split import random_split, train_size_of
 from dpmine.models.validation.terms import ValidationTerms, chooser_of, require_replace_one

@@ -119,10 +119,6 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
             return super()._inside(features)
         return within(features, self.feature_bounds_, self.norm_bound_)
 
-    def require_parameters(self, features: Sequence[str] | None = None) -> None:
-        """Raises BadParameter for unusable parameters, before any data are read; `features` where they are known."""
-        self._settings(1, features)
-
     def _features_of(self, X: Any) -> list[str] | None:
         return known_features(X)
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 PADDING = 2.0**-40
 """Relative margin on float formulas of a few operations, each right to a few 2^−53."""
 ROUNDOFF = 2.0**-53
+RELATIVE_ERROR = 2.0**-50
+"""Bound on ‖floats − R‖/‖floats‖ of the floats of a noise vector R."""
 
 
 def up(value: float) -> float:

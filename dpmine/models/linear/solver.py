@@ -17,8 +17,7 @@ import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.models.linear.losses import THINNING as _THINNING
-from dpmine.models.linear.noise import RELATIVE_ERROR
-from dpmine.models.linear.sensitivities import ROUNDOFF, accumulated, norm_above, up
+from dpmine.models.linear.sensitivities import RELATIVE_ERROR, ROUNDOFF, accumulated, norm_above, up
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -15,9 +15,8 @@ from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPert
 from dpmine.models.linear.preprocessing import UnitBall
 from dpmine.models.linear.solver import require_short, solver_note
 from dpmine.models.validation.procedure import train_candidates, train_validated
-from dpmine.models.validation.scores import fixed_point_mean
 from dpmine.models.validation.split import random_split, rows_of_units, train_size_of
-from dpmine.models.validation.terms import ValidationTerms, chooser_of
+from dpmine.models.validation.terms import ValidationTerms, chooser_of, fixed_point_mean
 from dpmine.parameters import Number, exact_number
 from dpmine.privacy import Guarantee, Neighbors
 

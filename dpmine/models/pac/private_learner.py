@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW
-from dpmine.models.contribution import EVERY_ROW
 from dpmine.models.pac.classifier import HypothesisClassifier
 from dpmine.models.pac.features import PublicFeatures, family_of, presumed_features
 from dpmine.models.pac.learners import LABEL_UNIT, Learner, learn, require_columns, too_fine
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.ledger.ledger import Ledger
     from dpmine.models.contribution import Bounding, PrivacyUnit
     from dpmine.models.pac.covers.families import Family
     from dpmine.parameters import Number
 
 
+@dataclass(eq=False, repr=False)
 class PrivateLearner(HypothesisClassifier):
     """A hypothesis out of an infinite class that is guaranteed to be nearly as good as the best, on records to come.
 
@@ -69,37 +69,17 @@ class PrivateLearner(HypothesisClassifier):
     Source: Chaudhuri & Hsu 2011, figures 1, 2 and 3. Proofs: docs/proofs/models/private_learners.md.
     """
 
-    def __init__(  # noqa: PLR0917 - scikit-learn's convention
-        self,
-        hypotheses: str | Family = "thresholds",
-        epsilon: Number = 1,
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        lower: Number | Sequence[Number] | None = None,
-        upper: Number | Sequence[Number] | None = None,
-        learner: str = Learner.PRIVATE.value,
-        best_error: Number | None = None,
-        classes: Sequence[Any] | None = None,
-        neighbors: str = Neighbors.REPLACE_ONE.value,
-        unit: str = ROW,
-        ledger: Ledger | str | None = None,
-        dataset: str | None = None,
-    ) -> None:
-        self.hypotheses = hypotheses
-        self.epsilon = epsilon
-        self.accuracy = accuracy
-        self.failure = failure
-        self.lower = lower
-        self.upper = upper
-        self.learner = learner
-        self.best_error = best_error
-        self.classes = classes
-        self.neighbors = neighbors
-        self.unit = unit
-        self.ledger = ledger
-        self.dataset = dataset
-
-    rows_per_unit = 1
+    hypotheses: str | Family = "thresholds"
+    epsilon: Number = 1
+    accuracy: Number = 0.1
+    failure: Number = 0.05
+    lower: Number | Sequence[Number] | None = None
+    upper: Number | Sequence[Number] | None = None
+    learner: str = Learner.PRIVATE.value
+    best_error: Number | None = None
+    classes: Sequence[Any] | None = None
+    neighbors: str = Neighbors.REPLACE_ONE.value
+    rows_per_unit: int = field(init=False, default=1)
     """The error bound is for independent records, so no unit may have several."""
 
     def _promise(self, rows: int) -> Guarantee:  # noqa: ARG002 - one
@@ -131,13 +111,12 @@ class PrivateLearner(HypothesisClassifier):
             raise BadParameter("units are for learners that protect whole rows: leave them out with label_private.")
         return super().privacy_unit(units)
 
-    def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
+    def _learn(self, X: Any, y: Any, settings: None, bounding: Bounding, *, bits: BitSource) -> None:  # noqa: ARG002
         learner, records = self._checked_learner(), self._records(X, y, bounding, bits=bits)
         family = self._family(self.names_)
         found = learn(records, family, self._target(), learner, best_error=self.best_error, bits=bits)
         self.hypothesis_, self.promise_ = found.hypothesis, found.error_bound
         self.guarantee_ = found.guarantee.noting(*self._data_notes())
-        return self
 
     def _checked_learner(self) -> Learner:
         learner = named(Learner, "learner", self.learner)

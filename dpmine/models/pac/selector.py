@@ -1,34 +1,51 @@
-"""Choose a hypothesis from a class privately, in scikit-learn's style."""
+"""Choose a hypothesis from a class privately, in scikit-learn's style; the choice as a JSON object, and back."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dpmine.errors import BadParameter
+from dpmine.errors import BadData, BadParameter
 from dpmine.ledger.charging import ROW
-from dpmine.models.contribution import EVERY_ROW
-from dpmine.models.frames import whole_features
-from dpmine.models.model_file import reading
+from dpmine.models.model_file import (
+    are_classes,
+    document_of,
+    fitted_attributes,
+    list_of,
+    natural,
+    reading,
+    require_classes,
+    text_of,
+    truth_of,
+)
 from dpmine.models.pac.classes.listed import Listed
+from dpmine.models.pac.classes.thresholds import CutSide
 from dpmine.models.pac.classifier import HypothesisClassifier
-from dpmine.models.pac.features import PublicFeatures, class_of, presumed_features
-from dpmine.models.pac.model_file import described, read_model, write_model
+from dpmine.models.pac.features import DEFAULT_GRID, GRIDDED, NAMES, PublicFeatures, class_of, presumed_features
+from dpmine.models.supervised import unnamed_features
+from dpmine.models.tables import whole_features
+from dpmine.parameters import exact_number, positive, probability
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.select import AUTO, advice, build_mechanism, choose, guarantee_of, plain_name
+from dpmine.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dpmine.exact.bits import BitSource
-    from dpmine.ledger.ledger import Ledger
     from dpmine.models.contribution import Bounding
-    from dpmine.models.pac.hypothesis import HypothesisClass
+    from dpmine.models.pac.hypothesis import Hypothesis, HypothesisClass
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
     from dpmine.selection.mechanisms.base import Mechanism
+
 
 _NOTE = "the hypothesis class is public"
 
@@ -37,6 +54,7 @@ DEFAULT_MECHANISM = "max_of_exponentials"
 nearly as good, so mechanisms that look for a margin seldom find one (docs/proofs/models/hypothesis_classes.md)."""
 
 
+@dataclass(eq=False, repr=False)
 class HypothesisSelector(HypothesisClassifier):
     """The hypothesis of a class that classifies the most records correctly, chosen with differential privacy.
 
@@ -89,43 +107,20 @@ class HypothesisSelector(HypothesisClassifier):
     Source: Chaudhuri, Hsu & Song 2014, section 4.2. Proof: docs/proofs/models/hypothesis_classes.md.
     """
 
-    def __init__(  # noqa: PLR0917 - scikit-learn's convention
-        self,
-        hypotheses: str | HypothesisClass[Any] | Sequence[Any] = "stumps",
-        epsilon: Number = 1,
-        delta: Number = 1e-6,
-        mechanism: str = AUTO,
-        neighbors: str = Neighbors.REPLACE_ONE.value,
-        lower: Number | Sequence[Number] | None = None,
-        upper: Number | Sequence[Number] | None = None,
-        grid: int | Sequence[int] | None = None,
-        width: int | None = None,
-        resolution: int | None = None,
-        classes: Sequence[Any] | None = None,
-        not_private: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's convention
-        unit: str = ROW,
-        rows_per_unit: int = 1,
-        ledger: Ledger | str | None = None,
-        dataset: str | None = None,
-    ) -> None:
-        self.hypotheses = hypotheses
-        self.epsilon = epsilon
-        self.delta = delta
-        self.mechanism = mechanism
-        self.neighbors = neighbors
-        self.lower = lower
-        self.upper = upper
-        self.grid = grid
-        self.width = width
-        self.resolution = resolution
-        self.classes = classes
-        self.not_private = not_private
-        self.unit = unit
-        self.rows_per_unit = rows_per_unit
-        self.ledger = ledger
-        self.dataset = dataset
+    hypotheses: str | HypothesisClass[Any] | Sequence[Any] = "stumps"
+    epsilon: Number = 1
+    delta: Number = 1e-6
+    mechanism: str = AUTO
+    neighbors: str = Neighbors.REPLACE_ONE.value
+    lower: Number | Sequence[Number] | None = None
+    upper: Number | Sequence[Number] | None = None
+    grid: int | Sequence[int] | None = None
+    width: int | None = None
+    resolution: int | None = None
+    classes: Sequence[Any] | None = None
+    not_private: bool = False
 
-    def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
+    def _learn(self, X: Any, y: Any, settings: None, bounding: Bounding, *, bits: BitSource) -> None:  # noqa: ARG002
         records = self._records(X, y, bounding, bits=bits)
         self.whole_ = whole_features(X)
         hypotheses = self.class_for(self.names_)
@@ -137,13 +132,16 @@ class HypothesisSelector(HypothesisClassifier):
         self.mechanism_ = mechanism.name
         self.advice_ = advice(mechanism, hypotheses.size, step) if self.candidate_ is None else ""
         self.guarantee_ = guarantee_of(mechanism).for_unit(ROW).noting(_NOTE, *self._data_notes())
-        return self
 
     def _require_usable(self, features: Sequence[str] | None) -> None:
         super()._require_usable(features)
         if features is None and isinstance(self.hypotheses, str):
             features = presumed_features(self.hypotheses, self.lower, self.upper, self.grid, width=self.width)
-        self.require_parameters(features or ())
+        names = features or ()
+        hypotheses = self.class_for(names)
+        self._mechanism(hypotheses.size)
+        if names:
+            _require_columns(hypotheses, names)
 
     def _promise(self, rows: int) -> Guarantee:  # noqa: ARG002 - scores are divided by their sensitivity
         return guarantee_of(self._mechanism(1)).for_unit(ROW)
@@ -162,13 +160,6 @@ class HypothesisSelector(HypothesisClassifier):
         if not hasattr(wanted, "universe"):
             raise BadParameter("hypotheses must be the name of a class, a HypothesisClass, or a list of predictors.")
         return wanted
-
-    def require_parameters(self, names: Sequence[str]) -> None:
-        """Raises BadParameter for unusable parameters, before any data are read; `names` are those of the features."""
-        hypotheses = self.class_for(names)
-        self._mechanism(hypotheses.size)
-        if names:
-            _require_columns(hypotheses, names)
 
     def to_json(self) -> str:
         """The choice as one JSON object: everything in it is covered by `guarantee_`."""
@@ -209,3 +200,133 @@ class HypothesisSelector(HypothesisClassifier):
 def _require_columns(hypotheses: HypothesisClass[Any], names: Sequence[str]) -> None:
     if hypotheses.columns not in {None, len(names)}:
         raise BadParameter(f"These hypotheses are about {hypotheses.columns} features, one a column.")
+
+
+FORMAT = "dpmine hypothesis"
+_NUMBERS = ("lower", "upper")
+_COUNTS = ("grid", "width", "resolution")
+_MOST_COLUMNS = 10**6  # each gets a name: a file must not ask for endless memory
+
+
+def write_model(selector: Any) -> str:
+    """One JSON object with the hypothesis, what it takes to predict with it, and the guarantee.
+
+    Raises BadData for classes of y that JSON cannot hold, for hypotheses that are not of a class with a name, and for
+    more columns than a model file is read with.
+    """
+    if not isinstance(selector.hypotheses, str):
+        raise BadData("Only hypotheses of a class with a name can be written to a model file.")
+    if len(selector.names_) > _MOST_COLUMNS:
+        raise BadData(f"A model file has at most {_MOST_COLUMNS} columns: choose among fewer features.")
+    (rule, parameters), hypotheses = described(selector.hypothesis_), selector.class_for(selector.names_)
+    document = {
+        "format": FORMAT,
+        "hypothesis": rule,
+        "parameters": parameters,
+        "class": {
+            "name": selector.hypotheses,
+            "features": None if getattr(selector, "feature_names_in_", None) is None else selector.names_,
+            "columns": len(selector.names_),
+            **{name: _plain(getattr(selector, name), _exact_text) for name in _NUMBERS},
+            "grid": _plain(_grid_of(selector), int),
+            **{name: getattr(hypotheses, name, None) for name in ("width", "resolution")},
+            "whole": list(selector.whole_),
+        },
+        "candidate": selector.candidate_,
+        "label": getattr(selector, "label_", None),
+        "classes": require_classes(selector.classes_.tolist()),
+        "requested": {
+            "epsilon": _exact_text(selector.epsilon),
+            "delta": _exact_text(selector.delta),
+            "mechanism": str(selector.mechanism),
+            "neighbors": str(Neighbors.parse(selector.neighbors)),
+            "not_private": bool(selector.not_private),
+        },
+        "mechanism": selector.mechanism_,
+        "guarantee": selector.guarantee_.to_dict(),
+        "dpmine": __version__,
+    }
+    return json.dumps(document, ensure_ascii=False)
+
+
+def described(hypothesis: Hypothesis | None) -> tuple[str | None, dict[str, Any] | None]:
+    """The text of a hypothesis, and its parameters."""
+    return (None, None) if hypothesis is None else (str(hypothesis), hypothesis.parameters())
+
+
+def read_model(text: str) -> tuple[dict[str, Any], dict[str, Any], tuple[Any, Any]]:
+    """Parameters of the selector by name, its fitted attributes by name, and the hypothesis as `described` in the file.
+
+    The hypothesis is to be made anew from the candidate, and must be described the same. Raises as `reading` expects.
+    """
+    document = document_of(text, FORMAT)
+    about, columns = document["class"], natural(document["class"]["columns"])
+    if about["name"] not in NAMES or not are_classes(document["classes"]) or not 0 < columns <= _MOST_COLUMNS:
+        raise ValueError
+    parameters = {
+        "hypotheses": about["name"],
+        **{name: _read(about[name], _fraction) for name in _NUMBERS},
+        **{name: _read(about[name], natural) for name in _COUNTS},
+        **_requested(document["requested"]),
+    }
+    fitted = fitted_attributes({**document, "features": about["features"]}, columns)
+    names = unnamed_features(columns) if about["features"] is None else about["features"]
+    fitted |= {
+        "names_": names,
+        "whole_": _whole(about.get("whole", []), names),
+        "classes_": np.array(document["classes"]),
+        "candidate_": _candidate(document["candidate"]),
+        "mechanism_": text_of(document["mechanism"]),
+        "advice_": "",
+    }
+    return parameters, fitted, (document["hypothesis"], document["parameters"])
+
+
+def _whole(entry: Any, names: list[str]) -> tuple[str, ...]:
+    """Some of the features; files of version 0.1.0 do not say which have whole numbers only."""
+    if not set(map(text_of, list_of(entry))) <= set(names):
+        raise ValueError
+    return tuple(entry)
+
+
+def _requested(entry: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of the choice, as they were given."""
+    numbers = {
+        "epsilon": positive("epsilon", text_of(entry["epsilon"])),
+        "delta": probability("delta", text_of(entry["delta"])),
+    }
+    texts = {name: text_of(entry[name]) for name in ("mechanism", "neighbors")}
+    return {**numbers, **texts, "not_private": truth_of(entry["not_private"])}
+
+
+def _grid_of(selector: Any) -> Any:
+    """As it was given, or the default of classes that have grids: a file does not rest on defaults."""
+    return DEFAULT_GRID if selector.grid is None and selector.hypotheses in GRIDDED else selector.grid
+
+
+def _plain(value: Any, kind: Callable[[Any], Any]) -> Any:
+    """One value, a list of one a feature, or None: as JSON holds them."""
+    if value is None:
+        return None
+    if isinstance(value, list | tuple | np.ndarray):
+        return [kind(entry) for entry in value]
+    return kind(value)
+
+
+def _exact_text(value: Any) -> str:
+    return str(exact_number("bound", value))
+
+
+def _read(entry: Any, kind: Callable[[Any], Any]) -> Any:
+    return None if entry is None else [kind(part) for part in entry] if isinstance(entry, list) else kind(entry)
+
+
+def _fraction(entry: Any) -> Fraction:
+    return exact_number("bound", text_of(entry))
+
+
+def _candidate(entry: Any) -> Any:
+    """A whole number, or a tuple of whole numbers and sides; the class checks whether it is one of its own."""
+    if isinstance(entry, list):
+        return tuple(CutSide(part) if isinstance(part, str) else natural(part) for part in entry)
+    return None if entry is None else natural(entry)

@@ -10,15 +10,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from dpmine.errors import BadParameter
-from dpmine.models.validation.scores import comparable
+from dpmine.models.validation.terms import comparable
 from dpmine.selection.select import as_universe, choose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.validation.scores import Stability
-    from dpmine.models.validation.terms import ValidationTerms
+    from dpmine.models.validation.terms import Stability, ValidationTerms
     from dpmine.privacy import Guarantee
 
 Parameter = TypeVar("Parameter")
@@ -86,7 +85,7 @@ def select_parameter(
         parameters: k ≥ 1 public candidates.
         train: training data.
         validation: validation data.
-        score: q(h, V), exact; higher is better (see `dpmine.models.validation.scores`).
+        score: q(h, V), exact; higher is better (see `dpmine.models.validation.terms`).
         stabilities: β1 and β2, one pair a candidate.
         terms: sizes, budgets and chooser.
         bits: source of all randomness.

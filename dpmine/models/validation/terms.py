@@ -1,20 +1,152 @@
-"""The public terms of a validation: sizes, budgets, and which mechanism chooses among the scores."""
+"""The public terms of a validation, its scores, and how far one record can move a candidate's score.
+
+Scores are sums of per-record terms in a public fixed point: floating-point sums depend on their order and round by
+amounts that depend on all records; sums of integers do not. Proof: docs/proofs/selection/generalised_exponential.md.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from functools import partial
+from math import ceil, log
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW
-from dpmine.models.validation.scores import Sensitivities
-from dpmine.parameters import Number, below_one, not_negative, positive, whole
+from dpmine.parameters import below_one, named, not_negative, positive, whole
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.select import AUTO, MECHANISMS, build_mechanism, plain_name, resolve
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike
+
     from dpmine.selection.mechanisms.base import Mechanism
+
+
+UNIT_BITS = 32
+UNIT = Fraction(1, 2**UNIT_BITS)
+"""u: the public unit that terms are rounded to."""
+_LARGEST = 2**20  # of a bound on the terms: terms in units are then exact in float64
+
+
+def fixed_point_mean(terms: ArrayLike, *, least: int, most: int) -> Fraction:
+    """The mean of the terms, each put into [least, most] and rounded to the nearest multiple of u = 2^−32, exactly.
+
+    Requires: at least one term; a term is a function of one record and of the model alone.
+    Bound: replacing one of the m records moves the mean by at most (most − least)/m, rounding included. Models that
+    move every term by at most b move it by at most b + u (clipping to the bounds does not add to it); if the terms
+    themselves are computed with an error of at most r, by b + 2r + u.
+    NaN counts as `least`. Raises BadParameter for no terms, and for bounds that are not −2^20 ≤ least < most ≤ 2^20.
+    """
+    if not -_LARGEST <= least < most <= _LARGEST:
+        raise BadParameter("The bounds of the terms must be whole numbers, least < most, within ±2^20.")
+    values = np.asarray(terms, np.float64).ravel()
+    if not values.size:
+        raise BadParameter("There are no validation records: the score of nothing is not defined.")
+    bounded = np.clip(np.nan_to_num(values, nan=least, posinf=most, neginf=least), least, most)
+    units = np.rint(np.ldexp(bounded, UNIT_BITS)).astype(np.int64)
+    return Fraction(_exact_sum(units), values.size) * UNIT
+
+
+def _exact_sum(units: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> int:
+    """The sum, without overflow: the halves of the numbers are summed apart."""
+    high, low = units >> UNIT_BITS, units & (2**UNIT_BITS - 1)
+    return (int(high.sum()) << UNIT_BITS) + int(low.sum())
+
+
+UTILITY_FAILURE = Fraction(1, 20)
+"""η of the generalised exponential mechanism: its accuracy bound fails with at most this probability."""
+_STEPS = 1024  # t is rounded up to a step: any public t ≥ 0 is private
+
+
+class Sensitivities(StrEnum):
+    """Whether a candidate answers for its own sensitivity only."""
+
+    CANDIDATE = "candidate"
+    """Every candidate its own, by the scores of the generalised exponential mechanism."""
+    UNIFORM = "uniform"
+    """All the largest: β of the paper."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stability:
+    """What one record moves a candidate's score by, on the event that all candidates share (probability ≥ 1 − δ_s).
+
+    Source: Chaudhuri & Vinterbo 2013, Definition 2, one pair of numbers a candidate.
+
+    Attributes:
+        training: β1 > 0; another training record, with the same random draw, moves the score by at most β1/n.
+        validation: β2 > 0; another validation record moves it by at most β2/m.
+    """
+
+    training: Fraction
+    validation: Fraction
+
+    def sensitivity(self, train_size: int, validation_size: int) -> Fraction:
+        """max(β1/n, β2/m): what one record moves the score by, wherever it is."""
+        return max(Fraction(self.training) / train_size, Fraction(self.validation) / validation_size)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """Scores that one sensitivity bounds.
+
+    Attributes:
+        scores: exact, one a candidate.
+        sensitivity: what one record moves any of them by at most.
+        kind: whose sensitivities were taken.
+    """
+
+    scores: tuple[Fraction, ...]
+    sensitivity: Fraction
+    kind: Sensitivities
+
+
+def comparable(
+    scores: Sequence[Fraction],
+    sensitivities: Sequence[Fraction],
+    *,
+    epsilon: Fraction,
+    kind: Sensitivities,
+    caution: Fraction = Fraction(1),
+) -> Comparable:
+    """The scores for a chooser of budget ε, by the kind of sensitivities that is wanted.
+
+    Under CANDIDATE the scores are those of `generalised_scores` at t = `caution` × `utility_shift`, unless no
+    sensitivity is more than twice another: then the uniform ones are taken. The rule is one of public numbers, so it is
+    private for any `caution`; up to 1 the uniform scores also have the better bound for every candidate.
+    """
+    largest = max(sensitivities)
+    if kind is Sensitivities.UNIFORM or largest <= 2 * min(sensitivities):
+        return Comparable(tuple(scores), largest, Sensitivities.UNIFORM)
+    shift = caution * utility_shift(len(scores), epsilon)
+    return Comparable(generalised_scores(scores, sensitivities, shift), Fraction(1), Sensitivities.CANDIDATE)
+
+
+def generalised_scores(
+    scores: Sequence[Fraction], sensitivities: Sequence[Fraction], shift: Fraction
+) -> tuple[Fraction, ...]:
+    """s_i = −max_j [(q_j − tΔ_j) − (q_i − tΔ_i)]/(Δ_i + Δ_j), which one record moves by at most 1.
+
+    Requires: Δ_i > 0 and t = `shift` ≥ 0 public; one record moves q_i by at most Δ_i.
+    Law: max_i s_i = 0. Chosen by the exponential mechanism or max_of_exponentials at ε, with T = 2 ln(k/η)/ε,
+    q_chosen ≥ max_j (q_j − (T + t)Δ_j) − (T − t)Δ_chosen with probability ≥ 1 − η; the last term is gone at t = T.
+    Source: Raskhodnikova & Smith 2016.
+    """
+    lowered = [score - shift * step for score, step in zip(scores, sensitivities, strict=True)]
+    pairs = list(zip(lowered, sensitivities, strict=True))
+    return tuple(-max((other - own) / (step + other_step) for other, other_step in pairs) for own, step in pairs)
+
+
+def utility_shift(candidates: int, epsilon: Fraction) -> Fraction:
+    """The t = 2 ln(k/η)/ε, rounded up: public, and its value changes accuracy only."""
+    return Fraction(ceil(2 * log(candidates / UTILITY_FAILURE) * _STEPS), _STEPS) / epsilon
 
 
 DEFAULT = "max_of_exponentials"
@@ -96,33 +228,10 @@ class ValidationTerms:
     fallback: int | None = None
 
     @classmethod
-    def of(
-        cls,
-        *,
-        train_size: int,
-        validation_size: int,
-        failure: Number,
-        training_epsilon: Number,
-        selection_epsilon: Number,
-        selection_delta: Number = 0,
-        mechanism: str = DEFAULT,
-        sensitivities: str | Sensitivities = Sensitivities.CANDIDATE,
-        caution: Number = 1,
-        fallback: int | None = None,
-    ) -> ValidationTerms:
-        """The terms, every number read exactly. Raises BadParameter for unusable ones."""
-        return cls(
-            _size("train_size", "training", train_size),
-            _size("validation_size", "validation", validation_size),
-            below_one("failure", failure),
-            positive("training_epsilon", training_epsilon),
-            positive("selection_epsilon", selection_epsilon),
-            below_one("selection_delta", selection_delta),
-            mechanism,
-            Sensitivities.parse(sensitivities),
-            not_negative("caution", caution),
-            None if fallback is None else whole("fallback", fallback, least=0),
-        )
+    def of(cls, **given: Any) -> ValidationTerms:
+        """The terms by name, every number read exactly. Raises BadParameter for unusable ones."""
+        read = {name: reader(name, given[name]) for name, reader in _READERS.items() if name in given}
+        return cls(**{**given, **read})
 
     def chooser(self, candidates: int) -> Mechanism:
         """The mechanism that chooses among k ≥ 1 candidates. Raises BadParameter where it cannot, or there are none."""
@@ -139,7 +248,24 @@ class ValidationTerms:
         return Guarantee(epsilon, delta, Neighbors.REPLACE_ONE, ROW)
 
 
-def _size(name: str, part: str, value: int) -> int:
+def _size(part: str, name: str, value: int) -> int:
     if not isinstance(value, bool) and value == 0:
         raise BadParameter(f"The {part} part has no records ({name} = 0): give more data, or change how it is split.")
     return whole(name, value)
+
+
+def _position(name: str, value: int | None) -> int | None:
+    return None if value is None else whole(name, value, least=0)
+
+
+_READERS: dict[str, Callable[[str, Any], Any]] = {
+    "train_size": partial(_size, "training"),
+    "validation_size": partial(_size, "validation"),
+    "failure": below_one,
+    "training_epsilon": positive,
+    "selection_epsilon": positive,
+    "selection_delta": below_one,
+    "sensitivities": partial(named, Sensitivities),
+    "caution": not_negative,
+    "fallback": _position,
+}

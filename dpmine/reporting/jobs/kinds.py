@@ -120,8 +120,7 @@ class HistogramJob(TableJob):
     kind: ClassVar[str] = "histogram"
 
     def _checked(self) -> Guarantee:
-        from dpmine.models.frames import unit_name
-        from dpmine.models.tables import require_columns
+        from dpmine.models.tables import require_columns, unit_name
 
         self.require_options()
         guarantee = self._estimator().promise(unit_name(self.units))
@@ -130,8 +129,8 @@ class HistogramJob(TableJob):
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""
-        from dpmine.models.frames import unit_name
         from dpmine.models.histogram.search import density_of_column
+        from dpmine.models.tables import unit_name
 
         column, units, estimator = self.text("column"), self.units, self._estimator()
         unit = estimator.privacy_unit(unit_name(units))
@@ -156,11 +155,10 @@ class ModelJob(TableJob):
     def _checked(self) -> Guarantee:
         from sklearn.base import is_regressor
 
-        from dpmine.models.frames import unit_name
-        from dpmine.models.tables import require_columns
+        from dpmine.models.tables import require_columns, unit_name
 
         estimator, features, label = self.estimator(), self._features(), self.text(self.label)
-        self.require_parameters(estimator, features)
+        estimator.require_parameters(features)
         numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
         require_columns(list(self.paths), numbers, labels=labels, keys=self.units, asserted=self.asserted)
         guarantee: Guarantee = estimator.promise(unit_name(self.units))
@@ -175,7 +173,7 @@ class ModelJob(TableJob):
 
     def fit(self, estimator: Any, progress: Callable[[float], None]) -> None:
         """Train on the columns that the options name. Raises as `fit_table`."""
-        from dpmine.models.frames import fit_table
+        from dpmine.models.tables import fit_table
 
         label, features = self.text(self.label), listed(self.options["features"])
         fit_table(estimator, list(self.paths), label=label, features=features, units=self.units, progress=progress)
@@ -184,13 +182,9 @@ class ModelJob(TableJob):
     def estimator(self, **others: Any) -> Any:
         """The estimator, with the options of the job and other parameters. Raises BadParameter."""
 
-    def require_parameters(self, estimator: Any, features: list[str]) -> None:
-        """Raises BadParameter for parameters that are not usable."""
-        estimator.require_parameters(features)
-
     def summary(self, estimator: Any, *remarks: str) -> Any:
         """What is written as a table."""
-        from dpmine.models.summaries import LinearModel
+        from dpmine.models.model_file import LinearModel
 
         return LinearModel(estimator, *remarks)
 
@@ -263,10 +257,6 @@ class AccuracyFirstJob(ModelJob):
         self.require_options()
         return ESTIMATORS[name](**{**self.parameters("target", "features", "model_kind"), **others})
 
-    def require_parameters(self, estimator: Any, features: list[str]) -> None:  # noqa: ARG002 - bounds are of rows
-        """See `ModelJob.require_parameters`."""
-        estimator.require_parameters()
-
 
 class HypothesisJob(ModelJob):
     """A rule out of a class of rules."""
@@ -287,7 +277,7 @@ class HypothesisJob(ModelJob):
 
     def summary(self, estimator: Any, *remarks: str) -> Any:  # noqa: ARG002 - a rule says all of itself
         """See `ModelJob.summary`."""
-        from dpmine.models.summaries import ChosenHypothesis
+        from dpmine.models.model_file import ChosenHypothesis
 
         return ChosenHypothesis(estimator)
 

@@ -20,8 +20,7 @@ from dpmine.io.source import Columns
 from dpmine.itemsets.ingest.catalogue import read_catalogue
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget
-from dpmine.models.frames import predict_table
-from dpmine.models.tables import read_columns
+from dpmine.models.tables import predict_table, read_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,7 +19,7 @@ from support.numpy_bits import NumpyBits
 from dpmine.errors import BadParameter
 from dpmine.exact.noise import standard_normals
 from dpmine.exact.reals import Constant, Formula, floor, floors_of_sums, working_precision
-from dpmine.models.accuracy_first.brownian import BrownianLoss, brownian_reduction
+from dpmine.models.accuracy_first.noise_reduction import BrownianLoss, brownian_reduction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ import pytest
 from support.cases import every
 
 from dpmine import BadData, BadParameter
-from dpmine.models.histogram.bins import MOST_BINS, Bounds, Values, as_values, bin_counts
+from dpmine.models.histogram.training import MOST_BINS, Bounds, Values, as_values, bin_counts
 
 
 @every("bounds", [(0, 1), (-3.7, 12.9), ("1e-9", "2e-9"), (1e9, 1e9 + 1)])

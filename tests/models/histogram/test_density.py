@@ -12,9 +12,8 @@ from support.numpy_bits import NumpyBits
 
 from dpmine import BadParameter, Guarantee, Neighbors
 from dpmine.exact.bits import BitSource, SystemBits
-from dpmine.models.histogram.bins import BinGrid, Bounds
 from dpmine.models.histogram.density import Density, _drawn_places
-from dpmine.models.histogram.training import NoisyHistogram
+from dpmine.models.histogram.training import BinGrid, Bounds, NoisyHistogram
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,13 +12,19 @@ from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter, Neighbors, law
-from dpmine.models.histogram.bins import BinGrid, Bounds, Values
 from dpmine.models.histogram.estimator import PrivateHistogram
 from dpmine.models.histogram.search import least_records
-from dpmine.models.histogram.training import HistogramTraining, density_score, records_needed, stabilities
-from dpmine.models.validation.scores import Sensitivities, comparable
+from dpmine.models.histogram.training import (
+    BinGrid,
+    Bounds,
+    HistogramTraining,
+    Values,
+    density_score,
+    records_needed,
+    stabilities,
+)
 from dpmine.models.validation.split import train_size_of
-from dpmine.models.validation.terms import allowed
+from dpmine.models.validation.terms import Sensitivities, allowed, comparable
 from experiments.histogram import AsPublished, Cautious, Uniform
 
 if TYPE_CHECKING:

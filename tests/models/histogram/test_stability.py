@@ -11,12 +11,14 @@ from scipy import integrate, stats
 from support.cases import every
 
 from dpmine import BadParameter
-from dpmine.models.histogram.bins import BinGrid, Bounds, Values
 from dpmine.models.histogram.training import (
     GRID,
     GRID_BITS,
+    BinGrid,
+    Bounds,
     HistogramTraining,
     NoisyHistogram,
+    Values,
     density_score,
     records_lost,
     records_needed,

@@ -10,7 +10,8 @@ from scipy import stats
 from support.cases import every
 from support.numpy_bits import NumpyBits
 
-from dpmine.models.linear.noise import RELATIVE_ERROR, NoiseVector, norm_quantile
+from dpmine.models.linear.perturbations import NoiseVector, norm_quantile
+from dpmine.models.linear.sensitivities import RELATIVE_ERROR
 
 FALSE_ALARM = 1e-7  # for each of the statistics below; seeds are fixed
 

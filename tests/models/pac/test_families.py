@@ -19,8 +19,14 @@ from dpmine import BadParameter
 from dpmine.models.pac.classes.separators import Separators
 from dpmine.models.pac.classes.thresholds import CutSide
 from dpmine.models.pac.covers import separators
-from dpmine.models.pac.covers.families import IntervalFamily, StumpFamily, ThresholdFamily
-from dpmine.models.pac.covers.sampled import RealInterval, RealThreshold, threshold_cuts
+from dpmine.models.pac.covers.families import (
+    IntervalFamily,
+    RealInterval,
+    RealThreshold,
+    StumpFamily,
+    ThresholdFamily,
+    threshold_cuts,
+)
 from dpmine.models.pac.covers.separators import ROUNDED_FEATURES, SeparatorFamily
 from dpmine.models.pac.hypothesis import Records
 

@@ -11,7 +11,7 @@ from support.cases import every
 from support.toy_training import SignedMean, signed_score
 
 from dpmine import law
-from dpmine.models.validation.scores import Sensitivities, Stability, comparable
+from dpmine.models.validation.terms import Sensitivities, Stability, comparable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

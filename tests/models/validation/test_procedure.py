@@ -12,8 +12,7 @@ from support.toy_training import SignedMean, signed_score
 from dpmine import BadParameter, Neighbors, law
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.models.validation.procedure import Trained, select_parameter, train_validated
-from dpmine.models.validation.scores import Stability
-from dpmine.models.validation.terms import ValidationTerms, allowed
+from dpmine.models.validation.terms import Stability, ValidationTerms, allowed
 from dpmine.selection.select import MECHANISMS
 
 TRAIN = [Fraction(i % 3, 2) for i in range(20)]

@@ -7,7 +7,7 @@ import pytest
 from support.cases import every
 
 from dpmine import BadParameter
-from dpmine.models.validation.scores import UNIT, fixed_point_mean
+from dpmine.models.validation.terms import UNIT, fixed_point_mean
 
 
 def test_means_are_exact() -> None:

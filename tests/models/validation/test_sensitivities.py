@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support.cases import every
 
-from dpmine import BadParameter, law
-from dpmine.models.validation.scores import (
+from dpmine import law
+from dpmine.models.validation.terms import (
     UTILITY_FAILURE,
     Sensitivities,
     Stability,
@@ -94,8 +94,3 @@ def test_sensitivity_is_that_of_the_weaker_side() -> None:
     stability = Stability(Fraction(4), Fraction(2))
     assert stability.sensitivity(100, 10) == Fraction(1, 5)
     assert stability.sensitivity(10, 100) == Fraction(2, 5)
-
-
-def test_unknown_kinds_are_refused() -> None:
-    with pytest.raises(BadParameter, match="candidate"):
-        Sensitivities.parse("global")

@@ -7,8 +7,7 @@ import pytest
 from support.cases import every
 
 from dpmine import BadParameter
-from dpmine.models.validation.scores import Sensitivities, comparable
-from dpmine.models.validation.terms import ValidationTerms
+from dpmine.models.validation.terms import Sensitivities, ValidationTerms, comparable
 from dpmine.parameters import below_one, exact_share, not_negative
 
 if TYPE_CHECKING:
@@ -46,9 +45,10 @@ def test_messages_name_the_range_that_holds() -> None:
 
 
 def test_names_of_options() -> None:
-    assert Sensitivities.parse("uniform") is Sensitivities.parse(Sensitivities.UNIFORM) is Sensitivities.UNIFORM
+    for name in ("uniform", Sensitivities.UNIFORM):
+        assert _terms(sensitivities=name).sensitivities is Sensitivities.UNIFORM
     with pytest.raises(BadParameter, match="sensitivities must be 'candidate' or 'uniform'"):
-        Sensitivities.parse("local")
+        _terms(sensitivities="local")
 
 
 @every("caution", [0, 1, 3])
