@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.io.arrow import is_boolean, is_integer, is_text, plain, type_name
-from dpmine.io.atomic import require_apart
 from dpmine.io.open import open_source
 from dpmine.io.source import Columns, PandasSource, quoted
 from dpmine.itemsets.ingest.encode import coded
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
     from dpmine.io.source import Source
     from dpmine.ledger.charging import Charge
-
-__all__ = ["read_columns", "require_apart", "require_columns"]
 
 
 _MOST_NAMED = 20  # columns in a message

@@ -12,7 +12,8 @@ import pytest
 from support.cases import every
 
 from dpmine import BadData, BadParameter, UnreadableFile
-from dpmine.models.tables import read_columns, require_apart, require_columns, typed_labels
+from dpmine.io.atomic import require_apart
+from dpmine.models.tables import read_columns, require_columns, typed_labels
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -95,11 +95,6 @@ class AccuracySettings:
         if self.units.regularization(self.regularization) > _LARGEST_RIDGE:
             raise BadParameter("regularization is too large for this x_bound: take a smaller one.")
 
-    @property
-    def epsilon_max(self) -> Fraction:
-        """The most that one record may be charged."""
-        return self.shared.row_epsilon
-
     def requested(self) -> dict[str, str]:
         """Target, λ and bounds as exact texts."""
         named = {
@@ -129,16 +124,16 @@ class AccuracySettings:
             )
         widest = float(bounds.sensitivities(np.array([bounds.radius]))[0])
         test = self.test_of((target - Fraction(bounds.rounding)) / Fraction(widest))
-        room = self.epsilon_max - test.charge
+        room = self.shared.row_epsilon - test.charge
         self._require_room(room, test, bounds)
         return SearchTerms(target, test, self._levels(room, bounds.size), bounds.sensitivities)
 
     def promise(self) -> ExPostGuarantee:
         """The most that a search will cost the unit."""
-        return self._guarantee(self.epsilon_max)
+        return self._guarantee(self.shared.row_epsilon)
 
     def _guarantee(self, charge: Fraction, *notes: str) -> ExPostGuarantee:
-        most = self.epsilon_max
+        most = self.shared.row_epsilon
         of_record = ExPostGuarantee(most, self.delta, Neighbors.REPLACE_ONE, "row", ex_post_epsilon=charge)
         return self.shared.of_unit(of_record).noting(*notes)
 

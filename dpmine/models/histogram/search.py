@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 class BinSearch:
     """The parameters of a `PrivateHistogram`, read and checked; made by `BinSearch.of`.
 
-    A privacy unit may have several records, which share its budget: `epsilon` and `delta` are those of one record.
+    A privacy unit may have several records, which share its budget: `shared` has those of one record.
     """
 
     bins: tuple[int, ...]
@@ -85,20 +85,10 @@ class BinSearch:
         search.chooser()
         return search
 
-    @property
-    def epsilon(self) -> Fraction:
-        """ε of one record."""
-        return self.shared.row_epsilon
-
-    @property
-    def delta(self) -> Fraction:
-        """δ of one record."""
-        return self.shared.row_delta
-
     def promise(self) -> Guarantee:
         """The most that `density` will promise, before its notes."""
-        delta = Fraction(0) if len(self.bins) == 1 else self.delta
-        return self.shared.of_unit(Guarantee(self.epsilon, delta, Neighbors.REPLACE_ONE, "row"))
+        delta = Fraction(0) if len(self.bins) == 1 else self.shared.row_delta
+        return self.shared.of_unit(Guarantee(self.shared.row_epsilon, delta, Neighbors.REPLACE_ONE, "row"))
 
     def density(self, x: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Density:
         """The density of the numbers x, shape (n,) or (n, 1); `bounding` says which records share the budget.
@@ -113,19 +103,19 @@ class BinSearch:
 
     def chooser(self) -> Mechanism:
         """What chooses the bins; "auto" is settled by public numbers."""
-        epsilon, delta = self.epsilon * self.selection_share, self.delta / 2
+        epsilon, delta = self.shared.row_epsilon * self.selection_share, self.shared.row_delta / 2
         return chooser_of(self.mechanism, epsilon=epsilon, delta=delta, candidates=len(self.bins))
 
     def terms(self, train_size: int, validation_size: int) -> ValidationTerms:
         """The public terms of a validation with so many records."""
         chooser = self.chooser()
-        choice = self.delta / 2 if chooser.approximate else Fraction(0)
+        choice = self.shared.row_delta / 2 if chooser.approximate else Fraction(0)
         return ValidationTerms.of(
             train_size=train_size,
             validation_size=validation_size,
-            failure=self.delta - choice,
-            training_epsilon=self.epsilon * (1 - self.selection_share),
-            selection_epsilon=self.epsilon * self.selection_share,
+            failure=self.shared.row_delta - choice,
+            training_epsilon=self.shared.row_epsilon * (1 - self.selection_share),
+            selection_epsilon=self.shared.row_epsilon * self.selection_share,
             selection_delta=choice,
             mechanism=chooser.name,
             caution=0,
@@ -137,7 +127,7 @@ class BinSearch:
         if not places.units:
             raise BadData("x holds no records.")
         every = Values.of(clipped[places.rows()])
-        model = train_candidates(HistogramTraining(), self._grids(), every, self.epsilon, bits=bits)[0]
+        model = train_candidates(HistogramTraining(), self._grids(), every, self.shared.row_epsilon, bits=bits)[0]
         return Density(model, self.bins, None, self.promise().noting(CLIPPING))
 
     def _chosen(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:

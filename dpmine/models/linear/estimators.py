@@ -94,7 +94,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
             kind=perturbation_of(self.method),
             shared=shared,
         )
-        settings.search.chooser(settings.epsilon, len(settings.lambdas or (AUTO,)))
+        settings.search.chooser(shared.row_epsilon, len(settings.lambdas or (AUTO,)))
         if features is not None:
             settings.ball(len(features))
         return settings

@@ -60,10 +60,6 @@ class RegulariserSearch:
     delta: Fraction
     mechanism: str
 
-    def train_units(self, units: int) -> int:
-        """How many of the units train. Raises BadParameter where there are too few to hold any out."""
-        return train_size_of(units, 1 - self.validation_share)
-
     def training_epsilon(self, epsilon: Fraction) -> Fraction:
         """α1: what is left of ε for each training."""
         return epsilon * (1 - self.selection_share)
@@ -105,17 +101,12 @@ class LinearSettings:
     search: RegulariserSearch
     shared: SharedBudget
 
-    @property
-    def epsilon(self) -> Fraction:
-        """ε of one record."""
-        return self.shared.row_epsilon
-
     def promise(self) -> Guarantee:
         """What training will promise, before its notes."""
         delta = Fraction(0)
         if self.lambdas is not None and len(self.lambdas) > 1:
-            delta = self.search.chooser(self.epsilon, len(self.lambdas)).delta
-        return self.shared.of_unit(Guarantee(self.epsilon, delta, Neighbors.REPLACE_ONE, "row"))
+            delta = self.search.chooser(self.shared.row_epsilon, len(self.lambdas)).delta
+        return self.shared.of_unit(Guarantee(self.shared.row_epsilon, delta, Neighbors.REPLACE_ONE, "row"))
 
     def ball(self, columns: int) -> UnitBall:
         """How rows of that many features are scaled. Raises BadParameter where there are bounds of another number."""
@@ -128,8 +119,8 @@ class LinearSettings:
         Raises BadParameter, before any training, where the solver may take too long: by public numbers alone.
         """
         last, size = self._last(examples.dimension), examples.size
-        lambdas = self.lambdas or (likely_regulariser(self.kind, size, examples.dimension, self.epsilon),)
-        alpha = self.epsilon if len(lambdas) == 1 else self.search.training_epsilon(self.epsilon)
+        lambdas = self.lambdas or (likely_regulariser(self.kind, size, examples.dimension, self.shared.row_epsilon),)
+        alpha = self.shared.row_epsilon if len(lambdas) == 1 else self.search.training_epsilon(self.shared.row_epsilon)
         self._require_short(last, size, lambdas, alpha)
         if len(lambdas) == 1:
             weights = train_candidates(last, lambdas, examples, alpha, bits=bits)[0]
@@ -157,7 +148,7 @@ class LinearSettings:
         δ = 0. Where the mechanism returns no candidate, the largest λ is taken, which is public.
         """
         candidates = self.kind(self.loss, examples.dimension)
-        train_units = self.search.train_units(examples.units)
+        train_units = train_size_of(examples.units, 1 - self.search.validation_share)
         self._require_short(candidates, train_units * examples.each, lambdas, alpha)
         parts = random_split(examples.units, train_units, bits=bits)
         train, held = (examples.take(rows_of_units(units, examples.each)) for units in parts)
@@ -168,7 +159,7 @@ class LinearSettings:
             held,
             score=ramp_score,
             stabilities=[candidates.release(train.size, parameter, alpha).stability for parameter in lambdas],
-            terms=self.search.terms(train.size, held.size, self.epsilon, lambdas),
+            terms=self.search.terms(train.size, held.size, self.shared.row_epsilon, lambdas),
             final=examples,
             last=last,
             bits=bits,

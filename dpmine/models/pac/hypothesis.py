@@ -49,11 +49,9 @@ class Hypothesis(Protocol):
 
     def predict(self, features: Floats) -> Bools:
         """Whether each row of `features`, shape (n, d), is of the second class; a row's answer is its own alone."""
-        ...
 
     def parameters(self) -> dict[str, Any]:
         """The same as plain JSON values."""
-        ...
 
 
 class HypothesisClass(Protocol[C]):
@@ -66,25 +64,20 @@ class HypothesisClass(Protocol[C]):
     @property
     def name(self) -> str:
         """What the class is called on the command line."""
-        ...
 
     @property
     def columns(self) -> int | None:
         """How many features its hypotheses see; None for any number."""
-        ...
 
     @property
     def size(self) -> int:
         """|H|."""
-        ...
 
     def universe(self, records: Records) -> Universe[C]:
         """All hypotheses with their scores, exactly."""
-        ...
 
     def hypothesis(self, candidate: C) -> Hypothesis:
         """The hypothesis that a candidate of the universe stands for."""
-        ...
 
 
 class Renamed(Generic[B, C]):

@@ -47,6 +47,10 @@ if TYPE_CHECKING:
     from dpmine.selection.mechanisms.base import Mechanism
 
 
+_FORMAT = "dpmine hypothesis"
+_NUMBERS = ("lower", "upper")
+_COUNTS = ("grid", "width", "resolution")
+_MOST_COLUMNS = 10**6  # each gets a name: a file must not ask for endless memory
 _NOTE = "the hypothesis class is public"
 
 DEFAULT_MECHANISM = "max_of_exponentials"
@@ -162,20 +166,58 @@ class HypothesisSelector(HypothesisClassifier):
         return wanted
 
     def to_json(self) -> str:
-        """The choice as one JSON object: everything in it is covered by `guarantee_`."""
+        """The choice, and what it takes to predict with it, as one JSON object, all covered by `guarantee_`.
+
+        Raises BadData for classes of y that JSON cannot hold, for hypotheses that are not of a class with a name, and
+        for more columns than a model file is read with.
+        """
         check_is_fitted(self)
-        return write_model(self)
+        if not isinstance(self.hypotheses, str):
+            raise BadData("Only hypotheses of a class with a name can be written to a model file.")
+        if len(self.names_) > _MOST_COLUMNS:
+            raise BadData(f"A model file has at most {_MOST_COLUMNS} columns: choose among fewer features.")
+        (rule, parameters), hypotheses = _described(self.hypothesis_), self.class_for(self.names_)
+        # as it was given, or the default of classes that have grids: a file does not rest on defaults
+        grid = DEFAULT_GRID if self.grid is None and self.hypotheses in GRIDDED else self.grid
+        document = {
+            "format": _FORMAT,
+            "hypothesis": rule,
+            "parameters": parameters,
+            "class": {
+                "name": self.hypotheses,
+                "features": None if getattr(self, "feature_names_in_", None) is None else self.names_,
+                "columns": len(self.names_),
+                **{name: _each(getattr(self, name), _exact_text) for name in _NUMBERS},
+                "grid": _each(grid, int),
+                **{name: getattr(hypotheses, name, None) for name in ("width", "resolution")},
+                "whole": list(self.whole_),
+            },
+            "candidate": self.candidate_,
+            "label": getattr(self, "label_", None),
+            "classes": require_classes(self.classes_.tolist()),
+            "requested": {
+                "epsilon": _exact_text(self.epsilon),
+                "delta": _exact_text(self.delta),
+                "mechanism": str(self.mechanism),
+                "neighbors": str(Neighbors.parse(self.neighbors)),
+                "not_private": bool(self.not_private),
+            },
+            "mechanism": self.mechanism_,
+            "guarantee": self.guarantee_.to_dict(),
+            "dpmine": __version__,
+        }
+        return json.dumps(document, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """A fitted selector out of what `to_json` gave. Raises BadData for any other text."""
         with reading("hypothesis"):
-            parameters, fitted, hypothesis = read_model(text)
+            parameters, fitted, hypothesis = _read_model(text)
             selector = cls(**parameters)
             for name, value in fitted.items():
                 setattr(selector, name, value)
             selector._settle(selector.class_for(selector.names_))
-            if described(selector.hypothesis_) != hypothesis:
+            if _described(selector.hypothesis_) != hypothesis:
                 raise ValueError
         return selector
 
@@ -202,71 +244,24 @@ def _require_columns(hypotheses: HypothesisClass[Any], names: Sequence[str]) -> 
         raise BadParameter(f"These hypotheses are about {hypotheses.columns} features, one a column.")
 
 
-FORMAT = "dpmine hypothesis"
-_NUMBERS = ("lower", "upper")
-_COUNTS = ("grid", "width", "resolution")
-_MOST_COLUMNS = 10**6  # each gets a name: a file must not ask for endless memory
-
-
-def write_model(selector: Any) -> str:
-    """One JSON object with the hypothesis, what it takes to predict with it, and the guarantee.
-
-    Raises BadData for classes of y that JSON cannot hold, for hypotheses that are not of a class with a name, and for
-    more columns than a model file is read with.
-    """
-    if not isinstance(selector.hypotheses, str):
-        raise BadData("Only hypotheses of a class with a name can be written to a model file.")
-    if len(selector.names_) > _MOST_COLUMNS:
-        raise BadData(f"A model file has at most {_MOST_COLUMNS} columns: choose among fewer features.")
-    (rule, parameters), hypotheses = described(selector.hypothesis_), selector.class_for(selector.names_)
-    document = {
-        "format": FORMAT,
-        "hypothesis": rule,
-        "parameters": parameters,
-        "class": {
-            "name": selector.hypotheses,
-            "features": None if getattr(selector, "feature_names_in_", None) is None else selector.names_,
-            "columns": len(selector.names_),
-            **{name: _plain(getattr(selector, name), _exact_text) for name in _NUMBERS},
-            "grid": _plain(_grid_of(selector), int),
-            **{name: getattr(hypotheses, name, None) for name in ("width", "resolution")},
-            "whole": list(selector.whole_),
-        },
-        "candidate": selector.candidate_,
-        "label": getattr(selector, "label_", None),
-        "classes": require_classes(selector.classes_.tolist()),
-        "requested": {
-            "epsilon": _exact_text(selector.epsilon),
-            "delta": _exact_text(selector.delta),
-            "mechanism": str(selector.mechanism),
-            "neighbors": str(Neighbors.parse(selector.neighbors)),
-            "not_private": bool(selector.not_private),
-        },
-        "mechanism": selector.mechanism_,
-        "guarantee": selector.guarantee_.to_dict(),
-        "dpmine": __version__,
-    }
-    return json.dumps(document, ensure_ascii=False)
-
-
-def described(hypothesis: Hypothesis | None) -> tuple[str | None, dict[str, Any] | None]:
+def _described(hypothesis: Hypothesis | None) -> tuple[str | None, dict[str, Any] | None]:
     """The text of a hypothesis, and its parameters."""
     return (None, None) if hypothesis is None else (str(hypothesis), hypothesis.parameters())
 
 
-def read_model(text: str) -> tuple[dict[str, Any], dict[str, Any], tuple[Any, Any]]:
-    """Parameters of the selector by name, its fitted attributes by name, and the hypothesis as `described` in the file.
+def _read_model(text: str) -> tuple[dict[str, Any], dict[str, Any], tuple[Any, Any]]:
+    """Parameters of the selector and its fitted attributes, by name, and the hypothesis as `_described` in the file.
 
     The hypothesis is to be made anew from the candidate, and must be described the same. Raises as `reading` expects.
     """
-    document = document_of(text, FORMAT)
+    document = document_of(text, _FORMAT)
     about, columns = document["class"], natural(document["class"]["columns"])
     if about["name"] not in NAMES or not are_classes(document["classes"]) or not 0 < columns <= _MOST_COLUMNS:
         raise ValueError
     parameters = {
         "hypotheses": about["name"],
-        **{name: _read(about[name], _fraction) for name in _NUMBERS},
-        **{name: _read(about[name], natural) for name in _COUNTS},
+        **{name: _each(about[name], _fraction) for name in _NUMBERS},
+        **{name: _each(about[name], natural) for name in _COUNTS},
         **_requested(document["requested"]),
     }
     fitted = fitted_attributes({**document, "features": about["features"]}, columns)
@@ -299,13 +294,8 @@ def _requested(entry: dict[str, Any]) -> dict[str, Any]:
     return {**numbers, **texts, "not_private": truth_of(entry["not_private"])}
 
 
-def _grid_of(selector: Any) -> Any:
-    """As it was given, or the default of classes that have grids: a file does not rest on defaults."""
-    return DEFAULT_GRID if selector.grid is None and selector.hypotheses in GRIDDED else selector.grid
-
-
-def _plain(value: Any, kind: Callable[[Any], Any]) -> Any:
-    """One value, a list of one a feature, or None: as JSON holds them."""
+def _each(value: Any, kind: Callable[[Any], Any]) -> Any:
+    """One value, a list of one a feature, or None: each read or written by `kind`."""
     if value is None:
         return None
     if isinstance(value, list | tuple | np.ndarray):
@@ -315,10 +305,6 @@ def _plain(value: Any, kind: Callable[[Any], Any]) -> Any:
 
 def _exact_text(value: Any) -> str:
     return str(exact_number("bound", value))
-
-
-def _read(entry: Any, kind: Callable[[Any], Any]) -> Any:
-    return None if entry is None else [kind(part) for part in entry] if isinstance(entry, list) else kind(entry)
 
 
 def _fraction(entry: Any) -> Fraction:

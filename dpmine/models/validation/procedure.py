@@ -38,11 +38,9 @@ class Training(Protocol[Parameter_contra, Data_contra, Draw, Model_co]):
 
     def draw(self, parameter: Parameter_contra, alpha: Fraction, /, *, bits: BitSource) -> Draw:
         """R ~ G: all randomness of one training. Depends on the parameter, on alpha and on public sizes only."""
-        ...
 
     def fit(self, data: Data_contra, parameter: Parameter_contra, alpha: Fraction, draw: Draw, /) -> Model_co:
         """F(data, θ, α, R): a function, the same result for the same arguments."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,7 @@ class LargeMarginTight(MarginMechanism):
     Law: with ε = ε_a + ε_b + ε_e, δ = δ_1 + δ_2, u = 1 under add_remove and 2 under replace_one, q_ℓ = c(1) − c(ℓ+1):
     ρ ~ Exp(u/ε_a) once, ν_ℓ ~ Exp(u/ε_b); the first ℓ with q_ℓ + ν_ℓ ≥ t(ℓ) + (u/ε_b) ln(ℓ(ℓ+1)/δ_1) + ρ, where
     t(1) = u and t(ℓ) = u + (u/ε_e) ln((ℓ−1)/δ_2); then P(i) ∝ exp(ε_e c_i/u) among the ℓ best.
-    Source: this project; the proof note has the argument.
+    Source: this project. Proof: docs/proofs/selection/large_margin_tight.md.
     """
 
     name: ClassVar[str] = "large_margin_tight"

@@ -46,15 +46,12 @@ class Metric(Protocol):
     @property
     def size(self) -> int:
         """K, the number of hypotheses."""
-        ...
 
     def within(self, index: int, radius: Fraction) -> Bools:
         """Which hypotheses are near one, at distance ≤ radius."""
-        ...
 
     def restrict(self, members: NDArray[np.int64]) -> Self:
         """The same distances for these hypotheses only, in this order."""
-        ...
 
 
 @dataclass(frozen=True, eq=False, slots=True)
