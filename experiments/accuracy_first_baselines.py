@@ -20,10 +20,16 @@ from dpmine.exact.decisions import less_than
 from dpmine.exact.noise import LaplaceNoise, draw
 from dpmine.exact.reals import Constant, logarithm
 from dpmine.exact.rounding import above, decimal_above
-from dpmine.models.accuracy_first.above_threshold import DIGITS, SearchOutcome, ThresholdTest
-from dpmine.models.accuracy_first.hypotheses import Method, falling_noise, require_ridge
 from dpmine.models.accuracy_first.noise_reduction import noise_reduction, require_increasing
 from dpmine.models.accuracy_first.objectives import LogisticBounds, RidgeBounds
+from dpmine.models.accuracy_first.search import (
+    DIGITS,
+    Method,
+    SearchOutcome,
+    ThresholdTest,
+    falling_noise,
+    require_ridge,
+)
 from dpmine.models.accuracy_first.settings import AccuracySettings, SearchTerms
 from dpmine.models.linear.sensitivities import up
 from dpmine.parameters import positive, probability
