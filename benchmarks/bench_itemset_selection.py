@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dpmine.exact.bits import SystemBits
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.ingest.catalogue import read_catalogue
 from dpmine.itemsets.read import read_transactions

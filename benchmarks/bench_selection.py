@@ -16,12 +16,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from dpmine.exact.bits import SystemBits
-from dpmine.exact.decisions import argmax, floor, happens, less_than, uniform_below
 from dpmine.exact.noise import LaplaceNoise, draw
-from dpmine.exact.reals import Constant, StandardExponential, Uniform
+from dpmine.exact.reals import Constant, StandardExponential, Uniform, argmax, floor, happens, less_than, uniform_below
 from dpmine.selection.select import build_mechanism, choose
 from dpmine.selection.universes.base import MANY_DUMMIES
-from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.dense import Levels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -38,7 +38,7 @@ ENVIRONMENT = {
 LOCAL = """
 import json, sys, time
 from dpmine.itemsets.read import read_transactions
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 columns = Columns(unit=("transaction_id",), item="item")
 read_transactions(sys.argv[1], columns).transactions.miner().histogram(2, 10**9)
 start = time.monotonic()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.read import read_transactions
 from dpmine.privacy import Neighbors
@@ -31,7 +31,7 @@ from dpmine.selection.universes.base import MANY_DUMMIES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dpmine.itemsets.transactions.baskets import Baskets
+    from dpmine.itemsets.transactions.base import Baskets
     from dpmine.selection.mechanisms.base import Mechanism
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -23,7 +23,7 @@ warnings.simplefilter("ignore")  # pyspark warns of pandas 3; nothing here goes 
 
 from pyspark.sql import SparkSession, functions  # noqa: E402
 
-from dpmine.io.columns import Columns  # noqa: E402
+from dpmine.io.source import Columns  # noqa: E402
 from dpmine.itemsets.spark.read import read_spark  # noqa: E402
 from dpmine.itemsets.spark.supports import SparkMiner  # noqa: E402
 

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.universe import ItemsetUniverse
 
 if TYPE_CHECKING:
-    from dpmine.itemsets.transactions.base import Itemsets
-    from dpmine.itemsets.transactions.baskets import Baskets
+    from dpmine.itemsets.transactions.base import Baskets, Itemsets
     from dpmine.itemsets.universe import Itemset
 
 ROOT = Path(__file__).resolve().parents[1]

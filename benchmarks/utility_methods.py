@@ -18,9 +18,8 @@ from utility_baselines import truncated_scores
 from utility_data import ROOT, Case
 
 from dpmine.exact.bits import SystemBits
-from dpmine.itemsets.items_first import ItemsFirst
 from dpmine.itemsets.noisy_supports import noisy
-from dpmine.itemsets.universe import Itemset
+from dpmine.itemsets.universe import Itemset, ItemsFirst
 from dpmine.privacy import Neighbors
 from dpmine.selection.top_k import OneShot, build_top_k
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine.io.figures import new_figure, write_picture
+from dpmine.io.atomic import new_figure, write_picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

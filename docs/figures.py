@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dpmine
-from dpmine.io.figures import new_figure, write_picture
+from dpmine.io.atomic import new_figure, write_picture
 from dpmine.selection.universes.base import MANY_DUMMIES
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors
     from dpmine.selection.select import Law, Selection, law, select
     from dpmine.selection.universes.base import Universe
-    from dpmine.selection.universes.levels import Levels
+    from dpmine.selection.universes.dense import Levels
 
 
 __all__ = [
@@ -94,7 +94,7 @@ _HOMES = {
     "privacy": "ExPostGuarantee Guarantee Neighbors",
     "selection.select": "Law Selection law select",
     "selection.universes.base": "Universe",
-    "selection.universes.levels": "Levels",
+    "selection.universes.dense": "Levels",
 }
 """Modules of this package, and the public names that each holds."""
 

@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.exact.decisions import less_than
 from dpmine.exact.noise import LaplaceNoise, draw
-from dpmine.exact.reals import Constant, logarithm
-from dpmine.exact.rounding import above, decimal_above
+from dpmine.exact.reals import Constant, above, decimal_above, less_than, logarithm
 from dpmine.models.accuracy_first.noise_reduction import noise_reduction, require_increasing
 from dpmine.models.accuracy_first.objectives import LogisticBounds, RidgeBounds
 from dpmine.models.accuracy_first.search import (

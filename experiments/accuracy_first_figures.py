@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmine.io.figures import new_figure, write_picture
+from dpmine.io.atomic import new_figure, write_picture
 
 Losses = dict[str, dict[float, np.ndarray]]
 """Privacy losses of all runs, by method and target."""

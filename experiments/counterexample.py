@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from math import copysign, exp, log1p
 from typing import TYPE_CHECKING, TypeAlias
 
-from dpmine.exact.decisions import uniform_below
+from dpmine.exact.reals import uniform_below
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,9 +24,8 @@ from scipy import stats
 
 from dpmine.errors import BadData
 from dpmine.exact.bits import SystemBits
-from dpmine.exact.reals import GUARD_BITS, exact_ball, logarithm
-from dpmine.exact.rounding import above
-from dpmine.io.figures import new_figure, write_picture
+from dpmine.exact.reals import GUARD_BITS, above, exact_ball, logarithm
+from dpmine.io.atomic import new_figure, write_picture
 from dpmine.models.contribution import EVERY_ROW, Bounding
 from dpmine.models.histogram.density import Density
 from dpmine.models.histogram.estimator import PrivateHistogram

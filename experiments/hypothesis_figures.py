@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmine.io.figures import new_figure, write_picture
+from dpmine.io.atomic import new_figure, write_picture
 
 COLOURS = ("#2a6f97", "#bc4749", "#6a994e", "#7b2d8b", "#e09f3e")
 Rows = list[tuple[str, Fraction | None, int, np.ndarray, float]]

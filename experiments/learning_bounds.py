@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from flint import arb
 
 from dpmine.errors import BadParameter
-from dpmine.exact.reals import GUARD_BITS, Ball, exact_ball, logarithm, working_precision
-from dpmine.exact.rounding import above, below
+from dpmine.exact.reals import GUARD_BITS, Ball, above, below, exact_ball, logarithm, working_precision
 from dpmine.models.pac.sample_complexity import PRECISION, Setting, Target, converged, float_above, whole_above
 from dpmine.parameters import Number, exact_number, exact_share, not_negative, positive, probability, whole
 from dpmine.privacy import Neighbors

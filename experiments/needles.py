@@ -15,10 +15,9 @@ from math import ceil, nextafter
 from typing import TYPE_CHECKING, TypeAlias
 
 from dpmine.errors import BadParameter
-from dpmine.exact.decisions import uniform_below
-from dpmine.exact.reals import GUARD_BITS, exact_ball, working_precision
+from dpmine.exact.reals import GUARD_BITS, exact_ball, uniform_below, working_precision
 from dpmine.parameters import Number, positive, whole
-from dpmine.selection.universes.levels import exact_score
+from dpmine.selection.universes.dense import exact_score
 from experiments.learning_bounds import packing_success
 
 if TYPE_CHECKING:

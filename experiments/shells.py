@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dpmine.io.figures import new_figure
+from dpmine.io.atomic import new_figure
 from dpmine.parameters import Number, positive, probability
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from dpmine.exact.bits import SystemBits
-from dpmine.io.figures import new_figure, write_picture
+from dpmine.io.atomic import new_figure, write_picture
 from dpmine.models.linear.losses import Examples, LogisticLoss
 from dpmine.models.linear.perturbations import ObjectivePerturbation
 from dpmine.models.linear.preprocessing import UnitBall

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.exact.decisions import uniform_below
+from dpmine.exact.reals import uniform_below
 from dpmine.ledger.charging import ROW, of_asserted_unit
 from dpmine.models.validation.procedure import Trained, Training, train_candidates
 from dpmine.models.validation.split import random_order

@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 from support.effort import PROFILE, Profile, examples
 
 from dpmine.exact import bits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # Compiled loops are loaded or compiled when first called, and machines stall: nothing here is about time.
 for profile in Profile:
@@ -38,9 +42,20 @@ class _Stream:
         return hashlib.shake_256(f"{self._name} {self._calls}".encode()).digest(size)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def repeatable_entropy_of_fixtures(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What the tests of a module share has a stream of its own: it does not depend on which of them runs first."""
+    with pytest.MonkeyPatch.context() as patch:
+        _seed(patch, request.node.nodeid)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def repeatable_entropy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The operating system's generator, for dpmine alone, replaced by a stream that the test's name seeds."""
-    stream = _Stream(f"{SEED} {request.node.nodeid}")
-    monkeypatch.setattr(bits, "os", SimpleNamespace(urandom=stream.read))
+    _seed(monkeypatch, request.node.nodeid)
+
+
+def _seed(patch: pytest.MonkeyPatch, name: str) -> None:
+    patch.setattr(bits, "os", SimpleNamespace(urandom=_Stream(f"{SEED} {name}").read))
     bits._forget_buffers()

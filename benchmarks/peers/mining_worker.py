@@ -123,7 +123,7 @@ def efficient_apriori(data: Transactions) -> Mine:
 
 
 def baskets(data: Transactions):  # noqa: ANN201 (dpmine is missing from the peers' environment)
-    from dpmine.itemsets.transactions.baskets import Baskets
+    from dpmine.itemsets.transactions.base import Baskets
 
     items, starts, units, labels = data
     items = items[np.lexsort((items, np.repeat(np.arange(len(starts) - 1), np.diff(starts))))]
@@ -156,11 +156,10 @@ def thresholds(data: Transactions) -> Mine:
 
 def dpmine_file(job: dict) -> Mine:
     """The itemsets as an Arrow table, as the command line writes them."""
-    from dpmine.io.columns import Columns
     from dpmine.itemsets.exact_supports import list_supports
 
-    columns = Columns.of(unit=job["unit"], basket=job["basket"] or None, item=job["item"])
-    return lambda size, threshold: len(list_supports(job["path"], columns, size=size, min_support=threshold).table())
+    named = {"unit": job["unit"], "basket": job["basket"] or None, "item": job["item"]}
+    return lambda size, threshold: len(list_supports(job["path"], **named, size=size, min_support=threshold).table())
 
 
 def dpmine_frame(job: dict) -> Mine:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpmine_cli.output import Format, ledger_files
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from dpmine.itemsets.results import TopItemsets
     from dpmine_cli.line import CommandLine
     from dpmine_cli.output import Destination
@@ -26,8 +25,8 @@ def top_itemset(line: CommandLine) -> None:
 
     Example: dpmine top-itemset sales.parquet --unit customer --item product --top 10 --release-support 0.5
     """
-    import dpmine
     from dpmine.io.atomic import require_apart
+    from dpmine.itemsets.top import top_itemsets
 
     destination, least = line.destination, _least_confidence(line)
     if line.rules:
@@ -36,7 +35,7 @@ def top_itemset(line: CommandLine) -> None:
     inputs = {"the catalogue": line.catalogue, **ledger_files(line.ledger)}
     require_apart({"--output": destination.path}, line.files, inputs)
     with line.messages as messages:
-        result = dpmine.top_itemsets(
+        result = top_itemsets(
             line.files,
             catalogue=_catalogue(line),
             **line.values("catalogue", "catalogue_from_data", "min_confidence"),
@@ -59,7 +58,6 @@ def supports(line: CommandLine) -> None:
     """
     from dpmine.errors import NotPrivate
     from dpmine.io.atomic import require_apart
-    from dpmine.io.columns import Columns
     from dpmine.itemsets.exact_supports import list_supports
 
     if not line.not_private:
@@ -70,8 +68,7 @@ def supports(line: CommandLine) -> None:
     with line.messages as messages:
         supports = list_supports(
             line.files,
-            Columns.of(unit=line.unit, basket=line.basket, item=line.item, one_hot=line.one_hot),
-            **line.values("item", "unit", "basket", "one_hot", "not_private"),
+            **line.values("not_private"),
             progress=messages.progress,
             notice=messages.notice,
         )
@@ -95,7 +92,7 @@ def load_numba() -> None:
 
 
 def _catalogue(line: CommandLine) -> object:
-    from dpmine import BadParameter
+    from dpmine.errors import BadParameter
 
     if line.catalogue is not None and line.catalogue_from_data:
         raise BadParameter("--catalogue and --catalogue-from-data exclude each other.")
@@ -104,15 +101,14 @@ def _catalogue(line: CommandLine) -> object:
 
 def _least_confidence(line: CommandLine) -> Fraction:
     """--min-confidence as a number in [0, 1]; BadParameter for others, and where no rules are asked for."""
+    if line.min_confidence is None:
+        return Fraction(0)
     from dpmine.errors import BadParameter
-    from dpmine.parameters import exact_number
+    from dpmine.itemsets.rules import confidence
 
-    if line.min_confidence is not None and not line.rules:
+    if not line.rules:
         raise BadParameter("--min-confidence is for rules: give --rules, too.")
-    least = exact_number("--min-confidence", "0" if line.min_confidence is None else line.min_confidence)
-    if not 0 <= least <= 1:
-        raise BadParameter("--min-confidence must be at least 0 and at most 1.")
-    return least
+    return confidence(line.min_confidence, "--min-confidence")
 
 
 def _notices(result: TopItemsets, destination: Destination) -> list[str]:

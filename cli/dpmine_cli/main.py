@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import sys
 
-from dpmine_cli import interrupts
+from dpmine_cli import messages
 
 
 def main() -> None:
     """Run the command line of this process and exit with its status."""
     _open_streams()  # first: a file opened before would get the descriptor of a closed stream
-    interrupts.listen()  # before anything is loaded that takes time
+    messages.listen()  # before anything is loaded that takes time
     # What fails inside a callback or a finaliser is printed by default, and its text may quote data.
     sys.unraisablehook = lambda _failure: None
     sys.exit(run(sys.argv[1:]))

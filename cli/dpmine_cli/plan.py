@@ -75,8 +75,7 @@ def doctor(line: CommandLine) -> None:
 
 def _picture(line: CommandLine) -> Path | None:
     """Where --plot draws; another file than the result."""
-    from dpmine.io.atomic import require_apart
-    from dpmine.io.figures import picture_target
+    from dpmine.io.atomic import picture_target, require_apart
 
     picture = picture_target(line.plot) if line.plot else None
     require_apart({"--output": line.destination.path, "--plot": picture}, ())

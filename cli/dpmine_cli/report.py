@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpmine_cli import interrupts
+from dpmine_cli.messages import batch_begins
 from dpmine_cli.output import file_target, ledger_files, replace
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def report(line: CommandLine) -> None:
     from dpmine.reporting.page.render import render
 
     with line.messages as messages:
-        interrupts.batch_begins()
+        batch_begins()
         done = run_batch(job_file, store, watch=messages.watch, retry=line.retry)
         replace(page, render(done).encode())
         _say_outcomes(done, messages)

@@ -16,21 +16,27 @@ import numpy as np
 
 from dpmine.auditing.pairs import (
     CROWDS,
+    DIRECT,
+    NOTHING,
+    SEARCHED,
     UNKNOWN,
+    Claim,
     ClaimScope,
+    Finding,
     Group,
     Pair,
     PairSide,
     critical_gaps,
+    measure,
+    measure_both,
     on_grid,
     staircases,
     stairs,
     structured,
 )
-from dpmine.auditing.profile import DIRECT, NOTHING, SEARCHED, Claim, Finding, measure, measure_both
 from dpmine.auditing.report import AuditRow
 from dpmine.errors import BadParameter
-from dpmine.exact.decisions import uniform_below
+from dpmine.exact.reals import uniform_below
 from dpmine.selection.laws.stopping import StoppingSearch, draw_law, stopping_law
 from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, Mechanism, SearchStage, Stage
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth

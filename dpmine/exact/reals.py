@@ -1,8 +1,12 @@
-"""Real numbers known by balls that shrink on demand, and the random reals of the mechanisms.
+"""Real numbers known by balls that shrink on demand, the random reals of the mechanisms, and decisions about them.
 
 A `Real` hands out enclosures: `ball(width)` contains the number, and shrinks to it as `width` grows. The random bits
-behind a number are drawn once and kept, so all enclosures speak of the same number. Balls are computed inside
-`dpmine.exact.decisions`, which sets the working precision; nothing else turns a Real into an answer.
+behind a number are drawn once and kept, so all enclosures speak of the same number.
+
+Decisions refine balls until the answer is certain; they set the working precision, and nothing else turns a Real into
+an answer. An undecided comparison of balls is False in both directions, so `not (x < y)` is never read as `x ≥ y`.
+Required of every decision: the numbers compared are not equal (with continuous noise, equality has probability 0). Two
+equal constants would be compared for ever: compare exact scores as rationals first.
 """
 
 from __future__ import annotations
@@ -10,15 +14,17 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
+from fractions import Fraction
 from functools import cache
+from itertools import accumulate
+from math import ceil, inf, log2, nextafter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import flint
 from flint import arb, fmpq, fmpz
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from fractions import Fraction
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
     from dpmine.exact.bits import BitSource
@@ -161,3 +167,126 @@ class StandardExponential(Real):
 
     def _enclosure(self, width: int) -> Ball:
         return -self._uniform.ball(width).log()
+
+
+def above(formula: Callable[[], Ball], bits: int) -> Fraction:
+    """Not below the real number that the formula, computed with so many bits, stands for.
+
+    Raises OverflowError where the ball has no finite end.
+    """
+    with working_precision(bits):
+        return _rational(formula().upper())
+
+
+def below(formula: Callable[[], Ball], bits: int) -> Fraction:
+    """Not above the real number; as `above`."""
+    with working_precision(bits):
+        return _rational(formula().lower())
+
+
+def decimal_above(value: Fraction, digits: int) -> Fraction:
+    """The least decimal number of so many significant digits that is not below `value` > 0."""
+    unit = Fraction(10) ** (power_below(value, 10) + 1 - digits)
+    return ceil(value / unit) * unit
+
+
+def power_below(value: Fraction, base: int = 2) -> int:
+    """The largest k with base^k ≤ `value`, for `value` > 0 and `base` ≥ 2. Raises ValueError for other values."""
+    if value <= 0:
+        raise ValueError("only numbers above 0 lie above a power")
+    bits = value.numerator.bit_length() - value.denominator.bit_length()  # value < 2^(bits + 1)
+    power = ceil((bits + 1) / log2(base))
+    while Fraction(base) ** power > value:
+        power -= 1
+    return power
+
+
+def _rational(end: Ball) -> Fraction:
+    if not end.is_finite():
+        raise OverflowError("the number is too large to be written out")
+    mantissa, power = end.man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(power)
+
+
+def less_than(x: Real, y: Real, *, bits: BitSource) -> bool:
+    """Whether x < y."""
+    widths = bits.widths()
+    while True:
+        width = next(widths)
+        with working_precision(width + GUARD_BITS):
+            left, right = x.ball(width), y.ball(width)
+            if left < right:
+                return True
+            if right < left:
+                return False
+
+
+def float_bounds(x: Real, *, bits: BitSource) -> tuple[float, float]:
+    """Two floats with x certainly between them, from the first bits alone; infinite where these settle nothing."""
+    width = next(bits.widths())
+    with working_precision(width + GUARD_BITS):
+        ball = x.ball(width)
+        if not ball.is_finite():
+            return -inf, inf
+        return nextafter(float(ball.lower()), -inf), nextafter(float(ball.upper()), inf)
+
+
+def argmax(reals: Sequence[Real], *, bits: BitSource) -> int:
+    """Index of the largest of at least one real; only those that can still be the largest are refined."""
+    contenders = list(range(len(reals)))
+    widths = bits.widths()
+    while True:
+        width = next(widths)
+        if len(contenders) == 1:
+            return contenders[0]
+        with working_precision(width + GUARD_BITS):
+            contenders = _not_beaten(contenders, [reals[i].ball(width) for i in contenders])
+
+
+def floor(x: Real, *, bits: BitSource) -> int:
+    """The largest integer ≤ x; x must not be an integer itself."""
+    widths = bits.widths()
+    while True:
+        width = next(widths)
+        with working_precision(width + GUARD_BITS):
+            whole = x.ball(width).floor().unique_fmpz()
+            if whole is not None:
+                return int(whole)
+
+
+def floors_of_sums(terms: Sequence[Real], *, bits: BitSource) -> list[int]:
+    """The floors of x_1, x_1 + x_2, x_1 + x_2 + x_3 and so on; none of these sums may be an integer.
+
+    One loop over all of them: as formulas of each other, a thousand sums would be a thousand calls deep.
+    """
+    widths = bits.widths()
+    while True:
+        width = next(widths)
+        with working_precision(width + GUARD_BITS):
+            sums = accumulate(term.ball(width) for term in terms)
+            wholes = [total.floor().unique_fmpz() for total in sums]
+        if None not in wholes:
+            return [int(whole) for whole in wholes]
+
+
+def happens(probability: Real, *, bits: BitSource) -> bool:
+    """A Bernoulli draw."""
+    return less_than(Uniform(bits=bits), probability, bits=bits)
+
+
+def uniform_below(count: int, *, bits: BitSource) -> int:
+    """A uniform integer in [0, count), count ≥ 1, by rejection: fewer than two attempts on average."""
+    length = (count - 1).bit_length()
+    while True:
+        value = bits.take(length)
+        if value < count:
+            return value
+
+
+def _not_beaten(indices: list[int], balls: list[Ball]) -> list[int]:
+    """The indices whose ball does not certainly lie below another one; a ball of NaN is never certain."""
+    leader = balls[0]
+    for ball in balls:
+        if leader < ball or not leader.is_finite():
+            leader = ball
+    return [index for index, ball in zip(indices, balls, strict=True) if not ball < leader]

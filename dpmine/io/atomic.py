@@ -1,7 +1,4 @@
-"""Atomic writes that replace no input, and reads of regular files only.
-
-For the files that commands, reports and pictures write.
-"""
+"""Files written whole or not at all, which replace no input, pictures among them; and reads of regular files."""
 
 from __future__ import annotations
 
@@ -10,16 +7,18 @@ import os
 import stat
 import time
 from contextlib import nullcontext
+from io import BytesIO
 from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dpmine.errors import BadParameter
+from dpmine.errors import BadParameter, UnreadableFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+
 
 Guard: TypeAlias = "Callable[[Path], AbstractContextManager[object]]"
 _PathName: TypeAlias = str | PathLike[str]
@@ -172,3 +171,49 @@ def _local_files(name: str) -> Iterator[str]:
     for path in found:
         yield path
         yield from (os.path.join(folder, file) for folder, _, files in os.walk(path) for file in files)  # noqa: PTH118
+
+
+_SUFFIXES = (".svg", ".png")
+
+
+def new_figure(width: float, height: float) -> Any:
+    """An empty matplotlib figure of that size in inches, without a window and without global state."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def picture_target(path: str | Path) -> Path:
+    """The path, checked before any work is done.
+
+    Raises BadParameter when the suffix does not say which kind of picture, UnreadableFile where nothing can be written.
+    """
+    target = Path(path)
+    if target.suffix.lower() not in _SUFFIXES:
+        raise BadParameter("The plot's file must end in .svg or .png.")
+    try:
+        if target.exists() and not is_file(target):
+            raise _unwritable(target)
+        require_writable(target.resolve())
+    except OSError:
+        raise _unwritable(target) from None
+    return target
+
+
+def write_picture(figure: Any, path: str | Path) -> None:
+    """Draw the figure, then write the file, whole or not at all. Raises as `picture_target`."""
+    from matplotlib import rc_context
+
+    target = picture_target(path)
+    kind = target.suffix.lower()[1:]
+    picture = BytesIO()
+    with rc_context({"svg.hashsalt": "dpmine"}):
+        figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    try:
+        write_whole(target.resolve(), picture.getvalue())
+    except OSError:
+        raise _unwritable(target) from None
+
+
+def _unwritable(target: Path) -> UnreadableFile:
+    return UnreadableFile(f"Cannot write '{target}': name a file in a folder that exists and is writable.")

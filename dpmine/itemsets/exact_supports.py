@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.io.arrow import integer_array, is_integer
-from dpmine.io.columns import ColumnNames, Columns
-from dpmine.io.python_values import as_texts, items_of
+from dpmine.io.arrow import as_texts, integer_array, is_integer, items_of
+from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.request import notice_layout
 from dpmine.itemsets.transactions.base import Engine
 from dpmine.itemsets.universe import Sizes, parse_sizes
@@ -63,17 +62,7 @@ def itemset_supports(
     See Also:
         top_itemsets: the best itemsets, chosen with differential privacy.
     """
-    columns = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot)
-    return list_supports(
-        data,
-        columns,
-        size=size,
-        min_support=min_support,
-        catalogue=catalogue,
-        as_fraction=as_fraction,
-        memory=memory,
-        engine=engine,
-    ).frame()
+    return list_supports(**locals()).frame()  # nothing but the arguments is local yet
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +118,16 @@ class ListedSupports:
 
 def list_supports(
     data: Any,
-    columns: Columns,
     *,
     size: Sizes,
     min_support: Number,
-    catalogue: Any = None,
     as_fraction: bool = False,
+    unit: ColumnNames = None,
+    basket: ColumnNames = None,
+    item: str | None = None,
+    items: str | None = None,
+    one_hot: bool = False,
+    catalogue: Any = None,
     memory: int | str | None = None,
     engine: str = Engine.LOCAL,
     progress: Callable[[float], None] | None = None,
@@ -145,6 +138,7 @@ def list_supports(
     from dpmine.itemsets.read import read_transactions
     from dpmine.itemsets.transactions.memory import MemoryBudget
 
+    columns = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot)
     low, high = parse_sizes(size)
     limit = _parse_min_support(min_support)
     budget = MemoryBudget.of(memory)

@@ -16,13 +16,13 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpmine.errors import BadParameter
-from dpmine.exact.discrete import discrete_laplace_of_scale
-from dpmine.exact.reals import exact_ball
-from dpmine.exact.rounding import above, below
+from dpmine.exact.noise import discrete_laplace_of_scale
+from dpmine.exact.reals import above, below, exact_ball
+from dpmine.itemsets.transactions.base import sort_key
 from dpmine.parameters import exact_share, named, positive, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from dpmine.exact.bits import BitSource
     from dpmine.exact.reals import Ball
@@ -154,20 +154,6 @@ def with_subsets(itemsets: Sequence[Itemset]) -> tuple[Itemset, ...]:
         raise BadParameter(f"size must be at most {MOST_ITEMS} where the supports of all subsets are released.")
     found = {frozenset(part) for itemset in itemsets for part in _parts(itemset, len(itemset))}
     return tuple(sorted(found, key=lambda subset: (len(subset), sort_key(subset))))
-
-
-def in_order(items: Iterable[Any]) -> list[Any]:
-    """Items sorted, integers before texts."""
-    return sorted(items, key=_place)
-
-
-def sort_key(itemset: Itemset) -> list[tuple[bool, Any]]:
-    """What itemsets are sorted by: their items in order."""
-    return sorted(map(_place, itemset))
-
-
-def _place(item: Any) -> tuple[bool, Any]:
-    return isinstance(item, str), item
 
 
 def _cut(value: int) -> int:

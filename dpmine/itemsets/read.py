@@ -6,12 +6,11 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.io.open import is_spark_frame, open_source
-from dpmine.io.parquet import FileSource
+from dpmine.io.open import FileSource, is_spark_frame, open_source
 from dpmine.io.paths import paths_of
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.ingest.layouts import Layout, item_type, plan_layout
-from dpmine.itemsets.ingest.read import DoesNotFit, declared, declared_type, line_bytes, read_whole, restricted
+from dpmine.itemsets.ingest.read import DoesNotFit, declared, declared_type, read_whole, restricted
 from dpmine.itemsets.transactions.base import Engine, Read
 from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, require_catalogue_room
 from dpmine.parameters import named
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from dpmine.io.columns import Columns
-    from dpmine.io.source import Progress, Source
+    from dpmine.io.source import Columns, Progress, Source
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.transactions.base import Transactions
 
@@ -78,10 +76,10 @@ def read_transactions(
     if isinstance(source, FileSource):  # one value may fill a row group of a column that is read whole
         source.require_room(plan.keys if plan.layout is Layout.ONE_HOT else plan.columns, budget.indivisible)
     known = declared(catalogue, source, plan)
+    kind = declared_type(known, item_type(source, plan))  # raises for labels that are unusable, so before a charge
     if planned is not None:
         _require_disk(source, plan, budget)
         planned(plan)
-    kind = declared_type(known, item_type(source, plan))
     return Read(_read(source, restricted(plan, source, known), known, budget, progress or _ignore), kind)
 
 
@@ -94,14 +92,14 @@ def _read(
         return BasketsInMemory(**vars(found))
     except DoesNotFit as large:
         batches = None if source.repeatable else large.batches  # or what was read already would be kept
-    from dpmine.itemsets.outofcore.read import Stream, read_stream
+    from dpmine.itemsets.outofcore.read import Stream
 
-    return read_stream(Stream(source, plan, catalogue, budget, progress), batches)
+    return Stream(source, plan, catalogue, budget, progress).transactions(batches)
 
 
 def _require_disk(source: Source, plan: LayoutPlan, budget: MemoryBudget) -> None:
     """UnreadableFile, before anything is charged, where data that may need temporary files would find no room."""
-    if (source.rows or 0) * line_bytes(plan) > budget.whole or os.environ.get("TMPDIR"):
+    if (source.rows or 0) * plan.line_bytes > budget.whole or os.environ.get("TMPDIR"):
         from dpmine.itemsets.outofcore.read import require_disk
 
         require_disk()

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, LayoutWarning
 from dpmine.itemsets.ingest.layouts import Origin
-from dpmine.itemsets.items_first import ITEMS_FIRST, ItemsFirst
 from dpmine.itemsets.noisy_supports import MOST_ITEMS
 from dpmine.itemsets.rules import number_of_units
-from dpmine.itemsets.universe import PublicCatalogue, Sizes, itemset_count, parse_sizes
+from dpmine.itemsets.universe import ITEMS_FIRST, ItemsFirst, PublicCatalogue, Sizes, itemset_count, parse_sizes
 from dpmine.ledger.budget import Amount
 from dpmine.parameters import below_one, positive, probability, public_count, whole
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Shape, stylised
 from dpmine.selection.mechanisms.report_noisy_max import NoisyMaxMechanism
-from dpmine.selection.recommend import least
+from dpmine.selection.recommend import Shape, least, stylised
 from dpmine.selection.select import AUTO, advice, plain_name
 from dpmine.selection.top_k import Built, build_top_k
 

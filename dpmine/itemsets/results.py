@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.noisy_supports import Consistency, in_order
+from dpmine.itemsets.noisy_supports import Consistency
+from dpmine.itemsets.transactions.base import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

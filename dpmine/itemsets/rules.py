@@ -12,7 +12,8 @@ from math import inf, isfinite, nan, nextafter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, Consistency, in_order, sort_key
+from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, Consistency
+from dpmine.itemsets.transactions.base import in_order, sort_key
 from dpmine.parameters import exact_number, whole
 
 if TYPE_CHECKING:
@@ -57,11 +58,11 @@ def association_rules(release: SupportRelease, *, units: int | None = None, min_
     return _frame(sorted(kept, key=_Rule.rank), count)
 
 
-def confidence(value: Number) -> Fraction:
+def confidence(value: Number, name: str = "min_confidence") -> Fraction:
     """A least confidence in [0, 1], read exactly; BadParameter otherwise."""
-    least = exact_number("min_confidence", value)
+    least = exact_number(name, value)
     if not 0 <= least <= 1:
-        raise BadParameter("min_confidence must be at least 0 and at most 1.")
+        raise BadParameter(f"{name} must be at least 0 and at most 1.")
     return least
 
 

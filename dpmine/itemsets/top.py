@@ -9,7 +9,7 @@ import numpy as np
 
 from dpmine.errors import AccuracyWarning, BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.io.columns import ColumnNames, Columns
+from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.noisy_supports import Consistency, release, with_subsets
 from dpmine.itemsets.request import Request, notice_layout, notify
 from dpmine.itemsets.results import TopItemsets
@@ -247,8 +247,7 @@ def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tu
 
 def _items(baskets: Transactions, codes: Sequence[int]) -> list[Any]:
     """The items of these codes, as they are released."""
-    from dpmine.io.arrow import integer_array
-    from dpmine.io.python_values import items_of
+    from dpmine.io.arrow import integer_array, items_of
 
     return items_of(baskets.labels.take(integer_array(np.array(codes, np.int64))))
 

@@ -1,4 +1,4 @@
-"""Amounts of (ε, δ), and the budget of one data set at one moment: what may still be charged to it."""
+"""Amounts of (ε, δ), the budget of one data set at one moment, and who is called when something is charged to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpmine.parameters import named
 from dpmine.privacy import ExPostGuarantee, rounded_up, short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from dpmine.privacy import Guarantee, Neighbors
 
@@ -264,3 +264,18 @@ class Budget:
                 "with δ = 0 (for itemsets: give --catalogue)."
             )
         return "Ask for less, or have a larger total granted (dpmine ledger grant)."
+
+
+_LISTENERS: list[Callable[[], object]] = []
+
+
+def on_charge(listener: Callable[[], object]) -> None:
+    """Call `listener`, which must not raise, whenever a charge in this process is about to be on the disk."""
+    if listener not in _LISTENERS:
+        _LISTENERS.append(listener)
+
+
+def charge_committing() -> None:
+    """Call all listeners; called inside the transaction, so that they know of a charge before it is on the disk."""
+    for listener in _LISTENERS:
+        listener()

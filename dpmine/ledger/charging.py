@@ -10,8 +10,6 @@ from dpmine.errors import BadParameter, DpmineError
 from dpmine.privacy import ExPostGuarantee, Guarantee
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from dpmine.ledger.ledger import Ledger, Receipt
 
 
@@ -71,7 +69,7 @@ class Charge:
     def use(self, guarantee: Guarantee) -> None:
         """Begin the run that was charged; BadParameter for a second one, or one with another guarantee."""
         if self.used or guarantee != self.guarantee:
-            raise BadParameter("A charge is for one run, with the parameters that it was made for: charge again.")
+            raise BadParameter("A charge pays for one run, with the parameters that it was made for: pay again.")
         self.used = True
 
     def settled(self, guarantee: SomeGuarantee) -> SomeGuarantee:
@@ -87,18 +85,3 @@ class Charge:
         except DpmineError:
             return guarantee.noting(_UNSETTLED)
         return guarantee
-
-
-_LISTENERS: list[Callable[[], object]] = []
-
-
-def on_charge(listener: Callable[[], object]) -> None:
-    """Call `listener`, which must not raise, whenever a charge in this process is about to be on the disk."""
-    if listener not in _LISTENERS:
-        _LISTENERS.append(listener)
-
-
-def charge_committing() -> None:
-    """Call all listeners; called inside the transaction, so that they know of a charge before it is on the disk."""
-    for listener in _LISTENERS:
-        listener()

@@ -13,11 +13,18 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadLedger, BadParameter, NoLedger, NotPrivate
 from dpmine.ledger import records
-from dpmine.ledger.budget import WHOLE, Amount, Budget, Parts, checked_name, name_and_part, whole_name
-from dpmine.ledger.charging import charge_committing
+from dpmine.ledger.budget import (
+    WHOLE,
+    Amount,
+    Budget,
+    Parts,
+    charge_committing,
+    checked_name,
+    name_and_part,
+    whole_name,
+)
 from dpmine.ledger.database import Database
-from dpmine.ledger.records import Entry, Kind
-from dpmine.ledger.verify import replayed, require_own_schema
+from dpmine.ledger.records import Entry, Kind, replayed, require_own_schema
 from dpmine.parameters import Number, below_one, exact_number, positive
 from dpmine.privacy import ExPostGuarantee, Neighbors
 

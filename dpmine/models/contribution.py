@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.exact.reals import GUARD_BITS, exact_ball
-from dpmine.exact.rounding import below
+from dpmine.exact.reals import GUARD_BITS, below, exact_ball
 from dpmine.ledger.budget import checked_name
 from dpmine.ledger.charging import ROW, of_asserted_unit
 from dpmine.models.validation.split import random_order

@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.io.arrow import is_boolean, is_integer, is_text, plain, type_name
-from dpmine.io.columns import Columns, quoted
 from dpmine.io.open import open_source
-from dpmine.io.source import PandasSource
+from dpmine.io.source import Columns, PandasSource, quoted
 from dpmine.itemsets.ingest.encode import coded
 from dpmine.itemsets.ingest.layouts import check_key
 from dpmine.ledger.charging import ROW

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine.io.figures import new_figure, picture_target, write_picture
+from dpmine.io.atomic import new_figure, picture_target, write_picture
 from dpmine.privacy import Neighbors, rounded_up
-from dpmine.selection.laws.profile import Shape, stylised
 from dpmine.selection.mechanisms.registry import usable
-from dpmine.selection.recommend import Recommendation, success_probability
+from dpmine.selection.recommend import Recommendation, Shape, stylised, success_probability
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

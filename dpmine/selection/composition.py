@@ -12,8 +12,7 @@ from functools import lru_cache
 from math import exp, floor, inf, log, log1p, sqrt
 from typing import TYPE_CHECKING
 
-from dpmine.exact.reals import Ball, exact_ball, logarithm, working_precision
-from dpmine.exact.rounding import below, power_below
+from dpmine.exact.reals import Ball, below, exact_ball, logarithm, power_below, working_precision
 from dpmine.parameters import below_one, positive, whole
 
 if TYPE_CHECKING:

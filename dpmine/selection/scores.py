@@ -18,10 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.errors import BadParameter
-from dpmine.selection.universes.base import Universe
-from dpmine.selection.universes.dense import Dense
-from dpmine.selection.universes.levels import Levels
-from dpmine.selection.universes.views import Padded
+from dpmine.selection.universes.base import Padded, Universe
+from dpmine.selection.universes.dense import Dense, Levels
 
 
 @runtime_checkable

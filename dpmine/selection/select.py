@@ -17,10 +17,8 @@ from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.registry import MECHANISMS, usable
 from dpmine.selection.recommend import Recommendation, recommend
 from dpmine.selection.scores import Scores, as_universe, labelled_universe, number_of, released, require_form
-from dpmine.selection.universes.base import MANY_DUMMIES, Universe
-from dpmine.selection.universes.dense import Dense
-from dpmine.selection.universes.levels import Levels
-from dpmine.selection.universes.views import Scaled
+from dpmine.selection.universes.base import MANY_DUMMIES, Scaled, Universe
+from dpmine.selection.universes.dense import Dense, Levels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

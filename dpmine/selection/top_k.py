@@ -15,11 +15,11 @@ from dpmine.errors import BadParameter
 from dpmine.parameters import Number, below_one, whole
 from dpmine.privacy import Guarantee, Neighbors, short
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
-from dpmine.selection.draws.noisy_order import noisy_order
+from dpmine.selection.draws import noisy_order
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR, LimitedDomain
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
 from dpmine.selection.select import AUTO, build_mechanism, guarantee_of, plain_name, resolve
-from dpmine.selection.universes.views import Remaining
+from dpmine.selection.universes.base import Remaining
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,8 +8,7 @@ import pytest
 from support import mechanism_laws as laws
 from support.tapes import TapeBits
 
-from dpmine.auditing.pairs import UNKNOWN, ClaimScope, Group, Pair, PairSide
-from dpmine.auditing.profile import DIRECT, Claim, Finding, measure_both
+from dpmine.auditing.pairs import DIRECT, UNKNOWN, Claim, ClaimScope, Finding, Group, Pair, PairSide, measure_both
 from dpmine.auditing.search import Climber
 from dpmine.privacy import Neighbors
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpmine.auditing.profile import (
+from dpmine.auditing.pairs import (
     DIRECT,
     Claim,
     Finding,

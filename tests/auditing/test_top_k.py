@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from support.oracles import top_k as top_k_laws
 
-from dpmine.auditing import top_k
+from dpmine.auditing import run as top_k
 from dpmine.auditing.pairs import Group, Pair, PairSide
-from dpmine.auditing.top_k import audit_top_k, top_k_rows
+from dpmine.auditing.run import audit_top_k, top_k_rows
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
 from dpmine.selection.top_k import LimitedDomainTopK, OneShot

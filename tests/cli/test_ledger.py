@@ -259,6 +259,7 @@ def test_a_misplaced_url_shows_no_password(run: outcome_of) -> None:
         assert SECRET not in line
 
 
+@pytest.mark.slow
 def test_runs_without_a_ledger_do_not_load_a_database() -> None:
     runs = [list(arguments) for arguments in RUNS.values()]
     code = f"import sys; from dpmine_cli.main import run\nfor arguments in {runs!r}:\n"

@@ -312,6 +312,10 @@ def test_head_of_a_long_list() -> None:
 
 def test_same_in_a_process_of_its_own(run: outcome_of, folder: Path) -> None:
     assert spawn(*TOP, "--format", "json", cwd=folder) == run(*TOP, "--format", "json")
+
+
+@pytest.mark.slow
+def test_same_error_in_a_process_of_its_own(run: outcome_of, folder: Path) -> None:
     assert spawn("top-itemset", "no.parquet", cwd=folder) == run("top-itemset", "no.parquet")
 
 

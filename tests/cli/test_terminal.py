@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from dpmine_cli.terminal import folded
+from dpmine_cli.output import folded
 from hypothesis import given
 from hypothesis import strategies as st
 from support.command_line import PROGRAM, environment, outcome_of

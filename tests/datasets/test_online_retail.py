@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from support.shared import shared_path
+from support.datasets import shared_path
 
 FOLDER = Path(__file__).resolve().parents[2] / "datasets"
 

@@ -12,8 +12,16 @@ from support.adversary import quiet_fork
 from support.cases import every
 
 from dpmine.exact.bits import SystemBits
-from dpmine.exact.decisions import argmax, less_than
-from dpmine.exact.reals import Constant, Formula, dyadic_interval, exact_ball, logarithm, working_precision
+from dpmine.exact.reals import (
+    Constant,
+    Formula,
+    argmax,
+    dyadic_interval,
+    exact_ball,
+    less_than,
+    logarithm,
+    working_precision,
+)
 
 TINY = Fraction(1, 2**400)
 

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from multiprocessing.queues import Queue
 
 
+@pytest.fixture(autouse=True, scope="module")
+def repeatable_entropy_of_fixtures() -> None:
+    """Nothing is replaced here either."""
+
+
 @pytest.fixture(autouse=True)
 def repeatable_entropy() -> None:
     """Nothing is replaced: these tests read the operating system's generator."""

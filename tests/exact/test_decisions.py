@@ -11,8 +11,19 @@ from support.cases import every
 from support.tapes import assert_law, enumerate_law
 
 from dpmine.exact.bits import SystemBits
-from dpmine.exact.decisions import argmax, float_bounds, floor, happens, less_than, uniform_below
-from dpmine.exact.reals import Constant, Formula, Real, StandardExponential, Uniform
+from dpmine.exact.reals import (
+    Constant,
+    Formula,
+    Real,
+    StandardExponential,
+    Uniform,
+    argmax,
+    float_bounds,
+    floor,
+    happens,
+    less_than,
+    uniform_below,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

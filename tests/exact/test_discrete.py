@@ -15,7 +15,7 @@ from support.cases import every
 from support.numpy_bits import NumpyBits
 from support.tapes import TapeBits, TapeExhausted
 
-from dpmine.exact.discrete import discrete_laplace, happen_exponentially, uniforms_below, words
+from dpmine.exact.noise import discrete_laplace, happen_exponentially, uniforms_below, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,6 @@ from support.adversary import PlayedBits
 from support.cases import every
 from support.tapes import assert_law
 
-from dpmine.exact.decisions import less_than
 from dpmine.exact.noise import (
     ExponentialNoise,
     GumbelNoise,
@@ -30,6 +29,7 @@ from dpmine.exact.reals import (
     StandardExponential,
     dyadic_interval,
     exact_ball,
+    less_than,
     working_precision,
 )
 

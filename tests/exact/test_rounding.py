@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.cases import every
 
-from dpmine.exact.rounding import above, below, decimal_above
+from dpmine.exact.reals import above, below, decimal_above
 
 
 @every("bits", [64, 128, 1088])

@@ -21,7 +21,7 @@ from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
 from dpmine.selection.select import build_mechanism, choose, law
-from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.dense import Levels
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cases import every
+from support.datasets import ROOT
 from support.oracles.ingest import CANARY, contents, refused
 from support.reading import read_baskets
-from support.shared import ROOT
 
 from dpmine.errors import BadData, UnreadableFile
-from dpmine.io.columns import Columns
-from dpmine.io.parquet import open_files
+from dpmine.io.open import open_files
+from dpmine.io.source import Columns
 from dpmine.models.tables import read_columns
 
 LONG = Columns(unit=("u",), item="i")
@@ -253,7 +253,7 @@ def test_neither_pandas_nor_another_engine_is_imported_for_files_that_fit_into_m
 ) -> None:
     (tmp_path / "catalogue.txt").write_text("a\nb\n")
     script = (
-        "import sys; from dpmine.itemsets.read import read_transactions; from dpmine.io.columns import Columns; "
+        "import sys; from dpmine.itemsets.read import read_transactions; from dpmine.io.source import Columns; "
         "from dpmine.itemsets.ingest.catalogue import read_catalogue; known = read_catalogue(sys.argv[2]); "
         "read_transactions(sys.argv[1], Columns.of(unit='u', item='i'), catalogue=known, planned=print); "
         "read_transactions([['a']], Columns(), planned=print).transactions.miner(); "
@@ -283,7 +283,7 @@ def test_damage_to_any_byte_of_the_footer(tmp_path: Path) -> None:
 @pytest.mark.parametrize("group", [10**6, 70_000])
 def test_texts_that_repeat_stay_dictionaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int) -> None:
     """Dictionaries of texts that are all different would grow from batch to batch."""
-    monkeypatch.setattr("dpmine.io.parquet._CODED_ROWS", 50_000)
+    monkeypatch.setattr("dpmine.io.open._CODED_ROWS", 50_000)
     repeated = [f"item {i % 50}" for i in range(400_000)]
     different = [f"customer number {i:09d}" if i % 7 else None for i in range(400_000)]
     path = tmp_path / "data.parquet"

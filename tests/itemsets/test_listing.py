@@ -15,7 +15,6 @@ from support.cases import every
 
 import dpmine
 from dpmine.errors import BadData, BadParameter
-from dpmine.io.columns import Columns
 from dpmine.itemsets.exact_supports import list_supports
 
 BASKETS = [["b", "a"]] * 5 + [["a", "c"]] * 2 + [["c", "b", "a"]] * 3
@@ -135,7 +134,7 @@ def test_random_baskets_against_plain_counting(seed: int) -> None:
 
 def test_table_says_the_same_as_the_frame() -> None:
     notices: list[str] = []
-    table = list_supports(BASKETS, Columns(), size="1-3", min_support=1, notice=notices.append).table()
+    table = list_supports(BASKETS, size="1-3", min_support=1, notice=notices.append).table()
     assert {tuple(row["items"]): row["support"] for row in table.to_pylist()} == COUNTS
     assert pa.types.is_large_list(table.schema.field("items").type)
     assert len(notices) == 1

@@ -21,8 +21,8 @@ from support.oracles.supports import coverage, every_subset, joint_profile, pmf,
 from support.tapes import TapeBits, TapeExhausted, assert_law
 
 from dpmine.errors import BadParameter
-from dpmine.exact import discrete
-from dpmine.exact.discrete import discrete_laplace_of_scale, exponential_coin, geometric_of_scale
+from dpmine.exact import noise as discrete
+from dpmine.exact.noise import discrete_laplace_of_scale, exponential_coin, geometric_of_scale
 from dpmine.itemsets import noisy_supports
 from dpmine.itemsets.noisy_supports import (
     LARGEST_SUPPORT,

@@ -11,8 +11,8 @@ import pytest
 from support.cases import every
 
 import dpmine
-from dpmine.io.columns import Columns
-from dpmine.itemsets.outofcore.miner import PartitionedBaskets
+from dpmine.io.source import Columns
+from dpmine.itemsets.outofcore.read import PartitionedBaskets
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget
 

@@ -13,8 +13,7 @@ from ledger.promises import at_most, promise
 from dpmine.errors import BadLedger
 from dpmine.ledger.budget import START
 from dpmine.ledger.ledger import Ledger
-from dpmine.ledger.records import Entry, Kind
-from dpmine.ledger.verify import replayed
+from dpmine.ledger.records import Entry, Kind, replayed
 
 if TYPE_CHECKING:
     from ledger.postgres import Cluster

@@ -16,9 +16,8 @@ from support.effort import examples
 from dpmine.errors import BadParameter, DpmineError, UnreadableFile
 from dpmine.planning.planner import plan
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Shape, stylised
 from dpmine.selection.mechanisms.registry import MECHANISMS, usable
-from dpmine.selection.recommend import least_gap, recommend, success_probability
+from dpmine.selection.recommend import Shape, least_gap, recommend, stylised, success_probability
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +26,10 @@ if TYPE_CHECKING:
 
 QUICK = ["limited_domain", "stable_maximiser", "exponential", "max_of_exponentials", "max_of_laplaces"]
 RELATIONS = pytest.mark.parametrize("neighbors", Neighbors)
+REPLACE_ONE_FIRST = pytest.mark.parametrize(
+    "neighbors", [Neighbors.REPLACE_ONE, pytest.param(Neighbors.ADD_REMOVE, marks=pytest.mark.slow)]
+)
+"""Where a relation takes seconds."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +42,7 @@ def unknown() -> Plan:
     return plan(epsilon=2, neighbors="add-remove")
 
 
-@RELATIONS
+@REPLACE_ONE_FIRST
 @pytest.mark.parametrize(
     ("epsilon", "candidates"), [("0.3", None), pytest.param("1", 10**6, marks=pytest.mark.slow), ("5", 3)]
 )
@@ -65,7 +68,7 @@ def test_leads_shrink_with_epsilon_and_delta(name: str, neighbors: Neighbors, da
     assert leads[0] >= leads[1]
 
 
-@RELATIONS
+@REPLACE_ONE_FIRST
 @every("shape", Shape)
 @every("name", ["large_margin", "large_margin_tight"])
 def test_leads_of_the_margin_mechanisms_shrink_too(name: str, shape: Shape, neighbors: Neighbors) -> None:

@@ -11,9 +11,9 @@ from support.cases import every
 from support.effort import examples
 
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws.profile import Profile, Shape, head, stylised
+from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS, usable
-from dpmine.selection.recommend import success_probability
+from dpmine.selection.recommend import Shape, head, stylised, success_probability
 from dpmine.selection.universes.base import MANY_DUMMIES
 
 SHAPES = pytest.mark.parametrize("shape", Shape)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from reporting.jobs import ALL, PAIRS, RULE, job
+from reporting.jobs import ALL, PAIRS, RULE, Folder, job
 
 from dpmine.errors import BadData
 from dpmine.ledger.budget import Amount
@@ -20,9 +20,6 @@ from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.page.charts import Bar, bars, shortened, stacked, steps, told_apart
 from dpmine.reporting.page.render import factor_text, odds_text, plain_words, render, rounded_up_at, unprotected
 from dpmine.reporting.page.sections import body_of
-
-if TYPE_CHECKING:
-    from reporting.jobs import Folder
 
 EVERY = [job(**options) for options in ALL.values()]
 DAY = datetime(2030, 1, 2, tzinfo=UTC)
@@ -61,9 +58,9 @@ class Page(HTMLParser):
         return " ".join(" ".join(self.texts).split())
 
 
-@pytest.fixture
-def html(folder: Folder) -> str:
-    return render(folder.run(*EVERY), today=DAY)
+@pytest.fixture(scope="module")
+def html(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return render(Folder(tmp_path_factory.mktemp("every_kind")).run(*EVERY), today=DAY)
 
 
 def test_what_stands_on_it(html: str) -> None:

@@ -11,7 +11,7 @@ from dpmine.errors import BadParameter
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.selection.select import MECHANISMS, build_mechanism
 from dpmine.selection.universes.base import Level, Score
-from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.dense import Levels
 
 
 class Broken(Levels):

@@ -14,7 +14,7 @@ from dpmine import law
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.selection.universes.base import Level
-from dpmine.selection.universes.levels import Levels, exact_score
+from dpmine.selection.universes.dense import Levels, exact_score
 
 
 def test_a_candidate_is_a_level_and_a_member() -> None:

@@ -17,8 +17,7 @@ from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.base import Mechanism, unit_reach
 from dpmine.selection.select import MECHANISMS, advice, build_mechanism, choose
-from dpmine.selection.universes.dense import Dense
-from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.dense import Dense, Levels
 
 BITS = SystemBits()
 EVERY = pytest.mark.parametrize("name", MECHANISMS)

@@ -18,9 +18,8 @@ from support.oracles.mechanisms import chi_square_p, tally
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise, draw
 from dpmine.exact.reals import Formula, Real, exact_ball
-from dpmine.selection.draws.noisy_order import KnownRival, noisy_order
-from dpmine.selection.universes.dense import Dense
-from dpmine.selection.universes.levels import Levels
+from dpmine.selection.draws import KnownRival, noisy_order
+from dpmine.selection.universes.dense import Dense, Levels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

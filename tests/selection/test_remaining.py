@@ -15,13 +15,12 @@ from support.oracles.mechanisms import chi_square_p, tally
 from support.reading import read_baskets
 
 from dpmine.exact.bits import SystemBits
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.universe import ItemsetUniverse
-from dpmine.selection.universes.dense import Dense
-from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.base import Padded, Remaining, Scaled
+from dpmine.selection.universes.dense import Dense, Levels
 from dpmine.selection.universes.ranking import Ranking
-from dpmine.selection.universes.views import Padded, Remaining, Scaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable

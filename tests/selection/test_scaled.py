@@ -10,10 +10,9 @@ from support.oracles.mechanisms import softmax
 from support.tapes import assert_law, enumerate_law
 
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise
-from dpmine.selection.draws.noisy_order import noisy_order
-from dpmine.selection.universes.dense import Dense
-from dpmine.selection.universes.levels import Levels
-from dpmine.selection.universes.views import Scaled
+from dpmine.selection.draws import noisy_order
+from dpmine.selection.universes.base import Scaled
+from dpmine.selection.universes.dense import Dense, Levels
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -9,7 +9,7 @@ from support.oracles.mechanisms import chi_square_p, tally
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.noise import GumbelNoise, draw
 from dpmine.exact.reals import Formula
-from dpmine.selection.draws.noisy_order import KnownRival, draw_from_best, draws_from_best
+from dpmine.selection.draws import KnownRival, draw_from_best, draws_from_best
 from dpmine.selection.universes.ranking import Ranking
 
 TRUTH = {"a": 5, "b": 3, "c": 3, "d": 3, "e": 1, "f": 0}

@@ -26,8 +26,7 @@ from dpmine.selection.mechanisms.limited_domain import LimitedDomain
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfLaplaces
 from dpmine.selection.select import MECHANISMS, resolve
 from dpmine.selection.top_k import LimitedDomainTopK, OneShot, Peeling, build_top_k
-from dpmine.selection.universes.dense import Dense
-from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.dense import Dense, Levels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,10 +10,8 @@ from support.adversary import Descent, LazyUniverse
 from support.cases import every
 from support.conformance.adversary import check_universe
 
-from dpmine.selection.universes.base import Universe
-from dpmine.selection.universes.dense import Dense
-from dpmine.selection.universes.levels import Levels
-from dpmine.selection.universes.views import Scaled
+from dpmine.selection.universes.base import Scaled, Universe
+from dpmine.selection.universes.dense import Dense, Levels
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

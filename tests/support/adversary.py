@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dpmine.exact.bits import SystemBits
-from dpmine.exact.decisions import uniform_below
+from dpmine.exact.reals import uniform_below
 from dpmine.selection.universes.base import Level, Score
 
 if TYPE_CHECKING:

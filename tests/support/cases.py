@@ -1,9 +1,9 @@
 """Many cases of one check in one test: thousands of tests of a millisecond each would cost more than what they check.
 
-`every` stands where `pytest.mark.parametrize` would, and may be mixed with it. Each case is a subtest of pytest: all
-are run, and those that fail are named. Choose `every` where a case takes less than about 50 ms, and
-`pytest.mark.parametrize` where cases are long (workers share them out) or need fixtures of their own beyond
-`tmp_path` and `monkeypatch`, which are fresh for each case here too.
+`every` stands where `pytest.mark.parametrize` would, and may be mixed with it. All cases are run, and each that fails
+is a subtest of pytest with its own name; to report those that pass would take longer than to run most of them. Choose
+`every` where a case takes less than about 50 ms, and `pytest.mark.parametrize` where cases are long (workers share them
+out) or need fixtures of their own beyond `tmp_path` and `monkeypatch`, which are fresh for each case here too.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 Values = dict[str, Any]
+
+OUTCOMES = (Exception, pytest.fail.Exception, pytest.skip.Exception)
+"""How a case ends that did not pass; an interrupt ends the whole run."""
 
 
 def every(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -43,8 +46,12 @@ def _in_one_test(check: Callable[..., None], axes: list[list[Values]]) -> Callab
     @functools.wraps(check, updated=())
     def test(*, subtests: pytest.Subtests, **shared: Any) -> None:
         for number, values in zip(count(), _combined(axes)):
-            with subtests.test(_name(values)), pytest.MonkeyPatch.context() as patch:
-                check(**_fresh(shared, number, patch), **values)
+            try:
+                with pytest.MonkeyPatch.context() as patch:
+                    check(**_fresh(shared, number, patch), **values)
+            except OUTCOMES:
+                with subtests.test(_name(values)):
+                    raise
 
     test.__signature__ = inspect.Signature([*fixtures, own])  # type: ignore[attr-defined]
     test.axes, test.check = axes, check  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Real and synthetic transactions for tests of the whole job, as Arrow tables, with the options that read them."""
+"""Data of the tests: files of the folder beside the project, and transactions with the options that read them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,18 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
-from support.shared import shared_path
+ROOT = Path(__file__).resolve().parents[2]
+DATASETS = ROOT / "datasets"
 
-DATASETS = Path(__file__).resolve().parents[2] / "datasets"
+
+def shared_path(relative: str) -> Path:
+    """`relative` inside the shared folder; the calling test is skipped where that folder is missing."""
+    path = ROOT.parent / "shared" / relative
+    if not path.exists():
+        pytest.skip(f"needs shared/{relative} beside the project")
+    return path
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,7 @@ from dpmine.itemsets.transactions.memory import MemoryBudget
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dpmine.io.columns import Columns
-    from dpmine.io.source import Progress
+    from dpmine.io.source import Columns, Progress
     from dpmine.itemsets.ingest.layouts import Layout, LayoutPlan
 
 _ROOM = 2**62

@@ -1,18 +1,11 @@
-"""What the compiled search works on (rows, bitmaps), where the itemsets found go, and how these are put into order."""
+"""What the compiled search works on (rows, bitmaps), and where the itemsets found go."""
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
-
-import numpy as np
-
-from dpmine.compiled import compiled
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
-
+    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -107,121 +100,3 @@ class Scratch(NamedTuple):
     """The later items met, in the order of their first meeting."""
     prefix: NDArray[np.int32]
     """int32[size]: the catalogue codes of the prefix."""
-
-
-Part = TypeVar("Part")
-Result = TypeVar("Result")
-
-_MOST_THREADS = 8  # of one computation: the loops are bound by memory, and others use the machine too
-
-
-def thread_count() -> int:
-    """How many threads a large computation uses: the processors this process may run on, at most 8."""
-    try:
-        usable = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        usable = os.cpu_count() or 1
-    return min(usable, _MOST_THREADS)
-
-
-def in_parallel(work: Callable[[Part], Result], parts: Sequence[Part], threads: int | None = None) -> list[Result]:
-    """work(part) for each part, in the order of the parts; by default on as many threads as are used at most."""
-    return list(streamed(work, parts, thread_count() if threads is None else threads))
-
-
-def streamed(work: Callable[[Part], Result], parts: Sequence[Part], threads: int) -> Generator[Result]:
-    """As `in_parallel`, one result after the other.
-
-    The threads live as long as the iterator: nothing is shared between calls, nor inherited by a forked process. When
-    the caller stops early, or is interrupted, or a part fails, the parts not yet begun are dropped.
-    """
-    if threads == 1 or len(parts) <= 1:
-        yield from map(work, parts)
-        return
-    with ThreadPoolExecutor(min(threads, len(parts)), thread_name_prefix="dpmine") as pool:
-        pending = [pool.submit(work, part) for part in parts]
-        try:
-            for result in pending:
-                yield result.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
-_KEY_BITS = 63
-_DIGIT_BITS = 11  # 2048 counters fit into the innermost cache
-
-
-def ordered(items: NDArray[np.int32], supports: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The rows of `items` (codes increasing in each) and their supports ≥ 0 in order.
-
-    Where it fits, each itemset becomes one number and these are sorted: ten times faster than to find an order and to
-    apply it.
-    """
-    if len(supports) == 0:  # of any width, even absurd ones
-        return items, supports
-    present, numbers = _numbered(items)
-    largest, bits = int(supports.max()), max(1, (len(present) - 1).bit_length())
-    key_bits = largest.bit_length() + items.shape[1] * bits
-    if key_bits > _KEY_BITS:
-        order = np.lexsort((*items.T[::-1], -supports))
-        return items[order], supports[order]
-    keys = _sorted(_packed(items, largest - supports, numbers, bits), key_bits)
-    return _unpacked(keys, items.shape[1], present, bits), largest - (keys >> (items.shape[1] * bits))
-
-
-@compiled
-def _numbered(items: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The codes that occur, increasing, and for every code its place among them."""
-    numbers = np.zeros(items.max() + 1, np.int64)
-    for code in items.flat:
-        numbers[code] = 1
-    present = np.flatnonzero(numbers).astype(np.int32)
-    for number in range(len(present)):
-        numbers[present[number]] = number
-    return present, numbers
-
-
-@compiled
-def _packed(
-    items: NDArray[np.int32], first: NDArray[np.int64], numbers: NDArray[np.int64], bits: int
-) -> NDArray[np.int64]:
-    """The number `first` and the numbers of the codes, `bits` each, behind one another."""
-    keys = first.copy()
-    for row in range(len(keys)):
-        for column in range(items.shape[1]):
-            keys[row] = (keys[row] << bits) | numbers[items[row, column]]
-    return keys
-
-
-@compiled
-def _sorted(keys: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
-    """The keys, of `bits` bits, in increasing order: sorted by one digit after the other. `keys` is written over."""
-    spare = np.empty_like(keys)
-    free = np.empty(1 << _DIGIT_BITS, np.int64)
-    for shift in range(0, bits, _DIGIT_BITS):
-        free[:] = 0
-        for key in keys:
-            free[np.uint64((key >> shift) & (len(free) - 1))] += 1
-        before = 0
-        for digit in range(len(free)):
-            count = free[digit]
-            free[digit] = before
-            before += count
-        for key in keys:
-            its_digit = np.uint64((key >> shift) & (len(free) - 1))
-            spare[np.uint64(free[its_digit])] = key
-            free[its_digit] += 1
-        keys, spare = spare, keys
-    return keys
-
-
-@compiled
-def _unpacked(keys: NDArray[np.int64], size: int, present: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
-    """int32[k, size]: the codes whose numbers stand in the last size · bits bits of the keys."""
-    items = np.empty((len(keys), size), np.int32)
-    for row in range(len(keys)):
-        key = keys[row]
-        for column in range(size - 1, -1, -1):
-            items[row, column] = present[key & ((1 << bits) - 1)]
-            key >>= bits
-    return items

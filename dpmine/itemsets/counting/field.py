@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpmine.compiled import compiled
-from dpmine.itemsets.counting.arrays import Bitmaps, Rests, Rows, Sink, in_parallel, thread_count
+from dpmine.itemsets.counting.arrays import Bitmaps, Rests, Rows, Sink
 from dpmine.itemsets.counting.kernels import bitmaps, search, search_maps
+from dpmine.itemsets.counting.rows import in_parallel, thread_count
 from dpmine.itemsets.transactions.base import COUNT_LIMIT
 from dpmine.itemsets.transactions.memory import LARGEST_SQUARE, SQUARES
 

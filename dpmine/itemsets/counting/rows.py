@@ -5,20 +5,62 @@ The compiled loops are pure functions over arrays, safe to call from several thr
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from dpmine.compiled import compiled
 from dpmine.errors import BadData
-from dpmine.itemsets.counting.arrays import Rests, Rows, in_parallel
+from dpmine.itemsets.counting.arrays import Rests, Rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.transactions.baskets import Baskets
+    from dpmine.itemsets.transactions.base import Baskets
+
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+_MOST_THREADS = 8  # of one computation: the loops are bound by memory, and others use the machine too
+
+
+def thread_count() -> int:
+    """How many threads a large computation uses: the processors this process may run on, at most 8."""
+    try:
+        usable = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        usable = os.cpu_count() or 1
+    return min(usable, _MOST_THREADS)
+
+
+def in_parallel(work: Callable[[Part], Result], parts: Sequence[Part], threads: int | None = None) -> list[Result]:
+    """work(part) for each part, in the order of the parts; by default on as many threads as are used at most."""
+    return list(streamed(work, parts, thread_count() if threads is None else threads))
+
+
+def streamed(work: Callable[[Part], Result], parts: Sequence[Part], threads: int) -> Generator[Result]:
+    """As `in_parallel`, one result after the other.
+
+    The threads live as long as the iterator: nothing is shared between calls, nor inherited by a forked process. When
+    the caller stops early, or is interrupted, or a part fails, the parts not yet begun are dropped.
+    """
+    if threads == 1 or len(parts) <= 1:
+        yield from map(work, parts)
+        return
+    with ThreadPoolExecutor(min(threads, len(parts)), thread_name_prefix="dpmine") as pool:
+        pending = [pool.submit(work, part) for part in parts]
+        try:
+            for result in pending:
+                yield result.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 _MOST_BASKETS = (1 << 31) - 1  # baskets, and hence supports, are counted in 32 bits
@@ -39,7 +81,7 @@ def item_supports(baskets: Baskets) -> NDArray[np.int64]:
         supports: NDArray[np.int64] = _occurrences(items, starts, baskets.catalogue_size, parts).sum(axis=0)
         return supports
     return count_units(
-        as_int32(baskets.items), as_int64(baskets.basket_starts), basket_units(baskets), baskets.catalogue_size
+        as_int32(baskets.items), as_int64(baskets.basket_starts), baskets.unit_numbers(), baskets.catalogue_size
     )
 
 
@@ -76,10 +118,10 @@ def frequent_rests(baskets: Baskets, supports: NDArray[np.int64], threshold: int
     """
     labels = np.flatnonzero(supports >= threshold).astype(np.int32)
     if len(labels) == len(supports):
-        return Rests(labels, as_int32(baskets.items), as_int64(baskets.basket_starts), basket_units(baskets))
+        return Rests(labels, as_int32(baskets.items), as_int64(baskets.basket_starts), baskets.unit_numbers())
     number_of = np.full(len(supports), -1, np.int32)
     number_of[labels] = np.arange(len(labels), dtype=np.int32)
-    items, starts, units = as_int32(baskets.items), as_int64(baskets.basket_starts), basket_units(baskets)
+    items, starts, units = as_int32(baskets.items), as_int64(baskets.basket_starts), baskets.unit_numbers()
 
     def restrict(part: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
         return restrict_rows(items, starts, units, part, number_of)
@@ -120,12 +162,6 @@ def _ranked_rows(rests: Rests, labels: NDArray[np.int32], rank_of: NDArray[np.in
 
     in_parallel(rank, range(len(parts)))
     return rows
-
-
-def basket_units(baskets: Baskets) -> NDArray[np.int32]:
-    """int32[baskets]: the unit that owns each basket."""
-    units = np.arange(baskets.unit_count, dtype=np.int32)
-    return units if baskets.one_basket_each else np.repeat(units, np.diff(baskets.unit_starts))
 
 
 def as_int32(array: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -15,19 +15,20 @@ from pyarrow import fs
 from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
 from dpmine.io.arrow import (
     LONGEST_TEXT,
+    as_texts,
     can_be_item,
     integers_or,
     is_integer,
     is_mixed,
     is_text,
+    item_array,
     plain,
     text_array,
     type_name,
     without_long_texts,
 )
-from dpmine.io.columns import quoted
 from dpmine.io.paths import NO_FILE, READ_ERRORS, ROWS_MISSING, locate, reason, shown_name
-from dpmine.io.python_values import as_texts, item_array
+from dpmine.io.source import quoted
 from dpmine.itemsets.ingest.encode import occurring, recoded
 
 if TYPE_CHECKING:

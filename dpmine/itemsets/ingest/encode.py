@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dpmine.compiled import compiled
 from dpmine.errors import BadData
-from dpmine.io.arrow import integer_array, integers, integers_or, is_mixed, is_text, joined, without_long_texts
+from dpmine.io.arrow import integer_array, integers, integers_or, is_mixed, is_text, without_long_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +78,7 @@ def dense(codes: Codes) -> Key:
     heads = np.empty(int(runs[-1]) + 1, np.int64)
     heads[runs] = codes
     hashed = integer_array(heads).dictionary_encode()
-    return Key(_indices(hashed)[runs], len(hashed.dictionary))
+    return Key(_indices(pa.chunked_array([hashed]))[runs], len(hashed.dictionary))
 
 
 def combined(first: Key, *others: Key) -> Key:
@@ -137,7 +137,7 @@ def _coded_by_hash(column: pa.ChunkedArray) -> Coded:
     if is_text(values.type):
         values = values.cast(pa.large_string())  # string views cannot be taken from
     return Coded(
-        joined([_indices(chunk) for chunk in hashed.chunks]),
+        _indices(hashed),
         len(values),
         lambda codes: values.take(integer_array(codes)),
         complete=not column.null_count,
@@ -149,10 +149,11 @@ def _coded_dictionary(column: pa.ChunkedArray) -> Coded:
     dictionaries, starts = _distinct_dictionaries(column)
     slots = coded(pa.chunked_array(dictionaries, column.type.value_type))
     code_of_slot = np.append(slots.codes, np.int64(-1))  # the last slot, −1, is for nulls
-    indices = [_indices(chunk) for chunk in column.chunks]
-    shifted = [np.where(index < 0, -1, index + start) for index, start in zip(indices, starts, strict=True)]
+    indices = _indices(column)
+    shifted = np.repeat(np.array(starts, np.int64), [len(chunk) for chunk in column.chunks]) + indices
+    shifted[indices < 0] = -1
     complete = slots.complete and not column.null_count
-    return Coded(code_of_slot[joined(shifted)], slots.count, slots.decode, complete)
+    return Coded(code_of_slot[shifted], slots.count, slots.decode, complete)
 
 
 def _distinct_dictionaries(column: pa.ChunkedArray) -> tuple[list[pa.Array], list[int]]:
@@ -167,10 +168,10 @@ def _distinct_dictionaries(column: pa.ChunkedArray) -> tuple[list[pa.Array], lis
     return dictionaries, starts
 
 
-def _indices(chunk: pa.DictionaryArray) -> Codes:
-    """A dictionary array's indices, −1 for null."""
-    indices = chunk.indices
-    return integers_or(-1, indices) if indices.null_count else integers(pa.chunked_array([indices]))
+def _indices(column: pa.ChunkedArray) -> Codes:
+    """Indices of dictionary arrays, −1 for null."""
+    indices = pa.chunked_array([chunk.indices for chunk in column.chunks], column.type.index_type)
+    return integers_or(-1, indices) if indices.null_count else integers(indices)
 
 
 def _run_numbers(ascending: Codes) -> Codes:

@@ -10,12 +10,13 @@ import re
 import shlex
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData
 from dpmine.io.arrow import can_be_item, can_be_key, is_boolean, is_integer, is_list, plain, type_name
-from dpmine.io.columns import Columns, quoted
-from dpmine.io.source import BasketSource
+from dpmine.io.source import BasketSource, Columns, quoted
+from dpmine.itemsets.transactions.memory import LINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -72,34 +73,39 @@ class LayoutPlan:
     basket: tuple[str, ...]
     origin: Origin
 
-    @property
+    @cached_property
     def keys(self) -> tuple[str, ...]:
         """All key columns."""
         return (*self.unit, *self.basket)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """All columns that are read."""
         return (*self.keys, *self.items)
 
-    @property
+    @cached_property
     def unit_columns(self) -> tuple[str, ...]:
         """Under which names the unit is kept while data stream by: those of its key columns, or of the row number."""
         return tuple(f"u{place}" for place in range(max(1, len(self.unit))))
 
-    @property
+    @cached_property
     def basket_columns(self) -> tuple[str, ...]:
         """The same of what distinguishes the baskets of a unit: a key, the row number, or nothing."""
         if self.layout is Layout.LONG:
             return tuple(f"b{place}" for place in range(len(self.basket)))
         return ("b0",) if self.unit else ()
 
-    @property
+    @cached_property
+    def line_bytes(self) -> int:
+        """Bytes that a line takes while it is coded and grouped, on top of what was read."""
+        return LINE * (len(self.unit_columns) + len(self.basket_columns) + 1)
+
+    @cached_property
     def unit_name(self) -> str:
         """What the privacy unit is called in the guarantee."""
         return ", ".join(self.unit) or "row"
 
-    @property
+    @cached_property
     def description(self) -> str:
         """One line for the user: the layout and its columns, no data."""
         items = "one item a column" if self.layout is Layout.ONE_HOT else f"item = {_line(self.items)}"

@@ -10,15 +10,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpmine.io.arrow import integer_array, integers, integers_or, is_boolean, is_integer, is_list, is_text, joined
-from dpmine.io.parquet import FileSource
-from dpmine.io.python_values import plain_labels
+from dpmine.io.arrow import (
+    integer_array,
+    integers,
+    integers_or,
+    is_boolean,
+    is_integer,
+    is_text,
+    joined,
+    plain_labels,
+)
+from dpmine.io.open import FileSource
 from dpmine.io.source import collected
 from dpmine.itemsets.ingest.catalogue import labelled, matched, narrow
 from dpmine.itemsets.ingest.encode import Coded, Key, arranged, coded, combined, dense, is_ascending, strictly_ascending
 from dpmine.itemsets.ingest.layouts import Layout, item_type
-from dpmine.itemsets.transactions.baskets import Baskets
-from dpmine.itemsets.transactions.memory import LINE
+from dpmine.itemsets.transactions.base import Baskets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -78,7 +85,7 @@ def read_whole(
     catalogue the items that occur are the labels.
     """
     progress(0.0)
-    if isinstance(source, FileSource) and source.rows * line_bytes(plan) > limit:
+    if isinstance(source, FileSource) and source.rows * plan.line_bytes > limit:
         raise DoesNotFit(source.batches(plan.columns))
     batches = _within(source.batches(plan.columns, whole=True), plan, limit)
     table = collected(batches, source, plan.columns, lambda share: progress(_READING * share))
@@ -94,16 +101,13 @@ def batch_cost(batch: pa.RecordBatch, plan: LayoutPlan) -> int:
         columns = [batch.column(name) for name in plan.items if is_boolean(batch.schema.field(name).type)]
         lines, texts = batch.num_rows + sum(column.true_count for column in columns), 0
     else:
-        items = batch.column(plan.items[0])
-        lines, texts = batch.num_rows, _text_bytes(items)
+        items, lines = batch.column(plan.items[0]), batch.num_rows
         if plan.layout is Layout.LIST:
-            lines += pc.sum(pc.list_value_length(items)).as_py() or 0
-    return int(batch.nbytes) + _TEXT_COPIES * texts + line_bytes(plan) * int(lines)
-
-
-def line_bytes(plan: LayoutPlan) -> int:
-    """Bytes that a line takes while it is coded and grouped, on top of what was read."""
-    return LINE * (len(plan.unit_columns) + len(plan.basket_columns) + 1)
+            items = items.flatten()
+            lines += len(items)
+        values = items.dictionary if pa.types.is_dictionary(items.type) else items
+        texts = values.nbytes if is_text(values.type) else 0  # which may all be different
+    return int(batch.nbytes) + _TEXT_COPIES * texts + plan.line_bytes * int(lines)
 
 
 def _within(batches: Iterator[pa.RecordBatch], plan: LayoutPlan, limit: int) -> Iterator[pa.RecordBatch]:
@@ -116,15 +120,6 @@ def _within(batches: Iterator[pa.RecordBatch], plan: LayoutPlan, limit: int) -> 
             taken.reverse()
             raise DoesNotFit(chain((taken.pop() for _ in range(len(taken))), batches))  # lets them go one by one
         yield batch
-
-
-def _text_bytes(items: pa.Array) -> int:
-    """Bytes of the items' texts, which may all be different."""
-    if is_list(items.type):
-        return _text_bytes(items.flatten())
-    if pa.types.is_dictionary(items.type):
-        return _text_bytes(items.dictionary)
-    return int(items.nbytes) if is_text(items.type) else 0
 
 
 @dataclass(frozen=True, eq=False)

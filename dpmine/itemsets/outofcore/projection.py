@@ -16,7 +16,7 @@ import pyarrow as pa
 from dpmine.compiled import compiled
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, integers
-from dpmine.itemsets.transactions.baskets import Baskets
+from dpmine.itemsets.transactions.base import Baskets
 from dpmine.itemsets.transactions.memory import PROJECTED_ENTRY, PROJECTED_ROW
 
 if TYPE_CHECKING:

@@ -1,27 +1,253 @@
-"""Data that do not fit into memory -> partitions of whole units."""
+"""Data that do not fit into memory -> partitions of whole units, and exact supports over these.
+
+The frequent items are held in memory, what is rarer in conditional databases. A unit lies in one partition, so supports
+add up. One miner holds as many items as the limit allows, the most frequent ones, and answers for all itemsets of
+these. An itemset with a rarer item is found in the conditional database of its rarest one; these are made in groups
+that fit into memory, a pass over the partitions each.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
+from dpmine.errors import BadData, BadParameter
 from dpmine.io.source import followed
-from dpmine.itemsets.ingest.read import line_bytes
-from dpmine.itemsets.outofcore.census import Census, Gathered, ItemCodes, same_codes
-from dpmine.itemsets.outofcore.miner import PartitionedBaskets
+from dpmine.itemsets.counting.miner import Miner, ordered, support_of
+from dpmine.itemsets.outofcore.projection import Projector
 from dpmine.itemsets.outofcore.spill import MOST_WAYS, CompactFile, SpillFile, scattered, settled
-from dpmine.itemsets.outofcore.streams import NotSorted, chunks, group, lines_of, recoded, whole_units
+from dpmine.itemsets.outofcore.streams import (
+    Census,
+    Gathered,
+    ItemCodes,
+    NotSorted,
+    baskets_in,
+    chunks,
+    lines_of,
+    recoded,
+    same_codes,
+    whole_units,
+)
+from dpmine.itemsets.transactions.base import (
+    Baskets,
+    Itemsets,
+    SupportHistogram,
+    SupportSource,
+    Transactions,
+)
+from dpmine.itemsets.transactions.memory import ITEM, RESIDENT_BASKET, RESIDENT_LINE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from dpmine.io.source import Progress, Source
     from dpmine.itemsets.ingest.layouts import LayoutPlan
-    from dpmine.itemsets.transactions.base import Transactions
-    from dpmine.itemsets.transactions.baskets import Baskets
+    from dpmine.itemsets.outofcore.projection import Projected
     from dpmine.itemsets.transactions.memory import MemoryBudget
+
+
+_DEEPER = 3  # binary digits by which a threshold is lowered for each search that came before
+_LISTED_COPIES = 3  # the parts, the whole, and its order
+_TOO_MANY_TO_LIST = (
+    "The itemsets do not fit into the memory limit: raise the threshold (minimum support) or memory (--memory)."
+)
+_CHANGED = "The data changed while they were read: start again, and keep the files as they are until the end."
+
+
+class _Known(NamedTuple):
+    """The levels of the itemsets of a size down to a threshold, and how many searches came before."""
+
+    threshold: int
+    levels: SupportHistogram
+    times: int
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedBaskets(Transactions):
+    """Baskets in partitions of whole units, each of which fits into memory.
+
+    Attributes:
+        labels: as in Baskets.
+        unit: as in Baskets.
+        parts: gives the partitions, all with these labels, as often as it is called, in the same order. Raises
+            UnreadableFile or BadData where the data cannot be read again.
+        census: of all partitions.
+        budget: of the memory.
+    """
+
+    labels: pa.Array
+    unit: str
+    parts: Callable[[], Iterator[Baskets]]
+    census: Census
+    budget: MemoryBudget
+
+    @property
+    def total_units(self) -> int:
+        """See `Transactions`."""
+        return self.census.units
+
+    def miner(self) -> PartitionedMiner:
+        """See `Transactions`."""
+        return PartitionedMiner(self)
+
+    def truncated(self, max_items_per_unit: int) -> PartitionedBaskets:
+        """See `Transactions`."""
+        return self._changed(lambda part: part.truncated(max_items_per_unit), self.labels)
+
+    def projected(self, codes: Sequence[int]) -> PartitionedBaskets:
+        """See `Transactions`."""
+        return self._changed(lambda part: part.projected(codes), self.labels.take(list(codes)))
+
+    def _changed(self, change: Callable[[Baskets], Baskets], labels: pa.Array) -> PartitionedBaskets:
+        """Every partition changed, unit by unit, each time it is read; takes one pass."""
+        whole, census = self.parts, Census()
+
+        def parts() -> Iterator[Baskets]:
+            return (change(part) for part in whole())
+
+        for part in parts():
+            census.add(part)
+        return replace(self, labels=labels, parts=parts, census=census.recoded(same_codes(len(labels))))
+
+
+class PartitionedMiner(SupportSource):
+    """Exact supports of the itemsets of baskets in partitions.
+
+    Memory stays within the baskets' budget. Raises UnreadableFile or BadData where a partition cannot be read again.
+    """
+
+    def __init__(self, baskets: PartitionedBaskets) -> None:
+        """Takes one pass over the partitions."""
+        self._baskets = baskets
+        self.item_supports: NDArray[np.int64] = baskets.census.supports
+        self._code_of = np.argsort(self.item_supports, kind="stable").astype(np.int32)
+        self._ranked_supports = self.item_supports[self._code_of]
+        self._first_resident = _first_resident(baskets, self._code_of)
+        self._known: dict[int, _Known] = {}
+        frequent = _restricted(baskets, self._code_of[self._first_resident :])
+        pa.default_memory_pool().release_unused()  # what Arrow keeps for later reading would count twice
+        self._resident = Miner(frequent)
+
+    def _itemsets(self, size: int, threshold: int, memory_limit: int | None) -> Itemsets:
+        limit = self._baskets.budget.listing if memory_limit is None else memory_limit
+        found = [self._resident.itemsets(size, threshold, memory_limit=limit)]
+        for group in self._groups(threshold):
+            found.append(_listed(group, size, threshold, limit))
+            if _LISTED_COPIES * sum(part.items.nbytes + part.supports.nbytes for part in found) > limit:
+                raise BadParameter(_TOO_MANY_TO_LIST)
+        return _ordered(found)
+
+    def _histogram(self, size: int, threshold: int) -> SupportHistogram:
+        known = self._known.get(size)
+        if known is None or known.threshold > threshold:
+            known = self._known[size] = self._mined(size, threshold, known)
+        reach = int(np.searchsorted(-known.levels.supports, -threshold, side="right"))
+        return SupportHistogram(known.levels.supports[:reach], known.levels.counts[:reach])
+
+    def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
+        all_resident = support >= self.resident_threshold
+        count = 0 if all_resident else self._resident.histogram(size, support).to_dict().get(support, 0)
+        if n < count or all_resident:
+            return self._resident.nth(size, support, n)
+        for group in self._groups(support):
+            n -= count
+            count = Miner(group.baskets).histogram(size - 1, support).to_dict().get(support, 0)
+            if n < count:
+                member = np.array([Miner(group.baskets).nth(size - 1, support, n)], np.int32)
+                return tuple(group.itemsets(member)[0].tolist())
+        return None
+
+    def _support(self, codes: NDArray[np.int32]) -> int:
+        """Where one of the items is not among the frequent ones, this takes a pass over the partitions."""
+        itemset: list[int] = codes.tolist()
+        if np.isin(codes, self._code_of[self._first_resident :]).all():
+            return self._resident.support(itemset)
+        return sum(support_of(part, itemset) for part in self._baskets.parts())
+
+    @property
+    def resident_threshold(self) -> int:
+        """The lowest threshold at which no item but resident ones matters."""
+        return int(self._ranked_supports[self._first_resident - 1]) + 1 if self._first_resident else 1
+
+    def _mined(self, size: int, threshold: int, before: _Known | None) -> _Known:
+        """The levels down to the threshold; where they cost passes, much deeper from the second question on."""
+        if not self._first_resident:
+            return _Known(threshold, self._levels(size, threshold), 0)
+        times = 0 if before is None else before.times + 1
+        deep = max(1, threshold >> (_DEEPER * times))
+        if threshold >= self.resident_threshold:
+            deep = max(deep, self.resident_threshold)
+        return _Known(deep, self._levels(size, deep), times)
+
+    def _levels(self, size: int, threshold: int) -> SupportHistogram:
+        counts = Counter(self._resident.histogram(size, threshold).to_dict())
+        for group in self._groups(threshold):
+            counts.update(Miner(group.baskets).histogram(size - 1, threshold).to_dict())
+        return SupportHistogram.of(counts)
+
+    @cached_property
+    def _projector(self) -> Projector:
+        return Projector(self._baskets.parts, self._code_of, self._baskets.budget.projection)
+
+    def _groups(self, threshold: int) -> Iterator[Projected]:
+        """The conditional databases of the items that reach the threshold and are not resident."""
+        first = int(np.searchsorted(self._ranked_supports, threshold))
+        if first < self._first_resident:
+            for firsts in self._projector.ranges(first, self._first_resident):
+                yield self._projector.projected(firsts)
+
+
+def _first_resident(baskets: PartitionedBaskets, code_of: NDArray[np.int32]) -> int:
+    """The lowest rank from which on all items fit into memory."""
+    occurrences = np.cumsum(baskets.census.occurrences[code_of][::-1])[::-1]
+    costs = _costs(baskets, occurrences)
+    if costs.max(initial=0) <= baskets.budget.all_resident:
+        return 0
+    return int(np.searchsorted(-costs, -baskets.budget.resident))
+
+
+def _costs(baskets: PartitionedBaskets, occurrences: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Bytes that so many occurrences of items take at most in a miner."""
+    rows = np.minimum(occurrences, baskets.census.baskets)
+    costs: NDArray[np.int64] = RESIDENT_LINE * occurrences + RESIDENT_BASKET * rows + ITEM * baskets.catalogue_size
+    return costs
+
+
+def _restricted(baskets: PartitionedBaskets, codes: NDArray[np.int32]) -> Baskets:
+    """The baskets with these items only, in memory."""
+    wanted = np.zeros(baskets.catalogue_size, np.bool_)
+    wanted[codes] = True
+    occurrences = int(baskets.census.occurrences[codes].sum())
+    gathered = Gathered(_costs(baskets, np.array([occurrences]))[0])
+    for part in baskets.parts():
+        gathered.add(part.keeping(wanted[part.items]))
+    found = gathered.baskets(baskets.labels, same_codes(len(wanted)), baskets.unit)
+    if found is None or len(found.items) != occurrences:
+        raise BadData(_CHANGED)
+    return found
+
+
+def _listed(group: Projected, size: int, threshold: int, limit: int) -> Itemsets:
+    try:
+        found = Miner(group.baskets).itemsets(size - 1, threshold, memory_limit=limit)
+    except BadParameter:  # which would speak of another size
+        raise BadParameter(_TOO_MANY_TO_LIST) from None
+    return Itemsets(group.itemsets(found.items), found.supports)
+
+
+def _ordered(found: list[Itemsets]) -> Itemsets:
+    """All of them by decreasing support, then by codes."""
+    items = np.concatenate([part.items for part in found])
+    supports = np.concatenate([part.supports for part in found])
+    return Itemsets(*ordered(items, supports)) if len(found) > 1 else found[0]
+
 
 _PROBE = 2**20  # bytes
 _WAYS_WHEN_UNKNOWN = 64
@@ -38,6 +264,19 @@ class Stream:
     budget: MemoryBudget
     progress: Progress
 
+    def transactions(self, batches: Iterator[pa.RecordBatch] | None) -> Transactions:
+        """The transactions; `batches` are all that there is, where the data cannot be read again.
+
+        Raises BadParameter where the items, or the data of one unit, do not fit by themselves; UnreadableFile also
+        where the disk for temporary files is full.
+        """
+        if batches is not None:
+            return self.in_any_order(batches)
+        try:
+            return self.in_order()
+        except NotSorted:
+            return self.in_any_order(self.batches())
+
     def in_order(self) -> Transactions:
         """The transactions of units in ascending order; raises NotSorted.
 
@@ -45,7 +284,7 @@ class Stream:
         """
         codes, census, gathered = self._codes(), Census(), Gathered(self.budget.gathered)
         for lines in self._whole_units(self._followed(self.batches()), codes):
-            part = group(lines, self.plan)
+            part = baskets_in(lines, self.plan)
             census.add(part)
             gathered.add(part)
         labels, places = codes.final()
@@ -56,7 +295,7 @@ class Stream:
         def parts() -> Iterator[Baskets]:
             known = ItemCodes(labels, self.budget.labels)
             again = self._whole_units(self.batches(), known) if len(labels) else ()
-            return (group(lines, self.plan, labels) for lines in again)
+            return (baskets_in(lines, self.plan, labels) for lines in again)
 
         return PartitionedBaskets(labels, self.plan.unit_name, parts, census.recoded(places), self.budget)
 
@@ -68,7 +307,7 @@ class Stream:
         compact, name = CompactFile(), self.plan.unit_name
         pa.default_memory_pool().release_unused()  # what Arrow keeps after reading would count twice
         for lines in settled(parts, units, self.budget.chunk):
-            baskets = group(recoded(lines, places), self.plan, labels)
+            baskets = baskets_in(recoded(lines, places), self.plan, labels)
             census.add(baskets)
             compact.append(baskets)
         counted = census.recoded(same_codes(len(labels)))
@@ -94,21 +333,7 @@ class Stream:
         rows = self.source.rows
         if rows is None:
             return _WAYS_WHEN_UNKNOWN
-        return min(MOST_WAYS, max(2, _SPARE_WAYS * line_bytes(self.plan) * rows // self.budget.chunk))
-
-
-def read_stream(stream: Stream, batches: Iterator[pa.RecordBatch] | None) -> Transactions:
-    """The transactions of a stream; `batches` are all that it has, where it cannot be read again.
-
-    Raises BadParameter where the items, or the data of one unit, do not fit by themselves; UnreadableFile also where
-    the disk for temporary files is full.
-    """
-    if batches is not None:
-        return stream.in_any_order(batches)
-    try:
-        return stream.in_order()
-    except NotSorted:
-        return stream.in_any_order(stream.batches())
+        return min(MOST_WAYS, max(2, _SPARE_WAYS * self.plan.line_bytes * rows // self.budget.chunk))
 
 
 def require_disk() -> None:

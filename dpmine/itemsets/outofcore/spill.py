@@ -19,9 +19,8 @@ import pyarrow as pa
 from dpmine.compiled import compiled
 from dpmine.errors import UnreadableFile
 from dpmine.io.arrow import integer_array, integers, is_text
-from dpmine.itemsets.outofcore.census import PackedBaskets
-from dpmine.itemsets.outofcore.streams import cost_of, require_room
-from dpmine.itemsets.transactions.baskets import Baskets, starts_of
+from dpmine.itemsets.outofcore.streams import PackedBaskets, cost_of, require_room
+from dpmine.itemsets.transactions.base import Baskets, mixed, starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +109,6 @@ class SpillFile:
 MOST_WAYS = 256
 _MORE_WAYS = 16
 _DEEPEST = 4  # divisions after which a partition that is too large holds one unit that is too large
-_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _STEP = 0x9E3779B97F4A7C15
 
 
@@ -184,15 +182,8 @@ def _hashes(lines: pa.Table, unit: tuple[str, ...], depth: int) -> NDArray[np.ui
     """A hash of each line's unit; the same for equal units in all tables."""
     whole = np.full(lines.num_rows, (depth + 1) * _STEP % 2**64, np.uint64)
     for name in unit:
-        whole = _mixed(whole ^ _column_hashes(lines.column(name)))
+        whole = mixed(whole ^ _column_hashes(lines.column(name)))
     return whole
-
-
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Numbers in which each digit of the given ones matters everywhere (Stafford's variant 13 of MurmurHash3's end)."""
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * _MIX[0]
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * _MIX[1]
-    return numbers ^ (numbers >> np.uint64(31))
 
 
 def _column_hashes(column: pa.ChunkedArray) -> NDArray[np.uint64]:

@@ -15,7 +15,7 @@ from dpmine.io.open import is_spark_frame
 from dpmine.io.paths import paths_of
 from dpmine.itemsets.ingest.catalogue import narrow
 from dpmine.itemsets.ingest.layouts import plan_layout
-from dpmine.itemsets.ingest.read import declared, declared_type
+from dpmine.itemsets.ingest.read import declared, declared_type, restricted
 from dpmine.itemsets.spark.session import Kept, replacing, spark_session
 from dpmine.itemsets.spark.source import ITEM, TABLE, SparkSource
 from dpmine.itemsets.spark.supports import UNREADABLE, SparkBaskets, small
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpmine.io.columns import Columns
+    from dpmine.io.source import Columns
     from dpmine.itemsets.ingest.layouts import LayoutPlan
-from dpmine.itemsets.spark.source import SparkRows
+    from dpmine.itemsets.spark.source import SparkRows
 
 
 def read_spark(
@@ -57,7 +57,7 @@ def read_spark(
     known = declared(catalogue, source.source, plan)
     if planned is not None:
         planned(plan)
-    rows, kept = source.rows(plan, known), Kept(session)
+    rows, kept = source.rows(restricted(plan, source.source, known)), Kept(session)
     try:
         if any(str(path).startswith(TABLE) for path in paths_of(data) or [TABLE]):
             # A frame or table may differ each time it is computed, and all counts must be of the same rows.

@@ -10,7 +10,7 @@ import glob
 import os
 import posixpath
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ import pyarrow as pa
 from dpmine.errors import UnreadableFile
 from dpmine.io.arrow import is_integer, is_text
 from dpmine.io.atomic import SUFFIXES
-from dpmine.io.parquet import partition_keys
+from dpmine.io.open import partition_keys
 from dpmine.io.paths import shown_name
 from dpmine.io.source import ArrowSource
 from dpmine.itemsets.ingest.layouts import Layout
@@ -30,7 +30,7 @@ from dpmine.itemsets.spark.session import condition_of, replacing
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from dpmine.io.parquet import Keys
+    from dpmine.io.open import Keys
     from dpmine.itemsets.ingest.layouts import LayoutPlan
 
 
@@ -131,15 +131,9 @@ class SparkSource:
                     raise UnreadableFile(_ONE_TYPE) from None
                 raise
 
-    def rows(self, plan: LayoutPlan, catalogue: pa.Array | None = None) -> SparkRows:
-        """The rows of a plan; of one-hot columns only those in the catalogue are looked at, where there is one."""
-        if plan.layout is Layout.LONG:
-            return self._long(plan)
-        if plan.layout is Layout.ONE_HOT and catalogue is not None:
-            known = {str(label) for label in catalogue.to_pylist()}
-            items = tuple(name for name in plan.items if name in known)
-            plan = replace(plan, items=items or plan.items[:1])
-        return self._rows_of_lists(plan)
+    def rows(self, plan: LayoutPlan) -> SparkRows:
+        """The rows of a plan."""
+        return self._long(plan) if plan.layout is Layout.LONG else self._rows_of_lists(plan)
 
     def _long(self, plan: LayoutPlan) -> SparkRows:
         kind = self.source.type_of(plan.items[0])

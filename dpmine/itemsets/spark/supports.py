@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, integers
-from dpmine.itemsets.counting.arrays import ordered
+from dpmine.itemsets.counting.miner import ordered
 from dpmine.itemsets.spark.counting import (
     SUPPORT,
     BasketStore,

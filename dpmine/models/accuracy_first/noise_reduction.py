@@ -26,11 +26,21 @@ import numpy as np
 from flint import arb
 
 from dpmine.errors import BadParameter
-from dpmine.exact.decisions import floors_of_sums, less_than
-from dpmine.exact.discrete import discrete_laplace, words
-from dpmine.exact.noise import standard_normals
-from dpmine.exact.reals import Ball, Constant, Formula, Real, Uniform, exact_ball, logarithm, working_precision
-from dpmine.exact.rounding import above, power_below
+from dpmine.exact.noise import discrete_laplace, standard_normals, words
+from dpmine.exact.reals import (
+    Ball,
+    Constant,
+    Formula,
+    Real,
+    Uniform,
+    above,
+    exact_ball,
+    floors_of_sums,
+    less_than,
+    logarithm,
+    power_below,
+    working_precision,
+)
 from dpmine.parameters import positive, probability
 
 if TYPE_CHECKING:
@@ -39,7 +49,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.exact.discrete import Integers
+    from dpmine.exact.noise import Integers
     from dpmine.exact.reals import Ball
     from dpmine.models.supervised import Floats
     from dpmine.parameters import Number

@@ -22,10 +22,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.exact.decisions import less_than
 from dpmine.exact.noise import ExponentialNoise, draw
-from dpmine.exact.reals import Constant, Formula, exact_ball, logarithm
-from dpmine.exact.rounding import above, decimal_above
+from dpmine.exact.reals import Constant, Formula, above, decimal_above, exact_ball, less_than, logarithm
 from dpmine.models.accuracy_first.noise_reduction import BrownianLoss, brownian_reduction, noise_reduction
 from dpmine.models.accuracy_first.objectives import RidgeBounds, RidgeObjective
 from dpmine.models.accuracy_first.trust_region import minimise_over_ball

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.exact.rounding import decimal_above
+from dpmine.exact.reals import decimal_above
 from dpmine.models.accuracy_first.noise_reduction import require_increasing
 from dpmine.models.accuracy_first.search import DIGITS, ThresholdTest, exponential_test
 from dpmine.models.linear.preprocessing import shortened

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.exact.bits import SystemBits
-from dpmine.exact.decisions import uniform_below
-from dpmine.io.figures import new_figure
+from dpmine.exact.reals import uniform_below
+from dpmine.io.atomic import new_figure
 from dpmine.models.histogram.training import GRID_BITS
 from dpmine.models.validation.split import random_words, uniform_integers
 from dpmine.parameters import whole

@@ -52,7 +52,7 @@ class PrivateHistogram(ChargedEstimator):
         epsilon: ε > 0, read exactly (0.1 is one tenth).
         delta: δ in (0, 1).
         train_share: share of the records that trains, the rest validates; strictly between 0 and 1.
-        mechanism: the chooser (see `dpmine.models.validation.procedure.select_parameter`). An approximate one takes
+        mechanism: what chooses (see `dpmine.models.validation.procedure.select_parameter`). An approximate one takes
             half of δ, and the fewest bins are taken where it returns no candidate.
         selection_share: share of ε for the choice; strictly between 0 and 1.
         neighbors: "replace_one"; nothing else is possible, because the number of units is public.

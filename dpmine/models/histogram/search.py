@@ -152,7 +152,7 @@ class BinSearch:
             bits=bits,
         )
         if found.model is None:  # cannot be: the terms name a fallback
-            raise BadParameter("The chooser said nothing, and there is no number of bins to fall back on.")
+            raise BadParameter("The mechanism returned no candidate, and there is no number of bins to fall back on.")
         guarantee = self.shared.of_unit(found.guarantee).noting(CLIPPING)
         return Density(found.model, self.bins, terms.mechanism, guarantee)
 

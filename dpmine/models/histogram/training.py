@@ -21,10 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.exact.decisions import floor
 from dpmine.exact.noise import LaplaceNoise, draw
-from dpmine.exact.reals import GUARD_BITS, Ball, Formula, exact_ball, logarithm
-from dpmine.exact.rounding import above
+from dpmine.exact.reals import GUARD_BITS, Ball, Formula, above, exact_ball, floor, logarithm
 from dpmine.models.validation.terms import Stability
 from dpmine.parameters import Number, exact_number, whole
 

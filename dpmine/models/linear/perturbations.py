@@ -24,9 +24,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from flint import arb
 
-from dpmine.exact.decisions import floor
 from dpmine.exact.noise import standard_normals
-from dpmine.exact.reals import GUARD_BITS, Ball, Formula, Real, StandardExponential, exact_ball, working_precision
+from dpmine.exact.reals import (
+    GUARD_BITS,
+    Ball,
+    Formula,
+    Real,
+    StandardExponential,
+    exact_ball,
+    floor,
+    working_precision,
+)
 from dpmine.models.linear.losses import additions
 from dpmine.models.linear.sensitivities import (
     RELATIVE_ERROR,
@@ -234,7 +242,7 @@ class Draw(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetSplit:
+class AlphaSplit:
     """α = `tilt` + ln(1 + (c/n) xᵀD⁻¹x) + `cover`: what each part of the proof spends, at most.
 
     D holds the ridges: `ridge` Λ for every coordinate but the last, which has `last` ≤ Λ.
@@ -248,7 +256,7 @@ class BudgetSplit:
     @classmethod
     def of(
         cls, loss: Loss, *, size: int, parameter: Fraction, alpha: Fraction, cover: Fraction, relieved: bool
-    ) -> BudgetSplit:
+    ) -> AlphaSplit:
         """With a = α − cover: Λ = max(λ, c/(n(e^{a/2} − 1))) and α' = a − ln(1 + c/(nΛ)), which is at least a/2.
 
         Relieved, the last ridge is as small as costs another a/16 at most, and no larger than Λ.
@@ -300,11 +308,9 @@ class ObjectivePerturbation(Perturbation):
     def _release(self, size: int, parameter: Fraction, alpha: Fraction) -> Release:
         """The cover's share makes 1/α' + nτ/α_ξ, the size of both noises together, about as small as it can be."""
 
-        def split(share: Fraction) -> BudgetSplit:
+        def split(share: Fraction) -> AlphaSplit:
             cover, relieved = alpha * share, self.relieved
-            return BudgetSplit.of(
-                self.loss, size=size, parameter=parameter, alpha=alpha, cover=cover, relieved=relieved
-            )
+            return AlphaSplit.of(self.loss, size=size, parameter=parameter, alpha=alpha, cover=cover, relieved=relieved)
 
         needed = math.sqrt(size * self._accuracy(size, split(_MOST_COVER)).tolerance)
         budget = split(min(_MOST_COVER, Fraction(math.ceil(needed * _STEP), _STEP)))
@@ -313,7 +319,7 @@ class ObjectivePerturbation(Perturbation):
         radius = up(accuracy.radius + float(scale) * norm_quantile(self.dimension, RADIUS_FAILURE))
         return Release(size, self.dimension, accuracy, scale, radius, budget.tilt_scale(size))
 
-    def _accuracy(self, size: int, budget: BudgetSplit) -> Accuracy:
+    def _accuracy(self, size: int, budget: AlphaSplit) -> Accuracy:
         tilt = float_above(budget.tilt_scale(size)) * norm_quantile(self.dimension, RADIUS_FAILURE)
         return Accuracy.of(
             self.loss,

@@ -16,8 +16,7 @@ from math import ceil, floor, inf, nextafter
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
-from dpmine.exact.reals import GUARD_BITS, Ball, exact_ball, logarithm, working_precision
-from dpmine.exact.rounding import above, below
+from dpmine.exact.reals import GUARD_BITS, Ball, above, below, exact_ball, logarithm, working_precision
 from dpmine.parameters import below_one, exact_number, positive, probability, whole
 
 if TYPE_CHECKING:

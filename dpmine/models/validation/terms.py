@@ -154,7 +154,7 @@ DEFAULT = "max_of_exponentials"
 _REJECTED = {
     "limited_domain": "limited_domain pads the candidates with dummies of score 0, which beat every negative score",
     "bounded_growth": "bounded_growth needs counts that start at 0, and validation scores are real numbers",
-    "exact": "exact is not private (experiments.validation_baselines.control does it for comparisons)",
+    "exact": "exact is not private",
 }
 
 

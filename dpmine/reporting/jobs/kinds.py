@@ -30,8 +30,8 @@ class TopItemsetJob(Job):
     known: ClassVar[frozenset[str]] = frozenset({"items"})
 
     def _checked(self) -> Guarantee:
-        from dpmine.io.columns import Columns
         from dpmine.io.open import open_source
+        from dpmine.io.source import Columns
         from dpmine.itemsets.ingest.layouts import plan_layout
         from dpmine.itemsets.request import Request
         from dpmine.itemsets.rules import confidence

@@ -56,7 +56,7 @@ class Canvas:
     labels: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        from dpmine.io.figures import new_figure
+        from dpmine.io.atomic import new_figure
 
         self.figure = new_figure(self.width / 72, self.height / 72)
         self.figure.set_layout_engine("none")

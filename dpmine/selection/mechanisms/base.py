@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from dpmine.privacy import Neighbors
@@ -55,7 +56,7 @@ class DrawStage:
 Stage: TypeAlias = SearchStage | EarlyStopStage | DrawStage
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Mechanism(ABC):
     """A private choice of one candidate, for scores of sensitivity 1.
 
@@ -75,12 +76,12 @@ class Mechanism(ABC):
     needs_counts: ClassVar[bool] = False
     """Whether scores must be at least 0 whatever the data, as counts are."""
 
-    @property
+    @cached_property
     def unit(self) -> Fraction:
         """u, how far one unit can move two scores apart: 2, or 1 under `add_remove`."""
         return unit_reach(self.neighbors)
 
-    @property
+    @cached_property
     def scale(self) -> Fraction:
         """u/ε, in units of the sensitivity: noise of this scale on one score, or on all, is ε-private."""
         return self.unit / self.epsilon

@@ -15,9 +15,9 @@ from flint import arb
 from dpmine.errors import BadParameter
 from dpmine.exact.noise import GumbelNoise, draw
 from dpmine.exact.reals import Ball, Formula, exact_ball
-from dpmine.selection.draws.noisy_order import KnownRival, noisy_order
+from dpmine.selection.draws import KnownRival, noisy_order
 from dpmine.selection.mechanisms.base import Mechanism
-from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.dense import Levels
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource

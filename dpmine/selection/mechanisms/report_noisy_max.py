@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
-from dpmine.selection.draws.noisy_order import noisy_order
+from dpmine.selection.draws import noisy_order
 from dpmine.selection.laws.quadrature import Rule, panels
 from dpmine.selection.mechanisms.base import Mechanism
 

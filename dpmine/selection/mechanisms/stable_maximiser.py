@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dpmine.exact.decisions import less_than
 from dpmine.exact.noise import LaplaceNoise, draw
-from dpmine.exact.reals import Formula, exact_ball, logarithm
+from dpmine.exact.reals import Formula, exact_ball, less_than, logarithm
 from dpmine.selection.mechanisms.base import Mechanism
+from dpmine.selection.universes.base import Padded
 from dpmine.selection.universes.ranking import Ranking
-from dpmine.selection.universes.views import Padded
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource

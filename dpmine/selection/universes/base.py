@@ -2,18 +2,23 @@
 
 Ties are broken by a fresh uniform permutation, so a mechanism only ever needs to know how many candidates have each
 score, and how to draw a uniform one of them. That is why universes of 10^30 candidates cost no more than small ones.
+Views are universes made of another one: without candidates already chosen, with dummies, with scaled scores.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+from dpmine.errors import BadParameter
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from dpmine.exact.bits import BitSource
+
 
 Score: TypeAlias = int | Fraction
 """Exact scores. Counts are integers."""
@@ -95,3 +100,140 @@ class Universe(Protocol[C_co]):
     def tail(self, floor: Score, *, bits: BitSource) -> tuple[C_co, Score]:
         """A uniform candidate among those with score < floor, and its score. Requires: there is one."""
         ...
+
+
+class Remaining(Generic[C]):
+    """What is left of `universe`. Nothing is counted again: the score of a candidate is noted when it is handed out."""
+
+    def __init__(self, universe: Universe[C]) -> None:
+        self._inner = universe
+        self._scores: dict[C, Score] = {}
+        self._taken: dict[C, Score] = {}
+        self._gone: Counter[Score] = Counter()
+        self.padding = universe.padding
+
+    def take(self, candidate: C) -> None:
+        """Take out a candidate that `member` or `tail` handed out."""
+        self._taken[candidate] = self._scores[candidate]
+        self._gone[self._scores[candidate]] += 1
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left to choose, not even a dummy."""
+        return self.size == 0 and not self.padding
+
+    @property
+    def size(self) -> int | None:
+        """How many are left."""
+        return None if self._inner.size is None else self._inner.size - len(self._taken)
+
+    @property
+    def least(self) -> Score:
+        """The universe's."""
+        return self._inner.least
+
+    def top(self) -> Score:
+        """The best score that is left."""
+        floor = self._inner.top()
+        while not (levels := self.head(floor)) and floor > self.least:
+            floor = self._inner.lower(floor)
+        return levels[0].score if levels else self.least
+
+    def head(self, floor: Score) -> Sequence[Level]:
+        """All levels with score ≥ floor, without those taken."""
+        levels = (Level(level.score, level.count - self._gone[level.score]) for level in self._inner.head(floor))
+        return [level for level in levels if level.count]
+
+    def below(self, floor: Score) -> Score:
+        """What no candidate of the tail exceeds: the universe's bound."""
+        return self._inner.below(floor)
+
+    def lower(self, floor: Score) -> Score:
+        """The universe's next floor."""
+        return self._inner.lower(floor)
+
+    def member(self, level: Level, *, bits: BitSource) -> C:
+        """A uniform member of the level that is left."""
+        whole = Level(level.score, level.count + self._gone[level.score])
+        while True:
+            candidate = self._inner.member(whole, bits=bits)
+            if candidate not in self._taken:
+                self._scores[candidate] = level.score
+                return candidate
+
+    def tail(self, floor: Score, *, bits: BitSource) -> tuple[C, Score]:
+        """A uniform candidate that is left, among those with score < floor."""
+        while True:
+            candidate, score = self._inner.tail(floor, bits=bits)
+            if candidate not in self._taken:
+                self._scores[candidate] = score
+                return candidate, score
+
+
+class Padded(Generic[C]):
+    """`universe` with at least `dummies` dummies; scores must be at least 0."""
+
+    def __init__(self, universe: Universe[C], dummies: int) -> None:
+        """Raises BadParameter for scores below 0."""
+        if universe.least < 0:
+            raise BadParameter("This mechanism adds dummies of score 0, so scores must be at least 0.")
+        self.size = universe.size
+        self.padding = max(universe.padding, dummies)
+        self.least = universe.least
+        self.top = universe.top
+        self.head = universe.head
+        self.below = universe.below
+        self.lower = universe.lower
+        self.member = universe.member
+        self.tail = universe.tail
+
+
+class Scaled(Generic[C]):
+    """`universe` with every score divided by `sensitivity` > 0, exactly."""
+
+    def __init__(self, universe: Universe[C], sensitivity: Fraction) -> None:
+        self._inner = universe
+        self._sensitivity = sensitivity
+        self.size = universe.size
+        self.padding = universe.padding
+
+    @property
+    def least(self) -> Score:
+        """The lowest score in units of the sensitivity."""
+        return self._down(self._inner.least)
+
+    def top(self) -> Score:
+        """The best score in units of the sensitivity."""
+        return self._down(self._inner.top())
+
+    def head(self, floor: Score) -> Sequence[Level]:
+        """The levels above `floor`."""
+        return [Level(self._down(level.score), level.count) for level in self._inner.head(self._up(floor))]
+
+    def below(self, floor: Score) -> Score:
+        """What no candidate of the tail exceeds."""
+        return self._down(self._inner.below(self._up(floor)))
+
+    def lower(self, floor: Score) -> Score:
+        """The next floor."""
+        return self._down(self._inner.lower(self._up(floor)))
+
+    def member(self, level: Level, *, bits: BitSource) -> C:
+        """A uniform member of the level."""
+        return self._inner.member(Level(self._up(level.score), level.count), bits=bits)
+
+    def tail(self, floor: Score, *, bits: BitSource) -> tuple[C, Score]:
+        """A uniform candidate below `floor`."""
+        candidate, score = self._inner.tail(self._up(floor), bits=bits)
+        return candidate, self._down(score)
+
+    def _down(self, score: Score) -> Score:
+        return _plain(Fraction(score) / self._sensitivity)
+
+    def _up(self, score: Score) -> Score:
+        return _plain(score * self._sensitivity)
+
+
+def _plain(score: Fraction) -> Score:
+    """Integers as int, so that levels of integers compare and print as such."""
+    return int(score) if score.denominator == 1 else score

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic
 
-from dpmine.exact.decisions import uniform_below
+from dpmine.exact.reals import uniform_below
 from dpmine.selection.universes.base import C, Level, Score, Universe
 
 if TYPE_CHECKING:

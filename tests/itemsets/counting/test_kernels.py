@@ -17,11 +17,11 @@ from support.effort import examples
 from support.oracles.itemsets import baskets_of
 
 from dpmine.compiled import cache_location
-from dpmine.itemsets.counting.arrays import Bitmaps, Rows, Sink, in_parallel, ordered, streamed, thread_count
+from dpmine.itemsets.counting.arrays import Bitmaps, Rows, Sink
 from dpmine.itemsets.counting.field import NO_PAIRS, Field, field_of
 from dpmine.itemsets.counting.kernels import search
-from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.counting.rows import ItemRanking
+from dpmine.itemsets.counting.miner import Miner, ordered
+from dpmine.itemsets.counting.rows import ItemRanking, in_parallel, streamed, thread_count
 from dpmine.itemsets.transactions.base import COUNT_LIMIT
 
 ROOT = Path(__file__).resolve().parents[3]

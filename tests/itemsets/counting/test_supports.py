@@ -178,7 +178,7 @@ def test_many_long_baskets_that_share_nothing_are_counted_at_once() -> None:
 def four_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every search in parts, on four threads."""
     monkeypatch.setattr("dpmine.itemsets.counting.miner.thread_count", lambda: 4)
-    monkeypatch.setattr("dpmine.itemsets.counting.arrays.thread_count", lambda: 4)
+    monkeypatch.setattr("dpmine.itemsets.counting.rows.thread_count", lambda: 4)
     monkeypatch.setattr("dpmine.itemsets.counting.rows._PART", 200)
     monkeypatch.setattr("dpmine.itemsets.counting.field._PART_STEPS", 1)
 

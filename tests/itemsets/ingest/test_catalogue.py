@@ -16,7 +16,7 @@ from support.oracles.ingest import CANARY, refused
 from support.reading import read_baskets
 
 from dpmine.errors import BadData, BadParameter, UnreadableFile
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 from dpmine.itemsets.ingest.catalogue import read_catalogue
 
 if TYPE_CHECKING:

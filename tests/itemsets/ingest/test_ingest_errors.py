@@ -13,7 +13,7 @@ from support.oracles.ingest import CANARY, refused
 from support.reading import read_baskets
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 
 LONG = Columns(unit=("u",), item="i")
 TABLE = pa.table({"u": [1], "b": [2], "i": [CANARY], "l": [[CANARY]]})

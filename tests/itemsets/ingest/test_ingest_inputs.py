@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from support.cases import every
+from support.datasets import shared_path
 from support.oracles.ingest import CANARY, contents, refused
 from support.reading import read_baskets
-from support.shared import shared_path
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.io.columns import Columns
-from dpmine.io.python_values import items_of, value_array
+from dpmine.io.arrow import items_of, value_array
+from dpmine.io.source import Columns
 from dpmine.itemsets.ingest.layouts import Layout
 
 if TYPE_CHECKING:

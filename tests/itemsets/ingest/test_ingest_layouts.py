@@ -15,7 +15,7 @@ from support.oracles.ingest import bought, contents, expected
 from support.reading import read_baskets
 
 from dpmine.errors import BadData
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 from dpmine.itemsets.ingest.catalogue import read_catalogue
 from dpmine.itemsets.ingest.layouts import Layout
 

@@ -14,7 +14,7 @@ from support.oracles.ingest import contents
 import dpmine
 from dpmine.errors import BadData, BadParameter, UnreadableFile
 from dpmine.io.arrow import LONGEST_TEXT
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 from dpmine.itemsets.ingest.catalogue import read_catalogue
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget

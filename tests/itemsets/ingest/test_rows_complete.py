@@ -16,7 +16,7 @@ from support.oracles.ingest import contents
 from support.reading import read_baskets
 
 from dpmine.errors import BadData, DpmineError, UnreadableFile
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 from dpmine.itemsets.ingest.catalogue import read_catalogue
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget

@@ -18,12 +18,12 @@ from support.oracles.ingest import contents, expected, refused
 from support.reading import read_baskets
 
 from dpmine.errors import BadParameter
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.outofcore import spill as spill_partitions
-from dpmine.itemsets.outofcore.miner import PartitionedBaskets, PartitionedMiner
+from dpmine.itemsets.outofcore.read import PartitionedBaskets, PartitionedMiner
 from dpmine.itemsets.read import read_transactions
-from dpmine.itemsets.transactions.baskets import Baskets
+from dpmine.itemsets.transactions.base import Baskets
 from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:

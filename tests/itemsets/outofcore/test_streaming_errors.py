@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.datasets import ROOT
 from support.oracles.ingest import CANARY, refused
-from support.shared import ROOT
 
 from dpmine.errors import BadData, UnreadableFile
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 from dpmine.itemsets.outofcore.spill import SpillFile
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cases import every
-from support.shared import ROOT
+from support.datasets import ROOT
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, physical_memory
@@ -25,7 +25,7 @@ READING = 40 * MEGA
 CHILD = """
 import json, sys
 import pyarrow as pa
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 from dpmine.itemsets.read import read_transactions
 
 path, columns, memory, size, threshold = json.loads(sys.argv[1])
@@ -91,7 +91,7 @@ def test_peak_memory_stays_below_the_limit(
 ) -> None:
     used, kind, *levels = child(files[name], columns, LIMIT, size)
     free, usual_kind, *truth = child(files[name], columns, None, size)
-    assert (kind, usual_kind) == ("PartitionedBaskets", "Baskets")
+    assert (kind, usual_kind) == ("PartitionedBaskets", "BasketsInMemory")
     assert levels == truth
     assert used <= LIMIT + READING * (name == "texts")
     assert used < free

@@ -15,7 +15,7 @@ from support.oracles.spark import LONG, ONE_BASKET, answers, miner_on_spark, on_
 from support.reading import read_baskets
 
 from dpmine.errors import BadParameter
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.spark.supports import SparkBaskets, SparkMiner

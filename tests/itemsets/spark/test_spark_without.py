@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from dpmine_cli import interrupts
+from dpmine_cli import messages
 from support.command_line import PROGRAM, Outcome, assert_one_error, environment, spawn
 from support.oracles.spark import require_spark
 
@@ -172,7 +172,7 @@ class _Frame:
 def test_servers_are_told_of_an_end() -> None:
     session, frame = _Session(), _Frame()
     kept = Kept(session, [frame])
-    interrupts._abandon_cluster()
+    messages._abandon_cluster()
     assert session.interrupted == 1
     assert not frame.kept
     assert not kept.frames

@@ -7,12 +7,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import pytest
 from dpmine_cli.main import run
 
 import dpmine
 from dpmine.errors import UnreadableFile
-from dpmine.io import figures as pictures
+from dpmine.io import atomic as pictures
 from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:
@@ -30,6 +31,15 @@ def test_a_histogram_that_fails_to_fit_again_is_not_fitted(tmp_path: Path) -> No
     with pytest.raises(dpmine.BudgetExceeded):
         model.fit(np.linspace(0, 1, 500))
     assert dpmine.Ledger(url).budget("shop").spent.epsilon == 2
+
+
+def test_unusable_column_labels_are_found_before_the_charge(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'b.db'}"
+    dpmine.Ledger(url).grant("shop", epsilon=2, delta=1e-5)
+    mixed = pd.DataFrame({1: [True, False], "a": [True, True]})
+    with pytest.raises(dpmine.BadData, match="column labels"):
+        dpmine.top_itemset(mixed, size=1, ledger=url, dataset="shop")
+    assert dpmine.Ledger(url).budget("shop").spent.epsilon == 0
 
 
 def test_histories_show_what_there_is(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -34,8 +34,15 @@ def sealed_stream() -> pa.RecordBatchReader:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("k", [1, 3])
-@pytest.mark.parametrize("released", [None, "1/3", "auto"])
+@pytest.mark.parametrize(
+    ("k", "released"),
+    [
+        (1, None),
+        (3, "1/3"),
+        (1, "auto"),
+        *(pytest.param(*other, marks=pytest.mark.slow) for other in ((1, "1/3"), (3, None), (3, "auto"))),
+    ],
+)
 def test_the_whole_guarantee_is_charged_once(url: str, released: str | None, k: int, mechanism: str) -> None:
     options: dict[str, Any] = {"catalogue": ITEMS, "release_support": released, "rules": released is not None}
     found = dpmine.top_itemsets(

@@ -18,8 +18,7 @@ from support.tapes import TapeBits
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.exact.decisions import less_than
-from dpmine.exact.reals import working_precision
+from dpmine.exact.reals import less_than, working_precision
 from dpmine.models.accuracy_first import noise_reduction as module
 from dpmine.models.accuracy_first.noise_reduction import Lattice, NoisyValues, _Survival, _walk, noise_reduction
 

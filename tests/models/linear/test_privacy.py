@@ -14,7 +14,7 @@ from support.numpy_bits import NumpyBits
 
 from dpmine.models.linear import perturbations
 from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
-from dpmine.models.linear.perturbations import BudgetSplit, ObjectivePerturbation, OutputPerturbation
+from dpmine.models.linear.perturbations import AlphaSplit, ObjectivePerturbation, OutputPerturbation
 from dpmine.models.linear.sensitivities import determinant_loss, harmonic
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ def test_half_the_noise_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.statistical
 def test_half_the_tilt_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = BudgetSplit.tilt_scale
-    monkeypatch.setattr(BudgetSplit, "tilt_scale", lambda *a: honest(*a) / 2)
+    honest = AlphaSplit.tilt_scale
+    monkeypatch.setattr(AlphaSplit, "tilt_scale", lambda *a: honest(*a) / 2)
     training = ObjectivePerturbation(HuberLoss(Fraction(1, 2)), 1)
     assert measured_loss(training, Fraction(4), PAIRS["opposite labels"]) > float(ALPHA)
 
@@ -107,7 +107,7 @@ def log_density(row: float, weight: float, *, ridge: float, tilt: float) -> floa
 @every("alpha", [Fraction(1, 10), Fraction(1), Fraction(5)])
 def test_density_ratio_of_the_tilted_minimiser(ridge: Fraction, alpha: Fraction) -> None:
     """The exact law of w*: within e^{α' + ln(1 + c/(nΛ))} everywhere."""
-    budget = BudgetSplit.of(LogisticLoss(), size=1, parameter=ridge, alpha=alpha, cover=Fraction(0), relieved=False)
+    budget = AlphaSplit.of(LogisticLoss(), size=1, parameter=ridge, alpha=alpha, cover=Fraction(0), relieved=False)
     rows, grid = np.linspace(-1, 1, 21), np.linspace(-30, 30, 301)
     tilt = float(budget.tilt)
     table = np.array([[log_density(row, w, ridge=budget.ridge, tilt=tilt) for w in grid] for row in rows])
@@ -122,7 +122,7 @@ def test_density_ratio_of_the_tilted_minimiser(ridge: Fraction, alpha: Fraction)
 def test_the_budget_adds_up(relieved: bool) -> None:
     for size, ridge, alpha in [(1, 1e-9, 0.01), (1000, 1e-3, 1.0), (10**6, 10.0, 30.0), (1000, 1e-3, 1e5)]:
         cover = Fraction(alpha) / 8
-        budget = BudgetSplit.of(
+        budget = AlphaSplit.of(
             LogisticLoss(),
             size=size,
             parameter=Fraction(ridge),

@@ -16,7 +16,7 @@ from support.cases import every
 from support.effort import examples
 
 from dpmine import BadParameter, NotPrivate
-from dpmine.io.figures import new_figure
+from dpmine.io.atomic import new_figure
 from dpmine.models.pac.classes.conjunctions import Conjunctions
 from dpmine.models.pac.classes.grid import PublicGrid
 from dpmine.models.pac.classes.listed import Listed
@@ -24,8 +24,7 @@ from dpmine.models.pac.classes.thresholds import Thresholds
 from dpmine.models.pac.hypothesis import Records
 from dpmine.privacy import Neighbors
 from dpmine.selection.select import law
-from dpmine.selection.universes.dense import Dense
-from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.dense import Dense, Levels
 from experiments.shells import Shells, shells
 
 if TYPE_CHECKING:

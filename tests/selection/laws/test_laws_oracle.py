@@ -56,7 +56,7 @@ def test_large_margin(candidates: list[Candidate], epsilon: float, delta: float)
 
 @every("candidates", KNOWN + PADDED)
 @every("neighbors", Neighbors)
-@every("split", [(0.2, 0.4, 0.4), (0.6, 0.1, 0.3)])
+@pytest.mark.parametrize("split", [(0.2, 0.4, 0.4), pytest.param((0.6, 0.1, 0.3), marks=pytest.mark.slow)])
 def test_large_margin_tight(
     candidates: list[Candidate], neighbors: Neighbors, split: tuple[float, float, float]
 ) -> None:
@@ -68,7 +68,7 @@ def test_large_margin_tight(
 
 
 @pytest.mark.parametrize("scores", [[3.0, 2.0, 2.0, 0.0], [10.0, 9.0, 7.0, -4.0], [1.0], [50.0, 0.0, 0.0]])
-@pytest.mark.parametrize("scale", [0.3, 2.0, 40.0])
+@pytest.mark.parametrize("scale", [2.0, *(pytest.param(other, marks=pytest.mark.slow) for other in (0.3, 40.0))])
 def test_noisy_maxima(scores: list[float], scale: float) -> None:
     profile = laws.Profile.of(scores)
     for law, noise in (

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support import mechanism_laws as laws
 from support.cases import every
-from support.shared import shared_path
+from support.datasets import shared_path
 
 from dpmine.privacy import Neighbors
 

@@ -14,15 +14,14 @@ from typing import Any
 
 import pytest
 from support.cases import every
+from support.datasets import ROOT, shared_path
 from support.effort import draws
 from support.oracles.mechanisms import chi_square_p, tally
-from support.shared import ROOT, shared_path
 
 from dpmine.exact.bits import SystemBits
 from dpmine.selection.select import MECHANISMS, build_mechanism
 from dpmine.selection.universes.base import MANY_DUMMIES
-from dpmine.selection.universes.dense import Dense
-from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.dense import Dense, Levels
 
 NOMINAL_RATE = 1e-8
 VECTORS = "vectors/laws.json"

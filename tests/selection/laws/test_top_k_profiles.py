@@ -34,6 +34,7 @@ DomainClaim: TypeAlias = tuple[int, int, str, str, float]
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE
 MOVES = {REPLACE: (-1, 0, 1), ADD: (0, 1)}
 UNIT = {REPLACE: 2, ADD: 1}
+ONE_RELATION_FIRST = pytest.mark.parametrize("relation", [REPLACE, pytest.param(ADD, marks=pytest.mark.slow)])
 TWO_GROUPS = [(1, 1), (1, 2), (2, 1), (2, 2), (1, 4), (2, 3), (3, 2), (4, 1)]
 THREE_GROUPS = [(1, 1, 3), (2, 1, 2), (3, 1, 1)]
 CLAIMS = [(2, "1", "0"), (3, "2", "0"), (2, "0.5", "0.1"), (2, "1", "0.1"), (3, "1", "0.1"), (3, "1", "0.01")]
@@ -165,7 +166,7 @@ def test_exponential_rounds_keep_their_claim(claim: Claim, relation: Neighbors) 
     assert 0.6 <= reached(pairs, exponential_rounds(rounds, UNIT[relation]), rounds) <= 1 + ROUNDING
 
 
-@every("relation", Neighbors)
+@ONE_RELATION_FIRST
 @every(("noise", "least"), [(LAPLACE, 0.2), (EXPONENTIAL, 0.45)])
 @every("claim", CLAIMS)
 def test_noisy_maximum_rounds_keep_their_claim(claim: Claim, noise: Noise, least: float, relation: Neighbors) -> None:
@@ -189,7 +190,7 @@ def leaking(rounds: Rounds, epsilon: Fraction, delta: Fraction) -> float:
 
 
 @every("claim", DOMAIN_CLAIMS)
-@every("relation", Neighbors)
+@ONE_RELATION_FIRST
 def test_limited_domain_pays_its_delta_once(relation: Neighbors, claim: DomainClaim) -> None:
     """The claim is δ' + δ_1 for k winners; for basic composition δ' = 0, and all of it is reached."""
     rounds, domain = domain_of(claim, UNIT[relation])
@@ -266,7 +267,7 @@ def test_the_deltas_of_rounds_count(claim: Claim) -> None:
 
 
 @every("claim", DOMAIN_CLAIMS)
-@every("relation", Neighbors)
+@ONE_RELATION_FIRST
 def test_limited_domain_needs_its_slack(relation: Neighbors, claim: DomainClaim) -> None:
     rounds, domain = domain_of(claim, UNIT[relation])
     eager = domain._replace(slack=0.0)

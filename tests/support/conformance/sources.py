@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 
 Row = tuple[int | None, int | None, int | None]
 """Unit, basket, item."""

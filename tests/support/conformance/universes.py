@@ -19,7 +19,7 @@ C = TypeVar("C", bound="Hashable")
 class Checked(Generic[C]):
     """`universe`, every answer checked. Raises BadParameter, naming the rule, at the first answer that breaks one.
 
-    >>> from dpmine.selection.universes.levels import Levels
+    >>> from dpmine.selection.universes.dense import Levels
     >>> Checked(Levels([(3, 1), (0, 5)])).top()
     3
     """

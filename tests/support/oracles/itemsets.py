@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpmine.itemsets.transactions.baskets import Baskets
-from support.shared import shared_path
+from dpmine.itemsets.transactions.base import Baskets
+from support.datasets import shared_path
 
 Units = Sequence[Sequence[Iterable[int]]]
 """For each unit its baskets, each a set of item codes."""

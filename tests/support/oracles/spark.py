@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dpmine
-from dpmine.io.columns import Columns
+from dpmine.io.source import Columns
 from dpmine.itemsets.read import read_transactions
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from dpmine.compiled import compiled
-from dpmine.exact.decisions import uniform_below
+from dpmine.exact.reals import uniform_below
 from dpmine.models.pac.classes.grid import Runs
 from dpmine.models.pac.hypothesis import candidate_number
 from dpmine.selection.universes.base import Level, Score

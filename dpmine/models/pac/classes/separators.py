@@ -14,7 +14,7 @@ import numpy as np
 
 from dpmine.compiled import compiled
 from dpmine.errors import BadParameter
-from dpmine.itemsets.counting.arrays import in_parallel
+from dpmine.itemsets.counting.rows import in_parallel
 from dpmine.models.pac.hypothesis import candidate_number
 from dpmine.parameters import Number, positive, whole
 from dpmine.selection.universes.dense import Dense

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpmine.models.pac.classes.grid import Runs
 from dpmine.models.pac.hypothesis import Renamed, candidate_number
-from dpmine.selection.universes.levels import Levels
+from dpmine.selection.universes.dense import Levels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,8 +17,7 @@ from itertools import islice
 from sys import maxsize
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias
 
-from dpmine.exact.decisions import argmax, float_bounds, less_than
-from dpmine.exact.reals import Ball, Formula, Real, StandardExponential, exact_ball
+from dpmine.exact.reals import Ball, Formula, Real, StandardExponential, argmax, exact_ball, float_bounds, less_than
 from dpmine.selection.universes.base import C, Level, Score, Universe
 from dpmine.selection.universes.ranking import BestRanks, Ranking
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.exact.noise import GumbelNoise, Noise
+
 
 _FEW_CANDIDATES = 16  # a universe this small is not worth a tail
 _LN_2 = Fraction(7, 10)  # rounded up

@@ -1,1 +1,0 @@
-"""The exact draws that mechanisms are made of."""
