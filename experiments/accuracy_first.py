@@ -21,10 +21,9 @@ from typing import Any
 import numpy as np
 
 from dpmine.exact.bits import SystemBits
-from dpmine.models.accuracy_first.above_threshold import SearchOutcome, search
 from dpmine.models.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
-from dpmine.models.accuracy_first.hypotheses import Method, falling_noise
 from dpmine.models.accuracy_first.objectives import LogisticBounds, LogisticObjective, RidgeBounds, RidgeObjective
+from dpmine.models.accuracy_first.search import Method, SearchOutcome, falling_noise, search
 from dpmine.models.accuracy_first.settings import DEFAULT_SLACK, AccuracySettings, geometric_levels
 from dpmine.models.linear.losses import Examples
 from experiments import accuracy_first_figures as figures

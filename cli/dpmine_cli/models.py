@@ -67,7 +67,7 @@ def hypothesis(line: CommandLine) -> None:
         _score(line, HypothesisSelector.from_json)
         return
     selector = _trained(line, _job(line, "hypothesis"), None, not_private=line.not_private)
-    _notice(line, *ChosenHypothesis(selector).untold)
+    _notice(line, *ChosenHypothesis(selector).notices)
 
 
 def _reached(estimator: Any) -> str:

@@ -145,14 +145,6 @@ def list_of(value: Any) -> list[Any]:
     return value
 
 
-def distinct_texts(value: Any) -> list[str]:
-    """A list of different texts, at least one."""
-    names = [text_of(name) for name in list_of(value)]
-    if not 0 < len(set(names)) == len(names):
-        raise ValueError
-    return names
-
-
 def read_guarantee(entry: dict[str, Any]) -> Guarantee:
     """What `Guarantee.to_dict` wrote."""
     delta = text_of(entry["delta_exact"])
@@ -214,8 +206,8 @@ def fitted_attributes(document: dict[str, Any], columns: int) -> dict[str, Any]:
     if document["label"] is not None:
         attributes["label_"] = text_of(document["label"])
     if document["features"] is not None:
-        names = distinct_texts(document["features"])
-        if len(names) != columns:
+        names = [text_of(name) for name in list_of(document["features"])]
+        if not 0 < len(set(names)) == len(names) == columns:
             raise ValueError
         attributes["feature_names_in_"] = np.array(names, dtype=object)
     return attributes
@@ -237,7 +229,7 @@ class LinearModel:
         self._remarks = remarks
 
     @property
-    def told(self) -> str:
+    def notice(self) -> str:
         """The guarantee, after the remarks."""
         return "; ".join([*self._remarks, str(self._fitted.guarantee_)])
 
@@ -263,7 +255,7 @@ class LinearModel:
     def _lines(self) -> Iterator[str]:
         for name, value in self._weights():
             yield f"{name}\t{value:.6g}"
-        yield f"({self.told})"
+        yield f"({self.notice})"
         yield from (f"({note})" for note in self._fitted.guarantee_.notes)
 
     def _weights(self) -> list[tuple[str, float]]:
@@ -282,15 +274,15 @@ class ChosenHypothesis:
         self._selector = selector
 
     @property
-    def promise(self) -> str:
+    def guarantee(self) -> str:
         """Mechanism and guarantee, in a line."""
         return f"{self._selector.mechanism_}; {self._selector.guarantee_}"
 
     @property
-    def untold(self) -> list[str]:
+    def notices(self) -> list[str]:
         """What a run must say, and a file does not put before the user's eyes."""
         nothing = self._selector.hypothesis_ is None
-        return [f"nothing stands out. {self._selector.advice_}", self.promise] if nothing else [self.promise]
+        return [f"nothing stands out. {self._selector.advice_}", self.guarantee] if nothing else [self.guarantee]
 
     def to_json(self) -> str:
         """The model file's own object."""
@@ -305,13 +297,13 @@ class ChosenHypothesis:
             {
                 "hypothesis": pa.array([None if chosen is None else str(chosen)], pa.string()),
                 "predicts": [str(self._selector.classes_[1])],
-                "guarantee": [self.promise],
+                "guarantee": [self.guarantee],
             }
         )
 
     def __str__(self) -> str:
         chosen = self._selector.hypothesis_
         if chosen is None:
-            return f"Nothing stands out.\n{self._selector.advice_}\n({self.promise})"
+            return f"Nothing stands out.\n{self._selector.advice_}\n({self.guarantee})"
         label = getattr(self._selector, "label_", "y")
-        return f"{label} = {self._selector.classes_[1]} where {chosen}\n({self.promise})"
+        return f"{label} = {self._selector.classes_[1]} where {chosen}\n({self.guarantee})"

@@ -76,7 +76,7 @@ def read_columns(
         check_key(name, source.type_of(name))
     if ready is not None:
         ready()
-    table = source.read(wanted, progress or _ignore)
+    table = source.read(wanted, progress or (lambda _share: None))
     read = NamedColumns({name: _numbers(name, table.column(name)) for name in numbers})
     as_labels = _any_labels if any_label else _labels
     read.update({name: as_labels(name, table.column(name)) for name in labels})
@@ -132,13 +132,10 @@ def _opened(data: Any, wanted: Sequence[str], asserted: str | None = None) -> So
     return source
 
 
-def _ignore(_share: float) -> None:
-    """Progress that no caller asked for."""
-
-
 def _require_numbers(name: str, column_type: Any) -> None:
     kind = plain(column_type)
-    if not (pa.types.is_null(kind) or is_boolean(kind) or is_integer(kind) or _is_real(kind)):
+    reals = pa.types.is_null, is_boolean, is_integer, pa.types.is_floating, pa.types.is_decimal
+    if not any(holds(kind) for holds in reals):
         raise BadData(
             f"Column {name!r} holds {type_name(column_type)}, not numbers: encode categories as 0/1 columns, "
             "dates as numbers of days."
@@ -253,10 +250,6 @@ def _decoded(column: Any) -> Any:
 def _is_whole(column_type: Any) -> bool:
     kind = plain(column_type)
     return bool(is_boolean(kind) or is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale <= 0))
-
-
-def _is_real(kind: Any) -> bool:
-    return bool(pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 _WHOLE = "dpmine_whole"

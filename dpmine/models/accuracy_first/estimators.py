@@ -11,9 +11,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.models.accuracy_first.above_threshold import search
-from dpmine.models.accuracy_first.hypotheses import Method, falling_noise
 from dpmine.models.accuracy_first.objectives import LogisticBounds, LogisticObjective, RidgeBounds, RidgeObjective
+from dpmine.models.accuracy_first.search import Method, falling_noise, search
 from dpmine.models.accuracy_first.settings import (
     DEFAULT_SLACK,
     DEFAULT_STEPS,

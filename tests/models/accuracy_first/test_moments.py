@@ -12,8 +12,7 @@ from models.accuracy_first.risks import BOUNDS, LOGISTIC, RIDGE, Array, Records,
 from support.cases import every
 from support.numpy_bits import NumpyBits
 
-from dpmine.models.accuracy_first import hypotheses as module
-from dpmine.models.accuracy_first.hypotheses import covariance_hypotheses, output_hypotheses
+from dpmine.models.accuracy_first import search as module
 from dpmine.models.accuracy_first.objectives import (
     BLOCK,
     LogisticBounds,
@@ -22,6 +21,7 @@ from dpmine.models.accuracy_first.objectives import (
     RidgeObjective,
     additions,
 )
+from dpmine.models.accuracy_first.search import covariance_hypotheses, output_hypotheses
 from dpmine.models.accuracy_first.settings import UnitBox
 from dpmine.models.accuracy_first.trust_region import minimise_over_ball
 from dpmine.models.linear.losses import Examples

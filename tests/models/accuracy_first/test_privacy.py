@@ -15,10 +15,9 @@ from scipy.stats import beta
 from support.numpy_bits import NumpyBits
 
 from dpmine.exact.noise import ExponentialNoise
-from dpmine.models.accuracy_first import hypotheses as module
-from dpmine.models.accuracy_first.above_threshold import ThresholdTest, search
-from dpmine.models.accuracy_first.hypotheses import Method, covariance_hypotheses, falling_noise
+from dpmine.models.accuracy_first import search as module
 from dpmine.models.accuracy_first.objectives import RidgeBounds, RidgeObjective
+from dpmine.models.accuracy_first.search import Method, ThresholdTest, covariance_hypotheses, falling_noise, search
 from dpmine.models.accuracy_first.settings import SearchTerms
 from dpmine.models.accuracy_first.trust_region import minimise_over_ball
 

@@ -1,0 +1,245 @@
+"""Hypotheses of falling noise, and the search that goes through them until one is near enough to the best.
+
+Each hypothesis is a function of noisy values, so that they cost what the values cost. Proofs:
+docs/proofs/models/excess_risk.md (sensitivities), docs/proofs/models/noise_reduction.md (what a prefix costs).
+
+The search is interactive AboveThreshold: a query q_t(D) is of sensitivity 1, and may depend on what was released before
+it. One noise ρ is drawn for the threshold and a fresh one ν_t for each query; the first t with q_t + ν_t ≥ W + ρ is
+accepted. Comparisons are exact.
+Source: Ligett et al. 2017, Algorithm 2 and Lemma 2.8. Proof: docs/proofs/models/above_threshold.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from itertools import islice, pairwise
+from operator import add
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from dpmine.errors import BadParameter
+from dpmine.exact.noise import ExponentialNoise, draw
+from dpmine.exact.reals import Constant, Formula, above, decimal_above, exact_ball, less_than, logarithm
+from dpmine.models.accuracy_first.noise_reduction import BrownianLoss, brownian_reduction, noise_reduction
+from dpmine.models.accuracy_first.objectives import RidgeBounds, RidgeObjective
+from dpmine.models.accuracy_first.trust_region import minimise_over_ball
+from dpmine.models.linear.sensitivities import project, up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.exact.noise import Noise
+    from dpmine.exact.reals import Real
+    from dpmine.models.accuracy_first.objectives import Objective
+    from dpmine.models.supervised import Floats
+
+
+Ridge = TypeVar("Ridge", RidgeBounds, RidgeObjective)
+
+_GRID_BITS = 20  # below the deviation of the least noise
+
+
+class Method(StrEnum):
+    """What the noise is on."""
+
+    COVARIANCE = "covariance"
+    """Laplace noise on XᵀX and Xᵀy; ridge regression only."""
+    OUTPUT = "output"
+    """Laplace noise on the minimiser."""
+    BROWNIAN = "brownian"
+    """Brownian noise on the minimiser: (ε, δ), and less noise for many features."""
+
+
+def falling_noise(
+    objective: Objective, method: Method, epsilons: Sequence[Fraction], delta: Fraction, *, bits: BitSource
+) -> Iterator[Floats]:
+    """The hypotheses of a method; the first t cost ε_t, and where the method takes a δ, that once.
+
+    Raises BadParameter for covariances of anything but ridge regression.
+    """
+    if method is Method.BROWNIAN:
+        return brownian_hypotheses(objective, epsilons, delta, bits=bits)
+    if method is Method.OUTPUT:
+        return output_hypotheses(objective, epsilons, bits=bits)
+    return covariance_hypotheses(require_ridge(objective, RidgeObjective), epsilons, bits=bits)
+
+
+def require_ridge(found: object, kind: type[Ridge]) -> Ridge:
+    """`found` itself; BadParameter where it is not of that kind: only ridge regression is known through covariances."""
+    if not isinstance(found, kind):
+        raise BadParameter("method must be 'output' or 'brownian': covariances only make a ridge regression.")
+    return found
+
+
+def covariance_hypotheses(
+    objective: RidgeObjective, epsilons: Sequence[Fraction], *, bits: BitSource
+) -> Iterator[Floats]:
+    """Exact minimisers over the ball of the risk with noisy XᵀX and Xᵀy in place of the true ones, shape (p,) each.
+
+    Privacy: the first t are ε_t-private. An entry above the diagonal stands for two, so it is doubled before the noise
+    and halved after: the L1 norm stays that of all entries, half as many are noisy, and their noise is half as large.
+    Source: Ligett et al. 2017, Theorem 3.1 and Algorithm 3, who have noise of its own on either of the two.
+    """
+    bounds, sensitivity = objective.bounds, Fraction(objective.bounds.statistics)
+    rows, columns = np.triu_indices(bounds.dimension)
+    weights = np.where(rows == columns, 1.0, 2.0)
+    values = np.concatenate([objective.gram[rows, columns] * weights, objective.correlations])
+    places = np.empty(objective.gram.shape, dtype=np.intp)
+    places[rows, columns] = places[columns, rows] = np.arange(len(rows))
+    shares = 1.0 / (weights * bounds.size)
+    for noisy in noise_reduction(values, sensitivity, epsilons, bits=bits):
+        matrix = (noisy[: len(rows)] * shares)[places]
+        matrix.flat[:: bounds.dimension + 1] += bounds.ridge
+        yield minimise_over_ball(matrix, noisy[len(rows) :] / bounds.size, bounds.radius).point
+
+
+def output_hypotheses(objective: Objective, epsilons: Sequence[Fraction], *, bits: BitSource) -> Iterator[Floats]:
+    """The minimiser under falling Laplace noise, projected on the ball, shape (p,) each.
+
+    Privacy: the first t are ε_t-private. Source: Ligett et al. 2017, Theorem 3.3, with Algorithm 1.
+    """
+    bounds = objective.bounds
+    sensitivity = Fraction(up(math.sqrt(bounds.dimension) * bounds.distance))
+    return projected(noise_reduction(objective.minimiser, sensitivity, epsilons, bits=bits), bounds.radius)
+
+
+def brownian_hypotheses(
+    objective: Objective, epsilons: Sequence[Fraction], delta: Fraction, *, bits: BitSource
+) -> Iterator[Floats]:
+    """The minimiser under falling Brownian noise, projected on the ball, shape (p,) each.
+
+    Privacy: the first t cost ε_t, with δ once for all of them; see docs/proofs/models/brownian_noise_reduction.md.
+    Raises BadParameter for levels that are too close together.
+    """
+    bounds = objective.bounds
+    loss = BrownianLoss.tuned(Fraction(bounds.distance), delta, epsilons[-1] / 2)
+    times = [loss.time_for(epsilon) for epsilon in epsilons]
+    if any(late >= soon for soon, late in pairwise(times)):
+        raise BadParameter("epsilons are too close together for Brownian noise: leave a ratio of 1.0001 between them.")
+    return projected(brownian_reduction(objective.minimiser, times, _grid(times[-1]), bits=bits), bounds.radius)
+
+
+def _grid(variance: Fraction) -> Fraction:
+    """A power of two, about 2^−20 of the least noise."""
+    return Fraction(2) ** (math.frexp(math.sqrt(float(variance)))[1] - _GRID_BITS)
+
+
+def projected(vectors: Iterable[Floats], radius: float) -> Iterator[Floats]:
+    """Each on the ball of that radius."""
+    return (project(vector, radius) for vector in vectors)
+
+
+DIGITS = 6
+"""Significant digits of a privacy level: what is charged can be read."""
+_BITS = 128
+_LARGEST_BATCH = 32  # hypotheses whose risks are computed at a time
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdTest:
+    """The public numbers of a test: is a query, in units of its sensitivity, at least 0?
+
+    Attributes:
+        threshold: W.
+        once: law of ρ.
+        each: law of ν_t.
+        charge: ε_0, of accepting a query, beyond what the queries are made of.
+        charge_of_none: of accepting none, at most ε_0.
+    """
+
+    threshold: Fraction
+    once: Noise
+    each: Noise
+    charge: Fraction
+    charge_of_none: Fraction
+
+
+def first_above(test: ThresholdTest, queries: Iterable[Fraction], *, bits: BitSource) -> int | None:
+    """The place of the first query that is accepted, from 0; None where all are rejected.
+
+    Requires: queries of sensitivity 1, each a function of the data and of what the earlier queries were made of.
+    Law: the first t with q_t + ν_t ≥ W + ρ. Queries are taken from the iterable one by one, none after the accepted.
+    """
+    bar = _shifted(test.threshold, draw(test.once, bits=bits))
+    for place, query in enumerate(queries):
+        if less_than(bar, _shifted(query, draw(test.each, bits=bits)), bits=bits):
+            return place
+    return None
+
+
+def exponential_test(slack: Fraction, *, tests: int, failure: Fraction) -> ThresholdTest:
+    """ρ ~ Exp(mean 1/ε_a), ν_t ~ Exp(mean 2/ε_b), W = (2/ε_b)·ln(T/(γ(1 + ε_b/(2ε_a)))).
+
+    Accepting a query below 0 has probability ≤ γ = `failure`, and with probability ≥ 1 − γ the first query of at least
+    `slack`, if not an earlier one, is accepted. Accepting costs ε_0 = ε_a + ε_b, accepting none ε_a.
+    Requires: slack > 0 in units of sensitivity, T = `tests` ≥ 1, 0 < γ < 1.
+    """
+    log_miss = float(above(lambda: -logarithm(failure), _BITS))
+    log_false = math.log(tests) + log_miss
+    ratio = math.sqrt(2.0 * log_false / log_miss)
+    for _ in range(8):  # the logarithm gets smaller with the ratio that it decides; an even step ends above its root
+        ratio = math.sqrt(2.0 * max(log_false - math.log1p(ratio / 2.0), log_miss / 8.0) / log_miss)
+    first = decimal_above(Fraction(up(log_miss + ratio * log_miss)) / slack, DIGITS)
+    second = decimal_above(Fraction(ratio) * first, DIGITS)
+    scale = 2 / second
+    odds = tests / (failure * (1 + second / (2 * first)))
+    threshold = max(Fraction(0), above(lambda: exact_ball(scale) * logarithm(odds), _BITS))
+    return ThresholdTest(threshold, ExponentialNoise(1 / first), ExponentialNoise(scale), first + second, first)
+
+
+def _shifted(start: Fraction, noise: Real) -> Real:
+    return Formula(add, Constant(start), noise)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOutcome:
+    """Where a search ended.
+
+    Attributes:
+        step: of the accepted hypothesis, from 0; None when none was accepted.
+        weights: the accepted hypothesis, otherwise the last one.
+        charge: ex-post privacy loss of the step and of all hypotheses up to it.
+    """
+
+    step: int | None
+    weights: Floats
+    charge: Fraction
+
+
+def search(
+    hypotheses: Iterable[Floats],
+    epsilons: Sequence[Fraction],
+    queries: Callable[[Floats], list[Fraction]],
+    test: ThresholdTest,
+    *,
+    bits: BitSource,
+) -> SearchOutcome:
+    """The first hypothesis that the test accepts, for ε_0 + ε_t; or the last, for the charge of accepting none + ε_T.
+
+    Requires: the first t hypotheses are ε_t-private; each lies in the ball where `queries`, of hypotheses of shape
+    (k, p), have sensitivity 1. Source: Ligett et al. 2017, Algorithm 3 and Lemma 2.8.
+    """
+    seen: list[Floats] = []
+
+    def answers() -> Iterator[Fraction]:
+        for batch in _batches(hypotheses):
+            seen.extend(batch)
+            yield from queries(np.array(batch))
+
+    step = first_above(test, answers(), bits=bits)
+    if step is None:
+        return SearchOutcome(None, seen[-1], test.charge_of_none + epsilons[-1])
+    return SearchOutcome(step, seen[step], test.charge + epsilons[step])
+
+
+def _batches(hypotheses: Iterable[Floats]) -> Iterator[list[Floats]]:
+    """1, 2, 4, … at a time: few are computed in vain when one of the first will do."""
+    rest, size = iter(hypotheses), 1
+    while batch := list(islice(rest, size)):
+        yield batch
+        size = min(2 * size, _LARGEST_BATCH)
