@@ -77,7 +77,6 @@ class AsPublished(Uniform):
             raise BadData("Too few records.")
         size = train_size_of(len(values), self.train_share)
         terms = self.terms(size, len(values) - size)
-        public = {"records": size, "alpha": terms.training_epsilon, "failure": terms.failure}
         trained, held = (Values.of(values[part]) for part in random_split(len(values), size, bits=bits))
         found = train_validated(
             HistogramTraining(),
@@ -85,7 +84,9 @@ class AsPublished(Uniform):
             trained,
             held,
             score=density_score,
-            stabilities=stabilities_as_published(self.bins, **public),
+            stabilities=stabilities_as_published(
+                self.bins, records=size, alpha=terms.training_epsilon, failure=terms.failure
+            ),
             terms=terms,
             final=trained,
             bits=bits,
