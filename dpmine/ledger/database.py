@@ -11,7 +11,7 @@ import threading
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 from sqlalchemy import (
     Column,
@@ -182,6 +182,7 @@ class Database:
         self._shown = plain.render_as_string(hide_password=True)
         if self._on_file:  # whatever becomes of the working directory
             self._url = self._url.set(database=_absolute(str(self._url.database)))
+        self._engine: Engine | None = None
 
     def __str__(self) -> str:
         return self._shown
@@ -237,7 +238,13 @@ class Database:
             raise BadLedger(f"The ledger at {self} cannot be opened: it is no file. Give the path of a file.")
         if self._on_file and create:
             _make_private(str(self._url.database))
-        return _engine(self._url)
+        if self._on_file:
+            return _file_engine(self._url)
+        if self._engine is None:
+            self._engine = _server_engine(self._url)
+            _ENGINES.add(self._engine)
+            finalize(self, self._engine.dispose)
+        return self._engine
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -276,20 +283,21 @@ def _absolute(path: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _engine(url: URL) -> Engine:
-    """One for all that open this URL, with the statements that it has compiled and the connection that it keeps."""
-    if url.get_backend_name() == _SQLITE:
-        engine = create_engine(url, connect_args={"timeout": _WAIT}, poolclass=NullPool)
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
-        return engine  # with nothing kept open over a fork
+def _file_engine(url: URL) -> Engine:
+    """One for all that open this file, with the statements that it has compiled; it keeps no connection."""
+    engine = create_engine(url, connect_args={"timeout": _WAIT}, poolclass=NullPool)
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _server_engine(url: URL) -> Engine:
     try:
         arguments = {"connect_timeout": _ANSWER}
         engine = create_engine(url, connect_args=arguments, hide_parameters=True, pool_size=1, pool_pre_ping=True)
     except (ImportError, NoSuchModuleError):
         raise BadLedger("PostgreSQL ledgers need a driver: pip install 'dpmine[postgres]'.") from None
     event.listen(engine, "begin", _begin_postgres)
-    _ENGINES.add(engine)
     return engine
 
 

@@ -280,7 +280,7 @@ for _ in range(3):
     if not child:
         for _ in range(3):
             charge()
-        del ledger  # what the parent opened is let go of, and must not be closed
+        ledger._database._engine = None  # what the parent opened is let go of, and must not be closed
         os._exit(0)
     children.append(child)
 for _ in range(3):
