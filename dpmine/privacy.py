@@ -26,15 +26,42 @@ class Neighbors(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Zcdp:
+    """δ-approximate ρ-zero-concentrated differential privacy: what a run costs under zCDP accounting.
+
+    Apart from outcomes of probability at most δ, the Rényi divergence of order α between neighbours is at most ρα, for
+    every α > 1. Source: Bun & Steinke 2016. Proof: docs/proofs/zcdp.md.
+    """
+
+    rho: Fraction
+    delta: Fraction = Fraction(0)
+
+    def __add__(self, other: Zcdp) -> Zcdp:
+        return Zcdp(self.rho + other.rho, self.delta + other.delta)
+
+    def times(self, count: int) -> Zcdp:
+        """That of so many runs."""
+        return Zcdp(self.rho * count, self.delta * count)
+
+    @classmethod
+    def implied(cls, epsilon: Fraction, delta: Fraction) -> Zcdp:
+        """What (ε, δ)-privacy implies: ρ = ε²/2, and the same δ."""
+        return cls(epsilon**2 / 2, delta)
+
+
+@dataclass(frozen=True, slots=True)
 class Guarantee:
     """(ε, δ)-differential privacy for one privacy unit under a neighbour relation.
 
     `private` is False when nothing is guaranteed; `notes` then say why; `epsilon` and `delta` are what was asked for.
     `assertion` is what the caller asserts about the unit, such as "one row each", and nothing checks; "" for nothing.
+    `concentrated` is what is proved of the run under zCDP beyond what (ε, δ) implies; None for no more than that.
 
     Example:
         >>> print(Guarantee(Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE, unit="customer"))
         ε = 1, δ = 1e-06 per customer, neighbours replace-one
+        >>> Guarantee(Fraction(1), Fraction(0), Neighbors.REPLACE_ONE).rho
+        Fraction(1, 2)
 
     See Also:
         ExPostGuarantee: where the charge depends on the outcome.
@@ -47,6 +74,17 @@ class Guarantee:
     private: bool = True
     notes: tuple[str, ...] = ()
     assertion: str = ""
+    concentrated: Zcdp | None = None
+
+    @property
+    def zcdp(self) -> Zcdp:
+        """What the run costs under zCDP accounting."""
+        return self.concentrated or Zcdp.implied(self.epsilon, self.delta)
+
+    @property
+    def rho(self) -> Fraction | None:
+        """ρ of the run, beside `zcdp.delta`; None where nothing is guaranteed."""
+        return self.zcdp.rho if self.private else None
 
     def for_unit(self, unit: str) -> Self:
         """The same guarantee for the named privacy unit."""
@@ -63,7 +101,12 @@ class Guarantee:
 
     def adding(self, epsilon: Fraction) -> Self:
         """The guarantee of this and one more release of pure ε together."""
-        return replace(self, epsilon=self.epsilon + epsilon)
+        both = self.zcdp + Zcdp.implied(epsilon, Fraction(0))
+        return replace(self, epsilon=self.epsilon + epsilon, concentrated=both)
+
+    def grouped(self, rows: int, delta: Fraction) -> Self:
+        """The guarantee for so many records together, whose δ is given: ε is that of a record as many times."""
+        return replace(self, epsilon=self.epsilon * rows, delta=delta, concentrated=None)
 
     def without_privacy(self, reason: str) -> Self:
         """No guarantee at all, with the reason."""
@@ -79,6 +122,9 @@ class Guarantee:
             "neighbors": str(self.neighbors),
             "unit": self.unit,
             "private": self.private,
+            "rho": None if self.rho is None else rounded_up(self.rho),
+            "rho_exact": None if self.rho is None else str(self.rho),
+            "approximate_delta_exact": None if self.rho is None else str(self.zcdp.delta),
             "notes": list(self.notes),
             **({"asserted": self.assertion} if self.assertion else {}),
         }

@@ -1,18 +1,20 @@
-"""Noise: three continuous distributions by their quantiles, and discrete Laplace noise in whole-number arithmetic.
+"""Noise: three continuous distributions by their quantiles; discrete Laplace and Gaussian noise in whole numbers.
 
 A quantile takes t = −ln q > 0 instead of q, because the largest of M independent draws sits at q = U^{1/M}, that is at
 t = E/M for a standard exponential E: one random real stands for the maximum of any number of draws, 10^30 included.
 
-Discrete Laplace numbers, drawn one by one, may have any rational scale, and are Python's whole numbers, without a
+Discrete numbers, drawn one by one, may have any rational scale or variance, and are Python's whole numbers, without a
 limit. Arrays have whole scales. Their numbers are kept in 64 bits and wrap around. Reducing a result modulo 2^64 is
 post-processing, and sums of reduced numbers are the reduced sums, so their laws are exact up to that reduction. Where
 small numbers are drawn, the words are short: most of the time goes into random bits.
-Source: Canonne, Kamath & Steinke 2020, "The discrete Gaussian for differential privacy", algorithms 1 and 2.
+Source: Canonne, Kamath & Steinke 2020, "The discrete Gaussian for differential privacy", algorithms 1 to 3.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -22,7 +24,6 @@ from dpmine.exact.reals import Ball, Formula, Real, StandardExponential, Uniform
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -205,6 +206,26 @@ def geometric_of_scale(scale: Fraction, *, bits: BitSource) -> int:
     while exponential_coin(1, 1, bits=bits):
         wholes += 1
     return (rest + size * wholes) // scale.denominator
+
+
+def discrete_gaussian(variance: Fraction, *, bits: BitSource) -> int:
+    """One whole number k with Pr[k] proportional to e^{−k²/(2σ²)}, for any rational `variance` σ² > 0.
+
+    Discrete Laplace numbers of scale t = ⌊σ⌋ + 1, kept with probability e^{−(|k| − σ²/t)²/(2σ²)}: fewer than two
+    attempts on average. Source: Canonne, Kamath & Steinke 2020, algorithm 3. Proof: docs/proofs/noisy_supports.md.
+    """
+    scale = isqrt(variance.numerator // variance.denominator) + 1
+    while True:
+        proposed = discrete_laplace_of_scale(Fraction(scale), bits=bits)
+        if _coin((abs(proposed) - variance / scale) ** 2 / (2 * variance), bits=bits):
+            return proposed
+
+
+def _coin(exponent: Fraction, *, bits: BitSource) -> bool:
+    """One event of probability e^{−exponent}, for any rational `exponent` ≥ 0: e^{−1} several times, and the rest."""
+    wholes, rest = divmod(exponent, 1)
+    certain = all(exponential_coin(1, 1, bits=bits) for _ in range(int(wholes)))
+    return certain and exponential_coin(rest.numerator, rest.denominator, bits=bits)
 
 
 def exponential_coin(numerator: int, denominator: int, *, bits: BitSource) -> bool:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.transactions.base import Itemsets, SupportSource
-    from dpmine.privacy import Guarantee, Neighbors
+    from dpmine.privacy import Guarantee, Neighbors, Zcdp
     from dpmine.selection.mechanisms.report_noisy_max import Exponential
     from dpmine.selection.universes.base import Universe
 
@@ -362,6 +362,11 @@ class ItemsFirst(TopK):
     def mechanism(self) -> Exponential:
         """That of the last stage, at its ε_0."""
         return self.itemsets.mechanism
+
+    @property
+    def zcdp(self) -> Zcdp:
+        """That of both stages."""
+        return self.items.zcdp + self.itemsets.zcdp
 
     @property
     def needs_catalogue(self) -> bool:

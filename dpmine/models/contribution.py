@@ -306,7 +306,7 @@ class SharedBudget:
         if promise.delta:
             self.require_delta()
         delta = self.delta if promise.delta else Fraction(0)
-        grouped = replace(promise, epsilon=promise.epsilon * self.rows, delta=delta)
+        grouped = promise.grouped(self.rows, delta)
         if isinstance(grouped, ExPostGuarantee):
             return replace(grouped, ex_post_epsilon=grouped.ex_post_epsilon * self.rows)
         return grouped

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData
 from dpmine.parameters import positive, probability
-from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors
+from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors, Zcdp
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
@@ -148,14 +148,18 @@ def list_of(value: Any) -> list[Any]:
 def read_guarantee(entry: dict[str, Any]) -> Guarantee:
     """What `Guarantee.to_dict` wrote."""
     delta = text_of(entry["delta_exact"])
-    promise: dict[str, Any] = {
+    terms = {
         "epsilon": positive("epsilon", text_of(entry["epsilon_exact"])),
         "delta": Fraction(0) if delta == "0" else probability("delta", delta),
+    }
+    promise: dict[str, Any] = {
+        **terms,
         "neighbors": Neighbors(text_of(entry["neighbors"])),
         "unit": text_of(entry["unit"]),
         "private": truth_of(entry["private"]),
         "notes": tuple(text_of(note) for note in list_of(entry["notes"])),
         "assertion": text_of(entry.get("asserted", "")),
+        "concentrated": _read_zcdp(entry, Zcdp.implied(**terms)),
     }
     if "ex_post_epsilon_exact" not in entry:
         return Guarantee(**promise)
@@ -163,6 +167,16 @@ def read_guarantee(entry: dict[str, Any]) -> Guarantee:
     if charged > promise["epsilon"]:
         raise ValueError
     return ExPostGuarantee(**promise, ex_post_epsilon=charged)
+
+
+def _read_zcdp(entry: dict[str, Any], implied: Zcdp) -> Zcdp | None:
+    """None for no more than what (ε, δ) implies, and in files of versions that did not write it."""
+    if entry.get("rho_exact") is None:
+        return None
+    found = Zcdp(Fraction(text_of(entry["rho_exact"])), Fraction(text_of(entry["approximate_delta_exact"])))
+    if min(found.rho, found.delta) < 0:
+        raise ValueError
+    return None if found == implied else found
 
 
 def are_classes(labels: Any) -> bool:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import exp, floor, inf, log, log1p, sqrt
+from math import exp, floor, log1p, sqrt
 from typing import TYPE_CHECKING
 
-from dpmine.exact.reals import Ball, below, exact_ball, logarithm, power_below, working_precision
+from dpmine.exact.reals import Ball, below, exact_ball, power_below, working_precision
 from dpmine.parameters import below_one, positive, whole
+from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 _BITS = 192  # of the balls; sums of 10^4 products lose about 20 of them
 _DIGITS = 6  # of a round's ε, a decimal number
 _LEAST_GAIN = Fraction(101, 100)  # what δ, or half of the rounds' δ_0, must buy; else basic composition stays
-_STEPS = 60  # of bisections and of the search for an order
-_LOG_ORDERS = (-40.0, 60.0)  # where ln(α − 1) is searched: ε from 10^-9 to 10^6 and δ from 10^-300 have theirs inside
+_STEPS = 60  # of bisections
 _NARROW = 1e-8  # relative width at which a bisection ends, far below the digits kept
 _REMEMBERED = 256
 _BOUNDED_RANGE, _PURE = 8, 2  # a round is ε_0²/8-zCDP if it is ε_0-bounded-range, and ε_0²/2-zCDP if it is ε_0-private
@@ -139,38 +139,9 @@ def _pure(basic: Rounds, delta: Fraction, found: Fraction | None) -> Rounds:
 
 
 def _concentrated(count: int, epsilon: Fraction, delta: Fraction, share: int) -> Fraction | None:
-    """The largest ε_0 such that k rounds that are ε_0²/share-zCDP are (ε, δ)-private, rounded down; None below 0."""
-    order = _order(float(epsilon), _log(delta))
-
-    def slack() -> Ball:
-        """What αρ ≤ ε + slack leaves beside ε: ln(αδ)/(α − 1) − ln(1 − 1/α)."""
-        return logarithm(order * delta) / exact_ball(order - 1) - logarithm(1 - 1 / order)
-
-    rho = below(lambda: (exact_ball(epsilon) + slack()) / exact_ball(order), _BITS)
-    if rho <= 0:
-        return None
-    found = _rounded_down(below(lambda: exact_ball(share * rho / count).sqrt(), _BITS))
-    spent = order * count * found**2 / share
-    return found if _certainly_at_most(lambda: exact_ball(spent) - slack(), epsilon) else None
-
-
-def _order(epsilon: float, log_delta: float) -> Fraction:
-    """A Rényi order α that is good for (ε, δ); every α > 1 is valid.
-
-    Floats do: ρ(α) = [ε + ln(αδ)/(α − 1) − ln(1 − 1/α)]/α is maximised over t = ln(α − 1), on a grid first.
-    """
-
-    def rho(t: float) -> float:
-        log_order = log1p(exp(-t)) + t if t > 0 else log1p(exp(t))
-        return (epsilon + (log_order + log_delta) * exp(-t) - t + log_order) * exp(-log_order)
-
-    low, high = _LOG_ORDERS
-    best = max((low + (high - low) * step / 400 for step in range(401)), key=rho)
-    low, high = best - 0.25, best + 0.25
-    for _ in range(_STEPS):
-        left, right = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, right) if rho(left) > rho(right) else (left, high)
-    return 1 + Fraction(exp((low + high) / 2))
+    """The largest ε_0 such that k rounds that are ε_0²/share-zCDP are (ε, δ)-private, rounded down; None for 0."""
+    rho = rho_at(epsilon, delta)
+    return _rounded_down(below(lambda: exact_ball(share * rho / count).sqrt(), _BITS)) if rho else None
 
 
 def _optimal(count: int, epsilon: Fraction, delta: Fraction) -> Fraction | None:
@@ -224,8 +195,3 @@ def _rounded_down(value: Fraction) -> Fraction:
     """The largest decimal number of `_DIGITS` significant digits that is not above `value` > 0."""
     unit = Fraction(10) ** (power_below(value, 10) + 1 - _DIGITS)
     return floor(value / unit) * unit
-
-
-def _log(value: Fraction) -> float:
-    """Ln value as a float, for values that floats cannot hold too."""
-    return log(value.numerator) - log(value.denominator) if value > 0 else -inf

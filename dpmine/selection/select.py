@@ -370,5 +370,6 @@ def public_size(universe: Universe[Any]) -> int | None:
 
 def guarantee_of(mechanism: Mechanism) -> Guarantee:
     """The guarantee of one run of the mechanism."""
-    guarantee = Guarantee(mechanism.epsilon, mechanism.delta, mechanism.neighbors)
+    concentrated = mechanism.zcdp if mechanism.bounded_range else None
+    guarantee = Guarantee(mechanism.epsilon, mechanism.delta, mechanism.neighbors, concentrated=concentrated)
     return guarantee if mechanism.private else guarantee.without_privacy("the exact maximum was asked for")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadParameter
 from dpmine.parameters import Number, below_one, whole
-from dpmine.privacy import Guarantee, Neighbors, short
+from dpmine.privacy import Guarantee, Neighbors, Zcdp, short
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
 from dpmine.selection.draws import noisy_order
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR, LimitedDomain
@@ -50,6 +50,11 @@ class TopK(ABC):
         """The mechanism that one round runs, with a round's budget."""
 
     @property
+    @abstractmethod
+    def zcdp(self) -> Zcdp:
+        """What the whole list costs under zCDP."""
+
+    @property
     def name(self) -> str:
         """The mechanism's."""
         return self.mechanism.name
@@ -81,7 +86,8 @@ class TopK(ABC):
 
     def guarantee(self) -> Guarantee:
         """The guarantee of one run."""
-        return replace(guarantee_of(self.mechanism), epsilon=self.epsilon, delta=self.delta)
+        whole_list = guarantee_of(self.mechanism)
+        return replace(whole_list, epsilon=self.epsilon, delta=self.delta, concentrated=self.zcdp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,11 @@ class Peeling(TopK):
     def mechanism(self) -> Mechanism:
         """The one that is peeled."""
         return self.once
+
+    @property
+    def zcdp(self) -> Zcdp:
+        """That of all rounds."""
+        return self.once.zcdp.times(self.count)
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> tuple[C, ...]:
         """At most `count` candidates."""
@@ -157,6 +168,11 @@ class OneShot(TopK):
         """At ε_0."""
         return Exponential(self.round_epsilon, Fraction(0), self.neighbors)
 
+    @property
+    def zcdp(self) -> Zcdp:
+        """kε_0²/8."""
+        return self.mechanism.zcdp.times(self.count)
+
     def choose(self, universe: Universe[C], *, bits: BitSource) -> tuple[C, ...]:
         """`count` candidates, or all where there are fewer; a place that a dummy takes is left out."""
         order = noisy_order(universe, self.mechanism.noise(), count=self.count, bits=bits)
@@ -197,6 +213,11 @@ class LimitedDomainTopK(TopK):
     def mechanism(self) -> LimitedDomain:
         """At ε_0 and δ_1."""
         return LimitedDomain(self.round_epsilon, self.slack, self.neighbors, self.kbar)
+
+    @property
+    def zcdp(self) -> Zcdp:
+        """kε_0²/8, and δ_1 once."""
+        return Zcdp(self.count * self.mechanism.zcdp.rho, self.slack)
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> tuple[C, ...]:
         """At most `count` candidates."""

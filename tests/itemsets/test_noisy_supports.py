@@ -23,25 +23,23 @@ from support.tapes import TapeBits, TapeExhausted, assert_law
 from dpmine.errors import BadParameter
 from dpmine.exact import noise as discrete
 from dpmine.exact.noise import discrete_laplace_of_scale, exponential_coin, geometric_of_scale
-from dpmine.itemsets import noisy_supports
+from dpmine.itemsets import support_noise
 from dpmine.itemsets.noisy_supports import (
     LARGEST_SUPPORT,
-    LEVEL,
     MOST_ITEMS,
     Consistency,
     consistent,
-    half_width,
-    l1_sensitivity,
     noisy,
     release,
-    simultaneous_half_width,
     with_subsets,
 )
+from dpmine.itemsets.support_noise import LEVEL, DiscreteLaplace, l1_sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dpmine.exact.bits import BitSource
+    from dpmine.itemsets.support_noise import SupportNoise
 
     Sampler = Callable[[BitSource], Any]
 
@@ -58,9 +56,13 @@ def divided_after_the_sign(scale: Fraction, *, bits: BitSource) -> int:
     return int(whole / scale.denominator)
 
 
-def noisy_as_if_alone(supports: Sequence[int], *, epsilon: Fraction, bits: BitSource) -> tuple[int, ...]:
+def noisy_as_if_alone(supports: Sequence[int], noise: SupportNoise, *, bits: BitSource) -> tuple[int, ...]:
     """A broken twin: sensitivity 1 for any number of supports."""
-    return tuple(support + discrete_laplace_of_scale(1 / epsilon, bits=bits) for support in supports)
+    return tuple(support + noise.draw(1, bits=bits) for support in supports)
+
+
+def laplace(epsilon: float | str | Fraction) -> DiscreteLaplace:
+    return DiscreteLaplace(Fraction(epsilon))
 
 
 SCALES = [Fraction(1), Fraction(1, 3), Fraction(2, 5), Fraction(3, 2), Fraction(5, 4), Fraction(3), Fraction(1, 10**9)]
@@ -149,32 +151,31 @@ def test_law_of_large_scales(scale: Fraction) -> None:
 def test_noise_is_whole_at_every_magnitude() -> None:
     bits = NumpyBits(2)
     for epsilon in (Fraction(1, 10**9), Fraction(1, 3), Fraction(10**6), Fraction(1, 10**100)):
-        found = noisy([2**62] * 30, epsilon=epsilon, bits=bits)
+        found = noisy([2**62] * 30, DiscreteLaplace(epsilon), bits=bits)
         assert {type(value) for value in found} == {int}
-    assert noisy([2**62, 0], epsilon=Fraction(10**6), bits=bits) == (2**62, 0)
-    assert max(abs(v - 2**62) for v in noisy([2**62] * 9, epsilon=Fraction(1, 10**100), bits=bits)) > 2**64
+    assert noisy([2**62, 0], laplace(10**6), bits=bits) == (2**62, 0)
+    assert max(abs(v - 2**62) for v in noisy([2**62] * 9, laplace(Fraction(1, 10**100)), bits=bits)) > 2**64
 
 
 def test_numpy_counts_become_whole_numbers_without_a_limit() -> None:
-    found = noisy(np.array([2**62, 5]), epsilon=Fraction(10**6), bits=NumpyBits(1))  # type: ignore[arg-type]
+    found = noisy(np.array([2**62, 5]), laplace(10**6), bits=NumpyBits(1))  # type: ignore[arg-type]
     assert found == (2**62, 5)
     assert {type(value) for value in found} == {int}
 
 
 def test_nothing_is_drawn_for_nothing() -> None:
     nothing = TapeBits(0, 0)
-    assert noisy([], epsilon=Fraction(1), bits=nothing) == ()
-    assert release([], [], epsilon=1, bits=nothing).intervals == ()
+    assert noisy([], laplace(1), bits=nothing) == ()
+    assert release([], [], noise=laplace(1), bits=nothing).intervals == ()
     with pytest.raises(TapeExhausted):
-        noisy([1], epsilon=Fraction(1), bits=nothing)
+        noisy([1], laplace(1), bits=nothing)
 
 
 @pytest.mark.usefixtures("distances_are_choices")
 def test_joint_law_is_that_of_independent_noises_of_scale_count_over_epsilon() -> None:
     one = pmf(2 / 3, 20)
     expected = {(5 + j, 9 + k): one[j] * one[k] for j in one for k in one}
-    epsilon = Fraction(3)
-    assert_brackets(lambda bits: noisy([5, 9], epsilon=epsilon, bits=bits), expected, runs=12_000, undecided=1e-4)
+    assert_brackets(lambda bits: noisy([5, 9], laplace(3), bits=bits), expected, runs=12_000, undecided=1e-4)
 
 
 def test_sensitivity_is_the_number_of_supports() -> None:
@@ -210,8 +211,8 @@ def test_the_profile_catches_noise_for_one_support_only() -> None:
 
 def least_ratio(sampler: Any) -> float:
     """A certain lower bound of Pr[(0, 0)] on (0, 0) over Pr[(0, 0)] on (1, 1)."""
-    here, _ = law_of_choices(lambda bits: sampler((0, 0), epsilon=Fraction(2), bits=bits), runs=4000)
-    there, left = law_of_choices(lambda bits: sampler((1, 1), epsilon=Fraction(2), bits=bits), runs=4000)
+    here, _ = law_of_choices(lambda bits: sampler((0, 0), laplace(2), bits=bits), runs=4000)
+    there, left = law_of_choices(lambda bits: sampler((1, 1), laplace(2), bits=bits), runs=4000)
     return float(here[0, 0] / (there.get((0, 0), 0) + left))
 
 
@@ -233,8 +234,8 @@ def test_half_widths_by_adding_probabilities_up(count: int, epsilon: str) -> Non
             inside += 2 * law[width]
         return width
 
-    assert half_width(count, epsilon) == least(1)
-    assert simultaneous_half_width(count, epsilon) == least(count)
+    assert laplace(epsilon).half_width(count) == least(1)
+    assert laplace(epsilon).simultaneous_half_width(count) == least(count)
 
 
 @given(
@@ -247,8 +248,8 @@ def test_half_widths_are_the_least_that_cover(count: int, mantissa: int, power: 
     epsilon = mantissa * Fraction(10) ** power
     wanted = Decimal(level.numerator) / Decimal(level.denominator)
     for width, together in [
-        (half_width(count, epsilon, level), 1),
-        (simultaneous_half_width(count, epsilon, level), count),
+        (laplace(epsilon).half_width(count, level), 1),
+        (laplace(epsilon).simultaneous_half_width(count, level), count),
     ]:
         slack = Decimal("1e-25")  # of `wanted`, which has 28 digits
         assert coverage(width, count=count, epsilon=epsilon, together=together) >= wanted - slack
@@ -257,21 +258,21 @@ def test_half_widths_are_the_least_that_cover(count: int, mantissa: int, power: 
 
 
 def test_half_widths_at_the_ends() -> None:
-    assert half_width(1, "1e6") == simultaneous_half_width(10_000, "1e9") == 0
-    assert half_width(1, "1e-9") > 10**9
-    assert half_width(10_000, "1e-100", 1 - Fraction(1, 10**90)) > 10**100
-    assert half_width(1, 1, "1e-90") == 0
-    assert simultaneous_half_width(10_000, 1, 1 - Fraction(1, 10**90)) > simultaneous_half_width(10_000, 1)
-    assert simultaneous_half_width(1, "0.3") == half_width(1, "0.3")
+    assert laplace("1e6").half_width(1) == laplace("1e9").simultaneous_half_width(10_000) == 0
+    assert laplace("1e-9").half_width(1) > 10**9
+    assert laplace("1e-100").half_width(10_000, 1 - Fraction(1, 10**90)) > 10**100
+    assert laplace(1).half_width(1, "1e-90") == 0
+    assert laplace(1).simultaneous_half_width(10_000, 1 - Fraction(1, 10**90)) > laplace(1).simultaneous_half_width(
+        10_000
+    )
+    assert laplace("0.3").simultaneous_half_width(1) == laplace("0.3").half_width(1)
 
 
-@every(
-    ("count", "epsilon", "level"), [(0, 1, LEVEL), (1, 0, LEVEL), (1, -1, LEVEL), (1, 1, 0), (1, 1, 1), (1, "x", LEVEL)]
-)
-def test_half_widths_refuse(count: int, epsilon: Any, level: Any) -> None:
-    for function in (half_width, simultaneous_half_width):
+@every(("count", "level"), [(0, LEVEL), (-1, LEVEL), (1, 0), (1, 1), (1, "x")])
+def test_half_widths_refuse(count: int, level: Any) -> None:
+    for function in (laplace(1).half_width, laplace(1).simultaneous_half_width):
         with pytest.raises(BadParameter):
-            function(count, epsilon, level)
+            function(count, level)
 
 
 def agreed(itemsets: Sequence[frozenset[str]], values: Sequence[int]) -> list[int]:
@@ -367,7 +368,7 @@ def test_too_many_subsets_are_refused() -> None:
 
 def with_noise(monkeypatch: pytest.MonkeyPatch, noise: Iterable[int]) -> None:
     """The next noises, in their order."""
-    monkeypatch.setattr(noisy_supports, "discrete_laplace_of_scale", Mock(side_effect=list(noise)))
+    monkeypatch.setattr(support_noise, "discrete_laplace_of_scale", Mock(side_effect=list(noise)))
 
 
 CHAIN = [frozenset("a"), frozenset("b"), frozenset("ab")]
@@ -375,20 +376,20 @@ CHAIN = [frozenset("a"), frozenset("b"), frozenset("ab")]
 
 def test_release_as_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     with_noise(monkeypatch, [-30, 4, 9])
-    found = release(CHAIN, [2, 5, 50], epsilon="0.5", bits=TapeBits(0, 0))
-    width = half_width(3, "0.5")
+    found = release(CHAIN, [2, 5, 50], noise=laplace("0.5"), bits=TapeBits(0, 0))
+    width = laplace("0.5").half_width(3)
     assert width == 18
     assert found.values == (0, 9, 59)  # −28, 9, 59 were drawn, and no support is negative
     assert found.intervals == ((0, 0), (0, 9 + width), (59 - width, 59 + width))
-    assert (found.itemsets, found.epsilon, found.level) == (tuple(CHAIN), Fraction(1, 2), Fraction(19, 20))
+    assert (found.itemsets, found.noise, found.level) == (tuple(CHAIN), laplace("0.5"), Fraction(19, 20))
     assert found.consistency is Consistency.AS_DRAWN
 
 
 def test_release_that_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
     with_noise(monkeypatch, [3, 0, 10])
-    found = release(CHAIN, [50, 90, 49], epsilon=6, consistency=Consistency.MONOTONE, bits=TapeBits(0, 0))
-    width = simultaneous_half_width(3, 6)
-    assert width > half_width(3, 6)
+    found = release(CHAIN, [50, 90, 49], noise=laplace(6), consistency=Consistency.MONOTONE, bits=TapeBits(0, 0))
+    width = laplace(6).simultaneous_half_width(3)
+    assert width > laplace(6).half_width(3)
     assert found.values == (56, 90, 56)
     assert found.intervals == tuple((value - width, value + width) for value in found.values)
 
@@ -398,12 +399,12 @@ def test_intervals_hold_together_when_no_noise_is_above_the_width(
     units: list[list[frozenset[str]]], data: st.DataObject
 ) -> None:
     supports = true_supports(units, SUBSETS)
-    width = simultaneous_half_width(len(SUBSETS), 40)
+    width = laplace(40).simultaneous_half_width(len(SUBSETS))
     assume(width)
     noise = data.draw(st.lists(st.integers(-width, width), min_size=len(supports), max_size=len(supports)))
     with pytest.MonkeyPatch.context() as patch:
         with_noise(patch, noise)
-        found = release(SUBSETS, supports, epsilon=40, consistency=Consistency.MONOTONE, bits=TapeBits(0, 0))
+        found = release(SUBSETS, supports, noise=laplace(40), consistency=Consistency.MONOTONE, bits=TapeBits(0, 0))
     assert all(low <= support <= high for support, (low, high) in zip(supports, found.intervals, strict=True))
 
 
@@ -413,9 +414,9 @@ def test_share_of_intervals_that_hold() -> None:
     bits, runs, supports = NumpyBits(6), 800, [40, 30, 20]
     alone = together = 0
     for _ in range(runs):
-        one = release(CHAIN, supports, epsilon=1, bits=bits)
+        one = release(CHAIN, supports, noise=laplace(1), bits=bits)
         alone += one.intervals[1][0] <= 30 <= one.intervals[1][1]
-        both = release(CHAIN, supports, epsilon=1, consistency=Consistency.MONOTONE, bits=bits)
+        both = release(CHAIN, supports, noise=laplace(1), consistency=Consistency.MONOTONE, bits=bits)
         ends = zip(supports, both.intervals, strict=True)
         together += all(low <= support <= high for support, (low, high) in ends)
     for held in (alone, together):
@@ -425,7 +426,7 @@ def test_share_of_intervals_that_hold() -> None:
 
 def test_everything_fits_into_64_bits() -> None:
     for consistency in Consistency:
-        found = release(SUBSETS, [2**62] * 15, epsilon="1e-100", consistency=consistency, bits=NumpyBits(4))
+        found = release(SUBSETS, [2**62] * 15, noise=laplace("1e-100"), consistency=consistency, bits=NumpyBits(4))
         assert all(abs(value) <= LARGEST_SUPPORT for value in found.values)
         assert all(0 <= low <= 2**62 <= high <= LARGEST_SUPPORT for low, high in found.intervals)
 
@@ -434,21 +435,20 @@ def test_release_refuses() -> None:
     secret = 918273
     for itemsets, supports in [(CHAIN, [secret]), ([CHAIN[0], CHAIN[0]], [secret, secret])]:
         with pytest.raises(BadParameter) as caught:
-            release(itemsets, supports, epsilon=1, bits=TapeBits(0, 0))
+            release(itemsets, supports, noise=laplace(1), bits=TapeBits(0, 0))
         assert str(secret) not in str(caught.value)
-    for options in ({"epsilon": 0}, {"epsilon": 1, "consistency": "sometimes"}):
-        with pytest.raises(BadParameter):
-            release(CHAIN, [1, 1, 1], bits=TapeBits(0, 0), **options)
+    with pytest.raises(BadParameter):
+        release(CHAIN, [1, 1, 1], noise=laplace(1), bits=TapeBits(0, 0), consistency="sometimes")  # type: ignore[arg-type]
 
 
 def test_consistency_may_be_named() -> None:
-    found = release(CHAIN, [9, 9, 9], epsilon=1, consistency="monotone", bits=NumpyBits(0))  # type: ignore[arg-type]
+    found = release(CHAIN, [9, 9, 9], noise=laplace(1), consistency="monotone", bits=NumpyBits(0))  # type: ignore[arg-type]
     assert found.consistency is Consistency.MONOTONE
 
 
 def test_noise_is_fresh_for_every_support() -> None:
     found = np.array(
-        [noisy([0, 0], epsilon=Fraction(1, 50), bits=bits) for bits in [NumpyBits(9)] for _ in range(2000)]
+        [noisy([0, 0], laplace(Fraction(1, 50)), bits=bits) for bits in [NumpyBits(9)] for _ in range(2000)]
     )
     assert abs(stats.spearmanr(found[:, 0], found[:, 1]).statistic) < 5.5 / np.sqrt(2000)
     assert log(np.mean(np.abs(found))) == pytest.approx(log(100), abs=0.1)  # E|X| is nearly m/ε

@@ -17,6 +17,7 @@ from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, Consistency, SupportRelease, release, with_subsets
 from dpmine.itemsets.results import TopItemsets
+from dpmine.itemsets.support_noise import DiscreteLaplace
 from dpmine.privacy import Guarantee, Neighbors
 
 PROMISE = Guarantee(Fraction(1, 3), Fraction(1, 10**6), Neighbors.REPLACE_ONE, unit="customer")
@@ -134,7 +135,7 @@ def supported(supports: dict[str, int], *chosen: str, rules: bool = False, units
     listed = with_subsets(itemsets) if rules else itemsets
     values = [supports["".join(sorted(itemset))] for itemset in listed]
     kind = Consistency.MONOTONE if rules else Consistency.AS_DRAWN
-    found = release(listed, values, epsilon=10**6, consistency=kind, bits=SystemBits())
+    found = release(listed, values, noise=DiscreteLaplace(Fraction(10**6)), consistency=kind, bits=SystemBits())
     return TopItemsets(itemsets, (2, 2), "auto", "exponential", PROMISE, supports=found, units=units)
 
 
@@ -209,7 +210,7 @@ def test_noise_beyond_the_units(units: int) -> None:
     itemsets = (frozenset("ab"), frozenset("cd"))
     extremes = LARGEST_SUPPORT, -LARGEST_SUPPORT
     ends = ((LARGEST_SUPPORT - 9, LARGEST_SUPPORT), (0, 0))
-    drawn = SupportRelease(itemsets, extremes, ends, Fraction(1), Consistency.AS_DRAWN)
+    drawn = SupportRelease(itemsets, extremes, ends, DiscreteLaplace(Fraction(1)), Consistency.AS_DRAWN)
     value = TopItemsets(itemsets, (2, 2), "auto", "exponential", PROMISE, supports=drawn, units=units)
     assert value.to_pandas()["noisy_support"].tolist() == list(extremes)
     assert value.to_arrow()["noisy_support"].to_pylist() == list(extremes)

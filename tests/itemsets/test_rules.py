@@ -21,23 +21,24 @@ from support.numpy_bits import NumpyBits
 from support.oracles.supports import all_rules, every_subset, extremes, measures, true_supports
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets import noisy_supports
+from dpmine.itemsets import support_noise
 from dpmine.itemsets.noisy_supports import (
     LARGEST_SUPPORT,
     Consistency,
     SupportRelease,
     consistent,
     release,
-    simultaneous_half_width,
     with_subsets,
 )
 from dpmine.itemsets.rules import association_rules
+from dpmine.itemsets.support_noise import DiscreteLaplace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Itemset: TypeAlias = frozenset[Any]
 
+LAPLACE = DiscreteLaplace(Fraction(14))
 BARE = ["antecedents", "consequents", "noisy_support", "confidence", "confidence_low", "confidence_high"]
 SHARES = ["lift", "leverage", "conviction"]
 WITH_UNITS = [
@@ -51,7 +52,7 @@ families = st.lists(st.frozensets(st.sampled_from("abcd"), min_size=1, max_size=
 def released(itemsets: Sequence[Itemset], values: Sequence[int], width: int = WIDTH) -> SupportRelease:
     """What is released when the noise happens to be such."""
     ends = tuple((max(0, value - width), value + width) for value in values)
-    return SupportRelease(tuple(itemsets), tuple(values), ends, Fraction(1), Consistency.MONOTONE)
+    return SupportRelease(tuple(itemsets), tuple(values), ends, LAPLACE, Consistency.MONOTONE)
 
 
 @st.composite
@@ -124,11 +125,13 @@ def test_true_measures_lie_in_their_bounds(units: list[list[Itemset]], data: st.
     """Units with several baskets; every noise within the width that all noises keep with probability 0.95."""
     itemsets = every_subset("abc")
     supports = true_supports(units, itemsets)
-    width = simultaneous_half_width(len(itemsets), 14)
+    width = LAPLACE.simultaneous_half_width(len(itemsets))
     noise = data.draw(st.lists(st.integers(-width, width), min_size=7, max_size=7))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(noisy_supports, "discrete_laplace_of_scale", Mock(side_effect=noise))
-        known = release(itemsets, supports, epsilon=14, consistency=Consistency.MONOTONE, bits=NumpyBits(0))
+        patch.setattr(support_noise, "discrete_laplace_of_scale", Mock(side_effect=noise))
+        known = release(
+            itemsets, supports, noise=DiscreteLaplace(Fraction(14)), consistency=Consistency.MONOTONE, bits=NumpyBits(0)
+        )
     true = dict(zip(itemsets, supports, strict=True))
     frame = association_rules(known, units=len(units))
     for (antecedent, consequent), row in zip(rules_in(frame), frame.to_dict("records"), strict=True):
@@ -255,7 +258,7 @@ def test_parameters_out_of_range(options: dict[str, Any], message: str) -> None:
 
 
 def test_supports_as_drawn_are_refused() -> None:
-    known = release(every_subset("ab"), [9, 9, 9], epsilon=1, bits=NumpyBits(0))
+    known = release(every_subset("ab"), [9, 9, 9], noise=DiscreteLaplace(Fraction(1)), bits=NumpyBits(0))
     with pytest.raises(BadParameter, match="consistency 'monotone'"):
         association_rules(known)
 
@@ -274,7 +277,7 @@ def test_the_whole_way() -> None:
     known = release(
         itemsets,
         [5000 // len(itemset) for itemset in itemsets],
-        epsilon="1/2",
+        noise=DiscreteLaplace(Fraction(1, 2)),
         consistency=Consistency.MONOTONE,
         bits=NumpyBits(3),
     )

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from dpmine.privacy import Neighbors
+from dpmine.privacy import Neighbors, Zcdp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,6 +75,8 @@ class Mechanism(ABC):
     private: ClassVar[bool] = True
     needs_counts: ClassVar[bool] = False
     """Whether scores must be at least 0 whatever the data, as counts are."""
+    bounded_range: ClassVar[bool] = False
+    """Whether the privacy loss, apart from δ, lies in an interval of length ε: then ρ = ε²/8 and not ε²/2."""
 
     @cached_property
     def unit(self) -> Fraction:
@@ -85,6 +87,13 @@ class Mechanism(ABC):
     def scale(self) -> Fraction:
         """u/ε, in units of the sensitivity: noise of this scale on one score, or on all, is ε-private."""
         return self.unit / self.epsilon
+
+    @property
+    def zcdp(self) -> Zcdp:
+        """What one run costs under zCDP."""
+        if self.bounded_range:
+            return Zcdp(self.epsilon**2 / 8, self.delta)
+        return Zcdp.implied(self.epsilon, self.delta)
 
     @abstractmethod
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:

@@ -38,6 +38,7 @@ class LimitedDomain(Mechanism):
     kbar: int = DEFAULT_KBAR
 
     name: ClassVar[str] = "limited_domain"
+    bounded_range: ClassVar[bool] = True
     needs_counts: ClassVar[bool] = True
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:

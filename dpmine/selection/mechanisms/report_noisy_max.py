@@ -55,6 +55,7 @@ class Exponential(NoisyMaxMechanism):
     """
 
     name: ClassVar[str] = "exponential"
+    bounded_range: ClassVar[bool] = True
 
     def noise(self) -> GumbelNoise:
         """Gumbel noise of the mechanism's scale."""

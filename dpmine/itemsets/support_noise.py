@@ -1,0 +1,227 @@
+"""Noise for supports that are released together: discrete Laplace by ε or discrete Gaussian by ρ, and how far it goes.
+
+One privacy unit changes each of m supports by at most 1, under both relations: their vector has L1 sensitivity m and
+L2 sensitivity √m. So Laplace noise grows like m, Gaussian noise like √m, from a larger start.
+Proof: docs/proofs/noisy_supports.md.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, isqrt
+from typing import TYPE_CHECKING, ClassVar
+
+from flint import arb
+
+from dpmine.exact.noise import discrete_gaussian, discrete_laplace_of_scale
+from dpmine.exact.reals import above, below, exact_ball, working_precision
+from dpmine.parameters import exact_share, positive, whole
+from dpmine.privacy import Zcdp, short
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.exact.reals import Ball
+    from dpmine.parameters import Number
+
+
+LEVEL = Fraction(95, 100)
+"""How probable it is, at least, that an interval holds the true support."""
+_FIRST_BITS = 128
+_SUMMED = 4096  # numbers whose probabilities are added up; beyond them, integrals bound the tail closely enough
+
+
+@dataclass(frozen=True, slots=True)
+class SupportNoise(ABC):
+    """Independent noise of one law on each of `count` supports, which says what all of them together cost."""
+
+    name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def zcdp(self) -> Zcdp:
+        """What the noisy supports cost under zCDP."""
+
+    @abstractmethod
+    def draw(self, count: int, *, bits: BitSource) -> int:
+        """The noise of one of `count` supports."""
+
+    @abstractmethod
+    def describe(self, count: int) -> str:
+        """The law of one noise, in words."""
+
+    def half_width(self, count: int, level: Number = LEVEL) -> int:
+        """A whole t ≥ 0 with Pr[|X| ≤ t] ≥ `level`, certified, for X the noise of one of `count` supports, in units.
+
+        The least t; Gaussian noise beyond 4096 may get one that is larger by 1.
+        Raises BadParameter for a count below 1, or a level that is not strictly between 0 and 1.
+        """
+        return self._half_width(whole("count", count), exact_share("level", level), together=1)
+
+    def simultaneous_half_width(self, count: int, level: Number = LEVEL) -> int:
+        """A whole t ≥ 0 with Pr[all of `count` independent noises within ±t] ≥ `level`, in units; as above."""
+        return self._half_width(whole("count", count), exact_share("level", level), together=count)
+
+    @abstractmethod
+    def _half_width(self, count: int, level: Fraction, *, together: int) -> int:
+        """The least t for which `together` independent noises, each of one of `count` supports, are within ±t."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplace(SupportNoise):
+    """Pr[x] ∝ e^{−ε|x|/m} for m supports: ε-private.
+
+    Source: Ghosh, Roughgarden & Sundararajan 2012 (the law); Canonne, Kamath & Steinke 2020, algorithm 2 (the draw).
+    """
+
+    epsilon: Fraction
+    name = "Laplace"
+
+    @property
+    def zcdp(self) -> Zcdp:
+        """ε²/2."""
+        return Zcdp(self.epsilon**2 / 2)
+
+    def draw(self, count: int, *, bits: BitSource) -> int:
+        """Of scale m/ε."""
+        return discrete_laplace_of_scale(l1_sensitivity(count) / self.epsilon, bits=bits)
+
+    def describe(self, count: int) -> str:
+        """With the scale."""
+        return f"discrete Laplace noise of scale {short(count / self.epsilon)}"
+
+    def _half_width(self, count: int, level: Fraction, *, together: int) -> int:
+        """Pr[|X| > t] = 2 q^{t+1}/(1 + q) for q = e^{−ε/m}: at most β where t + 1 ≥ ln(2/((1 + q) β))/(ε/m)."""
+        rate = self.epsilon / count
+
+        def formula() -> Ball:
+            base = (exact_ball(2) / (1 + (-exact_ball(rate)).exp())).log()
+            return (base - _outside(level, together).log()) / exact_ball(rate)
+
+        return _ceiling(formula) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussian(SupportNoise):
+    """Pr[x] ∝ e^{−ρx²/m} for m supports, that is σ² = m/(2ρ): ρ-zCDP.
+
+    Source: Canonne, Kamath & Steinke 2020, Theorem 4 (privacy) and algorithm 3 (the draw).
+    """
+
+    rho: Fraction
+    name = "Gaussian"
+
+    @property
+    def zcdp(self) -> Zcdp:
+        """ρ."""
+        return Zcdp(self.rho)
+
+    def variance(self, count: int) -> Fraction:
+        """σ² = m/(2ρ)."""
+        return squared_l2_sensitivity(count) / (2 * self.rho)
+
+    def draw(self, count: int, *, bits: BitSource) -> int:
+        """Of variance parameter σ²."""
+        return discrete_gaussian(self.variance(count), bits=bits)
+
+    def describe(self, count: int) -> str:
+        """With σ, about."""
+        return f"discrete Gaussian noise, σ about {float(self.variance(count)) ** 0.5:.3g}"
+
+    def _half_width(self, count: int, level: Fraction, *, together: int) -> int:
+        """By bisection of the certified tail: an undecided comparison counts as a no."""
+        tail = GaussianTail(positive("variance", self.variance(count)))
+
+        def suffices(width: int) -> bool:
+            with working_precision(_FIRST_BITS):
+                return bool(tail.beyond(width) <= _outside(level, together))
+
+        low, high = -1, 1
+        while not suffices(high):
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if suffices(middle) else (middle, high)
+        return high
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianTail:
+    """Pr[|X| > w] for the discrete Gaussian of parameter σ² = `variance`, in balls of the working precision."""
+
+    variance: Fraction
+
+    def beyond(self, width: int) -> Ball:
+        """Pr[|X| > width], for a whole width ≥ 0; beyond 4096 an upper bound, close for widths above σ."""
+        if width <= _SUMMED:
+            return 1 - self._within(width) / self._total()
+        sigma = exact_ball(2 * self.variance).sqrt()
+        start = exact_ball(width if width**2 < self.variance else width + Fraction(1, 2))
+        return (start / sigma).erfc() * sigma * arb.pi().sqrt() / self._total()
+
+    def _within(self, width: int) -> Ball:
+        """Σ e^{−x²/(2σ²)} over |x| ≤ width: each term is made of the one before it."""
+        rate = exact_ball(1 / (2 * self.variance))
+        shrink, square = (-2 * rate).exp(), (-rate).exp()  # of the ratio of neighbours; the first ratio
+        total, term = exact_ball(0), exact_ball(1)
+        for _ in range(width):
+            term *= square
+            square *= shrink
+            total += term
+        return 1 + 2 * total
+
+    def _total(self) -> Ball:
+        """The sum over all whole numbers, of whichever of Poisson's two forms converges fast."""
+        twice = 2 * self.variance
+        if twice < 1:
+            return self._theta((-exact_ball(1 / twice)).exp())
+        spread = exact_ball(twice)
+        return (arb.pi() * spread).sqrt() * self._theta((-(arb.pi() ** 2) * spread).exp())
+
+    @staticmethod
+    def _theta(base: Ball) -> Ball:
+        """1 + 2 Σ base^{k²}, for base ≤ e^{−1}: what is left out is below 4 base^{(K+1)²}."""
+        total, last = exact_ball(1), isqrt(2 * _FIRST_BITS) + 1
+        for k in range(1, last + 1):
+            total += 2 * base ** (k * k)
+        return total + arb(0, 1) * 4 * base ** ((last + 1) ** 2)
+
+
+def l1_sensitivity(count: int) -> Fraction:
+    """How far one unit moves a vector of `count` supports, in all: by 1 each, under replace_one and add_remove."""
+    return Fraction(count)
+
+
+def squared_l2_sensitivity(count: int) -> Fraction:
+    """The same in squares: a sum of `count` numbers of at most 1."""
+    return Fraction(count)
+
+
+def narrower(laplace: DiscreteLaplace, gaussian: DiscreteGaussian | None, count: int) -> SupportNoise:
+    """Whichever noise keeps `count` supports within the narrower joint interval; Laplace where they are equal.
+
+    By public parameters alone: none is looked at twice, and no result is.
+    """
+    if gaussian is None or laplace.simultaneous_half_width(count) <= gaussian.simultaneous_half_width(count):
+        return laplace
+    return gaussian
+
+
+def _outside(level: Fraction, together: int) -> Ball:
+    """β = 1 − level^{1/together}, without a loss of digits where it is small."""
+    return -((-exact_ball(1 - level)).log1p() / together).expm1()
+
+
+def _ceiling(formula: Callable[[], Ball]) -> int:
+    """The least whole number that is not below a real number; that must not be whole itself."""
+    bits = _FIRST_BITS
+    while True:
+        with suppress(OverflowError):  # so few digits that a logarithm's ball touched 0
+            low, high = ceil(below(formula, bits)), ceil(above(formula, bits))
+            if low == high:
+                return high
+        bits *= 2
