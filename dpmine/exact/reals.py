@@ -190,6 +190,12 @@ def decimal_above(value: Fraction, digits: int) -> Fraction:
     return ceil(value / unit) * unit
 
 
+def decimal_below(value: Fraction, digits: int) -> Fraction:
+    """The largest decimal number of so many significant digits that is not above `value` > 0."""
+    unit = Fraction(10) ** (power_below(value, 10) + 1 - digits)
+    return value // unit * unit
+
+
 def power_below(value: Fraction, base: int = 2) -> int:
     """The largest k with base^k ≤ `value`, for `value` > 0 and `base` ≥ 2. Raises ValueError for other values."""
     if value <= 0:

@@ -1,69 +1,106 @@
-"""Amounts of (ε, δ), the budget of one data set at one moment, and who is called when something is charged to it."""
+"""Amounts of privacy loss, the budget of a data set at one moment, and who is called when something is charged."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, BudgetExceeded
+from dpmine.exact.reals import below, decimal_above, decimal_below, exact_ball
 from dpmine.parameters import named
 from dpmine.privacy import ExPostGuarantee, rounded_up, short
+from dpmine.zcdp import epsilon_at, rho_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from dpmine.privacy import Guarantee, Neighbors
 
 
 _LONGEST_NUMBER = 2600  # bits of a numerator or denominator: sums of five such numbers can still be written as text
+_DIGITS = 15  # of ρ
+_BITS = 128  # of balls
 _WRITTEN = re.compile(r"-?[0-9]{1,800}(/[0-9]{1,800})?")
+
+
+class Accounting(StrEnum):
+    """What of the runs on a data set is added up, and compared with what was granted."""
+
+    BASIC = "basic"
+    """ε and δ."""
+    ZCDP = "zcdp"
+    """ρ, and the δ of approximate parts: many small runs come to less. Proof: docs/proofs/zcdp.md."""
+
+    @classmethod
+    def parse(cls, value: str | Accounting) -> Accounting:
+        """The value of that name; BadParameter otherwise."""
+        return named(cls, "accounting", value)
 
 
 @dataclass(frozen=True, slots=True, order=False)
 class Amount:
-    """ε ≥ 0 and δ ≥ 0."""
+    """What runs cost under both kinds of accounting: (ε, δ), and ρ with the δ of approximate parts; all at least 0."""
 
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
+    approximate_delta: Fraction = Fraction(0)
 
     def __add__(self, other: Amount) -> Amount:
-        return Amount(self.epsilon + other.epsilon, self.delta + other.delta)
+        return Amount(*(one + two for one, two in zip(self, other, strict=True)))
 
     def __sub__(self, other: Amount) -> Amount:
-        return Amount(self.epsilon - other.epsilon, self.delta - other.delta)
+        return Amount(*(one - two for one, two in zip(self, other, strict=True)))
 
-    def fits(self, other: Amount) -> bool:
+    def __iter__(self) -> Iterator[Fraction]:
+        return iter((self.epsilon, self.delta, self.rho, self.approximate_delta))
+
+    def compared(self, accounting: Accounting) -> tuple[Fraction, Fraction]:
+        """The two numbers that this kind of accounting adds up."""
+        basic = accounting is Accounting.BASIC
+        return (self.epsilon, self.delta) if basic else (self.rho, self.approximate_delta)
+
+    def fits(self, other: Amount, accounting: Accounting = Accounting.BASIC) -> bool:
         """Whether `other` is at most this, in both numbers."""
-        return other.epsilon <= self.epsilon and other.delta <= self.delta
+        pairs = zip(self.compared(accounting), other.compared(accounting), strict=True)
+        return all(theirs <= ours for ours, theirs in pairs)
 
     @property
     def is_short(self) -> bool:
         """Whether it can be kept: at most 780 digits above and below each line."""
-        numbers = (self.epsilon, self.delta)
-        return all(max(n.numerator.bit_length(), n.denominator.bit_length()) <= _LONGEST_NUMBER for n in numbers)
+        return all(max(n.numerator.bit_length(), n.denominator.bit_length()) <= _LONGEST_NUMBER for n in self)
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: floats for reading, exact texts beside them."""
-        return {
-            "epsilon": _readable(self.epsilon),
-            "delta": _readable(self.delta),
-            "epsilon_exact": str(self.epsilon),
-            "delta_exact": str(self.delta),
-        }
+    def to_dict(self, *names: str) -> dict[str, Any]:
+        """JSON-ready: floats for reading, exact texts beside them; of all numbers, or of those named."""
+        chosen = names or tuple(field.name for field in fields(self))
+        readable = {name: _readable(getattr(self, name)) for name in chosen}
+        return {**readable, **{f"{name}_exact": str(getattr(self, name)) for name in chosen}}
 
     @classmethod
     def of(cls, guarantee: Guarantee) -> Amount:
         """What a guarantee costs at most."""
-        return cls(guarantee.epsilon, guarantee.delta)
+        concentrated = guarantee.zcdp
+        return cls(guarantee.epsilon, guarantee.delta, kept_rho(concentrated.rho), concentrated.delta)
 
     @classmethod
     def settled(cls, guarantee: Guarantee) -> Amount:
-        """What a run came to; of an ex-post guarantee, the ε that is charged in the end."""
-        epsilon = guarantee.ex_post_epsilon if isinstance(guarantee, ExPostGuarantee) else guarantee.epsilon
-        return cls(epsilon, guarantee.delta)
+        """What a run came to; of an ex-post guarantee, the ε that is charged in the end, and all of ρ."""
+        most = cls.of(guarantee)
+        return replace(most, epsilon=guarantee.ex_post_epsilon) if isinstance(guarantee, ExPostGuarantee) else most
+
+    @classmethod
+    def granted(cls, epsilon: Fraction, delta: Fraction, approximate: Fraction | None = None) -> Amount:
+        """A total of (ε, δ) under zCDP accounting: ρ for δ less that of `approximate` parts, by default a half."""
+        share = delta / 2 if approximate is None else approximate
+        if not 0 <= share < delta:
+            raise BadParameter("zcdp accounting needs a delta above 0, and approximate_delta must be less than it.")
+        rho = rho_at(epsilon, delta - share)
+        if not rho:
+            raise BadParameter("No ρ is left under zcdp accounting with so small an epsilon and delta: grant more.")
+        return cls(epsilon, delta, decimal_below(rho, _DIGITS), share)
 
     @classmethod
     def total(cls, amounts: Iterable[Amount]) -> Amount:
@@ -71,17 +108,35 @@ class Amount:
         return sum(amounts, cls())
 
     @classmethod
-    def read(cls, epsilon: object, delta: object) -> Amount:
-        """As a ledger writes them: "1/3", "0". Raises ValueError for any other value or spelling."""
-        return cls(_read(epsilon), _read(delta))
+    def read(cls, epsilon: object, delta: object, rho: object = "", approximate_delta: object = "") -> Amount:
+        """As a ledger writes them: "1/3", "0"; without ρ, as versions before zCDP did, what (ε, δ) implies.
+
+        Raises ValueError for any other value or spelling.
+        """
+        loss, slack = _read(epsilon), _read(delta)
+        if (rho, approximate_delta) == ("", ""):
+            return cls(loss, slack, kept_rho(loss**2 / 2), slack)
+        return cls(loss, slack, _read(rho), _read(approximate_delta))
 
     @property
     def decimals(self) -> str:
         """ε and δ, as decimals where those are exact."""
-        return f"ε = {short(self.epsilon)}, δ = {short(self.delta)}"
+        return self.shown(Accounting.BASIC, short)
+
+    def shown(self, accounting: Accounting, write: Callable[[Fraction], str] = str) -> str:
+        """The two numbers that this kind of accounting adds up, in words: ρ to six digits, the others exactly."""
+        loss, slack = self.compared(accounting)
+        if accounting is Accounting.BASIC:
+            return f"ε = {write(loss)}, δ = {write(slack)}"
+        return f"ρ = {float(loss):.6g}, δ = {short(slack)}"
 
     def __str__(self) -> str:
-        return f"ε = {self.epsilon}, δ = {self.delta}"
+        return self.shown(Accounting.BASIC)
+
+
+def kept_rho(rho: Fraction) -> Fraction:
+    """ρ as a ledger keeps it: rounded up to 30 digits, so that sums of them stay short; 1/800 stays as it is."""
+    return decimal_above(rho, 2 * _DIGITS) if rho > 0 else rho
 
 
 class Parts(StrEnum):
@@ -106,11 +161,9 @@ class Parts(StrEnum):
 def composed(whole: Amount, parts: Iterable[Amount]) -> Amount:
     """What charges on the whole and on disjoint parts come to for one unit: it is in one part, the costliest at worst.
 
-    ε and δ are bounded separately.
+    ε, δ, ρ and the δ of approximate parts are bounded separately.
     """
-    amounts = list(parts)
-    epsilon = max((amount.epsilon for amount in amounts), default=Fraction(0))
-    return whole + Amount(epsilon, max((amount.delta for amount in amounts), default=Fraction(0)))
+    return whole + Amount(*map(max, zip(*parts, Amount(), strict=True)))
 
 
 def _read(text: object) -> Fraction:
@@ -163,7 +216,8 @@ class Budget:
         neighbors: the relation that all of its charges are for.
         parts: how it may be cut into parts.
         unit: the privacy unit; "" until the first charge names one.
-        granted: the total.
+        granted: the total; ρ is in it under zCDP accounting only.
+        accounting: what is added up; fixed by the first charge.
         charged: sums of charges and of what is set aside, by part, `WHOLE` for the whole.
         entries: length of the history.
         seal: of its last entry.
@@ -174,6 +228,7 @@ class Budget:
     parts: Parts
     granted: Amount
     unit: str = ""
+    accounting: Accounting = Accounting.BASIC
     charged: Mapping[str, Amount] = field(default_factory=dict)
     entries: int = 0
     seal: str = START
@@ -186,15 +241,28 @@ class Budget:
     @property
     def remaining(self) -> Amount:
         """What is left for the whole data set; a part may have more."""
-        return self.granted - self.spent
+        return self.remaining_of(WHOLE)
 
     def remaining_of(self, part: str) -> Amount:
-        """What may still be charged to a part, or to the whole."""
-        return self.remaining if part == WHOLE else self.granted - self._of(WHOLE) - self._of(part)
+        """What one more run on a part, or on the whole, may cost; under zCDP accounting, ε is that of a pure one."""
+        left = self.granted - (self.spent if part == WHOLE else self._of(WHOLE) + self._of(part))
+        if self.accounting is Accounting.BASIC:
+            return Amount(left.epsilon, left.delta)
+        root = decimal_below(below(exact_ball(2 * left.rho).sqrt, _BITS), _DIGITS) if left.rho > 0 else Fraction(0)
+        return replace(left, epsilon=root, delta=left.approximate_delta)
 
     def left_of(self, dataset: str) -> str:
         """What may still be charged to "shop" or "shop/north", in decimals."""
-        return self.remaining_of(name_and_part(dataset)[1]).decimals
+        return self.remaining_of(name_and_part(dataset)[1]).shown(self.accounting, short)
+
+    @property
+    def guarantee(self) -> tuple[Fraction, Fraction]:
+        """The ε, rounded up, and δ that all charges so far keep together."""
+        spent = self.spent
+        if self.accounting is Accounting.BASIC:
+            return spent.epsilon, spent.delta
+        slack = self.granted.delta - self.granted.approximate_delta
+        return decimal_above(epsilon_at(spent.rho, slack), _DIGITS) if spent.rho else spent.rho, self.granted.delta
 
     def charging(self, part: str, amount: Amount) -> Budget:
         """The budget after a charge, which may be negative, in settlements.
@@ -213,15 +281,16 @@ class Budget:
                 "charge numbers of few digits, such as 0.1 or 1/3."
             )
         after = replace(self, charged={**self.charged, part: total})
-        if not self.granted.fits(after.spent):
+        if not self.granted.fits(after.spent, self.accounting):
             raise BudgetExceeded(self._refusal(part, amount, after))
         return after
 
     def granting(self, granted: Amount) -> Budget:
         """The budget with another total. Raises BudgetExceeded below what is spent."""
-        if not granted.fits(self.spent):
+        if not granted.fits(self.spent, self.accounting):
+            spent, total = self.spent.shown(self.accounting), granted.shown(self.accounting)
             raise BudgetExceeded(
-                f"{self.dataset!r} has spent {self.spent}, which is more than the {granted} to be granted: "
+                f"{self.dataset!r} has spent {spent}, which is more than the {total} to be granted: "
                 "grant at least what is spent."
             )
         return replace(self, granted=granted)
@@ -233,13 +302,20 @@ class Budget:
             "unit": self.unit or None,
             "neighbors": str(self.neighbors),
             "parts": str(self.parts),
-            "granted": self.granted.to_dict(),
+            "accounting": str(self.accounting),
+            "granted": self.granted.to_dict(*self._shown),
             "spent": self.spent.to_dict(),
-            "remaining": self.remaining.to_dict(),
+            "remaining": self.remaining.to_dict(*self._shown),
+            "guarantee": Amount(*self.guarantee).to_dict("epsilon", "delta"),
             "parts_spent": {part: amount.to_dict() for part, amount in sorted(self._parts().items())},
             "entries": self.entries,
             "seal": self.seal,
         }
+
+    @property
+    def _shown(self) -> tuple[str, ...]:
+        """Names of the numbers that a total has; none for all."""
+        return ("epsilon", "delta") if self.accounting is Accounting.BASIC else ()
 
     def _of(self, part: str) -> Amount:
         return self.charged.get(part, Amount())
@@ -249,15 +325,21 @@ class Budget:
 
     def _refusal(self, part: str, amount: Amount, after: Budget) -> str:
         over = after.spent - self.granted
-        missing = Amount(max(over.epsilon, Fraction(0)), max(over.delta, Fraction(0)))
+        missing = Amount(*(max(number, Fraction(0)) for number in over))
         name = f"{self.dataset}/{part}" if part else self.dataset
+        asked, left, short_by = (each.shown(self.accounting) for each in (amount, amount - over, missing))
         return (
-            f"The budget of {name!r} does not allow this: requested {amount}; remaining {amount - over}; short by "
-            f"{missing}. {self._advice(amount)}"
+            f"The budget of {name!r} does not allow this: requested {asked}; remaining {left}; short by {short_by}. "
+            f"{self._advice(amount, over)}"
         )
 
-    def _advice(self, amount: Amount) -> str:
-        if amount.delta > self.granted.delta == 0:
+    def _advice(self, amount: Amount, over: Amount) -> str:
+        if self.accounting is Accounting.ZCDP and over.approximate_delta > 0 >= over.rho:
+            return (
+                "ρ is left, but not enough of the δ for approximate parts: run a mechanism with δ = 0 (for itemsets: "
+                "give --catalogue), or grant more of it (dpmine ledger grant --approximate-delta)."
+            )
+        if self.accounting is Accounting.BASIC and amount.delta > self.granted.delta == 0:
             options = f"--epsilon {self.granted.epsilon} --delta {short(amount.delta)}"
             return (
                 f"The grant has δ = 0: grant again with {options} or more (dpmine ledger grant), or run a mechanism "

@@ -34,6 +34,7 @@ from sqlalchemy.pool import NullPool
 
 from dpmine.errors import BadLedger, NoLedger
 from dpmine.io.atomic import is_file
+from dpmine.ledger.budget import Accounting, Amount
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,10 +42,11 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
 
 
-METADATA = MetaData()
 _NAME = String(200)
 _NUMBER = Text  # an exact rational: "1/3"
 _SEAL = String(64)
+_SETTLES = text("reservation > 0")
+_BEFORE_ZCDP, _LATEST = 1, 2
 
 
 def _filled(**kinds: Any) -> list[Column[Any]]:
@@ -52,51 +54,85 @@ def _filled(**kinds: Any) -> list[Column[Any]]:
     return [Column(name, kind, nullable=False) for name, kind in kinds.items()]
 
 
-VERSION = Table("dpmine_version", METADATA, Column("version", Integer, primary_key=True))
+def _added(*, accounting: bool = False) -> list[Column[Any]]:
+    """The columns of version 2; "" in rows that version 1 wrote, so that their seals stay as they are."""
+    names = ("accounting", "rho", "approximate_delta") if accounting else ("rho", "approximate_delta")
+    kinds = {"accounting": _NAME}
+    return [Column(name, kinds.get(name, _NUMBER), nullable=False, server_default="") for name in names]
 
-DATASETS = Table(
-    "dpmine_datasets",
-    METADATA,
-    Column("dataset", _NAME, primary_key=True),
-    *_filled(unit=_NAME, neighbors=_NAME, parts=_NAME, epsilon=_NUMBER, delta=_NUMBER, entries=Integer, seal=_SEAL),
-)
+
+def _tables(metadata: MetaData, version: int) -> None:
+    """The tables of a ledger, as that version has them."""
+    later = version > _BEFORE_ZCDP
+    Table("dpmine_version", metadata, Column("version", Integer, primary_key=True))
+    datasets = Table(
+        "dpmine_datasets",
+        metadata,
+        Column("dataset", _NAME, primary_key=True),
+        *_filled(unit=_NAME, neighbors=_NAME, parts=_NAME, epsilon=_NUMBER, delta=_NUMBER, entries=Integer, seal=_SEAL),
+        *(_added(accounting=True) if later else ()),
+    )
+    Table(
+        "dpmine_spent",
+        metadata,
+        Column("dataset", _NAME, ForeignKey(datasets.c.dataset), primary_key=True),
+        Column("part", _NAME, primary_key=True),
+        *_filled(epsilon=_NUMBER, delta=_NUMBER),
+        *(_added() if later else ()),
+    )
+    history = Table(
+        "dpmine_history",
+        metadata,
+        Column("dataset", _NAME, ForeignKey(datasets.c.dataset), primary_key=True),
+        Column("number", Integer, primary_key=True),
+        *_filled(kind=_NAME, part=_NAME, epsilon=_NUMBER, delta=_NUMBER, reservation=Integer),
+        *_filled(unit=_NAME, neighbors=_NAME, parts=_NAME, job=Text, time=_NAME, seal=_SEAL),
+        *(_added(accounting=True) if later else ()),
+    )
+    settled = (history.c.dataset, history.c.reservation)
+    Index("dpmine_settled", *settled, unique=True, sqlite_where=_SETTLES, postgresql_where=_SETTLES)
+
+
+METADATA = MetaData()
+_tables(METADATA, _LATEST)
+VERSION = METADATA.tables["dpmine_version"]
+DATASETS = METADATA.tables["dpmine_datasets"]
 """A row a data set: what was granted, and the end of its history. Locked for the length of a charge."""
-
-SPENT = Table(
-    "dpmine_spent",
-    METADATA,
-    Column("dataset", _NAME, ForeignKey(DATASETS.c.dataset), primary_key=True),
-    Column("part", _NAME, primary_key=True),
-    *_filled(epsilon=_NUMBER, delta=_NUMBER),
-)
+SPENT = METADATA.tables["dpmine_spent"]
 """Running totals of what was charged or is set aside, "" being the whole: what the history adds up to."""
-
-HISTORY = Table(
-    "dpmine_history",
-    METADATA,
-    Column("dataset", _NAME, ForeignKey(DATASETS.c.dataset), primary_key=True),
-    Column("number", Integer, primary_key=True),
-    *_filled(kind=_NAME, part=_NAME, epsilon=_NUMBER, delta=_NUMBER, reservation=Integer),
-    *_filled(unit=_NAME, neighbors=_NAME, parts=_NAME, job=Text, time=_NAME, seal=_SEAL),
-)
-
-_SETTLES = text("reservation > 0")
-Index(
-    "dpmine_settled",
-    HISTORY.c.dataset,
-    HISTORY.c.reservation,
-    unique=True,
-    sqlite_where=_SETTLES,
-    postgresql_where=_SETTLES,
-)
-"""A reservation is settled once, and its settlement is found without reading the history."""
+HISTORY = METADATA.tables["dpmine_history"]
+"""One row an entry. An index finds the settlement of a reservation, of which there is at most one."""
 
 
 def _create(connection: Connection) -> None:
-    METADATA.create_all(connection)
+    first = MetaData()
+    _tables(first, _BEFORE_ZCDP)
+    first.create_all(connection)
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_create,)
+def _add_zcdp(connection: Connection) -> None:
+    """Data sets keep basic accounting; their totals get the ρ that is implied by (ε, δ), charge by charge."""
+    compiler = connection.dialect.ddl_compiler(connection.dialect, None)  # type: ignore[arg-type]
+    for table in (DATASETS, SPENT, HISTORY):
+        for column in _added(accounting=table is not SPENT):
+            written = compiler.get_column_specification(table.c[column.name])
+            connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {written}")
+    connection.execute(update(DATASETS).values(accounting=Accounting.BASIC.value, rho="0", approximate_delta="0"))
+    charges = select(HISTORY).where(HISTORY.c.kind.in_(("charge", "reserve")))
+    totals: dict[tuple[str, str], Amount] = {}
+    try:
+        for row in connection.execute(charges):
+            place = (row.dataset, row.part)
+            totals[place] = totals.get(place, Amount()) + Amount.read(row.epsilon, row.delta)
+    except ValueError:
+        raise BadLedger("An entry of the history was changed by hand: restore a copy of the ledger.") from None
+    for (dataset, part), total in totals.items():
+        place = (SPENT.c.dataset == dataset) & (SPENT.c.part == part)
+        numbers = {"rho": str(total.rho), "approximate_delta": str(total.approximate_delta)}
+        connection.execute(update(SPENT).where(place).values(**numbers))
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_create, _add_zcdp)
 """Step v makes version v + 1 out of version v; 0 is a database without a ledger."""
 
 

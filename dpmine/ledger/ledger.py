@@ -15,6 +15,7 @@ from dpmine.errors import BadLedger, BadParameter, NoLedger, NotPrivate
 from dpmine.ledger import records
 from dpmine.ledger.budget import (
     WHOLE,
+    Accounting,
     Amount,
     Budget,
     Parts,
@@ -83,13 +84,19 @@ class Ledger:
         unit: str | None = None,
         parts: str | Parts = Parts.NONE,
         only_first: bool = False,
+        accounting: str | Accounting | None = None,
+        approximate_delta: Number | None = None,
     ) -> Budget:
         """Set the total of a data set, and the first time its relation, unit and parts; makes the ledger if need be.
 
         A δ that is not given stays as it is (at first 0); a unit that is not named is fixed by the first charge.
         `parts` says how disjoint parts, charged as "dataset/part", come about; see `Parts`. With `only_first`, a data
         set that is granted already stays as it is.
-        Raises BudgetExceeded below what is spent, BadParameter for another relation, unit or parts than before.
+        `accounting` is "basic" (ε and δ of all charges add up) or "zcdp" (ρ adds up, and of the total δ
+        `approximate_delta` is for approximate parts, by default a half); not given, it stays as it is, at first basic.
+        It is fixed by the first charge.
+        Raises BudgetExceeded below what is spent, BadParameter for another relation, unit, parts or accounting than the
+        charges rest on.
         """
         most = positive("epsilon", epsilon)
         most_delta = None if delta is None else below_one("delta", delta)
@@ -98,19 +105,23 @@ class Ledger:
             raise BadParameter("parts by_index needs neighbors replace_one: an added unit would move the numbers.")
         if rule is Parts.BY_UNIT and relation is not Neighbors.ADD_REMOVE:
             raise BadParameter("parts by_unit needs neighbors add_remove: a replaced unit may leave its part.")
-        _require_short(_total(most, most_delta, None))
+        kind = None if accounting is None else Accounting.parse(accounting)
+        share = None if approximate_delta is None else below_one("approximate_delta", approximate_delta)
+        _require_short(Amount(most, most_delta or Fraction(0), Fraction(0), share or Fraction(0)))
         name = whole_name(dataset)
         with self._database.writing(create=True) as connection:
             records.lock_ledger(connection)
             known = self._found(connection, name)
             if known is not None and only_first:
                 return known
-            total = _total(most, most_delta, known)
+            chosen = kind or (Accounting.BASIC if known is None else known.accounting)
+            total = _total(most, most_delta, chosen, share, known)
             if known is None:
-                budget = Budget(name, relation, rule, total, "" if unit is None else checked_name("unit", unit))
+                named = "" if unit is None else checked_name("unit", unit)
+                budget = Budget(name, relation, rule, total, named, chosen)
                 records.add(connection, budget)
             else:
-                budget = _same_terms(known, relation, rule, unit).granting(total)
+                budget = _same_terms(known, relation, rule, unit, chosen).granting(total)
             return records.append(connection, budget, Kind.GRANT, WHOLE, total)
 
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:
@@ -143,7 +154,7 @@ class Ledger:
             reserved = records.open_reservation(connection, receipt.dataset, receipt.number, receipt.part)
             if reserved is None or not 0 < settled <= reserved.epsilon:
                 raise BadParameter("A settlement is of an open reservation, and lies between 0 and what it reserved.")
-            final = Amount(settled, reserved.delta)
+            final = replace(reserved, epsilon=settled)
             _require_short(final)
             after = budget.charging(receipt.part, final - reserved)
             records.append(connection, after, Kind.SETTLE, receipt.part, final, reservation=receipt.number)
@@ -223,14 +234,20 @@ def _require(budget: Budget | None, dataset: str) -> Budget:
     return budget
 
 
-def _same_terms(known: Budget, neighbors: Neighbors, parts: Parts, unit: str | None) -> Budget:
+def _same_terms(known: Budget, neighbors: Neighbors, parts: Parts, unit: str | None, accounting: Accounting) -> Budget:
     """The known budget, its unit named where it had none. BadParameter for terms that charges do not rest on."""
     if (neighbors, parts) != (known.neighbors, known.parts):
         raise BadParameter(
             f"{known.dataset!r} was granted for neighbors {known.neighbors} and parts {known.parts}: "
             "its charges rest on that. Grant another data set."
         )
-    return known if unit is None else _with_unit(known, checked_name("unit", unit))
+    if known.charged and accounting is not known.accounting:
+        raise BadParameter(
+            f"{known.dataset!r} has charges under {known.accounting} accounting, which the first charge fixed: leave "
+            "accounting (--accounting) out, or grant another data set."
+        )
+    same = replace(known, accounting=accounting)
+    return same if unit is None else _with_unit(same, checked_name("unit", unit))
 
 
 def _of_unit(budget: Budget, guarantee: Guarantee) -> Budget:
@@ -254,18 +271,26 @@ def _with_unit(budget: Budget, unit: str) -> Budget:
 
 def _most(guarantee: Guarantee) -> Amount:
     """What a guarantee costs at most. BadParameter for what would give budget back, or cannot be written down."""
-    amount = Amount(exact_number("epsilon", guarantee.epsilon), exact_number("delta", guarantee.delta))
-    if min(amount.epsilon, amount.delta) < 0:
+    exact = {name: exact_number(name, getattr(guarantee, name)) for name in ("epsilon", "delta")}
+    amount = Amount.of(replace(guarantee, **exact))
+    if min(amount) < 0:
         raise BadParameter("epsilon and delta of a charge must be at least 0.")
     _require_short(amount)
     return amount
 
 
-def _total(epsilon: Fraction, delta: Fraction | None, known: Budget | None) -> Amount:
-    """What is granted: a δ that is not given is that of the budget so far."""
-    if delta is None:
-        delta = Fraction(0) if known is None else known.granted.delta
-    return Amount(epsilon, delta)
+def _total(
+    epsilon: Fraction, delta: Fraction | None, accounting: Accounting, share: Fraction | None, known: Budget | None
+) -> Amount:
+    """What is granted: a δ that is not given is that of the budget so far, and so is its approximate part."""
+    before = Amount() if known is None else known.granted
+    if accounting is Accounting.BASIC:
+        if share is not None:
+            raise BadParameter("approximate_delta belongs to zcdp accounting: leave it out, or give --accounting zcdp.")
+        return Amount(epsilon, before.delta if delta is None else delta)
+    if delta is None and share is None and known is not None and known.accounting is accounting:
+        share = before.approximate_delta
+    return Amount.granted(epsilon, before.delta if delta is None else delta, share)
 
 
 def _require_short(amount: Amount) -> None:

@@ -17,7 +17,7 @@ from sqlalchemy import bindparam, create_engine, insert, inspect, select, text, 
 
 from dpmine.errors import BadLedger, DpmineError
 from dpmine.ledger import database
-from dpmine.ledger.budget import START, WHOLE, Amount, Budget, Parts
+from dpmine.ledger.budget import START, WHOLE, Accounting, Amount, Budget, Parts
 from dpmine.ledger.database import DATASETS, HISTORY, METADATA, SPENT, VERSION
 from dpmine.privacy import Neighbors
 
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from sqlalchemy import BindParameter, Connection, Inspector, Table
+
+
+_ADDED = 3
+"""Fields that entries of versions before zCDP do not have, nor their seals."""
 
 
 class Kind(StrEnum):
@@ -56,6 +60,9 @@ class Entry:
         time: the day of the charge or grant in UTC, ISO 8601; of a settlement, the time of its reservation. Nothing
             finer: the time between two entries would show how long a run took on the data. Version 0.1.0 wrote
             microseconds, and seals cover the text, so earlier entries keep theirs.
+        accounting: as it was then.
+        rho, approximate_delta: the amount under zCDP; of a grant, the total, "0" under basic accounting. All three are
+            "" in entries of versions before zCDP.
     """
 
     dataset: str
@@ -70,10 +77,21 @@ class Entry:
     parts: str
     job: str
     time: str
+    accounting: str = ""
+    rho: str = ""
+    approximate_delta: str = ""
+
+    @property
+    def amount(self) -> Amount:
+        """What it records. Raises ValueError for numbers that no ledger wrote."""
+        if self.kind == Kind.GRANT and not self.accounting:
+            return Amount.read(self.epsilon, self.delta, "0", "0")
+        return Amount.read(self.epsilon, self.delta, self.rho, self.approximate_delta)
 
     def seal(self, previous: str) -> str:
         """SHA-256 of this entry and of the seal before it, so that no earlier entry can change unseen."""
-        content = json.dumps([previous, *astuple(self)], ensure_ascii=False, separators=(",", ":"))
+        told = astuple(self) if self.accounting else astuple(self)[:-_ADDED]
+        content = json.dumps([previous, *told], ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -88,6 +106,7 @@ _ENTRY = select(HISTORY).where(HISTORY.c.dataset == _NAMED, HISTORY.c.number == 
 _SETTLED = select(HISTORY.c.number).where(HISTORY.c.dataset == _NAMED, HISTORY.c.reservation == bindparam("at"))
 _WRITE_BUDGET = update(DATASETS).where(DATASETS.c.dataset == _NAMED)
 _WRITE_TOTAL = update(SPENT).where(SPENT.c.dataset == _NAMED, SPENT.c.part == bindparam("at"))
+_NUMBERS = tuple(field.name for field in fields(Amount))
 _WHOLE_NUMBERS = {"entries", "number", "reservation"}
 
 
@@ -128,7 +147,7 @@ def open_reservation(connection: Connection, dataset: str, number: int, part: st
     if row is None or (row["kind"], row["part"]) != (Kind.RESERVE, part) or settled is not None:
         return None
     try:
-        return Amount.read(row["epsilon"], row["delta"])
+        return _entry(row).amount
     except ValueError:
         raise BadLedger(f"Entry {number} of {dataset!r} was changed by hand: restore a copy of the ledger.") from None
 
@@ -191,11 +210,16 @@ def _row(budget: Budget) -> dict[str, Any]:
 
 def _terms(budget: Budget) -> dict[str, Any]:
     unit, neighbors, parts = budget.unit, str(budget.neighbors), str(budget.parts)
-    return {"dataset": budget.dataset, "unit": unit, "neighbors": neighbors, "parts": parts}
+    accounting = str(budget.accounting)
+    return {"dataset": budget.dataset, "unit": unit, "neighbors": neighbors, "parts": parts, "accounting": accounting}
 
 
 def _numbers(amount: Amount) -> dict[str, Any]:
-    return {"epsilon": str(amount.epsilon), "delta": str(amount.delta)}
+    return {name: str(getattr(amount, name)) for name in _NUMBERS}
+
+
+def _read(row: Any) -> Amount:
+    return Amount.read(*(getattr(row, name) for name in _NUMBERS))
 
 
 def _budget(connection: Connection, row: Any) -> Budget:
@@ -203,11 +227,12 @@ def _budget(connection: Connection, row: Any) -> Budget:
     rows = connection.execute(_TOTALS, {"named": row.dataset}).all()
     try:
         _require_types(row._mapping)  # noqa: SLF001 (the public name of a row's mapping)
-        charged = {spent.part: Amount.read(spent.epsilon, spent.delta) for spent in rows}
-        granted, relation, rule = Amount.read(row.epsilon, row.delta), Neighbors(row.neighbors), Parts(row.parts)
+        charged = {spent.part: _read(spent) for spent in rows}
+        granted, relation, rule = _read(row), Neighbors(row.neighbors), Parts(row.parts)
+        accounting = Accounting(row.accounting)
     except ValueError:
         raise BadLedger(f"The row of {row.dataset!r} was changed by hand: restore a copy of the ledger.") from None
-    return Budget(row.dataset, relation, rule, granted, row.unit, charged, row.entries, row.seal)
+    return Budget(row.dataset, relation, rule, granted, row.unit, accounting, charged, row.entries, row.seal)
 
 
 def _entry(row: Any) -> Entry:
@@ -341,27 +366,40 @@ def replayed(history: Iterable[tuple[Entry, str]]) -> Budget:
 
 def _after(budget: Budget | None, entry: Entry, reserved: dict[int, tuple[str, Amount]]) -> Budget:
     """One step; `reserved` holds the open reservations."""
-    amount, kind = Amount.read(entry.epsilon, entry.delta), Kind(entry.kind)
+    amount, kind = entry.amount, Kind(entry.kind)
     _require_form(entry, kind)
+    accounting = Accounting(entry.accounting or Accounting.BASIC)
     if budget is None:
         if kind is not Kind.GRANT:
             raise ValueError
-        return Budget(entry.dataset, Neighbors(entry.neighbors), Parts(entry.parts), amount, entry.unit)
-    if (entry.neighbors, entry.parts) != (budget.neighbors, budget.parts) or budget.unit not in {"", entry.unit}:
+        return Budget(entry.dataset, Neighbors(entry.neighbors), Parts(entry.parts), amount, entry.unit, accounting)
+    changed = accounting is not budget.accounting and (budget.charged or kind is not Kind.GRANT)
+    terms = (entry.neighbors, entry.parts) == (budget.neighbors, budget.parts)
+    if changed or not terms or budget.unit not in {"", entry.unit}:
         raise ValueError
-    budget = replace(budget, unit=entry.unit)
+    budget = replace(budget, unit=entry.unit, accounting=accounting)
     if kind is Kind.GRANT:
         return budget.granting(amount)
     if kind is Kind.SETTLE:
-        part, was = reserved.pop(entry.reservation)
-        if part != entry.part or not was.fits(amount) or amount.delta != was.delta or amount.epsilon <= 0:
-            raise ValueError
-        return budget.charging(entry.part, amount - was)
-    if min(amount.epsilon, amount.delta) < 0:
+        was = _settled(entry, reserved)
+        return budget.charging(entry.part, replace(was, epsilon=amount.epsilon) - was)
+    if min(amount) < 0:
         raise ValueError
     if kind is Kind.RESERVE:
         reserved[entry.number] = entry.part, amount
     return budget.charging(entry.part, amount)
+
+
+def _settled(entry: Entry, reserved: dict[int, tuple[str, Amount]]) -> Amount:
+    """The reservation that a settlement ends: of the same part, with the same δ and ρ, and no smaller ε."""
+    part, was = reserved.pop(entry.reservation)
+    amount = entry.amount
+    now = replace(was, epsilon=amount.epsilon)
+    if part != entry.part or not 0 < amount.epsilon <= was.epsilon or amount.delta != was.delta:
+        raise ValueError
+    if entry.rho and amount != now:
+        raise ValueError
+    return was
 
 
 def _require_form(entry: Entry, kind: Kind) -> None:
@@ -371,4 +409,6 @@ def _require_form(entry: Entry, kind: Kind) -> None:
     if kind is Kind.GRANT and entry.part != WHOLE:
         raise ValueError
     if kind in {Kind.GRANT, Kind.SETTLE} and entry.job:
+        raise ValueError
+    if len({bool(each) for each in (entry.accounting, entry.rho, entry.approximate_delta)}) > 1:
         raise ValueError

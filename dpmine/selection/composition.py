@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import exp, floor, log1p, sqrt
 from typing import TYPE_CHECKING
 
-from dpmine.exact.reals import Ball, below, exact_ball, power_below, working_precision
+from dpmine.exact.reals import Ball, below, decimal_below, exact_ball, working_precision
 from dpmine.parameters import below_one, positive, whole
 from dpmine.zcdp import rho_at
 
@@ -88,7 +88,9 @@ def bounded_range_stages(first: int, second: int, share: Fraction, epsilon: Frac
     if rounds.delta:
         one, two = _root(one), _root(two)
     each = one * rounds.round_epsilon, two * rounds.round_epsilon
-    return Stages(rounds.epsilon, rounds.delta, *(map(_rounded_down, each) if rounds.delta else each))
+    return Stages(
+        rounds.epsilon, rounds.delta, *((decimal_below(one, _DIGITS) for one in each) if rounds.delta else each)
+    )
 
 
 def _root(value: Fraction) -> Fraction:
@@ -141,7 +143,7 @@ def _pure(basic: Rounds, delta: Fraction, found: Fraction | None) -> Rounds:
 def _concentrated(count: int, epsilon: Fraction, delta: Fraction, share: int) -> Fraction | None:
     """The largest ε_0 such that k rounds that are ε_0²/share-zCDP are (ε, δ)-private, rounded down; None for 0."""
     rho = rho_at(epsilon, delta)
-    return _rounded_down(below(lambda: exact_ball(share * rho / count).sqrt(), _BITS)) if rho else None
+    return decimal_below(below(lambda: exact_ball(share * rho / count).sqrt(), _BITS), _DIGITS) if rho else None
 
 
 def _optimal(count: int, epsilon: Fraction, delta: Fraction) -> Fraction | None:
@@ -155,7 +157,7 @@ def _optimal(count: int, epsilon: Fraction, delta: Fraction) -> Fraction | None:
         middle = sqrt(low) * sqrt(high) if high > 2 * low else (low + high) / 2
         holds = _certainly_at_most(_profile(count, Fraction(middle), epsilon), delta)
         low, high = (middle, high) if holds else (low, middle)
-    found = _rounded_down(Fraction(low))
+    found = decimal_below(Fraction(low), _DIGITS)
     return found if _certainly_at_most(_profile(count, found, epsilon), delta) else None
 
 
@@ -189,9 +191,3 @@ def _certainly_at_most(formula: Callable[[], Ball], bound: Fraction) -> bool:
     """Whether the number is ≤ the bound without doubt: an undecided comparison is a no."""
     with working_precision(_BITS):
         return bool(formula() <= exact_ball(bound))
-
-
-def _rounded_down(value: Fraction) -> Fraction:
-    """The largest decimal number of `_DIGITS` significant digits that is not above `value` > 0."""
-    unit = Fraction(10) ** (power_below(value, 10) + 1 - _DIGITS)
-    return floor(value / unit) * unit
