@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, exp, expm1
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, LayoutWarning
+from dpmine.exact.reals import decimal_below
 from dpmine.itemsets.ingest.layouts import Origin
 from dpmine.itemsets.noisy_supports import MOST_ITEMS
 from dpmine.itemsets.rules import number_of_units
+from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
 from dpmine.itemsets.universe import ITEMS_FIRST, ItemsFirst, PublicCatalogue, Sizes, itemset_count, parse_sizes
 from dpmine.ledger.budget import Amount
 from dpmine.parameters import below_one, positive, probability, public_count, whole
-from dpmine.privacy import Neighbors
+from dpmine.privacy import Neighbors, Zcdp
 from dpmine.selection.mechanisms.report_noisy_max import NoisyMaxMechanism
 from dpmine.selection.recommend import Shape, least, stylised
 from dpmine.selection.select import AUTO, advice, plain_name
 from dpmine.selection.top_k import Built, build_top_k
+from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,6 +114,7 @@ MANY_PLACES = 50
 SUPPORTS_SHARE = Fraction(1, 3)
 """Of ε, where the split is left to us: docs/explanation/experiments.md has the measurements."""
 _K = "k (--top)"
+_DIGITS = 12  # of ρ
 
 _NO_CATALOGUE = (
     "{} chooses among all itemsets of a public catalogue, because the items seen in the data are private: give "
@@ -121,32 +125,55 @@ _NO_CATALOGUE = (
 
 @dataclass(frozen=True, slots=True)
 class BudgetSplit:
-    """How a run's budget is split: the parts add up to the guarantee.
+    """How a run's budget is split.
 
     Attributes:
         selection: what choosing the itemsets costs.
-        supports: what their noisy supports cost; None where none are released.
+        supports: the noise of their supports, which says what these cost; None where none are released.
+        total: the cost of both: a sum of ε and δ for Laplace noise, of ρ for Gaussian noise.
         rounds: how the selection's part is divided, in words.
     """
 
     selection: Amount
-    supports: Amount | None
+    supports: SupportNoise | None
+    total: Amount
     rounds: str
 
-    @property
-    def total(self) -> Amount:
-        """The sum."""
-        return self.selection if self.supports is None else self.selection + self.supports
+    @classmethod
+    def of(cls, top_k: TopK, epsilon: Fraction, delta: Fraction, most: int) -> BudgetSplit:
+        """Supports at `epsilon` beside the selection (0 for none), `most` of them at most; δ is that of the whole run.
+
+        Which noise they get is decided here, before any data are read: by what is narrower for the most supports.
+        Gaussian noise gets the ρ that the selection leaves of the whole run's (ε, δ).
+        """
+        cost = top_k.zcdp
+        selection = Amount(top_k.epsilon, top_k.delta, cost.rho, cost.delta)
+        if not epsilon:
+            return cls(selection, None, selection, top_k.rounds())
+        laplace = DiscreteLaplace(epsilon)
+        noise = narrower(laplace, _gaussian(top_k, epsilon, delta), most)
+        both = cost + noise.zcdp
+        basic = (selection.epsilon + epsilon, selection.delta if noise is laplace else delta)
+        return cls(selection, noise, Amount(*basic, both.rho, both.delta), top_k.rounds())
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        supports = None if self.supports is None else self.supports.to_dict()
-        return {"selection": self.selection.to_dict(), "supports": supports, "rounds": self.rounds}
+        selection = self.selection.to_dict()
+        return {"selection": selection, "supports": self.supports and self.supports.to_dict(), "rounds": self.rounds}
 
     def __str__(self) -> str:
         if self.supports is None:
             return f"selection: {self.rounds}"
         return f"selection {self.selection} ({self.rounds}); supports {self.supports}"
+
+
+def _gaussian(top_k: TopK, epsilon: Fraction, delta: Fraction) -> DiscreteGaussian | None:
+    """Noise for the ρ that the selection leaves of (ε, δ); None where it leaves none, or nothing is guaranteed."""
+    cost = top_k.zcdp
+    if cost.delta >= delta or not top_k.mechanism.private:
+        return None
+    rho = rho_at(top_k.epsilon + epsilon, delta - cost.delta) - cost.rho
+    return DiscreteGaussian(decimal_below(rho, _DIGITS)) if rho > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +255,7 @@ class Request:
             plain_name(mechanism),
             built.reason,
             max_items_per_unit,
-            BudgetSplit(Amount(top_k.epsilon, top_k.delta), Amount(supports) if supports else None, top_k.rounds()),
+            BudgetSplit.of(top_k, supports, below_one("delta", delta), _most_supports(count, sizes, subsets=rules)),
             rules,
             public_units,
         )
@@ -236,9 +263,14 @@ class Request:
     @property
     def guarantee(self) -> Guarantee:
         """That of the whole run, before the unit is known."""
-        released = self.split.supports
-        guarantee = self.catalogue.weakened(self.top_k.guarantee())
-        return guarantee if released is None else guarantee.adding(released.epsilon)
+        total = self.split.total
+        both = replace(
+            self.top_k.guarantee(),
+            epsilon=total.epsilon,
+            delta=total.delta,
+            concentrated=Zcdp(total.rho, total.approximate_delta),
+        )
+        return self.catalogue.weakened(both)
 
     def advice(self) -> str:
         """What would have been needed for more itemsets to be returned: facts of the parameters, never of the data."""
@@ -304,6 +336,11 @@ def _split(epsilon: Number, release_support: Number | str | None) -> tuple[Fract
     if isinstance(release_support, str) and plain_name(release_support) == AUTO:
         return total * (1 - SUPPORTS_SHARE), total * SUPPORTS_SHARE
     return total, positive("release_support", release_support)
+
+
+def _most_supports(count: int, sizes: tuple[int, int], *, subsets: bool) -> int:
+    """How many supports `count` itemsets have at most, with those of all their subsets where they are wanted."""
+    return count * (2 ** sizes[1] - 1) if subsets else count
 
 
 def _require_rules_possible(count: int, sizes: tuple[int, int], supports: Fraction) -> None:

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from math import ceil, isqrt
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from flint import arb
 
 from dpmine.exact.noise import discrete_gaussian, discrete_laplace_of_scale
 from dpmine.exact.reals import above, below, exact_ball, working_precision
 from dpmine.parameters import exact_share, positive, whole
-from dpmine.privacy import Zcdp, short
+from dpmine.privacy import Zcdp, rounded_up, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +53,12 @@ class SupportNoise(ABC):
     @abstractmethod
     def describe(self, count: int) -> str:
         """The law of one noise, in words."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: the name of the noise, and what all supports cost together."""
+        cost = {field.name: getattr(self, field.name) for field in fields(self)}
+        floats = {name: rounded_up(value) for name, value in cost.items()}
+        return {"noise": self.name.lower(), **floats, **{f"{name}_exact": str(value) for name, value in cost.items()}}
 
     def half_width(self, count: int, level: Number = LEVEL) -> int:
         """A whole t ≥ 0 with Pr[|X| ≤ t] ≥ `level`, certified, for X the noise of one of `count` supports, in units.
@@ -89,6 +95,9 @@ class DiscreteLaplace(SupportNoise):
     def draw(self, count: int, *, bits: BitSource) -> int:
         """Of scale m/ε."""
         return discrete_laplace_of_scale(l1_sensitivity(count) / self.epsilon, bits=bits)
+
+    def __str__(self) -> str:
+        return f"ε = {self.epsilon}, by Laplace noise"
 
     def describe(self, count: int) -> str:
         """With the scale."""
@@ -127,6 +136,9 @@ class DiscreteGaussian(SupportNoise):
     def draw(self, count: int, *, bits: BitSource) -> int:
         """Of variance parameter σ²."""
         return discrete_gaussian(self.variance(count), bits=bits)
+
+    def __str__(self) -> str:
+        return f"ρ = {float(self.rho):.6g}, by Gaussian noise"
 
     def describe(self, count: int) -> str:
         """With σ, about."""

@@ -256,12 +256,12 @@ def _released(
     request: Request, chosen: dict[frozenset[Any], Itemset], baskets: Transactions, miner: SupportSource
 ) -> SupportRelease | None:
     """Noisy supports of the chosen itemsets (for rules: of all their subsets, too), where any are wanted."""
-    budget = request.split.supports
-    if budget is None:
+    noise = request.split.supports
+    if noise is None:
         return None
     all_codes = sorted({code for itemset in chosen.values() for code in itemset})
     codes = dict(zip(_items(baskets, all_codes), all_codes, strict=True))
     itemsets = with_subsets(tuple(chosen)) if request.subsets else tuple(chosen)
     supports = [miner.support(sorted(codes[label] for label in itemset)) for itemset in itemsets]
     consistency = Consistency.MONOTONE if request.subsets else Consistency.AS_DRAWN
-    return release(itemsets, supports, epsilon=budget.epsilon, consistency=consistency, bits=SystemBits())
+    return release(itemsets, supports, noise=noise, consistency=consistency, bits=SystemBits())
