@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _OF_ITEMSETS = {"size", "catalogue_size", "units", "delta", "neighbors", "gap", "success", "plot"}
 _OF_LEARNING = {"accuracy", "failure", "smoothness", "dimension", "best_error"}
-_KINDS = {"learn": _OF_LEARNING, "runs": {"delta"}, "noise": {"delta"}}
+_KINDS = {"learn": _OF_LEARNING, "runs": {"delta", "plot"}, "noise": {"delta"}}
 """The plans that an option asks for, and the options beside --epsilon that belong to them."""
 _REFUTED = 1
 
@@ -100,7 +100,12 @@ def _accounting(line: CommandLine) -> Any:
     from dpmine.planning.accounting import plan_noise, plan_runs
 
     terms = {"epsilon": line.epsilon, "delta": line.delta}
-    return plan_noise(line.noise, **terms) if line.runs is None else plan_runs(line.runs, **terms)
+    if line.runs is None:
+        return plan_noise(line.noise, **terms)
+    picture, planned = _picture(line), plan_runs(line.runs, **terms)
+    if picture:
+        planned.plot(picture)
+    return planned
 
 
 def _require_fit(line: CommandLine) -> None:

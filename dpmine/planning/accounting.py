@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import decimal_above, decimal_below
+from dpmine.io.atomic import new_figure, picture_target, write_picture
 from dpmine.itemsets.support_noise import LEVEL, DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
 from dpmine.parameters import exact_share, positive, public_count
 from dpmine.privacy import rounded_up, short
@@ -16,6 +17,7 @@ from dpmine.zcdp import epsilon_at, rho_at
 
 if TYPE_CHECKING:
     from fractions import Fraction
+    from pathlib import Path
 
     from dpmine.parameters import Number
 
@@ -23,6 +25,7 @@ _DIGITS = 6
 _KINDS = (("exponential mechanism, limited domain", 8), ("any other mechanism", 2))
 """What a run may be, and the divisor of ε² in its ρ."""
 _MOST_RUNS = 10**9
+_POINTS = 200  # of a curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,24 @@ class RunsPlan:
         """One JSON object, on one line."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
+    def plot(self, path: str | Path) -> None:
+        """Write a picture (.svg or .png) of the budget against the number of runs, for each kind of run.
+
+        Raises BadParameter for another suffix, UnreadableFile where nothing can be written.
+        """
+        target = picture_target(path)
+        figure = new_figure(8, 4.5)
+        axes = figure.subplots()
+        counts = sorted({max(1, self.runs * step // _POINTS) for step in range(1, _POINTS + 1)})
+        axes.plot(counts, [count * float(self.epsilon) for count in counts], "k", label="basic: ε adds up")
+        for row in self.rows:
+            totals = [float(_concentrated(count, row.rho, self.delta)) for count in counts]
+            axes.plot(counts, totals, label=f"zcdp: {row.kind}")
+        axes.set_xlabel(f"runs at ε = {short(self.epsilon)} each")
+        axes.set_ylabel(f"ε of all runs together (zcdp: at δ = {short(self.delta)})")
+        axes.legend()
+        write_picture(figure, target)
+
     def __str__(self) -> str:
         lines = [f"{self.runs:,} runs at ε = {short(self.epsilon)} each; δ = {short(self.delta)} for zcdp accounting:"]
         for row in self.rows:
@@ -114,13 +135,17 @@ def plan_runs(runs: int, *, epsilon: Number = 1, delta: Number = 1e-6) -> RunsPl
     )
 
 
-def _row(kind: str, rho: Fraction, runs: int, epsilon: Fraction, delta: Fraction) -> RunsRow:
-    def concentrated(count: int) -> Fraction:
-        return decimal_above(epsilon_at(count * rho, delta), _DIGITS)
+def _concentrated(count: int, rho: Fraction, delta: Fraction) -> Fraction:
+    """ε of so many runs at δ, rounded up."""
+    return decimal_above(epsilon_at(count * rho, delta), _DIGITS)
 
-    wins = concentrated(_MOST_RUNS) < _MOST_RUNS * epsilon
-    crossing = least(lambda count: concentrated(int(count)) < int(count) * epsilon, start=1) if wins else None
-    return RunsRow(kind, rho, runs * epsilon, concentrated(runs), crossing)
+
+def _row(kind: str, rho: Fraction, runs: int, epsilon: Fraction, delta: Fraction) -> RunsRow:
+    def is_better(count: int) -> bool:
+        return _concentrated(int(count), rho, delta) < int(count) * epsilon
+
+    crossing = least(is_better, start=1) if is_better(_MOST_RUNS) else None
+    return RunsRow(kind, rho, runs * epsilon, _concentrated(runs, rho, delta), crossing)
 
 
 @dataclass(frozen=True, slots=True)
