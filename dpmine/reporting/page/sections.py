@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from dpmine.itemsets.results import printable
 from dpmine.reporting.page.charts import Bar, bars, steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dpmine.reporting.page.charts import Chart
 
@@ -22,13 +23,17 @@ _LONGEST = 400  # characters of an itemset
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """Texts in rows; the columns from `numbers` on are aligned as numbers. A folded one is shown when asked for."""
+    """Columns of texts by their heads; those from `numbers` on are aligned as numbers. Folded: shown on demand."""
 
     caption: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    columns: Mapping[str, Sequence[str]]
     numbers: int = 1
     folded: bool = False
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The texts of each row."""
+        return list(zip(*self.columns.values(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,41 +46,37 @@ class Body:
     remarks: tuple[str, ...] = ()
 
 
-def body_of(kind: str, document: dict[str, Any], anchor: str) -> Body:
-    """The body for a result; `anchor` is the section's own name on the page.
+def body_of(kind: str, document: dict[str, Any]) -> Body:
+    """The body for a result.
 
     Raises LookupError, TypeError or ValueError for documents that a job of the kind did not write.
     """
-    return _BODIES[kind](document, anchor)
+    return _BODIES[kind](document)
 
 
-def _top_itemsets(document: dict[str, Any], anchor: str) -> Body:
-    rows, advice = _by_support(document["itemsets"]), str(document.get("advice", ""))
+def _top_itemsets(document: dict[str, Any]) -> Body:
+    rows, advice = document["itemsets"], str(document.get("advice", ""))
     chosen_by = f"Chosen by {_words(document['mechanism'])}."
     if not rows:
         return Body("Nothing stands out clearly enough to be shown.", remarks=(advice, chosen_by))
+    known = rows[0]["noisy_support"] is not None
+    if known:  # else in the order of the choice
+        rows = sorted(rows, key=lambda row: -int(row["noisy_support"]))
     names = [_names(row["items"]) for row in rows]
     answer = f"{names[0]} stands out." if len(rows) == 1 else f"{names[0]} leads a list of {len(rows)}."
     remarks = (*([f"Nothing else stands out. {advice}"] if advice else []), chosen_by)
     rules = document.get("rules", [])
-    tables = [_itemset_table(rows, names), *([_rule_table(rules)] if rules else [])]
-    if rows[0]["noisy_support"] is None:
-        return Body(answer, tables=tuple(tables), remarks=remarks)
+    tables = (_itemset_table(rows, names, known=known), *([_rule_table(rules)] if rules else []))
+    if not known:
+        return Body(answer, tables=tables, remarks=remarks)
     unit, together = document["guarantee"]["unit"], "all of them together" if "subsets" in document else "each of them"
     caption = (
         f"Number of units with these items in one basket, with noise; each {unit} counts once. The lines hold the true "
         f"numbers, {together} with probability {float(LEVEL):g}. Which itemsets are listed was decided by a selection "
         "with noise of its own; the files keep the order of that selection."
     )
-    chart = bars(anchor, caption, [_support_bar(row, name) for row, name in zip(rows, names, strict=True)])
-    return Body(answer, (chart,), tuple(tables), remarks)
-
-
-def _by_support(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """As bars and tables show them; in the order of the choice where no supports were released."""
-    if not rows or rows[0]["noisy_support"] is None:
-        return rows
-    return sorted(rows, key=lambda row: -int(row["noisy_support"]))
+    chart = bars(caption, [_support_bar(row, name) for row, name in zip(rows, names, strict=True)])
+    return Body(answer, (chart,), tables, remarks)
 
 
 def _support_bar(row: dict[str, Any], name: str) -> Bar:
@@ -84,55 +85,47 @@ def _support_bar(row: dict[str, Any], name: str) -> Bar:
     return Bar(name, max(0, value), f"{value:,}", (max(0.0, float(low)), max(0.0, float(high))))
 
 
-def _itemset_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> PageTable:
-    known, shares = rows[0]["noisy_support"] is not None, "support" in rows[0]
-    head = ["Rank", "Items", *(["About", "Interval"] if known else []), *(["Share of all"] if known and shares else [])]
-    lines = []
-    for place, (row, name) in enumerate(zip(rows, names, strict=True), 1):
-        line = [str(place), name]
-        if known:
-            low, high = row["interval"]
-            line += [f"{row['noisy_support']:,}", f"{low:,} to {high:,}"]
-            line += [f"{float(row['support']):.2%}"] if shares else []
-        lines.append(tuple(line))
-    order = "by noisy number" if known else "in the order of the choice"
-    return PageTable(f"Itemsets, {order}", tuple(head), tuple(lines), numbers=2)
+def _itemset_table(rows: Sequence[dict[str, Any]], names: Sequence[str], *, known: bool) -> PageTable:
+    columns = {"Rank": [str(place) for place in range(1, len(rows) + 1)], "Items": names}
+    if known:
+        columns["About"] = [f"{row['noisy_support']:,}" for row in rows]
+        columns["Interval"] = [f"{low:,} to {high:,}" for low, high in (row["interval"] for row in rows)]
+    if known and "support" in rows[0]:
+        columns["Share of all"] = [f"{float(row['support']):.2%}" for row in rows]
+    return PageTable(f"Itemsets, {'by noisy number' if known else 'in the order of the choice'}", columns, numbers=2)
 
 
 def _rule_table(rules: Sequence[dict[str, Any]]) -> PageTable:
-    lift = any(rule.get("lift") is not None for rule in rules)
-    head = ("Those with", "also have", "in about", "interval", *(["lift"] if lift else []))
-    rows = [
-        (
-            _names(rule["antecedents"]),
-            _names(rule["consequents"]),
-            f"{float(rule['confidence']):.1%}",
-            f"{float(rule['confidence_low']):.1%} to {float(rule['confidence_high']):.1%}",
-            *(["" if rule.get("lift") is None else f"{float(rule['lift']):.3g}"] if lift else []),
-        )
-        for rule in rules
-    ]
-    return PageTable("Association rules, by confidence", head, tuple(rows), numbers=2)
+    columns = {
+        "Those with": [_names(rule["antecedents"]) for rule in rules],
+        "also have": [_names(rule["consequents"]) for rule in rules],
+        "in about": [f"{float(rule['confidence']):.1%}" for rule in rules],
+        "interval": [f"{float(rule['confidence_low']):.1%} to {float(rule['confidence_high']):.1%}" for rule in rules],
+    }
+    lifts = [rule.get("lift") for rule in rules]
+    if any(lift is not None for lift in lifts):
+        columns["lift"] = ["" if lift is None else f"{float(lift):.3g}" for lift in lifts]
+    return PageTable("Association rules, by confidence", columns, numbers=2)
 
 
-def _histogram(document: dict[str, Any], anchor: str) -> Body:
-    edges, heights = [float(x) for x in document["edges"]], [float(x) for x in document["density"]]
-    column, counts = printable(document["column"]), [float(x) for x in document["counts"]]
-    names = _bin_names(edges)
-    answer = f"The released density of {column} is {_peak(names, heights)}."
+def _histogram(document: dict[str, Any]) -> Body:
+    edges, heights, counts = ([float(x) for x in document[name]] for name in ("edges", "density", "counts"))
+    column, names = printable(document["column"]), _bin_names(edges)
     caption = (
         f"Density of {column}, with noise. The first and the last bin also hold everything beyond the bounds, and the "
         "first one missing values."
     )
-    rows = [
-        (name, f"{height:.4g}", f"{count:,.0f}") for name, height, count in zip(names, heights, counts, strict=True)
-    ]
+    columns = {
+        "From – to": names,
+        "Density": [f"{height:.4g}" for height in heights],
+        "Counted rows, about": [f"{count:,.0f}" for count in counts],
+    }
     among = ", ".join(str(int(bins)) for bins in document["candidates"])
     chosen = f", chosen by {_words(document['mechanism'])} among {among}" if document["mechanism"] else ""
     return Body(
-        answer,
-        (steps(anchor, caption, edges, heights, column),),
-        (PageTable("The bins in numbers", ("From – to", "Density", "Counted rows, about"), tuple(rows), folded=True),),
+        f"The released density of {column} is {_peak(names, heights)}.",
+        (steps(caption, edges, heights, column),),
+        (PageTable("The bins in numbers", columns, folded=True),),
         (f"{len(heights)} bins of width {float(document['bin_width']):g}{chosen}.",),
     )
 
@@ -155,44 +148,39 @@ def _bin_names(edges: Sequence[float]) -> list[str]:
     return named
 
 
-def _classifier(document: dict[str, Any], anchor: str) -> Body:
-    second = printable(document["classes"][1])
-    label = printable(document["label"])
-    answer = f"A weighted sum of {len(document['coef'])} features predicts {label}: {second}, or {_first(document)}."
+def _classifier(document: dict[str, Any]) -> Body:
+    first, second, label = map(printable, (*document["classes"], document["label"]))
+    answer = f"A weighted sum of {len(document['coef'])} features predicts {label}: {second}, or {first}."
     remark = f"Regulariser λ = {float(document['lambda']):g}. A positive weight speaks for {second}. {_NOT_MEASURED}"
-    return Body(answer, *_weights(document, anchor), (remark,))
+    return Body(answer, *_weights(document), (remark,))
 
 
-def _accuracy_first(document: dict[str, Any], anchor: str) -> Body:
+def _accuracy_first(document: dict[str, Any]) -> Body:
     label = printable(document["label"])
-    asked = document["requested"]
-    remarks = (f"Asked for: excess risk of at most {_decimal(asked['excess_risk'])}.",)
+    remarks = (f"Asked for: excess risk of at most {float(Fraction(document['requested']['excess_risk'])):g}.",)
     if document["coef"] is None:
         return Body(f"No model for {label} reached the target within the budget.", remarks=remarks)
     answer = f"A model for {label} " + ("that reached the target." if document["reached"] else "MISSED the target.")
-    return Body(answer, *_weights(document, anchor), remarks)
+    return Body(answer, *_weights(document), remarks)
 
 
-def _hypothesis(document: dict[str, Any], _anchor: str) -> Body:
+def _hypothesis(document: dict[str, Any]) -> Body:
     chosen = f"Chosen by {_words(document['mechanism'])} among {_words(document['class']['name'])}. {_NOT_MEASURED}"
     if document["hypothesis"] is None:
         return Body("No rule stands out clearly enough to be shown.", remarks=(chosen,))
-    label, second = printable(document["label"]), printable(document["classes"][1])
-    return Body(f"{label} = {second} where {printable(document['hypothesis'])}.", remarks=(chosen,))
+    label, second, rule = map(printable, (document["label"], document["classes"][1], document["hypothesis"]))
+    return Body(f"{label} = {second} where {rule}.", remarks=(chosen,))
 
 
-def _weights(document: dict[str, Any], anchor: str) -> tuple[tuple[Chart, ...], tuple[PageTable, ...]]:
+def _weights(document: dict[str, Any]) -> tuple[tuple[Chart, ...], tuple[PageTable, ...]]:
     """Chart and table of a linear model's weights, the largest first, and the intercept last."""
     weights = [(printable(name), float(w)) for name, w in zip(document["features"], document["coef"], strict=True)]
     weights.sort(key=lambda pair: -abs(pair[1]))
-    chart = bars(
-        anchor,
-        "Weights, the largest in absolute value first; they depend on the scales of the features",
-        [Bar(name, w, f"{w:.4g}") for name, w in weights],
-    )
-    listed = [*weights, ("(intercept)", float(document["intercept"]))]
-    rows = tuple((name, f"{weight:.6g}") for name, weight in listed)
-    return (chart,), (PageTable("The weights in numbers", ("Feature", "Weight"), rows, folded=True),)
+    caption = "Weights, the largest in absolute value first; they depend on the scales of the features"
+    chart = bars(caption, [Bar(name, w, f"{w:.4g}") for name, w in weights])
+    names, values = zip(*weights, ("(intercept)", float(document["intercept"])), strict=True)
+    columns = {"Feature": names, "Weight": [f"{value:.6g}" for value in values]}
+    return (chart,), (PageTable("The weights in numbers", columns, folded=True),)
 
 
 def _names(items: Sequence[Any]) -> str:
@@ -200,21 +188,11 @@ def _names(items: Sequence[Any]) -> str:
     return named if len(named) <= _LONGEST else f"{named[:_LONGEST]}…"
 
 
-def _first(document: dict[str, Any]) -> str:
-    return printable(document["classes"][0])
-
-
 def _words(name: object) -> str:
     return printable(name).replace("_", " ")
 
 
-def _decimal(exact: str) -> str:
-    from fractions import Fraction
-
-    return f"{float(Fraction(exact)):g}"
-
-
-_BODIES: dict[str, Callable[[dict[str, Any], str], Body]] = {
+_BODIES: dict[str, Callable[[dict[str, Any]], Body]] = {
     "top-itemset": _top_itemsets,
     "histogram": _histogram,
     "classify": _classifier,
