@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -90,23 +90,24 @@ def audit(
     """
     names = _private_names() if mechanism is None else [_known(mechanism)]
     claimed = positive("epsilon", epsilon), probability("delta", delta)
+    audits: list[Callable[[], AuditRow]]
     if lists:
-        rows = top_k_rows(epsilon=claimed[0], delta=claimed[1], names=names, progress=progress)
-        if not rows:
+        audits = [partial(audit_top_k, way) for way in _ways(*claimed) if way.name in names]
+        if not audits:
             raise BadParameter(f"{names[0]} has no law of lists to audit: drop lists (--lists), or the mechanism.")
-        return AuditReport(tuple(rows))
-    points = _grid(*claimed, thorough=thorough)
-    jobs = [
-        (name, relation, *point)
-        for name, relation in product(names, Neighbors)
-        for point in dict.fromkeys(points if MECHANISMS[name].approximate else [(e, Fraction(0)) for e, _ in points])
-    ]
-    effort, bits = THOROUGH if thorough else DEFAULT, SystemBits()
+    else:
+        effort, bits, points = THOROUGH if thorough else DEFAULT, SystemBits(), _grid(*claimed, thorough=thorough)
+        pure = [(e, Fraction(0)) for e, _ in points]
+        audits = [
+            partial(audit_mechanisms, variants(name, relation, *point), effort=effort, bits=bits)
+            for name, relation in product(names, Neighbors)
+            for point in dict.fromkeys(points if MECHANISMS[name].approximate else pure)
+        ]
     rows = []
-    for done, job in enumerate(jobs, start=1):
-        rows.append(audit_mechanisms(variants(*job), effort=effort, bits=bits))
+    for done, each in enumerate(audits, start=1):
+        rows.append(each())
         if progress is not None:
-            progress(done / len(jobs))
+            progress(done / len(audits))
     return AuditReport(tuple(rows))
 
 
@@ -130,7 +131,8 @@ def audit_mechanisms(mechanisms: Sequence[Mechanism], *, effort: Effort, bits: B
     for mechanism in mechanisms:
         worst = worst.worst(audit_whole(mechanism, effort=effort, bits=bits))
     stages = audit_stages(first, effort=effort, bits=bits)
-    return AuditRow.of(first.name, first.neighbors, first.epsilon, first.delta, worst, parts=stages)
+    figures = first.epsilon, first.delta, worst.delta, worst.epsilon
+    return AuditRow(first.name, first.neighbors, *figures, parts=tuple(stages))
 
 
 def _private_names() -> list[str]:
@@ -155,44 +157,19 @@ def _grid(epsilon: Fraction, delta: Fraction, *, thorough: bool) -> list[tuple[F
 
 
 COUNTS = (2, 3)
-"""How many winners are audited: the number of lists grows with their power."""
+"""How many winners are audited: the number of lists grows with their power; 4 take minutes."""
 
 _EVERY = 3  # of the gaps, one serves the many structured pairs
 _CROWD = 2**20
 
 
-def top_k_rows(
-    *,
-    epsilon: Fraction,
-    delta: Fraction,
-    counts: Sequence[int] = COUNTS,
-    names: Sequence[str] | None = None,
-    progress: Callable[[float], None] | None = None,
-) -> list[AuditRow]:
-    """A row for every way to choose k candidates that has a law of one piece, every relation and every k.
-
-    Args:
-        epsilon: ε > 0 of the whole list.
-        delta: δ in (0, 1) of the whole list; a way that needs none claims 0.
-        counts: the numbers of winners; 4 take minutes.
-        names: the mechanisms whose choices are repeated; all when None.
-        progress: called with the fraction done.
-    """
-    ways = (way for relation in Neighbors for count in counts for way in _ways(count, epsilon, delta, relation))
-    wanted = [way for way in ways if names is None or way.name in names]
-    rows = []
-    for done, way in enumerate(wanted, start=1):
-        rows.append(audit_top_k(way))
-        if progress is not None:
-            progress(done / len(wanted))
-    return rows
-
-
-def _ways(count: int, epsilon: Fraction, delta: Fraction, neighbors: Neighbors) -> Iterator[TopK]:
-    yield OneShot.of(count, epsilon, delta, neighbors)
-    yield LimitedDomainTopK.of(count, epsilon, delta, neighbors, SMALL_KBAR)
-    for kind in (MaxOfLaplaces, MaxOfExponentials):
-        yield Peeling.of(count, kind(epsilon, delta * 0, neighbors), delta)
+def _ways(epsilon: Fraction, delta: Fraction) -> Iterator[TopK]:
+    """Every way to choose k candidates that has a law of one piece; one that needs no δ claims 0."""
+    for neighbors, count in product(Neighbors, COUNTS):
+        yield OneShot.of(count, epsilon, delta, neighbors)
+        yield LimitedDomainTopK.of(count, epsilon, delta, neighbors, SMALL_KBAR)
+        for kind in (MaxOfLaplaces, MaxOfExponentials):
+            yield Peeling.of(count, kind(epsilon, delta * 0, neighbors), delta)
 
 
 def audit_top_k(way: TopK) -> AuditRow:
@@ -210,7 +187,8 @@ def audit_top_k(way: TopK) -> AuditRow:
     for pair in [*structured(scope, gaps[::_EVERY]), *_overtaking(scope, gaps, way.count)]:
         left, right = (masses(pair, side) for side in PairSide)
         worst = measure_both(left, right, claim, precision=precision, known=worst)
-    return AuditRow.of(f"{way.name}, k = {way.count}", way.neighbors, way.epsilon, way.delta, worst)
+    figures = way.epsilon, way.delta, worst.delta, worst.epsilon
+    return AuditRow(f"{way.name}, k = {way.count}", way.neighbors, *figures)
 
 
 def _overtaking(scope: ClaimScope, gaps: Sequence[float], count: int) -> Iterator[Pair]:

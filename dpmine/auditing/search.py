@@ -38,7 +38,7 @@ from dpmine.auditing.report import AuditRow
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
 from dpmine.selection.laws.stopping import StoppingSearch, draw_law, stopping_law
-from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, Mechanism, SearchStage, Stage
+from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, Mechanism, SearchStage
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 
 if TYPE_CHECKING:
@@ -211,21 +211,17 @@ def audit_stages(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> li
     gaps = critical_gaps(mechanism, scope)
     rows = []
     for stage in mechanism.stages():
-        name, claim, found = _audit_stage(stage, scope, gaps, effort=effort, bits=bits)
-        rows.append(AuditRow.of(mechanism.name, mechanism.neighbors, claim.epsilon, claim.delta, found, stage=name))
+        if isinstance(stage, SearchStage):
+            name, claim = "search", Claim(stage.epsilon, 0.0)
+            found = _search(stage, claim, scope, gaps, effort=effort, bits=bits)
+        elif isinstance(stage, EarlyStopStage):
+            name, claim, found = "early stop", Claim(0.0, stage.delta), _early_stop(stage)
+        else:
+            name, claim = "draw", Claim(stage.epsilon, stage.delta)
+            found = _draw(stage, claim, scope, gaps)
+        figures = claim.epsilon, claim.delta, found.delta, found.epsilon
+        rows.append(AuditRow(mechanism.name, mechanism.neighbors, *figures, stage=name))
     return rows
-
-
-def _audit_stage(
-    stage: Stage, scope: ClaimScope, gaps: Sequence[float], *, effort: Effort, bits: BitSource
-) -> tuple[str, Claim, Finding]:
-    if isinstance(stage, SearchStage):
-        claim = Claim(stage.epsilon, 0.0)
-        return "search", claim, _search(stage, claim, scope, gaps, effort=effort, bits=bits)
-    if isinstance(stage, EarlyStopStage):
-        return "early stop", Claim(0.0, stage.delta), _early_stop(stage)
-    claim = Claim(stage.epsilon, stage.delta)
-    return "draw", claim, _draw(stage, claim, scope, gaps)
 
 
 def _search(
