@@ -91,19 +91,20 @@ def diagnose(ledger: str | None = None, *, bits: BitSource) -> Diagnosis:
 
     `bits` is the source of randomness that is looked at. Never raises for what it finds.
     """
-    checks = [
-        *(_guarded(name, partial(_version, name)) for name in PACKAGES),
-        _guarded(_DRIVER, _driver),
-        _guarded("kernel cache", _kernel_cache),
-        _guarded("random source", partial(_random_source, bits)),
-        _guarded("exact selection", partial(_selection, bits)),
-        _guarded("memory", _memory),
-        _guarded("temporary files", _temporary_files),
-    ]
+    checks: dict[str, Callable[[], Finding]] = {
+        **{name: partial(_version, name) for name in PACKAGES},
+        _DRIVER: _driver,
+        "kernel cache": _kernel_cache,
+        "random source": partial(_random_source, bits),
+        "exact selection": partial(_selection, bits),
+        "memory": _memory,
+        "temporary files": _temporary_files,
+    }
     if ledger is not None:
-        checks.append(_guarded("ledger", partial(_ledger, ledger)))
+        checks["ledger"] = partial(_ledger, ledger)
+    found = tuple(_guarded(name, look) for name, look in checks.items())
     system = f"{platform.system()} {platform.machine()}"
-    return Diagnosis(f"{platform.python_version()} ({platform.python_implementation()})", system, tuple(checks))
+    return Diagnosis(f"{platform.python_version()} ({platform.python_implementation()})", system, found)
 
 
 Finding = tuple[State, str]
@@ -130,9 +131,9 @@ def _version(package: str) -> Finding:
 
 
 def _driver() -> Finding:
-    state, detail = _version(_DRIVER)
-    if state is State.OK:
-        return state, detail
+    found = _version(_DRIVER)
+    if found[0] is State.OK:
+        return found
     return State.NOTE, "not installed; only ledgers on PostgreSQL need it: pip install 'dpmine[postgres]'"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -15,7 +15,7 @@ from dpmine.privacy import short
 from dpmine.reporting.store import Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from dpmine.ledger.budget import Budget
     from dpmine.privacy import Guarantee
@@ -149,9 +149,13 @@ def checked_batch(job_file: JobFile, store: ResultsFolder, *, retry: bool = Fals
     BadLedger; BudgetExceeded where the file's total, or what the ledger has left, does not suffice.
     """
     _require_different(job_file.jobs)
-    steps = tuple(_step(job, store, retry=retry) for job in job_file.jobs)
-    terms = job_file.terms
-    return _within(terms, steps, Ledger(terms.ledger).known(terms.dataset))
+    terms, steps = job_file.terms, []
+    for job in job_file.jobs:
+        try:
+            steps.append(_step(job, store, retry=retry))
+        except DpmineError as error:
+            raise type(error)(f"job {job.name!r}: {error}") from None
+    return _within(terms, tuple(steps), Ledger(terms.ledger).known(terms.dataset))
 
 
 def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry: bool = False) -> Report:
@@ -216,25 +220,15 @@ def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Calla
         return JobOutcome(step.job, released.guarantee, Stored(released.document, released.guarantee, ()), error=error)
 
 
-@contextmanager
-def _about(job: Job) -> Iterator[None]:
-    """Errors inside name the job."""
-    try:
-        yield
-    except DpmineError as error:
-        raise type(error)(f"job {job.name!r}: {error}") from None
-
-
 def _step(job: Job, store: ResultsFolder, *, retry: bool) -> Step:
-    with _about(job):
-        stored = store.find(job)
-        if stored is not None:
-            return Step(job, stored.guarantee, Amount.settled(stored.guarantee), stored)
-        if store.is_unstored(job) and not retry:
-            raise BadData(_UNSTORED)
-        if not job.guarantee.private:
-            raise NotPrivate("a report has private results only; leave out what is not.")
-        return Step(job, job.guarantee, Amount.of(job.guarantee), failed=not retry and store.was_begun(job))
+    stored = store.find(job)
+    if stored is not None:
+        return Step(job, stored.guarantee, Amount.settled(stored.guarantee), stored)
+    if store.is_unstored(job) and not retry:
+        raise BadData(_UNSTORED)
+    if not job.guarantee.private:
+        raise NotPrivate("a report has private results only; leave out what is not.")
+    return Step(job, job.guarantee, Amount.of(job.guarantee), failed=not retry and store.was_begun(job))
 
 
 def _require_different(jobs: Sequence[Job]) -> None:
@@ -284,9 +278,10 @@ def _require_total(batch: Batch, terms: BudgetTerms) -> None:
         )
     asked = Amount.total([step.charge for step in batch.steps])
     if not terms.total.fits(asked):
-        raise BudgetExceeded(
-            f"The jobs cost up to {asked} together, and [budget] allows {terms.total}: {_advice(asked, terms.total)}"
-        )
+        advice = "lower the jobs' epsilon (and delta), or raise the budget's."
+        if asked.delta > terms.total.delta == 0:
+            advice = f"give delta = {short(asked.delta)} or more in [budget], or use mechanisms with δ = 0."
+        raise BudgetExceeded(f"The jobs cost up to {asked} together, and [budget] allows {terms.total}: {advice}")
     name, part = name_and_part(terms.dataset)
     if batch.budget is None:
         if part:
@@ -299,9 +294,3 @@ def _require_total(batch: Batch, terms: BudgetTerms) -> None:
             "or have a larger total granted (dpmine ledger grant)."
         )
     batch.budget.charging(part, to_charge)
-
-
-def _advice(asked: Amount, allowed: Amount) -> str:
-    if asked.delta > allowed.delta == 0:
-        return f"give delta = {short(asked.delta)} or more in [budget], or use mechanisms with δ = 0."
-    return "lower the jobs' epsilon (and delta), or raise the budget's."

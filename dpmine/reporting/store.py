@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from dpmine.errors import BadData, UnreadableFile
+from dpmine.io.arrow import parquet_bytes
 from dpmine.io.atomic import read_file, write_whole
 from dpmine.models.model_file import document_of, read_guarantee
 from dpmine.version import __version__
@@ -104,7 +105,7 @@ class ResultsFolder:
         try:
             self.free_room()
             for suffix, table in released.tables.items():
-                write_whole(self.folder / f"{job.stem}{suffix}.parquet", _parquet(table))
+                write_whole(self.folder / f"{job.stem}{suffix}.parquet", parquet_bytes(table))
             if released.model:
                 write_whole(self.folder / f"{job.stem}{_MODEL}", f"{released.model}\n".encode())
             write_whole(self.folder / f"{job.stem}.json", f"{text}\n".encode())
@@ -185,15 +186,6 @@ def _checked(text: str, content: dict[str, Any]) -> tuple[dict[str, Any], Guaran
 def _seal(entry: dict[str, Any]) -> str:
     """Finds accidents; who changes a file on purpose can seal it, too."""
     return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
-
-
-def _parquet(table: Any) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
-    return bytes(sink.getvalue())
 
 
 def _unwritable(folder: Path) -> UnreadableFile:
