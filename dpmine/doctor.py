@@ -33,6 +33,7 @@ PACKAGES = (
 """What dpmine cannot do without, where a version changes what it does."""
 
 _DRIVER = "psycopg"
+_WITHOUT_DRIVER = "not installed; only ledgers on PostgreSQL need it: pip install 'dpmine[postgres]'"
 _SCORES = (16, 2, 1)
 _CHOOSER = "stable_maximiser"
 """Of these scores it may choose the first, or nothing; never one of the others."""
@@ -65,19 +66,14 @@ class Diagnosis:
     checks: tuple[Check, ...]
 
     @property
-    def failures(self) -> tuple[Check, ...]:
-        """The checks that failed."""
-        return tuple(check for check in self.checks if check.state is State.FAILED)
-
-    @property
     def complaint(self) -> str:
         """What fails, in one line; empty where nothing does."""
-        return " ".join(f"{check.name}: {check.detail}" for check in self.failures)
+        return " ".join(f"{check.name}: {check.detail}" for check in self.checks if check.state is State.FAILED)
 
     def to_json(self) -> str:
         """One JSON object."""
         checks = [asdict(check) for check in self.checks]
-        document = {"dpmine": __version__, "python": self.python, "system": self.system, "healthy": not self.failures}
+        document = {"dpmine": __version__, "python": self.python, "system": self.system, "healthy": not self.complaint}
         return json.dumps({**document, "checks": checks}, ensure_ascii=False)
 
     def __str__(self) -> str:
@@ -93,7 +89,7 @@ def diagnose(ledger: str | None = None, *, bits: BitSource) -> Diagnosis:
     """
     checks: dict[str, Callable[[], Finding]] = {
         **{name: partial(_version, name) for name in PACKAGES},
-        _DRIVER: _driver,
+        _DRIVER: partial(_version, _DRIVER, _WITHOUT_DRIVER),
         "kernel cache": _kernel_cache,
         "random source": partial(_random_source, bits),
         "exact selection": partial(_selection, bits),
@@ -121,20 +117,13 @@ def _guarded(name: str, look: Callable[[], Finding]) -> Check:
         return Check(name, State.FAILED, f"does not work here ({type(error).__name__}): install dpmine anew.")
 
 
-def _version(package: str) -> Finding:
+def _version(package: str, note: str = "") -> Finding:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
         return State.OK, version(package)
     except PackageNotFoundError:
-        return State.FAILED, f"not installed: pip install {package}."
-
-
-def _driver() -> Finding:
-    found = _version(_DRIVER)
-    if found[0] is State.OK:
-        return found
-    return State.NOTE, "not installed; only ledgers on PostgreSQL need it: pip install 'dpmine[postgres]'"
+        return (State.NOTE, note) if note else (State.FAILED, f"not installed: pip install {package}.")
 
 
 def _kernel_cache() -> Finding:

@@ -7,9 +7,9 @@ released, and what the proofs guarantee (docs/proofs/selection/composition.md).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -202,7 +202,7 @@ def _overtaking(scope: ClaimScope, gaps: Sequence[float], count: int) -> Iterato
 def _masses_of(way: TopK) -> Callable[[Pair, PairSide], FloatArray]:
     """The masses of all lists on one side of a pair; the same lists in the same order on both sides."""
     if isinstance(way, LimitedDomainTopK):
-        return lambda pair, side: _Kept.of(pair, side, way).lists(way.count)
+        return lambda pair, side: _kept_lists(*_kept(pair, side, way), way.count)
     law = lru_cache(LAWS_KEPT)(way.mechanism.law)
     return lambda pair, side: _peeled(pair, side, law, way.count)
 
@@ -224,55 +224,37 @@ def _without(pair: Pair, place: int) -> Pair | None:
     return replace(pair, groups=groups) if groups else None
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """The k̄ best of limited-domain top-k: how many of each group, then of the dummies, and ⊥, with ln weights.
+def _kept(pair: Pair, side: PairSide, way: LimitedDomainTopK) -> tuple[FloatArray, FloatArray]:
+    """The k̄ best of limited-domain top-k: how many of each group, then of the dummies, and ⊥; and their ln weights.
 
     Ties are in one order, dummies first and then the last groups: an observer who knows the order sees more, and must
     not see more than is guaranteed.
     """
+    unit = float(unit_reach(way.neighbors))
+    rate = float(way.round_epsilon) / unit
+    scores = [*(group.at(side) for group in pair.groups), 0.0]
+    sizes = [*(group.count for group in pair.groups), max(pair.dummies, way.kbar + 1)]
+    left, counts, beyond = way.kbar, [0.0] * len(sizes), None
+    for place in sorted(range(len(sizes)), key=lambda place: (-scores[place], -place)):
+        counts[place] = min(left, sizes[place])
+        left -= min(left, sizes[place])
+        if beyond is None and sizes[place] > counts[place]:
+            beyond = scores[place]
+    end = rate * ((beyond or 0.0) + unit) + np.log(way.kbar / float(way.slack))
+    return np.array([*counts, 1.0]), np.array([*(rate * score for score in scores), end])
 
-    counts: tuple[int, ...]
-    log_weights: tuple[float, ...]
-    log_end: float
 
-    @classmethod
-    def of(cls, pair: Pair, side: PairSide, way: LimitedDomainTopK) -> _Kept:
-        unit = float(unit_reach(way.neighbors))
-        rate = float(way.round_epsilon) / unit
-        scores = [*(group.at(side) for group in pair.groups), 0.0]
-        sizes = [*(group.count for group in pair.groups), max(pair.dummies, way.kbar + 1)]
-        left, counts, beyond = way.kbar, [0] * len(sizes), None
-        for place in sorted(range(len(sizes)), key=lambda place: (-scores[place], -place)):
-            counts[place] = min(left, sizes[place])
-            left -= counts[place]
-            if beyond is None and sizes[place] > counts[place]:
-                beyond = scores[place]
-        end = rate * ((beyond or 0.0) + unit) + np.log(way.kbar / float(way.slack))
-        return cls(tuple(counts), tuple(rate * score for score in scores), float(end))
-
-    def lists(self, count: int) -> FloatArray:
-        """One list for each sequence of groups and dummies, and for each beginning of one that ⊥ ends."""
-        if not count:
-            return np.ones(1)
-        *first, end = self.first
-        after = [
-            mass * self._without(place).lists(count - 1) if mass else np.zeros(_sequences(len(first), count - 1))
-            for place, mass in enumerate(first)
-        ]
-        return np.concatenate([*after, [end]])
-
-    @cached_property
-    def first(self) -> FloatArray:
-        """The law of what comes first: groups, dummies, ⊥."""
-        counts = np.array([*self.counts, 1], dtype=np.float64)
-        logs = np.array([*self.log_weights, self.log_end])
-        weights = counts * np.exp(logs - logs[counts > 0].max(), where=counts > 0, out=np.zeros_like(logs))
-        return np.asarray(weights / weights.sum())
-
-    def _without(self, place: int) -> _Kept:
-        counts = tuple(count - (number == place) for number, count in enumerate(self.counts))
-        return replace(self, counts=counts)
+def _kept_lists(counts: FloatArray, logs: FloatArray, count: int) -> FloatArray:
+    """One list for each sequence of groups and dummies, and for each beginning of one that ⊥ ends."""
+    if not count:
+        return np.ones(1)
+    weights = counts * np.exp(logs - logs[counts > 0].max(), where=counts > 0, out=np.zeros_like(logs))
+    *first, end = weights / weights.sum()
+    after = [
+        mass * _kept_lists(counts - one, logs, count - 1) if mass else np.zeros(_sequences(len(first), count - 1))
+        for mass, one in zip(first, np.eye(counts.size), strict=False)
+    ]
+    return np.concatenate([*after, [end]])
 
 
 def _sequences(kinds: int, count: int) -> int:

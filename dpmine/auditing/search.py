@@ -83,9 +83,10 @@ def audit_whole(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> Fin
     Requires: `mechanism.law` is the exact law of `mechanism.choose`.
     """
     scope, claim = scope_of(mechanism), Claim(float(mechanism.epsilon), float(mechanism.delta))
-    stairs = _stairs(mechanism, scope)
-    gaps = critical_gaps(mechanism, scope)[:: 2 if stairs else 1]  # where stages are audited, the whole shows little
-    precision = SEARCHED if stairs else DIRECT
+    searches = [stage.search for stage in mechanism.stages() if isinstance(stage, SearchStage)]
+    steps = [pair for search in searches for pair in staircases(search, scope.neighbors, lengths=(_STEPS,))]
+    gaps = critical_gaps(mechanism, scope)[:: 2 if steps else 1]  # where stages are audited, the whole shows little
+    precision = SEARCHED if steps else DIRECT
     law = lru_cache(LAWS_KEPT)(mechanism.law)
 
     def shows(pair: Pair, known: Finding = NOTHING) -> Finding:
@@ -93,7 +94,7 @@ def audit_whole(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> Fin
         return measure_both(left, right, claim, precision=precision, known=known)
 
     climber = Climber(scope, gaps, (1, scope.growth) if scope.growth else Climber.crowds)
-    return worst_pair([*structured(scope, gaps), *stairs], shows, climber, effort=effort, bits=bits)
+    return worst_pair([*structured(scope, gaps), *steps], shows, climber, effort=effort, bits=bits)
 
 
 def worst_pair(
@@ -110,16 +111,6 @@ def worst_pair(
         found, _ = climber.climb(start if climb % 2 else None, shows, steps=effort.steps, bits=bits)
         worst = worst.worst(found)
     return worst
-
-
-def _stairs(mechanism: Mechanism, scope: ClaimScope) -> list[Pair]:
-    """For mechanisms that search: short staircases at the search's thresholds."""
-    return [
-        pair
-        for stage in mechanism.stages()
-        if isinstance(stage, SearchStage)
-        for pair in staircases(stage.search, scope.neighbors, lengths=(_STEPS,))
-    ]
 
 
 T = TypeVar("T")
@@ -285,16 +276,11 @@ def _draw(stage: DrawStage, claim: Claim, scope: ClaimScope, gaps: Sequence[floa
             pair.masses(side, draw_law(profile, rank=rank, rate=stage.rate))
             for side, profile in zip(PairSide, profiles, strict=True)
         )
-        if _is_covered(stage, profiles[0], rank):
-            worst = measure(left, right, claim, precision=DIRECT, known=worst)
-        if _is_covered(stage, profiles[1], rank):
-            worst = measure(right, left, claim, precision=DIRECT, known=worst)
+        for profile, one, other in zip(profiles, (left, right), (right, left), strict=True):
+            # The claim holds from a side where no candidate is outside the top ℓ, or they are far below.
+            if rank == sum(profile.counts) or _lead(profile, rank) > stage.margin(rank):
+                worst = measure(one, other, claim, precision=DIRECT, known=worst)
     return worst
-
-
-def _is_covered(stage: DrawStage, profile: Profile, rank: int) -> bool:
-    """Whether the draw's claim holds from this side: no candidate is outside the top ℓ, or they are far below."""
-    return rank == sum(profile.counts) or _lead(profile, rank) > stage.margin(rank)
 
 
 def _draws(stage: DrawStage, scope: ClaimScope, gaps: Sequence[float]) -> Iterator[tuple[int, Pair]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, DpmineError, NotPrivate
 from dpmine.ledger.budget import Amount, name_and_part
@@ -34,11 +34,8 @@ _UNSTORED = (
 )
 
 
-class Watcher(Protocol):
-    """Who follows a batch."""
-
-    def __call__(self, number: int, job: Job, share: float) -> None:
-        """The job of that number is done to that share, between 0 and 1."""
+Watcher: TypeAlias = "Callable[[int, Job, float], None]"
+"""Follows a batch: the job of that number is done to that share, between 0 and 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,20 +171,21 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
         batch = checked_batch(job_file, store, retry=retry)
         ledger = Ledger(terms.ledger)
         if batch.budget is None:  # somebody else may have granted it meanwhile
-            batch = _within(terms, batch.steps, _granted(ledger, terms, batch.unit))
+            budget = ledger.grant(
+                terms.dataset,
+                epsilon=terms.total.epsilon,
+                delta=terms.total.delta,
+                neighbors=terms.neighbors,
+                unit=batch.unit,
+                only_first=True,
+            )
+            batch = _within(terms, batch.steps, budget)
         outcomes = tuple(
             _outcome(step, store, Account(ledger, terms.dataset), partial(watch, number, step.job))
             for number, step in enumerate(batch.steps, 1)
         )
         store.free_room()
     return Report(job_file, batch.unit, outcomes, _budget(ledger, terms.dataset))
-
-
-def _granted(ledger: Ledger, terms: BudgetTerms, unit: str) -> Budget:
-    total = terms.total
-    return ledger.grant(
-        terms.dataset, epsilon=total.epsilon, delta=total.delta, neighbors=terms.neighbors, unit=unit, only_first=True
-    )
 
 
 def _budget(ledger: Ledger | None, dataset: str) -> Budget | None:

@@ -70,7 +70,7 @@ def _section(outcome: JobOutcome, outcomes: Sequence[JobOutcome]) -> dict[str, A
         "title": job.name,
         "kind": job.kind,
         "asked": [("input", shown_name(job.source)), *((name, _written(value)) for name, value in job.options.items())],
-        "body": _body(job.kind, result.document) if result else None,
+        "body": body_of(job.kind, result.document) if result else None,
         "guarantee": str(result.guarantee if result else outcome.guarantee),
         "files": result.files if result else (),
         "label": label[1] if label else "",
@@ -88,14 +88,6 @@ def _written(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_written, value))
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else printable(value)
-
-
-def _body(kind: str, document: dict[str, Any]) -> Body:
-    """What is shown of a result; one that was changed by hand must not take the others with it."""
-    try:
-        return body_of(kind, document)
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
-        return Body("The stored result cannot be shown: restore its file, or delete it to run the job again.")
 
 
 def _spending(budget: Budget, part: str, here: Amount) -> dict[str, Any]:

@@ -47,11 +47,11 @@ class Body:
 
 
 def body_of(kind: str, document: dict[str, Any]) -> Body:
-    """The body for a result.
-
-    Raises LookupError, TypeError or ValueError for documents that a job of the kind did not write.
-    """
-    return _BODIES[kind](document)
+    """What is shown of a result; one that was changed by hand must not take the others with it."""
+    try:
+        return _BODIES[kind](document)
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
+        return Body("The stored result cannot be shown: restore its file, or delete it to run the job again.")
 
 
 def _top_itemsets(document: dict[str, Any]) -> Body:
