@@ -17,8 +17,7 @@ from reporting.jobs import ALL, PAIRS, RULE, Folder, job
 from dpmine.errors import BadData
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.page.charts import Bar, bars, shortened, stacked, steps, told_apart
-from dpmine.reporting.page.render import factor_text, odds_text, render, rounded_up_at
-from dpmine.reporting.page.sections import body_of
+from dpmine.reporting.page.render import body_of, factor_text, odds_text, render, rounded_up_at
 from dpmine.reporting.store import Stored
 
 EVERY = [job(**options) for options in ALL.values()]
