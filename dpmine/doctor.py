@@ -19,17 +19,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
 
-PACKAGES = (
-    "numpy",
-    "numba",
-    "pyarrow",
-    "python-flint",
-    "pandas",
-    "scikit-learn",
-    "scipy",
-    "matplotlib",
-    "sqlalchemy",
-)
+PACKAGES = ("numpy", "numba", "pyarrow", "python-flint", "pandas", "scikit-learn", "scipy", "matplotlib", "sqlalchemy")
 """What dpmine cannot do without, where a version changes what it does."""
 
 _DRIVER = "psycopg"

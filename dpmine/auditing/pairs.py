@@ -294,10 +294,7 @@ def _popular(gap: float, scope: ClaimScope, growth: int, *, height: float) -> It
         yield Group(height + gap, leaders, growth), Group(height, rival)
 
 
-_MOVES = {
-    Neighbors.ADD_REMOVE: [(1, 0), (0, 1), (1, 1)],
-    Neighbors.REPLACE_ONE: [(1, -1), (-1, 1), (1, 0), (0, 1)],
-}
+_MOVES = {Neighbors.ADD_REMOVE: [(1, 0), (0, 1), (1, 1)], Neighbors.REPLACE_ONE: [(1, -1), (-1, 1), (1, 0), (0, 1)]}
 """Moves of leader and others; the reverse direction is measured anyway."""
 _STAIRCASE_MOVES = {
     Neighbors.ADD_REMOVE: [(1, 0, 0), (1, 0, 1), (1, 1, 0), (0, 1, 1), (0, 0, 1), (0, 1, 0)],

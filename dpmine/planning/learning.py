@@ -25,10 +25,7 @@ from dpmine.parameters import Number, below_one, exact_number, named, whole
 from dpmine.privacy import rounded_up
 
 _LARGEST_SMOOTHNESS = 10**100
-_WHERE = {
-    Setting.AGNOSTIC: "for private learning",
-    Setting.REALIZABLE: "where some rule makes no error",
-}
+_WHERE = {Setting.AGNOSTIC: "for private learning", Setting.REALIZABLE: "where some rule makes no error"}
 
 
 class LearnedClass(StrEnum):
