@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.laws.profile import FloatArray, Profile
+    from dpmine.selection.laws.profile import Profile
+    from dpmine.selection.laws.stopping import StopLaw
 
 
 _STEPS = 2  # of a staircase for the whole mechanism; the stages are audited on longer ones
@@ -206,7 +207,9 @@ def audit_stages(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> li
             name, claim = "search", Claim(stage.epsilon, 0.0)
             found = _search(stage, claim, scope, gaps, effort=effort, bits=bits)
         elif isinstance(stage, EarlyStopStage):
-            name, claim, found = "early stop", Claim(0.0, stage.delta), _early_stop(stage)
+            name, claim = "early stop", Claim(0.0, stage.delta)
+            # the largest probability of a stop inside the margin, over profiles that are inside it somewhere
+            found = Finding(max(_early_mass(stage, pair.profile(PairSide.BEFORE)) for pair in _inside_margin(stage)))
         else:
             name, claim = "draw", Claim(stage.epsilon, stage.delta)
             found = _draw(stage, claim, scope, gaps)
@@ -219,7 +222,8 @@ def _search(
     stage: SearchStage, claim: Claim, scope: ClaimScope, gaps: Sequence[float], *, effort: Effort, bits: BitSource
 ) -> Finding:
     def shows(pair: Pair, known: Finding = NOTHING) -> Finding:
-        left, right = (_stop_masses(stage.search, pair.profile(side)) for side in PairSide)
+        stops = [_stops(stage.search, pair.profile(side)) for side in PairSide]
+        left, right = (np.append(each.masses, each.beyond) for each in stops)
         return measure_both(left, right, claim, precision=SEARCHED, known=known)
 
     small = [pair for pair in structured(scope, gaps) if max(group.count for group in pair.groups) <= _LARGEST_CROWD]
@@ -228,19 +232,10 @@ def _search(
     return worst_pair([*staircases(stage.search, scope.neighbors), *small], shows, climber, effort=effort, bits=bits)
 
 
-def _stop_masses(search: StoppingSearch, profile: Profile) -> FloatArray:
-    """The mass of stopping at each of the first ranks, and behind them: shape (ranks + 1,)."""
-    stops = stopping_law(profile, search=search, limit=_last_rank(profile))
-    return np.append(stops.masses, stops.beyond)
-
-
-def _last_rank(profile: Profile) -> int:
-    return min(_LAST_RANK, (profile.dummies or sum(profile.counts)) - 1)
-
-
-def _early_stop(stage: EarlyStopStage) -> Finding:
-    """The largest probability of a stop inside the margin, over profiles that are inside it somewhere."""
-    return Finding(max(_early_mass(stage, pair.profile(PairSide.BEFORE)) for pair in _inside_margin(stage)))
+def _stops(search: StoppingSearch, profile: Profile) -> StopLaw:
+    """The law of stopping at each of the first ranks, and behind them."""
+    last = min(_LAST_RANK, (profile.dummies or sum(profile.counts)) - 1)
+    return stopping_law(profile, search=search, limit=last)
 
 
 def _inside_margin(stage: EarlyStopStage) -> Iterator[Pair]:
@@ -256,7 +251,7 @@ def _inside_margin(stage: EarlyStopStage) -> Iterator[Pair]:
 
 def _early_mass(stage: EarlyStopStage, profile: Profile) -> float:
     """The probability of a stop at a rank ℓ with q_ℓ ≤ margin(ℓ), less what float64 may have added."""
-    stops = stopping_law(profile, search=stage.search, limit=_last_rank(profile))
+    stops = _stops(stage.search, profile)
     early = [_lead(profile, rank) <= stage.margin(rank) for rank in range(1, stops.masses.size + 1)]
     return max(0.0, float(stops.masses[early].sum()) * (1 - DIRECT.relative) - DIRECT.absolute)
 

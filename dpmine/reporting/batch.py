@@ -12,7 +12,7 @@ from dpmine.ledger.budget import Amount, name_and_part
 from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import Ledger
 from dpmine.privacy import short
-from dpmine.reporting.store import Stored
+from dpmine.reporting.store import BEGUN, UNSTORED, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -202,7 +202,7 @@ def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Calla
         return JobOutcome(step.job, step.guarantee, None, error=BadData(_BEGUN_BEFORE))
     progress(0.0)
     before = _budget(account.ledger, account.dataset)
-    marked = store.was_begun(step.job) or store.is_unstored(step.job)
+    marked = store.marks(step.job)
     try:
         store.begin(step.job)
         released = step.job.run(account, progress=progress)
@@ -222,11 +222,12 @@ def _step(job: Job, store: ResultsFolder, *, retry: bool) -> Step:
     stored = store.find(job)
     if stored is not None:
         return Step(job, stored.guarantee, Amount.settled(stored.guarantee), stored)
-    if store.is_unstored(job) and not retry:
+    marks = set() if retry else store.marks(job)
+    if UNSTORED in marks:
         raise BadData(_UNSTORED)
     if not job.guarantee.private:
         raise NotPrivate("a report has private results only; leave out what is not.")
-    return Step(job, job.guarantee, Amount.of(job.guarantee), failed=not retry and store.was_begun(job))
+    return Step(job, job.guarantee, Amount.of(job.guarantee), failed=BEGUN in marks)
 
 
 def _require_different(jobs: Sequence[Job]) -> None:

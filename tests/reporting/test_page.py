@@ -223,6 +223,11 @@ def test_a_stored_result_that_cannot_be_shown(folder: Folder) -> None:
     assert "The stored result cannot be shown" in render(report)
 
 
+def test_a_stored_table_that_was_cut() -> None:
+    body = body_of("histogram", {**density(0.2, 0.5), "counts": [1]})
+    assert "The stored result cannot be shown" in body.answer
+
+
 def test_factors_are_never_understated() -> None:
     assert factor_text(Fraction(1)) == "2.72"
     assert factor_text(Fraction(1, 10**6)) == "1.01"

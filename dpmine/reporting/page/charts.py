@@ -101,7 +101,7 @@ def _ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
     from matplotlib.ticker import MaxNLocator
 
     places = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
-    return [(place, f"{place:.10g}") for place in places.tolist() if low <= place <= high]
+    return [(place, f"{place:.10g}") for place in map(float, places) if low <= place <= high]
 
 
 @cache

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import pairwise
 from math import exp
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.io.paths import shown_name
 from dpmine.itemsets.noisy_supports import LEVEL
@@ -146,17 +146,18 @@ _LONGEST = 400  # characters of an itemset
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """Columns of texts by their heads; those from `numbers` on are aligned as numbers. Folded: shown on demand."""
+    """Texts in rows; the columns from `numbers` on are aligned as numbers. A folded one is shown when asked for."""
 
     caption: str
-    columns: Mapping[str, Sequence[str]]
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
     numbers: int = 1
     folded: bool = False
 
-    @property
-    def rows(self) -> list[tuple[str, ...]]:
-        """The texts of each row."""
-        return list(zip(*self.columns.values(), strict=True))
+    @classmethod
+    def of(cls, caption: str, columns: Mapping[str, Sequence[str]], *, numbers: int = 1, folded: bool = False) -> Self:
+        """The table of these columns, by their heads. Raises ValueError unless they are equally long."""
+        return cls(caption, tuple(columns), tuple(zip(*columns.values(), strict=True)), numbers, folded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +216,7 @@ def _itemset_table(rows: Sequence[dict[str, Any]], names: Sequence[str], *, know
         columns["Interval"] = [f"{low:,} to {high:,}" for low, high in (row["interval"] for row in rows)]
     if known and "support" in rows[0]:
         columns["Share of all"] = [f"{float(row['support']):.2%}" for row in rows]
-    return PageTable(f"Itemsets, {'by noisy number' if known else 'in the order of the choice'}", columns, numbers=2)
+    return PageTable.of(f"Itemsets, {'by noisy number' if known else 'in the order of the choice'}", columns, numbers=2)
 
 
 def _rule_table(rules: Sequence[dict[str, Any]]) -> PageTable:
@@ -228,7 +229,7 @@ def _rule_table(rules: Sequence[dict[str, Any]]) -> PageTable:
     lifts = [rule.get("lift") for rule in rules]
     if any(lift is not None for lift in lifts):
         columns["lift"] = ["" if lift is None else f"{float(lift):.3g}" for lift in lifts]
-    return PageTable("Association rules, by confidence", columns, numbers=2)
+    return PageTable.of("Association rules, by confidence", columns, numbers=2)
 
 
 def _histogram(document: dict[str, Any]) -> Body:
@@ -248,7 +249,7 @@ def _histogram(document: dict[str, Any]) -> Body:
     return Body(
         f"The released density of {column} is {_peak(names, heights)}.",
         (steps(caption, edges, heights, column),),
-        (PageTable("The bins in numbers", columns, folded=True),),
+        (PageTable.of("The bins in numbers", columns, folded=True),),
         (f"{len(heights)} bins of width {float(document['bin_width']):g}{chosen}.",),
     )
 
@@ -303,7 +304,7 @@ def _weights(document: dict[str, Any]) -> tuple[tuple[Chart, ...], tuple[PageTab
     chart = bars(caption, [Bar(name, w, f"{w:.4g}") for name, w in weights])
     names, values = zip(*weights, ("(intercept)", float(document["intercept"])), strict=True)
     columns = {"Feature": names, "Weight": [f"{value:.6g}" for value in values]}
-    return (chart,), (PageTable("The weights in numbers", columns, folded=True),)
+    return (chart,), (PageTable.of("The weights in numbers", columns, folded=True),)
 
 
 def _names(items: Sequence[Any]) -> str:
