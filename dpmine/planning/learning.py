@@ -149,7 +149,11 @@ def plan_learning(
     kind = named(LearnedClass, "learn", learned)
     family = _family(kind, dimension)
     target = Target.of(epsilon=epsilon, accuracy=accuracy, failure=failure)
-    ratio, best = _smoothness(smoothness), below_one("best_error", best_error)
+    ratio, best = exact_number("smoothness", smoothness), below_one("best_error", best_error)
+    if not 1 <= ratio <= _LARGEST_SMOOTHNESS:
+        raise BadParameter(
+            "smoothness must be at least 1 and at most 1e100: no distribution is smoother than the reference itself."
+        )
     missing = {setting: too_fine(family, target, setting, ratio) for setting in Setting}
     enough = {
         setting: None if why else records_for_cover(target, family.cover_size(target.radius(ratio, setting)), setting)
@@ -167,15 +171,6 @@ def plan_learning(
         too_few=_too_few(family, target),
         notes=tuple(f"No number {_WHERE[setting]}: {why}" for setting, why in missing.items() if why),
     )
-
-
-def _smoothness(value: Number) -> Fraction:
-    ratio = exact_number("smoothness", value)
-    if not 1 <= ratio <= _LARGEST_SMOOTHNESS:
-        raise BadParameter(
-            "smoothness must be at least 1 and at most 1e100: no distribution is smoother than the reference itself."
-        )
-    return ratio
 
 
 def _family(kind: LearnedClass, dimension: int | None) -> Family:

@@ -145,7 +145,6 @@ def checked_batch(job_file: JobFile, store: ResultsFolder, *, retry: bool = Fals
     Raises BadParameter, BadData and UnreadableFile, with the job's name; NotPrivate for a job without a guarantee;
     BadLedger; BudgetExceeded where the file's total, or what the ledger has left, does not suffice.
     """
-    _require_different(job_file.jobs)
     terms, steps = job_file.terms, []
     for job in job_file.jobs:
         try:
@@ -228,14 +227,6 @@ def _step(job: Job, store: ResultsFolder, *, retry: bool) -> Step:
     if not job.guarantee.private:
         raise NotPrivate("a report has private results only; leave out what is not.")
     return Step(job, job.guarantee, Amount.of(job.guarantee), failed=BEGUN in marks)
-
-
-def _require_different(jobs: Sequence[Job]) -> None:
-    contents = [job.content for job in jobs]
-    for place, content in enumerate(contents):
-        if content in contents[:place]:
-            same = jobs[contents.index(content)].name
-            raise BadParameter(f"Jobs {same!r} and {jobs[place].name!r} ask for the same: leave one out.")
 
 
 def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None) -> Batch:
