@@ -270,6 +270,15 @@ def items_of(labels: pa.Array) -> list[Any]:
     return [_item(value) for value in values] if is_mixed(labels.type) else values
 
 
+def parquet_bytes(table: pa.Table) -> bytes:
+    """A table as a Parquet file."""
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return bytes(sink.getvalue())
+
+
 def _kinds(values: Iterable[Any]) -> set[type]:
     return set(map(type, values))
 

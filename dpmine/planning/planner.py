@@ -197,14 +197,9 @@ def plan(
     for done, mechanism in enumerate(mechanisms):
         if progress is not None:
             progress(done / len(mechanisms))
-        rows.append(_row(asked, mechanism))
+        needs = tuple(_need(asked, mechanism, shape) for shape in Shape)
+        rows.append(Row(mechanism.name, mechanism.delta, proved_gap(mechanism, candidates, 1 - asked.success), needs))
     return replace(asked, rows=tuple(sorted(rows, key=lambda row: row.need(Shape.POWER_LAW).gap)))
-
-
-def _row(asked: Plan, mechanism: Mechanism) -> Row:
-    """What one mechanism needs."""
-    needs = tuple(_need(asked, mechanism, shape) for shape in Shape)
-    return Row(mechanism.name, mechanism.delta, proved_gap(mechanism, asked.candidates, 1 - asked.success), needs)
 
 
 def _need(asked: Plan, mechanism: Mechanism, shape: Shape) -> Need:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, DpmineError, NotPrivate
 from dpmine.ledger.budget import Amount, name_and_part
 from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import Ledger
 from dpmine.privacy import short
-from dpmine.reporting.store import Stored
+from dpmine.reporting.store import BEGUN, UNSTORED, Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from dpmine.ledger.budget import Budget
     from dpmine.privacy import Guarantee
@@ -34,11 +34,8 @@ _UNSTORED = (
 )
 
 
-class Watcher(Protocol):
-    """Who follows a batch."""
-
-    def __call__(self, number: int, job: Job, share: float) -> None:
-        """The job of that number is done to that share, between 0 and 1."""
+Watcher: TypeAlias = "Callable[[int, Job, float], None]"
+"""Follows a batch: the job of that number is done to that share, between 0 and 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +145,13 @@ def checked_batch(job_file: JobFile, store: ResultsFolder, *, retry: bool = Fals
     Raises BadParameter, BadData and UnreadableFile, with the job's name; NotPrivate for a job without a guarantee;
     BadLedger; BudgetExceeded where the file's total, or what the ledger has left, does not suffice.
     """
-    _require_different(job_file.jobs)
-    steps = tuple(_step(job, store, retry=retry) for job in job_file.jobs)
-    terms = job_file.terms
-    return _within(terms, steps, Ledger(terms.ledger).known(terms.dataset))
+    terms, steps = job_file.terms, []
+    for job in job_file.jobs:
+        try:
+            steps.append(_step(job, store, retry=retry))
+        except DpmineError as error:
+            raise type(error)(f"job {job.name!r}: {error}") from None
+    return _within(terms, tuple(steps), Ledger(terms.ledger).known(terms.dataset))
 
 
 def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry: bool = False) -> Report:
@@ -170,20 +170,21 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
         batch = checked_batch(job_file, store, retry=retry)
         ledger = Ledger(terms.ledger)
         if batch.budget is None:  # somebody else may have granted it meanwhile
-            batch = _within(terms, batch.steps, _granted(ledger, terms, batch.unit))
+            budget = ledger.grant(
+                terms.dataset,
+                epsilon=terms.total.epsilon,
+                delta=terms.total.delta,
+                neighbors=terms.neighbors,
+                unit=batch.unit,
+                only_first=True,
+            )
+            batch = _within(terms, batch.steps, budget)
         outcomes = tuple(
             _outcome(step, store, Account(ledger, terms.dataset), partial(watch, number, step.job))
             for number, step in enumerate(batch.steps, 1)
         )
         store.free_room()
     return Report(job_file, batch.unit, outcomes, _budget(ledger, terms.dataset))
-
-
-def _granted(ledger: Ledger, terms: BudgetTerms, unit: str) -> Budget:
-    total = terms.total
-    return ledger.grant(
-        terms.dataset, epsilon=total.epsilon, delta=total.delta, neighbors=terms.neighbors, unit=unit, only_first=True
-    )
 
 
 def _budget(ledger: Ledger | None, dataset: str) -> Budget | None:
@@ -200,7 +201,7 @@ def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Calla
         return JobOutcome(step.job, step.guarantee, None, error=BadData(_BEGUN_BEFORE))
     progress(0.0)
     before = _budget(account.ledger, account.dataset)
-    marked = store.was_begun(step.job) or store.is_unstored(step.job)
+    marked = store.marks(step.job)
     try:
         store.begin(step.job)
         released = step.job.run(account, progress=progress)
@@ -216,33 +217,16 @@ def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Calla
         return JobOutcome(step.job, released.guarantee, Stored(released.document, released.guarantee, ()), error=error)
 
 
-@contextmanager
-def _about(job: Job) -> Iterator[None]:
-    """Errors inside name the job."""
-    try:
-        yield
-    except DpmineError as error:
-        raise type(error)(f"job {job.name!r}: {error}") from None
-
-
 def _step(job: Job, store: ResultsFolder, *, retry: bool) -> Step:
-    with _about(job):
-        stored = store.find(job)
-        if stored is not None:
-            return Step(job, stored.guarantee, Amount.settled(stored.guarantee), stored)
-        if store.is_unstored(job) and not retry:
-            raise BadData(_UNSTORED)
-        if not job.guarantee.private:
-            raise NotPrivate("a report has private results only; leave out what is not.")
-        return Step(job, job.guarantee, Amount.of(job.guarantee), failed=not retry and store.was_begun(job))
-
-
-def _require_different(jobs: Sequence[Job]) -> None:
-    contents = [job.content for job in jobs]
-    for place, content in enumerate(contents):
-        if content in contents[:place]:
-            same = jobs[contents.index(content)].name
-            raise BadParameter(f"Jobs {same!r} and {jobs[place].name!r} ask for the same: leave one out.")
+    stored = store.find(job)
+    if stored is not None:
+        return Step(job, stored.guarantee, Amount.settled(stored.guarantee), stored)
+    marks = set() if retry else store.marks(job)
+    if UNSTORED in marks:
+        raise BadData(_UNSTORED)
+    if not job.guarantee.private:
+        raise NotPrivate("a report has private results only; leave out what is not.")
+    return Step(job, job.guarantee, Amount.of(job.guarantee), failed=BEGUN in marks)
 
 
 def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None) -> Batch:
@@ -284,9 +268,10 @@ def _require_total(batch: Batch, terms: BudgetTerms) -> None:
         )
     asked = Amount.total([step.charge for step in batch.steps])
     if not terms.total.fits(asked):
-        raise BudgetExceeded(
-            f"The jobs cost up to {asked} together, and [budget] allows {terms.total}: {_advice(asked, terms.total)}"
-        )
+        advice = "lower the jobs' epsilon (and delta), or raise the budget's."
+        if asked.delta > terms.total.delta == 0:
+            advice = f"give delta = {short(asked.delta)} or more in [budget], or use mechanisms with δ = 0."
+        raise BudgetExceeded(f"The jobs cost up to {asked} together, and [budget] allows {terms.total}: {advice}")
     name, part = name_and_part(terms.dataset)
     if batch.budget is None:
         if part:
@@ -299,9 +284,3 @@ def _require_total(batch: Batch, terms: BudgetTerms) -> None:
             "or have a larger total granted (dpmine ledger grant)."
         )
     batch.budget.charging(part, to_charge)
-
-
-def _advice(asked: Amount, allowed: Amount) -> str:
-    if asked.delta > allowed.delta == 0:
-        return f"give delta = {short(asked.delta)} or more in [budget], or use mechanisms with δ = 0."
-    return "lower the jobs' epsilon (and delta), or raise the budget's."

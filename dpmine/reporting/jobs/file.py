@@ -7,6 +7,7 @@ import tomllib
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, UnreadableFile
@@ -18,7 +19,7 @@ from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.kinds import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from dpmine.reporting.jobs.job import Job
@@ -167,7 +168,10 @@ def _require_plain(name: str, value: object) -> None:
         raise BadParameter(f"{name} must be a text, a number, true or false, or a list of these.")
 
 
-def _require_distinct(jobs: Iterable[Job]) -> None:
+def _require_distinct(jobs: Sequence[Job]) -> None:
     names = [job.name for job in jobs]
     if repeated := [name for name in names if names.count(name) > 1]:
         raise BadParameter(f"Several jobs are called {repeated[0]!r}: give each a name of its own.")
+    for one, other in combinations(jobs, 2):
+        if one.content == other.content:
+            raise BadParameter(f"Jobs {one.name!r} and {other.name!r} ask for the same: leave one out.")
