@@ -117,7 +117,7 @@ def _shown(budgets: Sequence[Budget]) -> Prepared:
         scope = f"per {budget.unit}" if budget.unit else "unit not fixed yet"
         said = "; ".join(f"{name} {each.shown(budget.accounting)}" for name, each in amounts.items())
         lines.append(
-            f"{budget.dataset}\t{said}; {scope}, neighbours {neighbors.replace('_', '-')}; {_other_total(budget)}"
+            f"{budget.dataset}\t{said}; {_other_total(budget)}; {scope}, neighbours {neighbors.replace('_', '-')}"
         )
     return Prepared({"datasets": [budget.to_dict() for budget in budgets]}, rows, "\n".join(lines))
 
@@ -131,8 +131,8 @@ def _other_total(budget: Budget) -> str:
 
     if budget.accounting is Accounting.BASIC:
         return f"basic accounting (ρ adds up to {float(budget.spent.rho):.4g})"
-    epsilon, delta = budget.guarantee
-    together = f"together ε = {float(epsilon):.6g} at δ = {float(delta):g}"
+    both = budget.guarantee
+    together = f"together ε = {float(both.epsilon):.6g}, δ = {float(both.delta):g}"
     granted = f"granted ε = {budget.granted.epsilon}, δ = {float(budget.granted.delta):g}"
     return f"zcdp accounting ({granted}; {together}; ε adds up to {float(budget.spent.epsilon):.6g})"
 

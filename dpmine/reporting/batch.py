@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, DpmineError, NotPrivate
-from dpmine.ledger.budget import Amount, name_and_part
+from dpmine.ledger.budget import Accounting, Amount, name_and_part
 from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import Ledger
 from dpmine.privacy import short
@@ -70,11 +70,15 @@ class Batch:
         steps: the jobs in order.
         unit: the privacy unit of all.
         budget: the data set's, before the batch; None where it is yet to be granted.
+        total: the most that the file's jobs may cost together.
+        accounting: by which it is counted.
     """
 
     steps: tuple[Step, ...]
     unit: str
     budget: Budget | None
+    total: Amount
+    accounting: Accounting
 
     @property
     def paths(self) -> list[str]:
@@ -130,12 +134,16 @@ class Report:
         unit: the privacy unit.
         outcomes: of the jobs, in order.
         budget: the data set's, afterwards; None where the ledger could not be read any more.
+        total: the most that the file's jobs may cost together.
+        accounting: by which it is counted.
     """
 
     job_file: JobFile
     unit: str
     outcomes: tuple[JobOutcome, ...]
     budget: Budget | None
+    total: Amount
+    accounting: Accounting
 
 
 def checked_batch(job_file: JobFile, store: ResultsFolder, *, retry: bool = False) -> Batch:
@@ -177,6 +185,8 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
                 neighbors=terms.neighbors,
                 unit=batch.unit,
                 only_first=True,
+                accounting=terms.accounting,
+                approximate_delta=terms.approximate_delta,
             )
             batch = _within(terms, batch.steps, budget)
         outcomes = tuple(
@@ -184,7 +194,8 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
             for number, step in enumerate(batch.steps, 1)
         )
         store.free_room()
-    return Report(job_file, batch.unit, outcomes, _budget(ledger, terms.dataset))
+    budget = _budget(ledger, terms.dataset)
+    return Report(job_file, batch.unit, outcomes, budget, batch.total, batch.accounting)
 
 
 def _budget(ledger: Ledger | None, dataset: str) -> Budget | None:
@@ -239,7 +250,12 @@ def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None) 
             )
     if budget is not None and budget.neighbors is not terms.neighbors:
         raise BadParameter(f"{terms.dataset!r} was granted for neighbors {budget.neighbors}: say so in [budget].")
-    batch = Batch(steps, _common_unit(steps, terms, budget), budget)
+    accounting = (terms.accounting or Accounting.BASIC) if budget is None else budget.accounting
+    if terms.accounting not in {None, accounting}:
+        raise BadParameter(f"{terms.dataset!r} was granted under {accounting} accounting: say so in [budget].")
+    share = None if budget is None else budget.granted.approximate_delta
+    total = terms.total_under(accounting, share)
+    batch = Batch(steps, _common_unit(steps, terms, budget), budget, total, accounting)
     _require_total(batch, terms)
     return batch
 
@@ -260,27 +276,33 @@ def _common_unit(steps: Sequence[Step], terms: BudgetTerms, budget: Budget | Non
 
 def _require_total(batch: Batch, terms: BudgetTerms) -> None:
     """That the file's total suffices for all jobs, and the ledger for those that are yet to be charged."""
+    total, accounting = batch.total, batch.accounting
     stored = Amount.total([step.charge for step in batch.steps if step.stored])
-    if not (batch.budget.spent if batch.budget else Amount()).fits(stored):
+    if not (batch.budget.spent if batch.budget else Amount()).fits(stored, accounting):
         raise BadLedger(
-            f"The stored results cost {stored}, which the ledger does not know: restore the ledger that paid for them, "
-            "or give another --results folder."
+            f"The stored results cost {stored.shown(accounting)}, which the ledger does not know: restore the ledger "
+            "that paid for them, or give another --results folder."
         )
     asked = Amount.total([step.charge for step in batch.steps])
-    if not terms.total.fits(asked):
+    if not total.fits(asked, accounting):
         advice = "lower the jobs' epsilon (and delta), or raise the budget's."
-        if asked.delta > terms.total.delta == 0:
-            advice = f"give delta = {short(asked.delta)} or more in [budget], or use mechanisms with δ = 0."
-        raise BudgetExceeded(f"The jobs cost up to {asked} together, and [budget] allows {terms.total}: {advice}")
+        slack = asked.compared(accounting)[1]
+        if slack > total.compared(accounting)[1] == 0:
+            advice = f"give delta = {short(slack)} or more in [budget], or use mechanisms with δ = 0."
+        most = total.shown(accounting)
+        raise BudgetExceeded(
+            f"The jobs cost up to {asked.shown(accounting)} together, and [budget] allows {most}: {advice}"
+        )
     name, part = name_and_part(terms.dataset)
     if batch.budget is None:
         if part:
             raise BadParameter(f"{name!r} is not granted yet: grant it with its parts (dpmine ledger grant).")
         return
     to_charge = batch.to_charge
-    if to_charge != Amount() and not batch.budget.granted.fits(terms.total):
+    if to_charge != Amount() and not batch.budget.granted.fits(total, accounting):
         raise BudgetExceeded(
-            f"[budget] asks for {terms.total}, and the ledger grants {batch.budget.granted} to {name!r}: ask for less, "
-            "or have a larger total granted (dpmine ledger grant)."
+            f"[budget] asks for {total.shown(accounting)}, and the ledger grants "
+            f"{batch.budget.granted.shown(accounting)} to {name!r}: ask for less, or have a larger total granted "
+            "(dpmine ledger grant)."
         )
     batch.budget.charging(part, to_charge)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from dpmine.io.paths import shown_name
 from dpmine.itemsets.noisy_supports import LEVEL
 from dpmine.itemsets.results import printable
-from dpmine.ledger.budget import Amount, name_and_part
+from dpmine.ledger.budget import Accounting, Amount, guaranteed, name_and_part
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.page.charts import Bar, bars, stacked, steps, templates
 from dpmine.version import __version__
@@ -40,7 +40,8 @@ def render(report: Report, *, today: datetime | None = None) -> str:
     """
     terms, outcomes = report.job_file.terms, report.outcomes
     here = Amount.total([outcome.charge for outcome in outcomes])
-    promised = Amount.total([outcome.most for outcome in outcomes])
+    promised = _guaranteed(report, Amount.total([outcome.most for outcome in outcomes]))
+    came_to = _guaranteed(report, here)
     replaced = terms.neighbors is Neighbors.REPLACE_ONE
     page = templates().get_template("report.html.j2")
     return page.render(
@@ -50,8 +51,9 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         day=(today or datetime.now(UTC)).date().isoformat(),
         version=__version__,
         total=promised.decimals,
-        paid="" if here == promised else here.decimals,
+        paid="" if came_to == promised else came_to.decimals,
         sections=[_section(outcome, outcomes) for outcome in outcomes],
+        loss="ε" if report.accounting is Accounting.BASIC else "ρ",
         spending=_spending(report.budget, name_and_part(terms.dataset)[1], here) if report.budget else None,
         replaced=replaced,
         factor=factor_text(promised.epsilon),
@@ -95,16 +97,25 @@ def _spending(budget: Budget, part: str, here: Amount) -> dict[str, Any]:
     """The ledger on the page."""
     granted, remaining = budget.granted, budget.remaining_of(part)
     rest = granted - remaining - here
-    elsewhere = Amount(max(rest.epsilon, Fraction(0)), max(rest.delta, Fraction(0)))
-    spent = (here, elsewhere, remaining)
+    elsewhere = Amount(*(max(number, Fraction(0)) for number in rest))
+    spent, kind = (here, elsewhere, remaining), budget.accounting
+    totals = granted.compared(kind)
     shares = {
-        "ε": [_share(each.epsilon, granted.epsilon) for each in spent],
-        "δ": [_share(each.delta, granted.delta) for each in spent],
+        name: [_share(each.compared(kind)[place], totals[place]) for each in spent]
+        for place, name in enumerate(("ε" if kind is Accounting.BASIC else "ρ", "δ"))
     }
-    caption = f"The budget: {granted.decimals} granted, {remaining.decimals} remaining."
+    caption = f"The budget: {granted.shown(kind, short)} granted, {remaining.shown(kind, short)} remaining."
     named = zip(("granted", *_SPENT), (granted, *spent), strict=True)
-    rows = [(name, short(each.epsilon), short(each.delta)) for name, each in named]
+    rows = [(name, *each.readable(kind)) for name, each in named]
     return {"chart": stacked(caption, _SPENT, shares), "rows": rows}
+
+
+def _guaranteed(report: Report, cost: Amount) -> Amount:
+    """The (ε, δ) of results of that cost: by ρ where the ledger adds that up, unless the ε add up to less."""
+    basic = Amount(cost.epsilon, cost.delta)
+    slack = report.total.delta - report.total.approximate_delta
+    both = guaranteed(cost, report.accounting, slack)
+    return both if both.epsilon < basic.epsilon else basic
 
 
 def _share(amount: Fraction, granted: Fraction) -> float:
