@@ -17,8 +17,9 @@ from dpmine.parameters import Number, positive, probability, whole
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.base import Mechanism, unit_reach
+from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.large_margin import MarginMechanism
-from dpmine.selection.mechanisms.registry import usable
+from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.universes.base import MANY_DUMMIES
 
 if TYPE_CHECKING:
@@ -93,6 +94,24 @@ def recommend(
     if budget == positive("epsilon", epsilon):
         return found
     return replace(found, reason=f"{found.reason} (That is the nearest ε that is compared.)")
+
+
+def usable(
+    epsilon: Fraction, delta: Fraction, neighbors: Neighbors, *, candidates: int | None, are_counts: bool = True
+) -> list[Mechanism]:
+    """The private mechanisms that need nothing but these parameters; pure ones hold δ = 0.
+
+    `candidates` is the number of public candidates, None where there is no public list of them; `are_counts` says that
+    scores are at least 0 whatever the data. Left out:
+    bounded_growth, whose data must be truncated first, and with δ = 0 every mechanism that needs a δ.
+    """
+    kinds = [
+        kind
+        for kind in MECHANISMS.values()
+        if kind.private and kind is not BoundedGrowth and (delta or not kind.approximate)
+        if (candidates is not None or not kind.needs_catalogue) and (are_counts or not kind.needs_counts)
+    ]
+    return [kind(epsilon, delta if kind.approximate else Fraction(0), neighbors) for kind in kinds]
 
 
 @lru_cache(maxsize=256)

@@ -13,8 +13,7 @@ from dpmine.exact.noise import GumbelNoise, draw
 from dpmine.exact.reals import Ball, Formula, Real, exact_ball, logarithm
 from dpmine.selection.draws import draws_from_best
 from dpmine.selection.mechanisms.base import Mechanism
-from dpmine.selection.universes.base import Padded
-from dpmine.selection.universes.ranking import Ranking
+from dpmine.selection.universes.ranking import Padded, Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

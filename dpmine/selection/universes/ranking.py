@@ -6,6 +6,7 @@ from bisect import bisect_left
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic
 
+from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
 from dpmine.selection.universes.base import C, Level, Score, Universe
 
@@ -13,6 +14,24 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.exact.bits import BitSource
+
+
+class Padded(Generic[C]):
+    """`universe` with at least `dummies` dummies; scores must be at least 0."""
+
+    def __init__(self, universe: Universe[C], dummies: int) -> None:
+        """Raises BadParameter for scores below 0."""
+        if universe.least < 0:
+            raise BadParameter("This mechanism adds dummies of score 0, so scores must be at least 0.")
+        self.size = universe.size
+        self.padding = max(universe.padding, dummies)
+        self.least = universe.least
+        self.top = universe.top
+        self.head = universe.head
+        self.below = universe.below
+        self.lower = universe.lower
+        self.member = universe.member
+        self.tail = universe.tail
 
 
 class Ranking(Generic[C]):
