@@ -210,6 +210,7 @@ class Request:
             mechanism,
             sizes,
             known,
+            candidates,
             count=count,
             epsilon=selection,
             delta=delta,
@@ -270,7 +271,13 @@ class Request:
 
 
 def _built(
-    mechanism: str, sizes: tuple[int, int], known: PublicCatalogue, *, kbar: int | None, **parameters: Any
+    mechanism: str,
+    sizes: tuple[int, int],
+    known: PublicCatalogue,
+    candidates: int | None,
+    *,
+    kbar: int | None,
+    **parameters: Any,
 ) -> Built:
     """The way that the mechanism's name stands for; with many places "auto" goes by way of the items."""
     name, count, cut = plain_name(mechanism), parameters["count"], parameters["max_items_per_unit"]
@@ -279,7 +286,6 @@ def _built(
     if name == ITEMS_FIRST and cut is not None:
         raise BadParameter(f"{ITEMS_FIRST} has no option max_items_per_unit: name the mechanism that has it.")
     if name != ITEMS_FIRST and not by_default:
-        candidates = known.candidates(sizes)
         return build_top_k(mechanism, candidates=candidates, kbar=kbar, **parameters)
     reason = (
         f"with {MANY_PLACES} places and more, items_first has mostly found more of the best itemsets than the others."

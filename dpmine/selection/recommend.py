@@ -87,11 +87,12 @@ def recommend(
 
     Raises BadParameter for unusable parameters.
     """
-    budget = _within(positive("epsilon", epsilon), EPSILONS)
+    asked = positive("epsilon", epsilon)
+    budget = _within(asked, EPSILONS)
     slack = _within(probability("delta", delta), DELTAS)
     count = None if candidates is None else whole("candidates", candidates)
     found = _recommend(budget, slack, Neighbors.parse(neighbors), count, are_counts=are_counts)
-    if budget == positive("epsilon", epsilon):
+    if budget == asked:
         return found
     return replace(found, reason=f"{found.reason} (That is the nearest ε that is compared.)")
 
@@ -132,7 +133,7 @@ def _recommend(
         low, high = high, 2 * high
     hopefuls = left
     while high - low > 1 and (len(hopefuls) > 1 or ceil((low + 1) * step) < ceil(high * step)):
-        middle = (low + high) // 2
+        middle = (low + high) // 2 if len(hopefuls) > 1 else _middle_in_whole_units(low, high, step)
         if left := successful(middle):
             hopefuls, high = left, middle
         else:
@@ -145,6 +146,15 @@ def _recommend(
         f"{str(neighbors).replace('_', '-')}: about {ceil(high * step)} over the second best, where scores fall off "
         "by a power law.",
     )
+
+
+def _middle_in_whole_units(low: int, high: int, step: float) -> int:
+    """A number of steps between the two that halves the leads in whole units: all that is asked of a single mechanism.
+
+    Requires: not all numbers above `low`, up to `high`, are the same lead rounded up.
+    """
+    units = (ceil((low + 1) * step) + ceil(high * step) - 1) // 2
+    return min(max(low + 1, int(units / step)), high - 1)
 
 
 def success_probability(mechanism: Mechanism, profile: Profile) -> float:

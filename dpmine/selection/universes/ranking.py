@@ -21,11 +21,11 @@ class Padded(Generic[C]):
 
     def __init__(self, universe: Universe[C], dummies: int) -> None:
         """Raises BadParameter for scores below 0."""
-        if universe.least < 0:
+        self.least = universe.least
+        if self.least < 0:
             raise BadParameter("This mechanism adds dummies of score 0, so scores must be at least 0.")
         self.size = universe.size
         self.padding = max(universe.padding, dummies)
-        self.least = universe.least
         self.top = universe.top
         self.head = universe.head
         self.below = universe.below
@@ -91,9 +91,10 @@ class Ranking(Generic[C]):
         """The universe's next floor below `floor`; 0 for the dummies in the end."""
         return self._universe.lower(floor) if floor > self._least else self.bottom
 
-    def score_at_most(self, rank: int) -> Score:
-        """An upper bound on c(rank) that costs nothing: the score itself where it is known."""
-        return self.score(rank) if rank <= self.known else self._universe.below(self._floor)
+    def score_bounds(self, rank: int) -> tuple[Score, Score]:
+        """Bounds on c(rank) that cost nothing: the score itself, twice, where it is known."""
+        least = self.score_at_least(rank)
+        return least, least if rank <= self.known else self._universe.below(self._floor)
 
     def deepen(self) -> None:
         """Look one step deeper into a universe that is not wholly known."""
