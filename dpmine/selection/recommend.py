@@ -120,15 +120,16 @@ def _recommend(
     epsilon: Fraction, delta: Fraction, neighbors: Neighbors, candidates: int | None, *, are_counts: bool
 ) -> Recommendation:
     """By bisection over leads: a mechanism that fails where another succeeds is out; the estimates settle ties."""
-    hopefuls = usable(epsilon, delta, neighbors, candidates=candidates, are_counts=are_counts)
-    hopefuls.sort(key=lambda mechanism: mechanism.lead(candidates or 1))
+    able = usable(epsilon, delta, neighbors, candidates=candidates, are_counts=are_counts)
+    leads = {mechanism: mechanism.lead(candidates or 1) for mechanism in able}
+    hopefuls = sorted(able, key=leads.__getitem__)
     step = float(unit_reach(neighbors) / epsilon) / _STEPS
 
     def successful(steps: int) -> list[Mechanism]:
         profile = stylised(Shape.POWER_LAW, steps * step, candidates)
         return [mechanism for mechanism in hopefuls if succeeds(mechanism, profile)]
 
-    low, high = 0, ceil(hopefuls[0].lead(candidates or 1) / (2 * step))
+    low, high = 0, ceil(leads[hopefuls[0]] / (2 * step))
     while not (left := successful(high)):
         low, high = high, 2 * high
     hopefuls = left
@@ -216,6 +217,7 @@ def stylised(shape: Shape, gap: float, candidates: int | None) -> Profile:
     return _profile(levels)
 
 
+@lru_cache(maxsize=1)  # mechanisms are compared on one profile after the other
 def head(profile: Profile, size: int = _SINGLE) -> Profile:
     """The `size` best candidates alone, without dummies.
 
