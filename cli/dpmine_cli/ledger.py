@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dpmine.io.atomic import require_apart
-from dpmine_cli.line import add
+from dpmine_cli.line import add, require_apart
 from dpmine_cli.output import Destination, Format, Prepared, ledger_files
 
 if TYPE_CHECKING:

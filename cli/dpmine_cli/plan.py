@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from dpmine_cli.line import require_apart
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -80,7 +82,7 @@ def doctor(line: CommandLine) -> None:
 
 def _picture(line: CommandLine) -> Path | None:
     """Where --plot draws; another file than the result."""
-    from dpmine.io.atomic import picture_target, require_apart
+    from dpmine.io.atomic import picture_target
 
     picture = picture_target(line.plot) if line.plot else None
     require_apart({"--output": line.destination.path, "--plot": picture}, ())

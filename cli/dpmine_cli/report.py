@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpmine_cli.line import require_apart
 from dpmine_cli.messages import batch_begins
 from dpmine_cli.output import file_target, ledger_files, replace
 
@@ -19,7 +20,6 @@ def report(line: CommandLine) -> None:
     Example: dpmine report jobs.toml -o report.html
     """
     page = file_target(line.output)
-    from dpmine.io.atomic import require_apart
     from dpmine.reporting.batch import checked_batch, run_batch
     from dpmine.reporting.jobs.file import read_job_file
     from dpmine.reporting.store import ResultsFolder

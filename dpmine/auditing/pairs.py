@@ -47,7 +47,7 @@ class Precision:
 DIRECT = Precision(1e-9, 1e-18)
 """Closed forms, and quadratures of one smooth piece: found within 1e-11 of the exact e^ε where a pair is tight."""
 SEARCHED = Precision(1e-9, 1e-10)
-"""Laws of a search: their quadrature lets kinks pass that lie under a mass of 1e-11 (see laws/first_stop.py)."""
+"""Laws of a search: their quadrature lets kinks pass that lie under a mass of 1e-11 (see laws/stopping.py)."""
 
 
 @dataclass(frozen=True, slots=True)

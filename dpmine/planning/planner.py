@@ -18,7 +18,6 @@ from dpmine.parameters import Number, positive, probability, whole
 from dpmine.planning.results import Need, Plan, Row
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR
-from dpmine.selection.mechanisms.registry import usable
 from dpmine.selection.recommend import (
     DELTAS,
     EPSILONS,
@@ -30,6 +29,7 @@ from dpmine.selection.recommend import (
     stylised,
     succeeds,
     success_probability,
+    usable,
 )
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import numpy as np
 
 from dpmine.io.atomic import new_figure, picture_target, write_picture
 from dpmine.privacy import Neighbors, rounded_up
-from dpmine.selection.mechanisms.registry import usable
-from dpmine.selection.recommend import Recommendation, Shape, stylised, success_probability
+from dpmine.selection.recommend import Recommendation, Shape, stylised, success_probability, usable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

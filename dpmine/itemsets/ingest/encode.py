@@ -55,9 +55,9 @@ def coded(column: pa.ChunkedArray) -> Coded:
 
     Texts of more than LONGEST_TEXT bytes are nulls.
     """
-    column = without_long_texts(column)
     if pa.types.is_dictionary(column.type):
         return _coded_dictionary(column)
+    column = without_long_texts(column)
     if pa.types.is_null(column.type):
         return Coded(np.full(len(column), -1, np.int64), 0, lambda codes: pa.nulls(len(codes)))
     if is_text(column.type) or is_mixed(column.type) or column.null_count:
