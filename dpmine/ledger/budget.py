@@ -271,8 +271,8 @@ class Budget:
         spent = self.spent
         if self.accounting is Accounting.BASIC:
             return spent.epsilon, spent.delta
-        slack = self.granted.delta - self.granted.approximate_delta
-        return decimal_above(epsilon_at(spent.rho, slack), _DIGITS) if spent.rho else spent.rho, self.granted.delta
+        epsilon = epsilon_at(spent.rho, self.granted.delta - self.granted.approximate_delta)
+        return decimal_above(epsilon, _DIGITS) if epsilon else epsilon, self.granted.delta
 
     def charging(self, part: str, amount: Amount) -> Budget:
         """The budget after a charge, which may be negative, in settlements.
