@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _LONGEST_NUMBER = 2600  # bits of a numerator or denominator: sums of five such numbers can still be written as text
 _DIGITS = 15  # of ρ
+_LEAST_RHO = Fraction(1, 10**100)  # of a charge: smaller numbers would have more digits than can be kept
+_ROUNDING = 1 + Fraction(1, 10**9)  # of an ε that was computed from ρ, at most
 _BITS = 128  # of balls
 _WRITTEN = re.compile(r"-?[0-9]{1,800}(/[0-9]{1,800})?")
 
@@ -102,21 +104,29 @@ class Amount:
             raise BadParameter("No ρ is left under zcdp accounting with so small an epsilon and delta: grant more.")
         return cls(epsilon, delta, decimal_below(rho, _DIGITS), share)
 
+    def is_total(self, accounting: Accounting) -> bool:
+        """Whether it can be a grant: no ρ under basic accounting; under zCDP as much as (ε, δ) bears out, at most."""
+        if accounting is Accounting.BASIC:
+            return not (self.rho or self.approximate_delta)
+        if not (0 <= self.approximate_delta < self.delta and self.rho > 0):
+            return False
+        return epsilon_at(self.rho, self.delta - self.approximate_delta) <= self.epsilon * _ROUNDING
+
     @classmethod
     def total(cls, amounts: Iterable[Amount]) -> Amount:
         """The sum."""
         return sum(amounts, cls())
 
     @classmethod
-    def read(cls, epsilon: object, delta: object, rho: object = "", approximate_delta: object = "") -> Amount:
-        """As a ledger writes them: "1/3", "0"; without ρ, as versions before zCDP did, what (ε, δ) implies.
+    def read(cls, *numbers: object) -> Amount:
+        """The four numbers, as a ledger writes them: "1/3", "0". Raises ValueError for any other value or spelling."""
+        return cls(*map(_read, numbers))
 
-        Raises ValueError for any other value or spelling.
-        """
+    @classmethod
+    def implied(cls, epsilon: object, delta: object) -> Amount:
+        """What versions before zCDP wrote, with the ρ that (ε, δ) implies. Raises ValueError as `read`."""
         loss, slack = _read(epsilon), _read(delta)
-        if (rho, approximate_delta) == ("", ""):
-            return cls(loss, slack, kept_rho(loss**2 / 2), slack)
-        return cls(loss, slack, _read(rho), _read(approximate_delta))
+        return cls(loss, slack, kept_rho(loss**2 / 2), slack)
 
     @property
     def decimals(self) -> str:
@@ -144,7 +154,7 @@ def _decimal(value: Fraction) -> str:
 
 def kept_rho(rho: Fraction) -> Fraction:
     """ρ as a ledger keeps it: rounded up to 30 digits, so that sums of them stay short; 1/800 stays as it is."""
-    return decimal_above(rho, 2 * _DIGITS) if rho > 0 else rho
+    return decimal_above(max(rho, _LEAST_RHO), 2 * _DIGITS) if rho > 0 else rho
 
 
 class Parts(StrEnum):
@@ -178,8 +188,8 @@ def guaranteed(spent: Amount, accounting: Accounting, slack: Fraction) -> Amount
     """The (ε, δ) that runs of this cost keep together; under zCDP accounting, ρ is converted at the δ `slack`."""
     if accounting is Accounting.BASIC or not spent.rho:
         return Amount(spent.epsilon, spent.delta)
-    epsilon = decimal_above(epsilon_at(spent.rho, slack), _DIGITS)
-    return Amount(epsilon, slack + spent.approximate_delta)
+    epsilon = epsilon_at(spent.rho, slack)
+    return Amount(decimal_above(epsilon, _DIGITS) if epsilon else epsilon, slack + spent.approximate_delta)
 
 
 def _read(text: object) -> Fraction:

@@ -1,7 +1,4 @@
-"""Databases that hold a ledger: SQLite files and PostgreSQL servers, one transaction at a time, or a clear error.
-
-Here are also the tables, their version, and how older ones are brought up to date.
-"""
+"""Databases that hold a ledger: SQLite files and PostgreSQL servers, one transaction at a time, or a clear error."""
 
 from __future__ import annotations
 
@@ -13,173 +10,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, finalize
 
-from sqlalchemy import (
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    create_engine,
-    event,
-    make_url,
-    select,
-    text,
-    update,
-)
+from sqlalchemy import create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from dpmine.errors import BadLedger, NoLedger
 from dpmine.io.atomic import is_file
-from dpmine.ledger.budget import Accounting, Amount
+from dpmine.ledger.tables import bring_up_to_date, is_current, version_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from sqlalchemy import URL, Connection, Engine
-
-
-_NAME = String(200)
-_NUMBER = Text  # an exact rational: "1/3"
-_SEAL = String(64)
-_SETTLES = text("reservation > 0")
-_BEFORE_ZCDP, _LATEST = 1, 2
-
-
-def _filled(**kinds: Any) -> list[Column[Any]]:
-    """Columns of these names and types, none of which is ever null; a unit is "" until the first charge."""
-    return [Column(name, kind, nullable=False) for name, kind in kinds.items()]
-
-
-def _added(*, accounting: bool = False) -> list[Column[Any]]:
-    """The columns of version 2; "" in rows that version 1 wrote, so that their seals stay as they are."""
-    names = ("accounting", "rho", "approximate_delta") if accounting else ("rho", "approximate_delta")
-    kinds = {"accounting": _NAME}
-    return [Column(name, kinds.get(name, _NUMBER), nullable=False, server_default="") for name in names]
-
-
-def _tables(metadata: MetaData, version: int) -> None:
-    """The tables of a ledger, as that version has them."""
-    later = version > _BEFORE_ZCDP
-    Table("dpmine_version", metadata, Column("version", Integer, primary_key=True))
-    datasets = Table(
-        "dpmine_datasets",
-        metadata,
-        Column("dataset", _NAME, primary_key=True),
-        *_filled(unit=_NAME, neighbors=_NAME, parts=_NAME, epsilon=_NUMBER, delta=_NUMBER, entries=Integer, seal=_SEAL),
-        *(_added(accounting=True) if later else ()),
-    )
-    Table(
-        "dpmine_spent",
-        metadata,
-        Column("dataset", _NAME, ForeignKey(datasets.c.dataset), primary_key=True),
-        Column("part", _NAME, primary_key=True),
-        *_filled(epsilon=_NUMBER, delta=_NUMBER),
-        *(_added() if later else ()),
-    )
-    history = Table(
-        "dpmine_history",
-        metadata,
-        Column("dataset", _NAME, ForeignKey(datasets.c.dataset), primary_key=True),
-        Column("number", Integer, primary_key=True),
-        *_filled(kind=_NAME, part=_NAME, epsilon=_NUMBER, delta=_NUMBER, reservation=Integer),
-        *_filled(unit=_NAME, neighbors=_NAME, parts=_NAME, job=Text, time=_NAME, seal=_SEAL),
-        *(_added(accounting=True) if later else ()),
-    )
-    settled = (history.c.dataset, history.c.reservation)
-    Index("dpmine_settled", *settled, unique=True, sqlite_where=_SETTLES, postgresql_where=_SETTLES)
-
-
-METADATA = MetaData()
-_tables(METADATA, _LATEST)
-VERSION = METADATA.tables["dpmine_version"]
-DATASETS = METADATA.tables["dpmine_datasets"]
-"""A row a data set: what was granted, and the end of its history. Locked for the length of a charge."""
-SPENT = METADATA.tables["dpmine_spent"]
-"""Running totals of what was charged or is set aside, "" being the whole: what the history adds up to."""
-HISTORY = METADATA.tables["dpmine_history"]
-"""One row an entry. An index finds the settlement of a reservation, of which there is at most one."""
-
-
-def _create(connection: Connection) -> None:
-    first = MetaData()
-    _tables(first, _BEFORE_ZCDP)
-    first.create_all(connection)
-
-
-def _add_zcdp(connection: Connection) -> None:
-    """Data sets keep basic accounting; their totals get the ρ that is implied by (ε, δ), charge by charge."""
-    compiler = connection.dialect.ddl_compiler(connection.dialect, None)  # type: ignore[arg-type]
-    for table in (DATASETS, SPENT, HISTORY):
-        for column in _added(accounting=table is not SPENT):
-            written = compiler.get_column_specification(table.c[column.name])
-            connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {written}")
-    connection.execute(update(DATASETS).values(accounting=Accounting.BASIC.value, rho="0", approximate_delta="0"))
-    charges = select(HISTORY).where(HISTORY.c.kind.in_(("charge", "reserve")))
-    totals: dict[tuple[str, str], Amount] = {}
-    try:
-        for row in connection.execute(charges):
-            place = (row.dataset, row.part)
-            totals[place] = totals.get(place, Amount()) + Amount.read(row.epsilon, row.delta)
-    except ValueError:
-        raise BadLedger("An entry of the history was changed by hand: restore a copy of the ledger.") from None
-    for (dataset, part), total in totals.items():
-        place = (SPENT.c.dataset == dataset) & (SPENT.c.part == part)
-        numbers = {"rho": str(total.rho), "approximate_delta": str(total.approximate_delta)}
-        connection.execute(update(SPENT).where(place).values(**numbers))
-
-
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_create, _add_zcdp)
-"""Step v makes version v + 1 out of version v; 0 is a database without a ledger."""
-
-
-_LOCK = int.from_bytes(b"dpmine", "big")  # PostgreSQL's name of the lock that migrations hold
-
-
-_HAS_LEDGER = {
-    "sqlite": text("SELECT name FROM sqlite_master WHERE name = 'dpmine_version'"),
-    "postgresql": text(
-        "SELECT relname FROM pg_catalog.pg_class "
-        "WHERE relname = 'dpmine_version' AND pg_catalog.pg_table_is_visible(oid)"
-    ),
-}
-"""One statement, where an inspector takes several: every charge asks.
-
-PostgreSQL's to_regclass would remember, behind the lock of migrations, that there was no such table before it.
-"""
-
-
-def version_of(connection: Connection) -> int:
-    """0 where there is no ledger. Raises BadLedger for one of a later version, or with its version lost."""
-    if connection.execute(_HAS_LEDGER[connection.dialect.name]).scalar() is None:
-        return 0
-    found = connection.execute(select(VERSION.c.version)).scalars().all()
-    if len(found) != 1 or found[0] < 1:
-        raise BadLedger("The version of this ledger was changed by hand: restore a copy.")
-    if found[0] > len(MIGRATIONS):
-        raise BadLedger("This ledger was written by a later version of dpmine: update dpmine.")
-    return int(found[0])
-
-
-def is_current(version: int) -> bool:
-    """Whether tables of that version can be used as they are."""
-    return version == len(MIGRATIONS)
-
-
-def bring_up_to_date(connection: Connection) -> None:
-    """Make or update the tables, inside the caller's transaction; who comes second finds them made."""
-    if connection.dialect.name == "postgresql":  # on SQLite, the transaction is the only writer
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-    version, latest = version_of(connection), len(MIGRATIONS)
-    for step in MIGRATIONS[version:]:
-        step(connection)
-    if version == 0:
-        connection.execute(VERSION.insert().values(version=latest))
-    elif version < latest:
-        connection.execute(update(VERSION).values(version=latest))
 
 
 _WAIT = 60  # seconds, for other writers
@@ -187,6 +29,8 @@ _ANSWER = 10  # seconds, for a server to accept a connection
 _SQLITE, _POSTGRES = "sqlite", "postgresql"
 _KINDS = "sqlite:///budget.db or postgresql://user@host/database"
 _READS = "dpmine_reads"
+_UNUSABLE = "cannot be used"
+_OLDER = "was made by an earlier version of dpmine, and its owner must bring it up to date (dpmine ledger show)"
 _TRANSACTIONS = threading.RLock()
 """Held by every transaction, and by a fork: a child that inherited an open connection would not own its locks."""
 _ENGINES: WeakSet[Engine] = WeakSet()
@@ -233,12 +77,19 @@ class Database:
 
         Raises BadLedger where there is no ledger and `create` is False, or where it cannot be read or written.
         """
-        with self._explained(), self._connected(create=create).begin() as connection:
+        with self._explained(), self._begun(create=create) as connection:
+            yield connection
+
+    @contextmanager
+    def _begun(self, *, create: bool = False) -> Iterator[Connection]:
+        """What `writing` is, with the database's own errors."""
+        with self._connected(create=create).begin() as connection:
             version = version_of(connection)
             if not version and not create:
                 raise self._none()
             if not is_current(version):
-                bring_up_to_date(connection)
+                with self._explained(_OLDER if version else _UNUSABLE):
+                    bring_up_to_date(connection)
             yield connection
 
     @contextmanager
@@ -256,7 +107,7 @@ class Database:
         if not version:
             raise self._none()
         if not is_current(version):
-            with self.writing():
+            with self._explained(_OLDER), self._begun():
                 pass
 
     def _none(self) -> NoLedger:
@@ -283,15 +134,15 @@ class Database:
         return self._engine
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explained(self, state: str = _UNUSABLE) -> Iterator[None]:
         """The transactions of this process in turn; BadLedger, without the database's words, for what goes wrong."""
         try:
             with _TRANSACTIONS:
                 yield
         except (SQLAlchemyError, sqlite3.Error) as error:
-            raise BadLedger(f"The ledger at {self} cannot be used: {_reason(error)}. Nothing was run.") from None
+            raise BadLedger(f"The ledger at {self} {state}: {_reason(error)}. Nothing was run.") from None
         except UnicodeDecodeError:  # of the driver, about the words in a damaged schema
-            raise BadLedger(f"The ledger at {self} cannot be used: {_DAMAGED}. Nothing was run.") from None
+            raise BadLedger(f"The ledger at {self} {state}: {_DAMAGED}. Nothing was run.") from None
 
 
 def _checked(url: str) -> URL:

@@ -25,9 +25,10 @@ from dpmine.ledger.budget import (
     whole_name,
 )
 from dpmine.ledger.database import Database
-from dpmine.ledger.records import Entry, Kind, replayed, require_own_schema
+from dpmine.ledger.records import Entry, Kind, replayed
+from dpmine.ledger.tables import require_own_schema
 from dpmine.parameters import Number, below_one, exact_number, positive
-from dpmine.privacy import ExPostGuarantee, Neighbors
+from dpmine.privacy import ExPostGuarantee, Neighbors, Zcdp
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -271,8 +272,11 @@ def _with_unit(budget: Budget, unit: str) -> Budget:
 
 def _most(guarantee: Guarantee) -> Amount:
     """What a guarantee costs at most. BadParameter for what would give budget back, or cannot be written down."""
-    exact = {name: exact_number(name, getattr(guarantee, name)) for name in ("epsilon", "delta")}
-    amount = Amount.of(replace(guarantee, **exact))
+    epsilon, delta = exact_number("epsilon", guarantee.epsilon), exact_number("delta", guarantee.delta)
+    proved = guarantee.concentrated
+    if proved is not None:
+        proved = Zcdp(exact_number("rho", proved.rho), exact_number("delta", proved.delta))
+    amount = Amount.of(replace(guarantee, epsilon=epsilon, delta=delta, concentrated=proved))
     if min(amount) < 0:
         raise BadParameter("epsilon and delta of a charge must be at least 0.")
     _require_short(amount)

@@ -1,6 +1,6 @@
 """Budgets and the entries of their histories as rows of the tables, and whether all of them are as they were written.
 
-A ledger is verified by its schema, and by its histories, read again from the first entry to the last.
+A ledger is verified by its tables, and by its histories, read again here from the first entry to the last.
 """
 
 from __future__ import annotations
@@ -10,21 +10,19 @@ import json
 from dataclasses import asdict, astuple, dataclass, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, create_engine, insert, inspect, select, text, union, update
+from sqlalchemy import bindparam, insert, select, union, update
 
 from dpmine.errors import BadLedger, DpmineError
-from dpmine.ledger import database
 from dpmine.ledger.budget import START, WHOLE, Accounting, Amount, Budget, Parts
-from dpmine.ledger.database import DATASETS, HISTORY, METADATA, SPENT, VERSION
+from dpmine.ledger.tables import DATASETS, HISTORY, SPENT, VERSION
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
-    from sqlalchemy import BindParameter, Connection, Inspector, Table
+    from sqlalchemy import BindParameter, Connection
 
 
 _ADDED = 3
@@ -84,9 +82,11 @@ class Entry:
     @property
     def amount(self) -> Amount:
         """What it records. Raises ValueError for numbers that no ledger wrote."""
-        if self.kind == Kind.GRANT and not self.accounting:
+        if self.accounting:
+            return Amount.read(self.epsilon, self.delta, self.rho, self.approximate_delta)
+        if self.kind == Kind.GRANT:
             return Amount.read(self.epsilon, self.delta, "0", "0")
-        return Amount.read(self.epsilon, self.delta, self.rho, self.approximate_delta)
+        return Amount.implied(self.epsilon, self.delta)
 
     def seal(self, previous: str) -> str:
         """SHA-256 of this entry and of the seal before it, so that no earlier entry can change unseen."""
@@ -251,98 +251,6 @@ def _require_types(row: Any) -> None:
             raise ValueError
 
 
-_NAMES = tuple(table.name for table in METADATA.sorted_tables)
-_MASTER = text("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name LIKE 'dpmine%' OR tbl_name IN :ours")
-_LIST = "'{dpmine_version,dpmine_datasets,dpmine_spent,dpmine_history}'::text[]"
-_OURS = f"(SELECT oid FROM pg_class WHERE oid IN (SELECT to_regclass(name) FROM unnest({_LIST}) AS name))"  # noqa: S608
-_FOREIGN = text(
-    f"SELECT 1 FROM pg_trigger WHERE tgrelid IN {_OURS} AND (NOT tgisinternal OR tgenabled <> 'O') "  # noqa: S608
-    f"UNION ALL SELECT 1 FROM pg_rewrite WHERE ev_class IN {_OURS} "
-    f"UNION ALL SELECT 1 FROM pg_policy WHERE polrelid IN {_OURS} "
-    f"UNION ALL SELECT 1 FROM pg_index WHERE indrelid IN {_OURS} AND NOT (indisvalid AND indisready AND indislive) "
-    f"UNION ALL SELECT 1 FROM pg_constraint WHERE conrelid IN {_OURS} AND NOT convalidated "
-    f"UNION ALL SELECT 1 FROM pg_class WHERE oid IN {_OURS} "
-    "AND (relkind, relpersistence, relrowsecurity) <> ('r', 'p', false)"
-)
-"""Triggers that are ours or switched off, rules, row policies, indexes and constraints that are not kept up, views."""
-
-
-def require_own_schema(connection: Connection) -> None:
-    """Raises BadLedger where a table, an index or a constraint is not as the migrations make it, or others are there.
-
-    A trigger could change what a charge writes, and a lost index let a reservation be settled twice.
-    """
-    sound = _is_sound_sqlite if connection.dialect.name == "sqlite" else _is_sound_postgres
-    if not sound(connection):
-        raise BadLedger(
-            "The tables of the ledger were changed by hand (a trigger, an index, a column): restore a copy."
-        )
-
-
-def _is_sound_sqlite(connection: Connection) -> bool:
-    """As an empty ledger; and every page can be read, every index finds what its table holds."""
-    if connection.exec_driver_sql("PRAGMA integrity_check(1)").scalars().all() != ["ok"]:
-        raise BadLedger("The file of the ledger is damaged: restore a copy.")
-    return _master(connection) == _made_by(database.MIGRATIONS)
-
-
-@cache
-def _made_by(migrations: tuple[Callable[[Connection], None], ...]) -> set[tuple[str, ...]]:
-    """The tables of an empty ledger."""
-    with create_engine("sqlite://").begin() as connection:
-        for step in migrations:
-            step(connection)
-        return _master(connection)
-
-
-def _master(connection: Connection) -> set[tuple[str, ...]]:
-    """All that SQLite keeps about our tables; how statements are spaced and quoted does not matter."""
-    rows = connection.execute(_MASTER.bindparams(bindparam("ours", _NAMES, expanding=True)))
-    return {tuple("".join(str(cell).split()).replace('"', "") for cell in row) for row in rows}
-
-
-def _is_sound_postgres(connection: Connection) -> bool:
-    """Columns that a later migration added are let pass; nothing else is."""
-    if connection.execute(_FOREIGN).first() is not None:
-        return False
-    found = inspect(connection)
-    return set(_NAMES) <= set(found.get_table_names()) and all(
-        _is_as_made(connection, found, table) for table in METADATA.sorted_tables
-    )
-
-
-def _is_as_made(connection: Connection, found: Inspector, table: Table) -> bool:
-    columns = {(column.name, _written(connection, column.type), bool(column.nullable)) for column in table.columns}
-    there = found.get_columns(table.name)
-    links = {(tuple(link.column_keys), link.referred_table.name) for link in table.foreign_key_constraints}
-    linked = found.get_foreign_keys(table.name)
-    return (
-        columns <= {(each["name"], _written(connection, each["type"]), each["nullable"]) for each in there}
-        and set(found.get_pk_constraint(table.name)["constrained_columns"]) == {c.name for c in table.primary_key}
-        and links == {(tuple(link["constrained_columns"]), link["referred_table"]) for link in linked}
-        and _indexes(found, table.name)
-        == {(str(i.name), tuple(i.columns.keys()), bool(i.unique)) for i in table.indexes}
-        and not [*found.get_check_constraints(table.name), *found.get_unique_constraints(table.name)]
-    )
-
-
-def _indexes(found: Inspector, table: str) -> set[tuple[str, tuple[Any, ...], bool]]:
-    """Those beside the primary key; a condition other than ours makes another index of it."""
-    return {
-        (str(index["name"]), tuple(index["column_names"]), bool(index["unique"]) and _is_ours(index))
-        for index in found.get_indexes(table)
-    }
-
-
-def _is_ours(index: Any) -> bool:
-    condition: Iterable[str] = str(index.get("dialect_options", {}).get("postgresql_where", ""))
-    return "".join(sign for sign in condition if sign not in "() ") == "reservation>0"
-
-
-def _written(connection: Connection, kind: Any) -> str:
-    return str(kind.compile(dialect=connection.dialect))
-
-
 def replayed(history: Iterable[tuple[Entry, str]]) -> Budget:
     """The budget that the entries lead to, by the rules that charges are held to.
 
@@ -368,7 +276,7 @@ def _after(budget: Budget | None, entry: Entry, reserved: dict[int, tuple[str, A
     """One step; `reserved` holds the open reservations."""
     amount, kind = entry.amount, Kind(entry.kind)
     _require_form(entry, kind)
-    accounting = Accounting(entry.accounting or Accounting.BASIC)
+    accounting = _accounting(entry)
     if budget is None:
         if kind is not Kind.GRANT:
             raise ValueError
@@ -390,6 +298,11 @@ def _after(budget: Budget | None, entry: Entry, reserved: dict[int, tuple[str, A
     return budget.charging(entry.part, amount)
 
 
+def _accounting(entry: Entry) -> Accounting:
+    """Versions before zCDP had no other than basic."""
+    return Accounting(entry.accounting or Accounting.BASIC)
+
+
 def _settled(entry: Entry, reserved: dict[int, tuple[str, Amount]]) -> Amount:
     """The reservation that a settlement ends: of the same part, with the same δ and ρ, and no smaller ε."""
     part, was = reserved.pop(entry.reservation)
@@ -406,7 +319,7 @@ def _require_form(entry: Entry, kind: Kind) -> None:
     """ValueError for a reservation in anything but a settlement, a part in a grant, a job where nothing is run."""
     if (entry.reservation > 0) is not (kind is Kind.SETTLE) or entry.reservation < 0:
         raise ValueError
-    if kind is Kind.GRANT and entry.part != WHOLE:
+    if kind is Kind.GRANT and (entry.part != WHOLE or not entry.amount.is_total(_accounting(entry))):
         raise ValueError
     if kind in {Kind.GRANT, Kind.SETTLE} and entry.job:
         raise ValueError

@@ -194,8 +194,8 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
             for number, step in enumerate(batch.steps, 1)
         )
         store.free_room()
-    budget = _budget(ledger, terms.dataset)
-    return Report(job_file, batch.unit, outcomes, budget, batch.total, batch.accounting)
+    left = _budget(ledger, terms.dataset)
+    return Report(job_file, batch.unit, outcomes, left, batch.total, batch.accounting)
 
 
 def _budget(ledger: Ledger | None, dataset: str) -> Budget | None:

@@ -19,7 +19,7 @@ from sqlalchemy import Column, Integer, text
 from support.cases import every
 
 from dpmine.errors import BadLedger, BudgetExceeded
-from dpmine.ledger import database
+from dpmine.ledger import database, tables
 from dpmine.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def test_a_migration_keeps_everything(url: str, monkeypatch: pytest.MonkeyPatch,
     ledger.charge("shop", promise("1/3"), job="old")
     before = ledger.export()
     with monkeypatch.context() as later:
-        later.setattr(database, "MIGRATIONS", (*database.MIGRATIONS, _second))
+        later.setattr(tables, "MIGRATIONS", (*tables.MIGRATIONS, _second))
         newer = Ledger(url)
         if how == "charge":
             newer.charge("shop", promise("1/3"), job="new")
@@ -240,7 +240,7 @@ def test_a_migration_keeps_everything(url: str, monkeypatch: pytest.MonkeyPatch,
         else:
             assert newer.export() == before
         with newer._database.reading() as connection:
-            assert connection.execute(text("SELECT version FROM dpmine_version")).scalars().all() == [2]
+            assert connection.execute(text("SELECT version FROM dpmine_version")).scalars().all() == [3]
             assert connection.execute(text("SELECT note FROM dpmine_datasets")).scalars().all() == [7]
         assert newer.verify() == (2 if how == "read" else 3)
         assert newer.history("shop")[1].job == "old"
@@ -257,11 +257,11 @@ def test_a_migration_that_fails_changes_nothing(url: str, monkeypatch: pytest.Mo
     ledger = Ledger(url)
     ledger.grant("shop", epsilon=1)
     with monkeypatch.context() as later:
-        later.setattr(database, "MIGRATIONS", (*database.MIGRATIONS, broken))
+        later.setattr(tables, "MIGRATIONS", (*tables.MIGRATIONS, broken))
         refusal(Ledger(url).budgets)
     assert ledger.verify() == 1
     ledger.charge("shop", promise("1/3"), job="")
-    assert Column("note", Integer).name not in {column.name for column in database.DATASETS.columns}
+    assert Column("note", Integer).name not in {column.name for column in tables.DATASETS.columns}
 
 
 FORK = """

@@ -15,8 +15,8 @@ from support.cases import every
 
 from dpmine.errors import BadLedger
 from dpmine.ledger import records
-from dpmine.ledger.database import METADATA
 from dpmine.ledger.ledger import Ledger
+from dpmine.ledger.tables import METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ CELLS = [(table, column, row) for table, column in COLUMNS for row in range(ROWS
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A ledger with something in every column, each entry of another day."""
+    """A ledger with something in every column, each entry of another day, and both kinds of accounting."""
     path = tmp_path_factory.mktemp("sound") / "budget.db"
     days = (f"2026-01-{day:02}" for day in count(1))
     with pytest.MonkeyPatch.context() as patch:
@@ -45,8 +45,8 @@ def _filled(path: Path) -> Path:
     ledger.settle(receipt, Fraction(1, 4))
     ledger.charge("shop/south", promise("1/3"), job="top-itemset")
     ledger.grant("shop", epsilon=3, delta="1e-3", parts="by_index")
-    ledger.grant("barn", epsilon=1, delta="0.5", unit="row")
-    ledger.charge("barn", promise("1/2", "1/2", unit="row"), job="histogram")
+    ledger.grant("barn", epsilon=1, delta="0.5", unit="row", accounting="zcdp", approximate_delta="1/5")
+    ledger.charge("barn", promise("1/2", "1/7", unit="row"), job="histogram")
     assert ledger.verify() == 8
     del ledger
     with closing(sqlite3.connect(path)) as connection:
@@ -85,6 +85,7 @@ def other_values(value: object) -> list[object]:
         text + "0",
         "0",
         "1/7",
+        "zcdp" if text == "basic" else "basic",
         text + " ",
         text.upper() + "X",
         "",
@@ -140,7 +141,9 @@ def assert_changes_show(copy: Path, table: str, column: str, row: int, *, first:
     assert Ledger(f"sqlite:///{copy}").verify() == 8
 
 
-@pytest.mark.parametrize("column", ["kind", "part", "epsilon", "delta", "job", "time", "seal"])
+@pytest.mark.parametrize(
+    "column", ["kind", "part", "epsilon", "delta", "job", "time", "seal", "rho", "approximate_delta"]
+)
 def test_cells_exchanged_between_entries_show(copy: Path, column: str) -> None:
     own = "WHERE dataset = 'shop' AND number IN (2, 3)"
     with closing(sqlite3.connect(copy)) as connection:
@@ -184,10 +187,10 @@ def test_an_inserted_entry_shows(copy: Path, number: int) -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        "INSERT INTO dpmine_spent VALUES ('shop', 'west', '0', '0')",
-        "INSERT INTO dpmine_spent VALUES ('cellar', '', '0', '0')",
-        "INSERT INTO dpmine_version VALUES (2)",
-        "INSERT INTO dpmine_datasets VALUES ('cellar', '', 'replace_one', 'none', '1', '0', 0, printf('%064d', 0))",
+        "INSERT INTO dpmine_spent VALUES ('shop', 'west', '0', '0', '0', '0')",
+        "INSERT INTO dpmine_spent VALUES ('cellar', '', '0', '0', '0', '0')",
+        "INSERT INTO dpmine_version VALUES (1)",
+        "INSERT INTO dpmine_datasets VALUES ('cellar', '', 'replace_one', 'none', '1', '0', 0, 'x', 'basic', '0', '0')",
     ],
 )
 def test_other_inserted_rows_show(copy: Path, row: str) -> None:
@@ -221,7 +224,10 @@ def test_a_seal_kept_elsewhere_shows_a_history_that_was_cut_with_care(copy: Path
     assert ledger.budget("barn").seal != kept
 
 
-@pytest.mark.parametrize(("column", "value"), [("entries", "x"), ("epsilon", 7), ("unit", 3), ("epsilon", "1/0")])
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("entries", "x"), ("epsilon", 7), ("unit", 3), ("epsilon", "1/0"), ("rho", ""), ("accounting", "rdp")],
+)
 def test_a_changed_row_is_not_charged(copy: Path, column: str, value: object) -> None:
     change(copy, f"UPDATE dpmine_datasets SET {column} = CAST(? AS BLOB) WHERE dataset = 'shop'", values=(value,))
     with pytest.raises(BadLedger):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from reporting.jobs import PAIRS, job
@@ -23,7 +23,7 @@ SMALL = [
     job(kind="top-itemset", name=f"Pairs at {each}", input="sales", unit="customer", epsilon=each, delta="1e-9")
     for each in EPSILONS
 ]
-TERMS = {"epsilon": "1.5", "delta": "1e-5"}
+TERMS: dict[str, Any] = {"epsilon": "1.5", "delta": "1e-5"}
 RHO = sum(Fraction(each) ** 2 for each in EPSILONS) / 8
 
 

@@ -10,8 +10,8 @@ from math import exp
 from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.io.paths import shown_name
-from dpmine.itemsets.noisy_supports import LEVEL
 from dpmine.itemsets.results import printable
+from dpmine.itemsets.support_noise import LEVEL
 from dpmine.ledger.budget import Accounting, Amount, guaranteed, name_and_part
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.page.charts import Bar, bars, stacked, steps, templates
