@@ -335,7 +335,7 @@ def test_a_budget_as_json(local: Ledger) -> None:
     assert (shop["spent"]["rho"], shop["spent"]["rho_exact"]) == (0.02, "1/50")
     assert shop["remaining"]["approximate_delta_exact"] == "9/10000000"
     assert shop["guarantee"]["epsilon"] > 0.2
-    assert shop["guarantee"]["delta_exact"] == "1/100000"
+    assert shop["guarantee"]["delta_exact"] == "91/10000000"
     assert json.loads(json.dumps(shop)) == shop
 
 
