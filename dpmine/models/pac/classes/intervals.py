@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import accumulate
 from math import ceil, isqrt, prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,7 +10,7 @@ import numpy as np
 
 from dpmine.compiled import compiled
 from dpmine.exact.reals import uniform_below
-from dpmine.models.pac.classes.grid import Runs
+from dpmine.models.pac.classes.grid import Runs, located
 from dpmine.models.pac.hypothesis import candidate_number
 from dpmine.selection.universes.base import Level, Score
 
@@ -108,7 +106,7 @@ class Intervals:
 
     def universe(self, records: Records) -> IntervalUniverse:
         """Counted as deep as the mechanism asks."""
-        runs = Runs.of(self.grid, records.features[:, 0], records.positive)
+        runs = Runs.of(self.grid, records.features[:, 0], records.positive, self.grid.points)
         return IntervalUniverse(runs, negatives=len(records) - int(records.positive.sum()))
 
     def hypothesis(self, candidate: PlacePair) -> Interval:
@@ -131,12 +129,11 @@ class IntervalUniverse:
     def __init__(self, runs: Runs, *, negatives: int) -> None:
         self._runs = runs
         self._negatives = negatives
-        places = runs.last + 1
+        places = sum(runs.sizes)
         self.size = places * (places - 1) // 2
         self._primes = _enough_primes(self.size)
-        self._best = int((runs.gains - np.minimum.accumulate(runs.gains)).max()) if len(runs) > 1 else 0
-        if not self._best and places == len(runs):
-            self._best = int(_best_later_rise(runs))
+        rises = runs.gains[1:] - np.minimum.accumulate(runs.gains)[:-1]
+        self._best = int(rises.max(initial=0 if places > len(runs) else rises[0]))  # 0: within a run
         self._floor = self._best + 1
         self._levels: list[Level] = []
 
@@ -196,7 +193,8 @@ class IntervalUniverse:
     def _pair(self, rise: int, number: int) -> PlacePair:
         """Interval `number` of those that raise the gain by `rise`."""
         seen: dict[int, int] = {}
-        for (start, size), gain in zip(self._runs.ranges(), self._runs.gains.tolist(), strict=True):
+        runs = self._runs
+        for start, size, gain in zip(runs.starts, runs.sizes, runs.gains.tolist(), strict=True):
             earlier = seen.get(gain - rise, 0)
             inside = size * (size - 1) // 2 if not rise else 0
             if number < size * earlier:
@@ -212,14 +210,8 @@ class IntervalUniverse:
     def _place_with(self, gain: int, rank: int) -> int:
         """Place number `rank` among those with this gain."""
         of_gain = np.flatnonzero(self._runs.gains == gain).tolist()
-        ends = list(accumulate(map(self._runs.size, of_gain)))
-        position = bisect_right(ends, rank)
-        return self._runs.start(of_gain[position]) + rank - (ends[position - 1] if position else 0)
-
-
-def _best_later_rise(runs: Runs) -> int:
-    """The best rise between two different runs; negative where the gain only falls."""
-    return int((runs.gains[1:] - np.minimum.accumulate(runs.gains)[:-1]).max())
+        position, offset = located(rank, (self._runs.sizes[run] for run in of_gain))
+        return self._runs.starts[of_gain[position]] + offset
 
 
 def _pairs_inside(sizes: NDArray[np.uint64], prime: int) -> int:

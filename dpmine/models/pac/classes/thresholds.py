@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from dpmine.models.pac.classes.grid import Runs
+from dpmine.models.pac.classes.grid import Runs, located
 from dpmine.models.pac.hypothesis import Renamed, candidate_number
 from dpmine.selection.universes.dense import Levels
 
@@ -28,10 +26,6 @@ if TYPE_CHECKING:
 
 Place: TypeAlias = "tuple[int, int, CutSide]"
 """Column, place in its grid, side."""
-
-_HALF_BITS = np.uint64(32)
-_HALF = np.uint64(2**32 - 1)
-_BOTH_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
 class CutSide(StrEnum):
@@ -108,7 +102,12 @@ class Stumps:
 
     def universe(self, records: Records) -> Universe[Place]:
         """At most one block more than there are different values, for each feature and side."""
-        return _Blocks(records, self.grids, self.sides).universe
+        found = [
+            Runs.of(grid, records.features[:, column], records.positive, grid.points - 1)
+            for column, grid in enumerate(self.grids)
+        ]
+        parts = [(column, side, runs) for column, runs in enumerate(found) for side in self.sides]
+        return _by_score(parts, np.concatenate([_correct(records, runs, side) for _, side, runs in parts]))
 
     def hypothesis(self, candidate: Place) -> Threshold:
         """The threshold at that place. Raises LookupError, ValueError or TypeError for what is no candidate."""
@@ -131,63 +130,27 @@ class Thresholds(Stumps):
         super().__init__((grid,), (feature,))
 
 
-class _Blocks:
-    """Blocks of thresholds that classify every record alike, ordered by score.
+def _by_score(parts: Sequence[tuple[int, CutSide, Runs]], scores: NDArray[np.int64]) -> Universe[Place]:
+    """The thresholds of all runs, in order; `scores` has one entry a run.
 
     Between two neighbouring values in the data, all points of a grid are as good as each other: there are at most as
-    many blocks as records, and as many candidates as one likes.
+    many runs as records, and as many candidates as one likes.
     """
+    errors, level_of = np.unique(-scores, return_inverse=True)
+    sizes = [size for *_, runs in parts for size in runs.sizes]
+    counts = [0] * len(errors)
+    for level, size in zip(level_of.tolist(), sizes, strict=True):
+        counts[level] += size
 
-    def __init__(self, records: Records, grids: Sequence[PublicGrid], sides: Sequence[CutSide]) -> None:
-        """`grids`: one a column of the records."""
-        found = [_runs(records, column, grid) for column, grid in enumerate(grids)]
-        self._parts = [(column, side, runs) for column, runs in enumerate(found) for side in sides]
-        self._first_blocks = list(accumulate((len(runs) for _, _, runs in self._parts), initial=0))
-        scores = np.concatenate([_correct(records, runs, side) for _, side, runs in self._parts])
-        spans = np.concatenate([runs.spans() for _, _, runs in self._parts])
-        self._order = np.argsort(-scores, kind="stable")
-        ranked = scores[self._order]
-        lasts = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(ranked) - 1)
-        self._ends = BlockEnds(spans[self._order])
-        self._firsts = [0, *self._ends.at(lasts)]
-        counts = (end - first for first, end in pairwise(self._firsts))
-        self.universe = Renamed(Levels(zip(ranked[lasts].tolist(), counts, strict=True)), self._place)
-
-    def _place(self, candidate: tuple[int, int]) -> Place:
-        """Column, place and side of a candidate, given as level and number."""
+    def place(candidate: tuple[int, int]) -> Place:
         level, number = candidate
-        position, offset = self._ends.located(self._firsts[level] + number)
-        block = int(self._order[position])
-        part = bisect_right(self._first_blocks, block) - 1
-        column, side, runs = self._parts[part]
-        return column, runs.start(block - self._first_blocks[part]) + offset, side
+        of_level = np.flatnonzero(level_of == level).tolist()
+        position, offset = located(number, (sizes[run] for run in of_level))
+        part, run = located(of_level[position], (len(runs) for *_, runs in parts))
+        column, side, runs = parts[part]
+        return column, runs.starts[run] + offset, side
 
-
-class BlockEnds:
-    """Where blocks laid end to end end: sums of sizes up to 2^64 each, as two 64-bit numbers."""
-
-    def __init__(self, spans: NDArray[np.uint64]) -> None:
-        """`spans`: uint64, shape (b,), b < 2^31: the sizes less one."""
-        lower = np.cumsum((spans & _HALF) + np.uint64(1))  # of numbers up to 2^32
-        self._upper = np.cumsum(spans >> _HALF_BITS) + (lower >> _HALF_BITS)
-        self._lower = lower & _HALF
-
-    def at(self, positions: NDArray[np.intp]) -> list[int]:
-        """The ends of these blocks."""
-        pairs = zip(self._upper[positions].tolist(), self._lower[positions].tolist(), strict=True)
-        return [(upper << 32) + lower for upper, lower in pairs]
-
-    def located(self, rank: int) -> tuple[int, int]:
-        """The block that has place `rank`, and which of its places that is, from 0."""
-        upper, lower = np.uint64(rank >> 32), np.uint64(rank & 0xFFFFFFFF)
-        first, after = (int(np.searchsorted(self._upper, upper, side=side)) for side in _BOTH_SIDES)
-        position = first + int(np.searchsorted(self._lower[first:after], lower, side="right"))
-        return position, rank - (self.at(np.array([position - 1]))[0] if position else 0)
-
-
-def _runs(records: Records, column: int, grid: PublicGrid) -> Runs:
-    """Without the place after the last point, which is no threshold."""
-    return Runs.of(grid, records.features[:, column], records.positive).without_last_place()
+    return Renamed(Levels(zip((-errors).tolist(), counts, strict=True)), place)
 
 
 def _correct(records: Records, runs: Runs, side: CutSide) -> NDArray[np.int64]:
