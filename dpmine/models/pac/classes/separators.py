@@ -5,6 +5,7 @@ Proof: docs/proofs/models/private_learners.md.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import asin, ceil, pi, sin, sqrt
@@ -136,16 +137,14 @@ class Separators:
         return np.concatenate([half, -half])
 
     def universe(self, records: Records) -> Dense:
-        """Candidates 0 … K − 1 in the order of `weights`, with exact scores.
-
-        Opposite weights share their inner products: m·K/2 of them are looked at, in O(m + K) memory.
-        """
+        """Candidates 0 … K − 1 in the order of `weights`, with exact scores."""
         return Dense(self.correct(records))
 
     def correct(self, records: Records) -> NDArray[np.int64]:
         """How many records each candidate classifies correctly: int64, shape (K,).
 
         w: the positives with w·x ≥ 0 and the negatives with w·x < 0. −w: those with w·x ≤ 0, and with w·x > 0.
+        Opposite weights share their inner products: m·K/2 of them are looked at, in O(m + K) memory.
         """
         points = rounded(records.features, self.bounds)
         half = _positive_faces(self.columns, self.resolution).astype(np.float64)
@@ -156,48 +155,14 @@ class Separators:
 
     def hypothesis(self, candidate: int) -> Separator:
         """The separator with those weights; TypeError or IndexError where there is none."""
-        place, half = candidate_number(candidate, self.size), self.size // 2
-        weights = _positive_faces(self.columns, self.resolution)[place % half].tolist()
-        signed = weights if place < half else [-weight for weight in weights]
-        return Separator(tuple(signed), self.bounds, self.features)
+        weights = self.weights()[candidate_number(candidate, self.size)].tolist()
+        return Separator(tuple(weights), self.bounds, self.features)
 
     def predictions(self, features: Floats) -> Iterator[Bools]:
         """Predictions of all candidates for rows (m, d), in blocks of bool rows (b, m), a row a candidate."""
         points, weights = rounded(features, self.bounds).T, self.weights().astype(np.float64)
         for start in range(0, len(weights), _BLOCK):
             yield weights[start : start + _BLOCK] @ points >= 0
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class SomeSeparators:
-    """Some separators of a class, such as a cover of it; candidates are counted from 0 again.
-
-    Attributes:
-        base: the class.
-        members: int64, shape (K,): which of its candidates.
-    """
-
-    base: Separators
-    members: NDArray[np.int64]
-    name = "separators"
-
-    @property
-    def columns(self) -> int:
-        """The number of features, d."""
-        return self.base.columns
-
-    @property
-    def size(self) -> int:
-        """K."""
-        return len(self.members)
-
-    def universe(self, records: Records) -> Dense:
-        """Exact scores, by way of those of the whole class."""
-        return Dense(self.base.correct(records)[self.members])
-
-    def hypothesis(self, candidate: int) -> Separator:
-        """The separator with that number; TypeError or IndexError where there is none."""
-        return self.base.hypothesis(int(self.members[candidate_number(candidate, self.size)]))
 
 
 def net_size(dimension: int, resolution: int) -> int:
@@ -224,11 +189,7 @@ def net_resolution(dimension: int, angle: float) -> int:
 
 def finest_resolution(dimension: int, most: int = MOST_WEIGHTS) -> int:
     """The largest resolution whose net has at most `most` ≥ K(1) vectors."""
-    low, high = 1, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if net_size(dimension, middle) <= most else (low, middle - 1)
-    return low
+    return bisect_right(range(1, most + 1), most, key=lambda resolution: net_size(dimension, resolution))
 
 
 def require_dimension(dimension: int, resolution: int) -> None:
