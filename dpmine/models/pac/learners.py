@@ -19,7 +19,6 @@ from dpmine.models.pac.sample_complexity import (
     Target,
     errors_lost_by_exponential,
     largest_smoothness,
-    records_for_cover,
     records_for_labels,
 )
 from dpmine.parameters import below_one
@@ -159,14 +158,7 @@ def plan_cover(records: int, family: Family, target: Target, setting: Setting) -
     """
     if refusal := too_fine(family, target, setting):
         raise BadParameter(refusal)
-    widest = target.radius(1, setting)
-    needed = records_for_cover(target, family.cover_size(widest), setting)
-    if records < needed:
-        raise BadData(
-            f"At least {needed} records are needed for this accuracy, failure and epsilon, even if their distribution "
-            "is the reference itself."
-        )
-    limit = widest / family.finest
+    limit = target.radius(1, setting) / family.finest
     smoothness = largest_smoothness(target, records, family.cover_size, setting, limit)
     radius = target.radius(smoothness, setting)
     cover = family.cover(radius)

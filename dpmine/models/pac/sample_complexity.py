@@ -15,7 +15,7 @@ from fractions import Fraction
 from math import ceil, floor, inf, nextafter
 from typing import TYPE_CHECKING
 
-from dpmine.errors import BadParameter
+from dpmine.errors import BadData, BadParameter
 from dpmine.exact.reals import GUARD_BITS, Ball, above, below, exact_ball, logarithm, working_precision
 from dpmine.parameters import below_one, exact_number, positive, probability, whole
 
@@ -95,10 +95,10 @@ def largest_smoothness(
     `size_of_cover(radius)` is |G| for that radius under the reference distribution. It must not rise with the radius;
     where it does, m records are still enough for the κ̂ returned, but a larger one may be allowed. It is asked at up to
     twice the κ̂ returned, or at `limit`, so give a limit where fine covers are costly.
-    Source: the first step of figures 1 and 2. Raises BadParameter, with the number of records needed, where not even
-    κ̂ = 1 is allowed.
+    Source: the first step of figures 1 and 2. Raises BadData, with the number of records needed, where not even κ̂ = 1
+    is allowed.
     """
-    count, most = whole("records", records), checked_smoothness(limit, "limit")
+    count, most = whole("records", records, least=0), checked_smoothness(limit, "limit")
 
     def needed(smoothness: Fraction) -> int:
         return records_for_cover(target, size_of_cover(target.radius(smoothness, setting)), setting)
@@ -106,7 +106,10 @@ def largest_smoothness(
     low = Fraction(1)
     least = needed(low)
     if least > count:
-        raise BadParameter(f"records must be at least {least} for this target: with fewer, no cover is small enough.")
+        raise BadData(
+            f"At least {least} records are needed for this accuracy, failure and epsilon, even if their distribution "
+            "is the reference itself."
+        )
     high = min(2 * low, most)
     while low < high and needed(high) <= count:
         low, high = high, min(2 * high, most)

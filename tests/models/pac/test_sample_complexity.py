@@ -14,7 +14,7 @@ from scipy import stats
 from support.cases import every
 from support.effort import examples
 
-from dpmine import BadParameter
+from dpmine import BadData, BadParameter
 from dpmine.models.pac.sample_complexity import (
     Setting,
     Target,
@@ -278,8 +278,9 @@ def test_the_number_of_records_needed_is_said() -> None:
     target = Target.of(epsilon=1, accuracy=0.1, failure=0.1)
     least = records_for_cover(target, 100)
     assert largest_smoothness(target, least, lambda _: 100, Setting.AGNOSTIC, 1) == 1
-    with pytest.raises(BadParameter, match=f"at least {least} "):
-        largest_smoothness(target, least - 1, lambda _: 100, Setting.AGNOSTIC, 2**64)
+    for records in (least - 1, 0):
+        with pytest.raises(BadData, match=f"At least {least} "):
+            largest_smoothness(target, records, lambda _: 100, Setting.AGNOSTIC, 2**64)
 
 
 def test_a_trillion_records_do_not_overflow() -> None:
@@ -375,7 +376,7 @@ GOOD = Target.of(epsilon=1, accuracy=0.1, failure=0.1)
         (lambda: records_for_dimension(GOOD, -1, 2), "dimension"),
         (lambda: records_for_dimension(GOOD, 1, 0.99), "smoothness"),
         (lambda: GOOD.radius(0), "smoothness"),
-        (lambda: largest_smoothness(GOOD, 0, lambda _: 1, Setting.AGNOSTIC, 1), "records"),
+        (lambda: largest_smoothness(GOOD, -1, lambda _: 1, Setting.AGNOSTIC, 1), "records"),
         (lambda: largest_smoothness(GOOD, 1000, lambda _: 0, Setting.AGNOSTIC, 1), "size"),
         (lambda: largest_smoothness(GOOD, 1000, lambda _: 1, Setting.AGNOSTIC, 0.5), "limit"),
         (lambda: records_for_labels(GOOD, 0, 0), "vc"),

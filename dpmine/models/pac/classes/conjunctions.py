@@ -139,12 +139,13 @@ class Subsets:
         self.items = items
         self.width = width
         *self._firsts, self.size = accumulate((comb(items, size) for size in range(1, width + 1)), initial=0)
-        self._binomials = _binomials(items, width)
 
     def numbers(self, subsets: NDArray[np.int32]) -> NDArray[np.int64]:
         """The numbers of subsets of r items each, shape (k, r), items increasing in a row; shape (k,)."""
         numbers = np.full(len(subsets), self._firsts[subsets.shape[1] - 1], np.int64)
-        for binomials, items in zip(self._binomials, subsets.T, strict=False):
+        binomials = np.ones(self.items, np.int64)  # C(c, i) of every item c, as running sums of those of i - 1
+        for items in subsets.T:
+            binomials = np.cumsum(binomials) - binomials
             numbers += binomials[items]
         return numbers
 
@@ -153,31 +154,20 @@ class Subsets:
         size = bisect_right(self._firsts, number)
         left = number - self._firsts[size - 1]
         found = []
-        for binomials in reversed(self._binomials[:size]):
-            item = int(np.searchsorted(binomials, left, side="right")) - 1
-            left -= int(binomials[item])
-            found.append(item)
+        for rank in range(size, 0, -1):
+            found.append(bisect_right(range(self.items), left, key=lambda item: comb(item, rank)) - 1)
+            left -= comb(found[-1], rank)
         return tuple(reversed(found))
 
 
 def _require_few(features: int, width: int) -> None:
     """Public numbers decide, and the sum is not taken further than it must be."""
-    total = 0
-    for size in range(1, width + 1):
-        total += comb(features, size)
+    for total in accumulate(comb(features, size) for size in range(1, width + 1)):
         if total > MOST:
             raise BadParameter(
                 f"There are more than {MOST} conjunctions of at most {width} of {features} features, too many to score "
                 "them all: choose a smaller width or fewer features."
             )
-
-
-def _binomials(items: int, width: int) -> list[NDArray[np.int64]]:
-    """int64[items] for i = 1 … width: C(c, i) for every item c, as running sums of the row before."""
-    rows = [np.ones(items, np.int64)]
-    for _ in range(width):
-        rows.append(np.concatenate([np.zeros(1, np.int64), np.cumsum(rows[-1][:-1])]))
-    return rows[1:]
 
 
 def _correct(records: Records, numbering: Subsets) -> NDArray[np.int64]:

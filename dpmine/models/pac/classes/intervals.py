@@ -179,15 +179,14 @@ class IntervalUniverse:
 
     def _counts(self, least: int, most: int) -> list[int]:
         """How many intervals raise the gain by each of `least` … `most`."""
-        residues = [self._residues(least, most, prime) for prime in self._primes]
-        return [_combined(found, self._primes) for found in zip(*residues, strict=True)]
-
-    def _residues(self, least: int, most: int, prime: int) -> list[int]:
-        """The counts modulo a prime."""
-        sizes = self._runs.sizes_modulo(prime)
-        counts: list[int] = pairs_by_difference(self._runs.gains, sizes, least, most, prime).tolist()
+        runs = self._runs
+        residues = [
+            pairs_by_difference(runs.gains, runs.sizes_modulo(prime), least, most, prime).tolist()
+            for prime in self._primes
+        ]
+        counts = [_combined(found, self._primes) for found in zip(*residues, strict=True)]
         if least <= 0 <= most:
-            counts[-least] = (counts[-least] + _pairs_inside(sizes, prime)) % prime
+            counts[-least] += sum(size * (size - 1) // 2 for size in runs.sizes)
         return counts
 
     def _pair(self, rise: int, number: int) -> PlacePair:
@@ -212,13 +211,6 @@ class IntervalUniverse:
         of_gain = np.flatnonzero(self._runs.gains == gain).tolist()
         position, offset = located(rank, (self._runs.sizes[run] for run in of_gain))
         return self._runs.starts[of_gain[position]] + offset
-
-
-def _pairs_inside(sizes: NDArray[np.uint64], prime: int) -> int:
-    """Σ z(z − 1)/2 modulo an odd prime below 2^31, from residues of the sizes z."""
-    others = (sizes + np.uint64(prime - 1)) % np.uint64(prime)
-    twice = int((sizes * others % np.uint64(prime)).sum())
-    return twice * pow(2, -1, prime) % prime
 
 
 def _enough_primes(size: int) -> tuple[int, ...]:

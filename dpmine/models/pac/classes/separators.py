@@ -5,10 +5,10 @@ Proof: docs/proofs/models/private_learners.md.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import asin, ceil, pi, sin, sqrt
+from math import asin, pi, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -181,10 +181,7 @@ def net_angle(dimension: int, resolution: int) -> float:
 
 def net_resolution(dimension: int, angle: float) -> int:
     """The least resolution k whose net angle is at most `angle` > 0, in radians."""
-    if angle >= pi / 2:
-        return 1
-    start = max(1, ceil(sqrt(dimension - 1) / (2 * sin(angle))) - 1)
-    return next(k for k in range(start, start + 4) if net_angle(dimension, k) <= angle)
+    return 1 + bisect_left(range(1, 2**62), True, key=lambda resolution: net_angle(dimension, resolution) <= angle)
 
 
 def finest_resolution(dimension: int, most: int = MOST_WEIGHTS) -> int:
