@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from dpmine.errors import BadData, BadParameter
 from dpmine.models.base import forget_fit
 from dpmine.models.pac.classes.conjunctions import Conjunctions
-from dpmine.models.pac.classes.grid import PublicGrid
 from dpmine.models.pac.classes.intervals import Intervals
 from dpmine.models.pac.classes.separators import MOST_DIMENSIONS, Separators, finest_resolution
-from dpmine.models.pac.classes.thresholds import Stumps, Thresholds
+from dpmine.models.pac.classes.thresholds import PublicGrid, Stumps, Thresholds
 from dpmine.models.pac.covers.families import IntervalFamily, StumpFamily, ThresholdFamily
 from dpmine.models.pac.covers.separators import SeparatorFamily
 from dpmine.models.pac.hypothesis import Records

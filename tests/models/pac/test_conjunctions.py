@@ -212,7 +212,6 @@ def test_a_conjunction_can_be_read() -> None:
     assert str(rule) == "married and educated"
     assert json.loads(json.dumps(rule.parameters())) == {"features": ["married", "educated"]}
     assert rule.predict(np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [0.5, 0, 7], [1, 1, -1]])).tolist() == [1, 0, 1, 0]
-    assert Conjunctions(("a",), 1).name == "conjunctions"
 
 
 def test_candidates_that_the_class_does_not_have_are_refused() -> None:

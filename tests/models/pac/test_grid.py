@@ -13,9 +13,8 @@ from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadParameter
-from dpmine.models.pac.classes.grid import PublicGrid, Runs, located
 from dpmine.models.pac.classes.intervals import Intervals
-from dpmine.models.pac.classes.thresholds import CutSide, Stumps, Thresholds
+from dpmine.models.pac.classes.thresholds import CutSide, PublicGrid, Runs, Stumps, Thresholds, located
 from dpmine.models.pac.hypothesis import Records
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

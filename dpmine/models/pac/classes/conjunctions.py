@@ -75,7 +75,6 @@ class Conjunctions:
 
     features: tuple[str, ...]
     width: int
-    name = "conjunctions"
 
     def __post_init__(self) -> None:
         if not isinstance(self.features, tuple) or not all(isinstance(feature, str) for feature in self.features):

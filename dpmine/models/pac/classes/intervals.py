@@ -10,7 +10,7 @@ import numpy as np
 
 from dpmine.compiled import compiled
 from dpmine.exact.reals import uniform_below
-from dpmine.models.pac.classes.grid import Runs, located
+from dpmine.models.pac.classes.thresholds import Runs, located
 from dpmine.models.pac.hypothesis import candidate_number
 from dpmine.selection.universes.base import Level, Score
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.pac.classes.grid import PublicGrid
+    from dpmine.models.pac.classes.thresholds import PublicGrid
     from dpmine.models.pac.hypothesis import Bools, Records
     from dpmine.models.supervised import Floats
 
@@ -96,7 +96,6 @@ class Intervals:
 
     grid: PublicGrid
     feature: str = "x"
-    name = "intervals"
     columns = 1
 
     @property

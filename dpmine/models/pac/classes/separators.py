@@ -99,7 +99,6 @@ class Separators:
     resolution: int
     bounds: tuple[Fraction, ...]
     features: tuple[str, ...]
-    name = "separators"
 
     @classmethod
     def of(

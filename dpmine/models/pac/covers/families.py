@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.classes.grid import MOST_POINTS, PublicGrid
 from dpmine.models.pac.classes.intervals import Intervals
-from dpmine.models.pac.classes.thresholds import CutSide, Stumps, Thresholds
+from dpmine.models.pac.classes.thresholds import MOST_POINTS, CutSide, PublicGrid, Stumps, Thresholds
 from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
@@ -100,12 +99,10 @@ class SampleCover:
     """A few hypotheses, scored one by one.
 
     Attributes:
-        name: that of the class they cover.
-        columns: how many features that class sees.
+        columns: how many features the class that they cover sees.
         hypotheses: at least one.
     """
 
-    name: str
     columns: int
     hypotheses: tuple[Hypothesis, ...]
 
@@ -239,7 +236,7 @@ class ThresholdFamily(_OnInterval):
     def sample_cover(self, features: Floats, radius: Fraction) -> SampleCover:
         """From the order statistics; a packing as well, and the smallest cover there is."""
         cuts = threshold_cuts(features[:, 0], radius)
-        return SampleCover(self.name, 1, tuple(RealThreshold(cut, feature=self.feature) for cut in cuts))
+        return SampleCover(1, tuple(RealThreshold(cut, feature=self.feature) for cut in cuts))
 
     def sample_cover_size(self, radius: Fraction) -> int:
         """⌈1/r⌉."""
@@ -269,7 +266,7 @@ class IntervalFamily(_OnInterval):
     def sample_cover(self, features: Floats, radius: Fraction) -> SampleCover:
         """All a <= x < b between cuts of radius r/2, and the empty interval: not a packing."""
         ends = [(inf, inf), *combinations(threshold_cuts(features[:, 0], radius / 2), 2)]
-        return SampleCover(self.name, 1, tuple(RealInterval(a, b, self.feature) for a, b in ends))
+        return SampleCover(1, tuple(RealInterval(a, b, self.feature) for a, b in ends))
 
     def sample_cover_size(self, radius: Fraction) -> int:
         """n(n − 1)/2 + 1 for n = ⌈2/r⌉."""
@@ -336,7 +333,7 @@ class StumpFamily(Family):
             for cut in threshold_cuts(features[:, column], radius)
             for side in CutSide
         ]
-        return SampleCover(self.name, self.columns, tuple(cuts))
+        return SampleCover(self.columns, tuple(cuts))
 
     def sample_cover_size(self, radius: Fraction) -> int:
         """2d⌈1/r⌉."""

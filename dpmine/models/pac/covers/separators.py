@@ -179,7 +179,7 @@ class SeparatorFamily(Family):
         centres = list(islice(found, most + 1))
         if len(centres) > most:
             return self.base
-        return SampleCover(self.name, self.columns, tuple(map(self.base.hypothesis, centres)))
+        return SampleCover(self.columns, tuple(map(self.base.hypothesis, centres)))
 
     def sample_cover_size(self, radius: Fraction) -> int:  # noqa: ARG002 - there may be as many as there are at all
         """The size of the finite class."""
