@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import cos, log2, pi
+from math import cos, floor, log2, pi
 from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
@@ -225,6 +225,11 @@ class SampleMetric(DisagreementMetric):
         """The shares."""
         shares: Floats = self.disagreements(index, np.arange(self.size)) / self.records
         return shares
+
+    def within(self, index: int, radius: Fraction, among: NDArray[np.int64]) -> Bools:
+        """Which of some hypotheses differ from one on at most r·m records."""
+        near: Bools = self.disagreements(index, among) <= floor(radius * self.records)
+        return near
 
     def restrict(self, members: NDArray[np.int64]) -> Self:
         """These hypotheses only."""

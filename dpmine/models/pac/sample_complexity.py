@@ -119,20 +119,20 @@ def largest_smoothness(
     return low
 
 
-def records_for_labels(target: Target, vc: int, best_error: Number, size: int | None = None) -> int:
+def records_for_labels(target: Target, vc: int, best_error: Number, size: int) -> int:
     """Records that are enough where only labels are private: the least m that meets both conditions.
 
     (4V ln(2em/V) + 4 ln(16/δ))/m ≤ a²/(16(b + a)) with m ≥ V/2, and m ≥ (16/(aε)) ln(2|G|/δ).
     Requires: V = `vc` ≥ 1 bounds the VC dimension, b = `best_error` in [0, 1) the error of the best hypothesis; G is an
-    a/4-cover and -packing of the class by its disagreements on the unlabelled sample; P(g) ∝ e^{−ε errors/2};
-    neighbours differ in one label. `size` is |G| where it is known; otherwise e(V + 1)(8e/a)^V is taken.
-    Source: theorem 27, figure 3; the size of a packing: Haussler 1995. Raises BadParameter.
+    a/4-cover of the class by its disagreements on the unlabelled sample, of at most `size` members;
+    P(g) ∝ e^{−ε errors/2}; neighbours differ in one label.
+    Source: theorem 27, figure 3. Raises BadParameter.
     """
     shatters, error = whole("vc", vc), below_one("best_error", best_error)
     room, tails = target.accuracy**2 / (16 * (error + target.accuracy)), 16 / target.failure
     converging = _least(ceil(Fraction(shatters, 2)), lambda m: converged(m, shatters, 1, tails, room))
-    rate, odds = 16 / (target.accuracy * target.epsilon), 2 / target.failure
-    choosing = whole_above(lambda: exact_ball(rate) * (logarithm(odds) + _label_cover(target, shatters, size)))
+    rate, odds = 16 / (target.accuracy * target.epsilon), 2 * whole("size", size) / target.failure
+    choosing = whole_above(lambda: exact_ball(rate) * logarithm(odds))
     return max(converging, choosing)
 
 
@@ -165,13 +165,6 @@ def records_too_few_for_packing(packing: int, epsilon: Number) -> int:
     """
     others, rate = whole("packing", packing) - 1, positive("epsilon", epsilon)
     return floor(below(lambda: logarithm(others) / exact_ball(rate), PRECISION)) if others else 0
-
-
-def _label_cover(target: Target, vc: int, size: int | None) -> Ball:
-    """Ln |G|, or of Haussler's bound on a packing."""
-    if size is not None:
-        return logarithm(whole("size", size))
-    return 1 + logarithm(vc + 1) + vc * (1 + logarithm(8 / target.accuracy))
 
 
 def converged(records: int, vc: int, functions: int, odds: Fraction, room: Fraction) -> bool:

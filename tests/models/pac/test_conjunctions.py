@@ -243,9 +243,6 @@ def test_candidates_that_the_class_does_not_have_are_refused() -> None:
     [
         ((), 1, "one or more names"),
         (("a", "a"), 1, "all different"),
-        ("abc", 1, "a tuple of names"),
-        (["a"], 1, "a tuple of names"),
-        (("a", 2), 1, "a tuple of names"),
         (("a", "b"), 0, "width must be a whole number of at least 1"),
         (("a", "b"), True, "width must be a whole number"),
         (("a", "b"), 1.5, "width must be a whole number"),

@@ -77,8 +77,6 @@ class Conjunctions:
     width: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.features, tuple) or not all(isinstance(feature, str) for feature in self.features):
-            raise BadParameter("features must be a tuple of names.")
         if not self.features or len(set(self.features)) < len(self.features):
             raise BadParameter("features must be one or more names, all different.")
         if whole("width", self.width) > len(self.features):

@@ -73,11 +73,6 @@ class DisagreementMetric:
             np.bitwise_count(differing).sum(axis=1, out=counts[start : start + step])
         return counts
 
-    def within(self, index: int, radius: Fraction, among: NDArray[np.int64]) -> Bools:
-        """Which of some hypotheses differ from one on at most r·m records."""
-        near: Bools = self.disagreements(index, among) <= floor(radius * self.records)
-        return near
-
 
 def greedy_centres(size: int, near: Callable[[int, NDArray[np.int64]], Bools]) -> Iterator[int]:
     """The hypotheses of 0 … `size` − 1 that no earlier centre is near, in order: a cover and a packing at once.
@@ -175,7 +170,8 @@ class SeparatorFamily(Family):
         predictions = self.base.predictions(features)
         metric = DisagreementMetric.of(predictions, hypotheses=self.base.size, records=len(features))
         most = _MOST_COMPARED // compared
-        found = greedy_centres(self.base.size, lambda centre, among: metric.within(centre, radius, among))
+        reach = floor(radius * len(features))
+        found = greedy_centres(self.base.size, lambda centre, among: metric.disagreements(centre, among) <= reach)
         centres = list(islice(found, most + 1))
         if len(centres) > most:
             return self.base
