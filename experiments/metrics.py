@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.covers.separators import DisagreementMetric, greedy_centres
+from dpmine.models.pac.covers.separators import disagreements, greedy_centres, packed_answers
 from dpmine.parameters import Number, positive, whole
 
 if TYPE_CHECKING:
@@ -211,10 +211,26 @@ class AngleMetric(ClosedForm):
         return angles
 
 
-class SampleMetric(DisagreementMetric):
-    """ρ_X with its distances as numbers."""
+@dataclass(frozen=True, eq=False, slots=True)
+class SampleMetric:
+    """ρ_X: the share of the records of a sample X on which two hypotheses differ. Exact.
 
-    __slots__ = ()
+    Attributes:
+        words: uint64, shape (K, w): the predictions, a bit each; made by `SampleMetric.of`.
+        records: m ≥ 1.
+    """
+
+    words: NDArray[np.uint64]
+    records: int
+
+    @classmethod
+    def of(cls, predictions: Iterable[Bools], *, hypotheses: int, records: int) -> Self:
+        """As `packed_answers`."""
+        return cls(packed_answers(predictions, hypotheses=hypotheses, records=records), records)
+
+    def disagreements(self, index: int) -> NDArray[np.int64]:
+        """The number of records on which each hypothesis differs from one: int64, shape (K,)."""
+        return disagreements(self.words, index, np.arange(self.size))
 
     @property
     def size(self) -> int:
@@ -223,12 +239,12 @@ class SampleMetric(DisagreementMetric):
 
     def distances(self, index: int) -> Floats:
         """The shares."""
-        shares: Floats = self.disagreements(index, np.arange(self.size)) / self.records
+        shares: Floats = self.disagreements(index) / self.records
         return shares
 
     def within(self, index: int, radius: Fraction, among: NDArray[np.int64]) -> Bools:
         """Which of some hypotheses differ from one on at most r·m records."""
-        near: Bools = self.disagreements(index, among) <= floor(radius * self.records)
+        near: Bools = disagreements(self.words, index, among) <= floor(radius * self.records)
         return near
 
     def restrict(self, members: NDArray[np.int64]) -> Self:

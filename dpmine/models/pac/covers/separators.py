@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
 from math import floor, pi
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,40 +38,29 @@ MOST_PREDICTIONS = 2**32
 _AT_A_TIME = 2**22  # words of predictions that are compared at a time
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class DisagreementMetric:
-    """ρ_X: the share of the records of a sample X on which two hypotheses differ. Exact.
+def packed_answers(predictions: Iterable[Bools], *, hypotheses: int, records: int) -> NDArray[np.uint64]:
+    """The predictions, a bit each: shape (K, w).
 
-    Attributes:
-        words: uint64, shape (K, w): the predictions, a bit each; made by `DisagreementMetric.of`.
-        records: m ≥ 1.
+    `predictions`: blocks of bool rows (b, m), a row a hypothesis, `hypotheses` rows together. Requires: at least one
+    record, and at most `MOST_PREDICTIONS` predictions.
     """
+    words = np.zeros((hypotheses, -(-records // 64)), np.uint64)
+    row = 0
+    for block in predictions:
+        packed = np.packbits(block, axis=1)
+        words[row : row + len(block)].view(np.uint8)[:, : packed.shape[1]] = packed
+        row += len(block)
+    return words
 
-    words: NDArray[np.uint64]
-    records: int
 
-    @classmethod
-    def of(cls, predictions: Iterable[Bools], *, hypotheses: int, records: int) -> Self:
-        """`predictions`: blocks of bool rows (b, m), a row a hypothesis, `hypotheses` rows together.
-
-        Requires: at least one record, and at most `MOST_PREDICTIONS` predictions.
-        """
-        words = np.zeros((hypotheses, -(-records // 64)), np.uint64)
-        row = 0
-        for block in predictions:
-            packed = np.packbits(block, axis=1)
-            words[row : row + len(block)].view(np.uint8)[:, : packed.shape[1]] = packed
-            row += len(block)
-        return cls(words, records)
-
-    def disagreements(self, index: int, among: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The number of records on which each of some hypotheses differs from one: int64, shape (len(among),)."""
-        counts = np.empty(len(among), np.int64)
-        step = max(1, _AT_A_TIME // self.words.shape[1])
-        for start in range(0, len(among), step):
-            differing = self.words[among[start : start + step]] ^ self.words[index]
-            np.bitwise_count(differing).sum(axis=1, out=counts[start : start + step])
-        return counts
+def disagreements(words: NDArray[np.uint64], index: int, among: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of records on which each of some hypotheses differs from one: int64, shape (len(among),)."""
+    counts = np.empty(len(among), np.int64)
+    step = max(1, _AT_A_TIME // words.shape[1])
+    for start in range(0, len(among), step):
+        differing = words[among[start : start + step]] ^ words[index]
+        np.bitwise_count(differing).sum(axis=1, out=counts[start : start + step])
+    return counts
 
 
 def greedy_centres(size: int, near: Callable[[int, NDArray[np.int64]], Bools]) -> Iterator[int]:
@@ -168,10 +157,10 @@ class SeparatorFamily(Family):
         if compared > MOST_PREDICTIONS:
             return self.base
         predictions = self.base.predictions(features)
-        metric = DisagreementMetric.of(predictions, hypotheses=self.base.size, records=len(features))
+        words = packed_answers(predictions, hypotheses=self.base.size, records=len(features))
         most = _MOST_COMPARED // compared
         reach = floor(radius * len(features))
-        found = greedy_centres(self.base.size, lambda centre, among: metric.disagreements(centre, among) <= reach)
+        found = greedy_centres(self.base.size, lambda centre, among: disagreements(words, centre, among) <= reach)
         centres = list(islice(found, most + 1))
         if len(centres) > most:
             return self.base
