@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, isqrt, prod
+from math import ceil, isqrt
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -130,7 +130,6 @@ class IntervalUniverse:
         self._negatives = negatives
         places = sum(runs.sizes)
         self.size = places * (places - 1) // 2
-        self._primes = _enough_primes(self.size)
         rises = runs.gains[1:] - np.minimum.accumulate(runs.gains)[:-1]
         self._best = int(rises.max(initial=0 if places > len(runs) else rises[0]))  # 0: within a run
         self._floor = self._best + 1
@@ -168,25 +167,28 @@ class IntervalUniverse:
         """A uniform interval with a score below `floor`, by rejection from all intervals."""
         while True:
             ends = _two_of(0, uniform_below(self.size, bits=bits))
-            score = self._score(ends)
+            first, last = map(self._runs.run_of, ends)
+            score = self._negatives + int(self._runs.gains[last] - self._runs.gains[first])
             if score < floor:
                 return ends, score
 
-    def _score(self, ends: PlacePair) -> int:
-        first, last = map(self._runs.run_of, ends)
-        return self._negatives + int(self._runs.gains[last] - self._runs.gains[first])
-
     def _counts(self, least: int, most: int) -> list[int]:
-        """How many intervals raise the gain by each of `least` … `most`."""
-        runs = self._runs
-        residues = [
-            pairs_by_difference(runs.gains, runs.sizes_modulo(prime), least, most, prime).tolist()
-            for prime in self._primes
-        ]
-        counts = [_combined(found, self._primes) for found in zip(*residues, strict=True)]
+        """How many intervals raise the gain by each of `least` … `most`.
+
+        Counted modulo primes, and put together by the Chinese remainder theorem in Garner's form.
+        """
+        gains, sizes = self._runs.gains, self._runs.sizes
+        counts, product = np.zeros(most - least + 1, object), 1
+        for prime in _PRIMES:
+            if product > self.size:
+                break
+            residues = np.array([size % prime for size in sizes], np.uint64)
+            found = pairs_by_difference(gains, residues, least, most, prime).astype(object)
+            counts += product * ((found - counts) * pow(product, -1, prime) % prime)
+            product *= prime
         if least <= 0 <= most:
-            counts[-least] += sum(size * (size - 1) // 2 for size in runs.sizes)
-        return counts
+            counts[-least] += sum(size * (size - 1) // 2 for size in sizes)
+        return list(counts)
 
     def _pair(self, rise: int, number: int) -> PlacePair:
         """Interval `number` of those that raise the gain by `rise`."""
@@ -210,20 +212,6 @@ class IntervalUniverse:
         of_gain = np.flatnonzero(self._runs.gains == gain).tolist()
         position, offset = located(rank, (self._runs.sizes[run] for run in of_gain))
         return self._runs.starts[of_gain[position]] + offset
-
-
-def _enough_primes(size: int) -> tuple[int, ...]:
-    """The first of the primes, whose product exceeds any count up to `size`."""
-    return next(_PRIMES[:many] for many in range(1, len(_PRIMES) + 1) if prod(_PRIMES[:many]) > size)
-
-
-def _combined(residues: Sequence[int], primes: Sequence[int]) -> int:
-    """The number below the product of the primes with those residues (Chinese remainder theorem, Garner's form)."""
-    value, step = 0, 1
-    for residue, prime in zip(residues, primes, strict=True):
-        value += step * ((residue - value) * pow(step, -1, prime) % prime)
-        step *= prime
-    return value
 
 
 def _two_of(start: int, number: int) -> PlacePair:

@@ -149,10 +149,6 @@ class Runs:
         """The run of a place of 0 … `last`."""
         return bisect_right(self.starts, place) - 1
 
-    def sizes_modulo(self, prime: int) -> NDArray[np.uint64]:
-        """Residues of the sizes modulo `prime` < 2^63."""
-        return np.array([size % prime for size in self.sizes], np.uint64)
-
     def __len__(self) -> int:
         return len(self.starts)
 
