@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dpmine.models.supervised import Floats
 
 MOST_DIMENSIONS = 6
-"""The loop over signs is written out for six coordinates; fewer are filled up with zeros."""
+"""The loop over signs has six coordinates; fewer are filled up with zeros."""
 MOST_WEIGHTS = 2**20
 """The most weight vectors of a class; with 50,000 records, this many take about ten seconds."""
 GRID_STEPS = 2**20
@@ -264,13 +264,12 @@ def sign_counts(weights: Floats, points: Floats) -> tuple[NDArray[np.int64], NDA
 def _count_signs(weights: Floats, columns: Floats, above: NDArray[np.int64], below: NDArray[np.int64]) -> None:
     """One pass over the points a weight vector; the sums are exact, so their order does not matter."""
     for row in range(weights.shape[0]):
-        w0, w1, w2 = weights[row, 0], weights[row, 1], weights[row, 2]
-        w3, w4, w5 = weights[row, 3], weights[row, 4], weights[row, 5]
         more = np.int64(0)
         less = np.int64(0)
         for i in range(columns.shape[1]):
-            product = w0 * columns[0, i] + w1 * columns[1, i] + w2 * columns[2, i]
-            product += w3 * columns[3, i] + w4 * columns[4, i] + w5 * columns[5, i]
+            product = 0.0
+            for axis in range(MOST_DIMENSIONS):
+                product += weights[row, axis] * columns[axis, i]
             more += np.int64(product > 0)
             less += np.int64(product < 0)
         above[row] = more
