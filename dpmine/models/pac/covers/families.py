@@ -176,7 +176,7 @@ class Family(ABC):
 
     def separation(self, radius: Fraction) -> Fraction:
         """Two members of `cover(radius)` are always farther apart than this by ρ_U; below 0 where some may be equal."""
-        return self.apart * self.checked(radius)
+        return Fraction(self.apart) * self.checked(radius)
 
     @abstractmethod
     def sample_cover(self, features: Floats, radius: Fraction) -> HypothesisClass[Any]:
