@@ -149,8 +149,8 @@ def _family_of_one(kind: type[ThresholdFamily | IntervalFamily], public: PublicF
 
 
 def _stump_family(public: PublicFeatures) -> Family:
-    lower, upper = zip(*((grid.lower, grid.upper) for grid in public.grids()), strict=True)
-    return StumpFamily(lower, upper, public.features)
+    grids = public.grids()
+    return StumpFamily.of([grid.lower for grid in grids], [grid.upper for grid in grids], features=public.features)
 
 
 def _conjunctions(public: PublicFeatures) -> Conjunctions:
