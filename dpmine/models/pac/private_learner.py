@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW
-from dpmine.models.pac.classifier import HypothesisClassifier
-from dpmine.models.pac.features import PublicFeatures, family_of, presumed_features
+from dpmine.models.pac.classifier import HypothesisClassifier, PublicFeatures, family_of, presumed_features
 from dpmine.models.pac.learners import LABEL_UNIT, Learner, learn, require_columns, too_fine
 from dpmine.models.pac.sample_complexity import Target
 from dpmine.parameters import below_one, named
