@@ -227,6 +227,13 @@ def test_parts_count_once_rho_and_delta_apart(ledger: Ledger, rule: str, neighbo
     assert ledger.verify() == 6
 
 
+def test_a_search_that_does_not_fit_says_where_it_does(local: Ledger) -> None:
+    local.grant("shop", epsilon=1, delta="1e-5", accounting="zcdp")
+    with pytest.raises(BudgetExceeded, match=r"requested ρ = 50, .*searches on a data set with basic accounting"):
+        local.charge("shop", at_most("10"), job="search")
+    assert local.budget("shop").entries == 1
+
+
 def test_a_reservation_keeps_its_rho(ledger: Ledger) -> None:
     """What a run came to, by its outcome, bounds no Rényi divergence: only ε is given back."""
     ledger.grant("shop", epsilon=3, delta="1e-5", accounting="zcdp")
