@@ -23,7 +23,7 @@ from dpmine.models.accuracy_first.settings import (
     given_number,
     whole_steps,
 )
-from dpmine.models.base import forget_fit
+from dpmine.models.base import PrivateEstimator
 from dpmine.models.contribution import SharedBudget, require_any
 from dpmine.models.linear.losses import Examples
 from dpmine.models.model_file import (
@@ -41,7 +41,6 @@ from dpmine.models.model_file import (
 from dpmine.models.model_file import finite as finite_number
 from dpmine.models.supervised import (
     LogisticClassifier,
-    PrivateEstimator,
     PrivateRegressor,
     checked_features,
     checked_labels,
@@ -142,7 +141,6 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
         """The risk on the checked data, and the public numbers of the search, which may be rejected before."""
 
     def _learn(self, X: Any, y: Any, settings: AccuracySettings, bounding: Bounding, *, bits: BitSource) -> None:
-        forget_fit(self)
         objective, terms = self._objective(X, y, settings, bounding, bits=bits)
         hypotheses = falling_noise(objective, settings.method, terms.epsilons, settings.delta, bits=bits)
         outcome = search(hypotheses, terms.epsilons, terms.queries(objective), terms.test, bits=bits)
