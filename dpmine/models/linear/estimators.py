@@ -15,11 +15,11 @@ from dpmine.models.linear.training import AUTO, LinearSettings, perturbation_of,
 from dpmine.models.model_file import (
     ModelFormat,
     SavedEstimator,
-    are_classes,
     finite,
     finite_row,
     fitted_attributes,
     fitted_entries,
+    read_classes,
     require_classes,
 )
 from dpmine.models.supervised import (
@@ -135,12 +135,10 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
     @classmethod
     def _attributes(cls, document: dict[str, Any]) -> dict[str, Any]:
         coefficients = finite_row(document["coef"])
-        if not are_classes(document["classes"]):
-            raise ValueError
         return {
             "coef_": coefficients.reshape(1, -1),
             "intercept_": np.array([finite(document["intercept"])]),
-            "classes_": np.array(document["classes"]),
+            "classes_": read_classes(document["classes"]),
             "lambda_": float(positive("lambda", finite(document["lambda"]))),
             "feature_bounds_": _bounds_of(document, len(coefficients)),
             "norm_bound_": float(positive("norm_bound", document["norm_bound"])) if "norm_bound" in document else None,
