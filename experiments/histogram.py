@@ -30,8 +30,7 @@ from dpmine.models.contribution import EVERY_ROW, Bounding
 from dpmine.models.histogram.density import BinSearch, Density
 from dpmine.models.histogram.estimator import PrivateHistogram
 from dpmine.models.histogram.training import GRID, BinGrid, HistogramTraining, Values, as_values, density_score
-from dpmine.models.validation.procedure import train_validated
-from dpmine.models.validation.split import random_split, train_size_of
+from dpmine.models.validation.procedure import random_split, train_size_of, train_validated
 from dpmine.models.validation.terms import Sensitivities, Stability
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ import numpy as np
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.bits import SystemBits
+from dpmine.exact.noise import uniforms_below, words
 from dpmine.exact.reals import uniform_below
 from dpmine.io.atomic import new_figure
 from dpmine.ledger.charging import ROW
@@ -37,8 +38,7 @@ from dpmine.models.histogram.training import (
     stabilities,
 )
 from dpmine.models.tables import read_columns, units_of
-from dpmine.models.validation.procedure import train_candidates, train_validated
-from dpmine.models.validation.split import random_split, random_words, train_size_of, uniform_integers
+from dpmine.models.validation.procedure import random_split, train_candidates, train_size_of, train_validated
 from dpmine.models.validation.terms import CandidateSearch, require_replace_one
 from dpmine.parameters import Number, exact_share, positive, probability, whole
 from dpmine.privacy import Guarantee, Neighbors, rounded_up
@@ -119,8 +119,8 @@ class Density:
         count = whole("n", n, least=0)
         weights, total = self.histogram.positive_weights()
         bins = _drawn_places(weights, total, count, bits=source)
-        words = random_words(count, bits=source) >> np.uint64(64 - _MANTISSA)
-        places = np.ldexp(words.astype(np.float64), -_MANTISSA)
+        digits = words(count, np.uint64, bits=source) >> np.uint64(64 - _MANTISSA)
+        places = np.ldexp(digits.astype(np.float64), -_MANTISSA)
         low, high = self.edges[bins], self.edges[bins + 1]
         drawn: Floats = np.clip(low * (1 - places) + high * places, low, np.nextafter(high, low))
         return drawn
@@ -185,7 +185,8 @@ def _drawn_places(weights: Sequence[int], total: int, count: int, *, bits: BitSo
     ends = list(accumulate(weights))
     if total > _MOST_IN_WORDS:
         return np.array([bisect_right(ends, uniform_below(total, bits=bits)) for _ in range(count)], np.intp)
-    return np.searchsorted(np.array(ends, np.uint64), uniform_integers(count, total, bits=bits), side="right")
+    drawn = uniforms_below(np.full(count, total, np.uint64), bits=bits)
+    return np.searchsorted(np.array(ends, np.uint64), drawn, side="right")
 
 
 def _bar(share: float) -> str:

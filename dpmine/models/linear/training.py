@@ -14,8 +14,13 @@ from dpmine.models.linear.losses import ramp
 from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
 from dpmine.models.linear.preprocessing import UnitBall
 from dpmine.models.linear.solver import require_short, solver_note
-from dpmine.models.validation.procedure import train_candidates, train_validated
-from dpmine.models.validation.split import random_split, rows_of_units, train_size_of
+from dpmine.models.validation.procedure import (
+    random_split,
+    rows_of_units,
+    train_candidates,
+    train_size_of,
+    train_validated,
+)
 from dpmine.models.validation.terms import fixed_point_mean
 from dpmine.parameters import Number, exact_number
 from dpmine.privacy import Guarantee, Neighbors

@@ -23,7 +23,7 @@ from dpmine.models.histogram.training import (
     records_needed,
     stabilities,
 )
-from dpmine.models.validation.split import train_size_of
+from dpmine.models.validation.procedure import train_size_of
 from dpmine.models.validation.terms import Sensitivities, allowed, comparable
 from experiments.histogram import AsPublished, Cautious, Uniform
 
