@@ -245,28 +245,16 @@ class LinearModel:
         """One row a coefficient, the intercept last; none where there is no model."""
         import pyarrow as pa
 
-        weights = self._weights()
-        return pa.table(
-            {
-                "feature": pa.array([name for name, _ in weights], pa.string()),
-                "coefficient": pa.array([value for _, value in weights], pa.float64()),
-            }
-        )
+        names, values = zip(*self._weights(), strict=True) if self._weights() else ((), ())
+        return pa.table({"feature": pa.array(names, pa.string()), "coefficient": pa.array(values, pa.float64())})
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
-        for name, value in self._weights():
-            yield f"{name}\t{value:.6g}"
-        yield f"({self.notice})"
-        yield from (f"({note})" for note in self._fitted.guarantee_.notes)
+        weights = [f"{name}\t{value:.6g}" for name, value in self._weights()]
+        return "\n".join([*weights, f"({self.notice})", *(f"({note})" for note in self._fitted.guarantee_.notes)])
 
     def _weights(self) -> list[tuple[str, float]]:
         if not hasattr(self._fitted, "coef_"):
             return []
-        import numpy as np
-
         names = [*map(str, self._fitted.feature_names_in_), "(intercept)"]
         return list(zip(names, [*np.ravel(self._fitted.coef_), *np.ravel(self._fitted.intercept_)], strict=True))
 

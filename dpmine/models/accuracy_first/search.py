@@ -22,7 +22,7 @@ from enum import StrEnum
 from fractions import Fraction
 from itertools import islice, pairwise
 from operator import add
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from dpmine.errors import BadParameter
 from dpmine.exact.noise import ExponentialNoise, draw
 from dpmine.exact.reals import Constant, Formula, above, decimal_above, exact_ball, less_than, logarithm
 from dpmine.models.accuracy_first.noise_reduction import BrownianLoss, brownian_reduction, noise_reduction
-from dpmine.models.accuracy_first.objectives import RidgeBounds, RidgeObjective
+from dpmine.models.accuracy_first.objectives import RidgeObjective
 from dpmine.models.linear.sensitivities import ROUNDOFF, project, up
 
 if TYPE_CHECKING:
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from dpmine.models.accuracy_first.objectives import Objective
     from dpmine.models.supervised import Floats
 
-
-Ridge = TypeVar("Ridge", RidgeBounds, RidgeObjective)
 
 _GRID_BITS = 20  # below the deviation of the least noise
 
@@ -70,14 +68,9 @@ def falling_noise(
         return brownian_hypotheses(objective, epsilons, delta, bits=bits)
     if method is Method.OUTPUT:
         return output_hypotheses(objective, epsilons, bits=bits)
-    return covariance_hypotheses(require_ridge(objective, RidgeObjective), epsilons, bits=bits)
-
-
-def require_ridge(found: object, kind: type[Ridge]) -> Ridge:
-    """`found` itself; BadParameter where it is not of that kind: only ridge regression is known through covariances."""
-    if not isinstance(found, kind):
+    if not isinstance(objective, RidgeObjective):
         raise BadParameter("method must be 'output' or 'brownian': covariances only make a ridge regression.")
-    return found
+    return covariance_hypotheses(objective, epsilons, bits=bits)
 
 
 def covariance_hypotheses(
