@@ -98,14 +98,14 @@ class PrivateHistogram(PrivateEstimator):
     density_ = _shown("heights", "Height of the density in each bin.")
     counts_ = _shown("counts", "Noisy counts.")
 
-    @property
+    @property  # type: ignore[misc]
     def guarantee_(self) -> Guarantee:
         """What the release of everything above promises."""
         return self._released().guarantee
 
     @guarantee_.setter
     def guarantee_(self, promise: Guarantee) -> None:
-        self.result_ = replace(self.result_, guarantee=promise)
+        self.result_: Density = replace(self._released(), guarantee=promise)
 
     def fit(
         self,
