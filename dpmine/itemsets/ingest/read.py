@@ -125,8 +125,8 @@ def _within(batches: Iterator[pa.RecordBatch], plan: LayoutPlan, limit: int) -> 
 class Lines(NamedTuple):
     """What rows of a table hold, one line a basket and item; a basket that holds none may have a line, too."""
 
-    rows: Codes | slice
-    """The row of each line; all of them, where each row is one line."""
+    rows: Codes | NDArray[np.bool_] | slice
+    """The row of each line; of a long layout, which rows are lines."""
     items: NDArray[np.int32]
     """Each line's position among `labels`; −1 for none."""
     labels: pa.Array
@@ -138,9 +138,12 @@ def lines_in(
 ) -> Lines:
     """The lines of the rows that are `keyed`: those that have all their keys."""
     rows, items, empty = _entries(table, source, plan)
+    if plan.layout is Layout.LONG and not items.complete:
+        keyed = keyed & (items.codes >= 0)
     if not keyed.all():
         keep, empty = keyed[rows], empty[keyed[empty]]
-        rows, items = np.arange(len(keyed))[rows][keep], replace(items, codes=items.codes[keep])
+        rows = keep if isinstance(rows, slice) else rows[keep]
+        items = replace(items, codes=items.codes[keep])
     labels, positions = labelled(items, catalogue)
     if len(empty):
         rows = np.concatenate([rows, empty])
@@ -151,8 +154,7 @@ def lines_in(
 def _entries(table: pa.Table, source: Source, plan: LayoutPlan) -> tuple[Codes | slice, Coded, Codes]:
     """The row and the item of each entry; and the rows without entries that are baskets all the same.
 
-    Entries are the items of a long layout that are not null, those in lists, or one-hot columns that are true, or
-    numbers but 0.
+    Entries are the items of a long layout, those in lists, or one-hot columns that are true, or numbers but 0.
     """
     if plan.layout is Layout.ONE_HOT:
         return _one_hot_entries(table, plan.items, source.labels(plan.items))
@@ -162,11 +164,7 @@ def _entries(table: pa.Table, source: Source, plan: LayoutPlan) -> tuple[Codes |
         lengths = integers_or(-1, pc.list_value_length(column))
         rows = np.repeat(np.arange(len(column)), np.maximum(lengths, 0))
         return rows, coded(entries), np.flatnonzero(lengths == 0)
-    items, none = coded(column), np.zeros(0, np.int64)
-    if items.complete:
-        return slice(None), items, none
-    rows = np.flatnonzero(items.codes >= 0)
-    return rows, replace(items, codes=items.codes[rows]), none
+    return slice(None), coded(column), np.zeros(0, np.int64)
 
 
 def _one_hot_entries(table: pa.Table, items: Sequence[str], labels: pa.Array) -> tuple[Codes, Coded, Codes]:
@@ -201,13 +199,12 @@ class Cells(NamedTuple):
         owner[baskets.codes] = units.codes
         return cls(baskets, items, owner)
 
-    def units(self) -> int:
-        """How many units the lines have."""
-        return dense(self.baskets.codes if self.owner is None else self.owner[self.baskets.codes]).count
+    def units(self) -> Codes:
+        """The unit of each line."""
+        return self.baskets.codes if self.owner is None else self.owner[self.baskets.codes]
 
-    def with_items(self) -> Cells:
-        """The lines that have an item."""
-        keep = self.items >= 0
+    def where(self, keep: NDArray[np.bool_] | slice) -> Cells:
+        """Some of the lines."""
         return self._replace(baskets=Key(self.baskets.codes[keep], self.baskets.count), items=self.items[keep])
 
 
@@ -221,7 +218,7 @@ def _table_cells(
         keyed &= key.codes >= 0
     rows, items, labels = lines_in(table, source, plan, catalogue, keyed)
     keys = [Key(key.codes[rows], key.count) for key in keys]
-    if not isinstance(rows, slice) and plan.layout is not Layout.LONG:
+    if plan.layout is not Layout.LONG:
         keys.append(Key(rows, table.num_rows))
     return Cells.of(keys, items, plan), labels
 
@@ -236,8 +233,11 @@ def grouped(cells: Cells, labels: pa.Array, unit: str) -> Baskets:
     """
     empty_units = 0
     if cells.items.min(initial=0) < 0:
-        empty_units, cells = cells.units(), cells.with_items()
-        empty_units -= cells.units()
+        keep = cells.items >= 0
+        count = np.count_nonzero(keep)
+        first = slice(count) if keep[:count].all() else keep  # not copied where those without come last
+        without, cells = np.unique(cells.where(~keep).units()), cells.where(first)
+        empty_units = np.count_nonzero(np.isin(without, cells.units(), invert=True))
     names, starts, items = _arranged(cells)
     unit_starts = np.arange(len(starts), dtype=np.int64)
     if cells.owner is not None:

@@ -211,11 +211,12 @@ def lines_of(tables: Iterable[pa.Table], source: Source, plan: LayoutPlan, codes
         for key in keys:
             keyed &= _flags(pc.is_valid(key))
         rows, items, labels = lines_in(table, source, plan, codes.catalogue, keyed)
-        if not isinstance(rows, slice):
-            if plan.layout is not Layout.LONG:
-                rows, items = _one_each(rows, items)
-                keys.append(pa.chunked_array([integer_array(np.arange(first, first + table.num_rows))]))
-            keys = [key.take(integer_array(rows)) for key in keys]
+        if plan.layout is not Layout.LONG:
+            rows, items = _one_each(rows, items)
+            keys.append(pa.chunked_array([integer_array(np.arange(first, first + table.num_rows))]))
+        if len(items) < table.num_rows or plan.layout is not Layout.LONG:
+            places = integer_array(np.arange(table.num_rows)[rows])
+            keys = [key.take(places) for key in keys]
         columns = [*keys, _item_column(codes.recoded(items, labels))]
         yield pa.table(columns, names=[*plan.unit_columns, *plan.basket_columns, ITEM_COLUMN])
         first += table.num_rows
