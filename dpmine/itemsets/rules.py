@@ -108,12 +108,7 @@ class _Rule:
 
     def rank(self) -> tuple[Any, ...]:
         """Rules are listed by this."""
-        confidence = Fraction(self.both.value, self.antecedent.value)
-        return (
-            -confidence,
-            -self.both.value,
-            *map(sort_key, self.names),
-        )
+        return -Fraction(self.both.value, self.antecedent.value), -self.both.value, *map(sort_key, self.names)
 
 
 def number_of_units(units: int) -> int:
@@ -155,39 +150,31 @@ def _listed(supports: Mapping[Itemset, _Support]) -> list[tuple[Itemset, Itemset
     frame = pd.DataFrame({"support": counts, "itemsets": pd.Series(coded, dtype="object")})
     with np.errstate(invalid="ignore"):  # 0/0, a confidence that does not exist: it is below every threshold
         rules = rules_of(frame, metric="confidence", min_threshold=0.0, return_metrics=["support"])
-    pairs = zip(rules["antecedents"], rules["consequents"], strict=True)
-    return [(_named(antecedent, items), _named(consequent, items)) for antecedent, consequent in pairs]
-
-
-def _named(numbers: frozenset[int], items: list[Any]) -> Itemset:
-    return frozenset(items[number] for number in numbers)
+    named = [
+        [frozenset(map(items.__getitem__, some)) for some in rules[side]] for side in ("antecedents", "consequents")
+    ]
+    return list(zip(*named, strict=True))
 
 
 def _frame(rules: Sequence[_Rule], units: int | None) -> pd.DataFrame:
     import pandas as pd
 
-    columns: dict[str, Any] = {
-        "antecedents": pd.Series([rule.names[0] for rule in rules], dtype="object"),
-        "consequents": pd.Series([rule.names[1] for rule in rules], dtype="object"),
-        "noisy_support": pd.array([rule.both.value for rule in rules], dtype="Int64"),
+    columns: dict[str, list[Any]] = {
+        "antecedents": [rule.names[0] for rule in rules],
+        "consequents": [rule.names[1] for rule in rules],
+        "noisy_support": [rule.both.value for rule in rules],
     }
     measures: dict[str, list[Bounded]] = {"confidence": [_confidence(rule) for rule in rules]}
     if units is not None:
-        columns["support"] = _floats([float(Fraction(rule.both.value, units)) for rule in rules])
-        measures["lift"] = [_lift(rule, units) for rule in rules]
-        measures["leverage"] = [_leverage(rule, units) for rule in rules]
-        measures["conviction"] = [_conviction(rule, units) for rule in rules]
+        columns["support"] = [float(Fraction(rule.both.value, units)) for rule in rules]
+        for measure in (_lift, _leverage, _conviction):
+            measures[measure.__name__[1:]] = [measure(rule, units) for rule in rules]
     for name, found in measures.items():
-        columns[name] = _floats([float(value) for value, _, _ in found])
-        columns[f"{name}_low"] = _floats([_down(low) for _, low, _ in found])
-        columns[f"{name}_high"] = _floats([_up(high) for _, _, high in found])
-    return pd.DataFrame(columns)
-
-
-def _floats(numbers: list[float]) -> pd.Series[float]:
-    import pandas as pd
-
-    return pd.Series(numbers, dtype="float64")
+        columns[name] = [float(value) for value, _, _ in found]
+        columns[f"{name}_low"] = [_down(low) for _, low, _ in found]
+        columns[f"{name}_high"] = [_up(high) for _, _, high in found]
+    kinds = {"antecedents": "object", "consequents": "object", "noisy_support": "Int64"}
+    return pd.DataFrame({name: pd.Series(values, dtype=kinds.get(name, "float64")) for name, values in columns.items()})
 
 
 def _down(number: Extended) -> float:

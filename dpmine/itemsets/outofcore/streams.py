@@ -209,7 +209,7 @@ def lines_of(tables: Iterable[pa.Table], source: Source, plan: LayoutPlan, codes
         keys = [_plain_key(table.column(name)) for name in plan.keys]
         keyed = np.ones(table.num_rows, np.bool_)
         for key in keys:
-            keyed &= _flags(pc.is_valid(key))
+            keyed &= pc.is_valid(key).to_numpy()
         rows, items, labels = lines_in(table, source, plan, codes.catalogue, keyed)
         if plan.layout is not Layout.LONG:
             rows, items = _one_each(rows, items)
@@ -313,23 +313,10 @@ def _last_unit(lines: pa.Table, names: tuple[str, ...]) -> int:
     less = np.zeros(max(0, lines.num_rows - 1), np.bool_)
     equal = ~less
     for name in names:
-        below, same = _compared(lines.column(name))
-        less |= equal & below
-        equal &= same
+        pairs = lines.column(name)[:-1], lines.column(name)[1:]
+        less |= equal & pc.less(*pairs).to_numpy()
+        equal &= pc.equal(*pairs).to_numpy()
     if not np.all(less | equal):
         raise NotSorted
     starts = np.flatnonzero(less)
     return int(starts[-1]) + 1 if len(starts) else 0
-
-
-def _compared(column: pa.ChunkedArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which entries are below the next one, and which equal it."""
-    if is_text(column.type):
-        pairs = column[:-1], column[1:]
-        return _flags(pc.less(*pairs)), _flags(pc.equal(*pairs))
-    numbers = integers(column)
-    return numbers[:-1] < numbers[1:], numbers[:-1] == numbers[1:]
-
-
-def _flags(column: pa.ChunkedArray) -> NDArray[np.bool_]:
-    return integers_or(0, column).astype(np.bool_)
