@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isfinite, nan, nextafter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, Consistency
@@ -79,17 +79,12 @@ def _plain(value: Any) -> Any:
     return int(value)
 
 
-@dataclass(frozen=True, slots=True)
-class _Support:
+class _Support(NamedTuple):
     """A released support, and the least and the largest plausible true one, in units."""
 
     value: int
     low: int
     high: int
-
-    def cut(self, units: int) -> _Support:
-        """To the number of units, which no true support exceeds."""
-        return _Support(min(self.value, units), min(self.low, units), min(self.high, units))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +121,9 @@ def _supports(release: SupportRelease, units: int | None) -> dict[Itemset, _Supp
     known = set(release.itemsets)
     if any(len(itemset) > 1 and itemset - {item} not in known for itemset in known for item in itemset):
         raise BadParameter("association rules need all subsets of every itemset: release with_subsets(itemsets).")
-    supports = (_Support(value, *ends) for value, ends in zip(release.values, release.intervals, strict=True))
-    if units is not None:
-        supports = (support.cut(units) for support in supports)
+    most = LARGEST_SUPPORT if units is None else units  # which no true support exceeds
+    numbers = ((value, *ends) for value, ends in zip(release.values, release.intervals, strict=True))
+    supports = (_Support(*(min(number, most) for number in each)) for each in numbers)
     return dict(zip(release.itemsets, supports, strict=True))
 
 
