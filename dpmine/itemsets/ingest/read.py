@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -125,8 +125,8 @@ def _within(batches: Iterator[pa.RecordBatch], plan: LayoutPlan, limit: int) -> 
 class Lines(NamedTuple):
     """What rows of a table hold, one line a basket and item; a basket that holds none may have a line, too."""
 
-    rows: Codes | NDArray[np.bool_] | slice
-    """The row of each line; of a long layout, which rows are lines."""
+    rows: Any
+    """Index of the rows: the row of each line; of a long layout a mask or a slice, for each of its rows is one line."""
     items: NDArray[np.int32]
     """Each line's position among `labels`; −1 for none."""
     labels: pa.Array
@@ -151,7 +151,7 @@ def lines_in(
     return Lines(rows, positions, labels)
 
 
-def _entries(table: pa.Table, source: Source, plan: LayoutPlan) -> tuple[Codes | slice, Coded, Codes]:
+def _entries(table: pa.Table, source: Source, plan: LayoutPlan) -> tuple[Any, Coded, Codes]:
     """The row and the item of each entry; and the rows without entries that are baskets all the same.
 
     Entries are the items of a long layout, those in lists, or one-hot columns that are true, or numbers but 0.
@@ -237,7 +237,7 @@ def grouped(cells: Cells, labels: pa.Array, unit: str) -> Baskets:
         count = np.count_nonzero(keep)
         first = slice(count) if keep[:count].all() else keep  # not copied where those without come last
         without, cells = np.unique(cells.where(~keep).units()), cells.where(first)
-        empty_units = np.count_nonzero(np.isin(without, cells.units(), invert=True))
+        empty_units = int(np.count_nonzero(np.isin(without, cells.units(), invert=True)))
     names, starts, items = _arranged(cells)
     unit_starts = np.arange(len(starts), dtype=np.int64)
     if cells.owner is not None:
