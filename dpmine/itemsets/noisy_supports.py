@@ -116,18 +116,28 @@ def l1_sensitivity(count: int) -> Fraction:
     return Fraction(count)
 
 
-def half_width(count: int, epsilon: Number, level: Number = LEVEL) -> int:
+def half_width(count: int, epsilon: Number, level: Number = LEVEL, *, together: int = 1) -> int:
     """The least whole t ≥ 0 with Pr[|X| ≤ t] ≥ `level`, for X the noise of one of `count` supports, in units.
 
-    Exact: ball arithmetic is refined until the answer is certain.
+    With `together`, of that many independent ones at once. Pr[|X| > t] = 2 q^{t+1}/(1 + q) for q = e^{−ε/m}, which is
+    at most β where t + 1 ≥ ln(2/((1 + q) β))/(ε/m). Exact: ball arithmetic is refined until the answer is certain.
     Raises BadParameter for a count below 1, ε ≤ 0 or a level that is not strictly between 0 and 1.
     """
-    return _least_half_width(count, epsilon, exact_share("level", level), together=1)
+    share = exact_share("level", level)
+    rate = positive("epsilon", epsilon) / whole("count", count)
+
+    def formula() -> Ball:
+        inside = (-exact_ball(1 - share)).log1p() / together
+        outside = -inside.expm1()  # β = 1 − level^{1/together}, without a loss of digits where it is small
+        base = (exact_ball(2) / (1 + (-exact_ball(rate)).exp())).log()
+        return (base - outside.log()) / exact_ball(rate)
+
+    return _ceiling(formula) - 1
 
 
 def simultaneous_half_width(count: int, epsilon: Number, level: Number = LEVEL) -> int:
     """The least whole t ≥ 0 with Pr[all of `count` independent noises within ±t] ≥ `level`, in units; as above."""
-    return _least_half_width(count, epsilon, exact_share("level", level), together=whole("count", count))
+    return half_width(count, epsilon, level, together=count)
 
 
 def consistent(itemsets: Sequence[Itemset], values: Sequence[int]) -> tuple[int, ...]:
@@ -163,22 +173,6 @@ def _cut(value: int) -> int:
 
 def _interval(value: int, width: int) -> Interval:
     return max(0, value - width), max(0, _cut(value + width))
-
-
-def _least_half_width(count: int, epsilon: Number, level: Fraction, *, together: int) -> int:
-    """The least t for which `together` independent noises of scale count/ε are all within ±t often enough.
-
-    Pr[|X| > t] = 2 q^{t+1}/(1 + q) for q = e^{−ε/m}. It is at most β where t + 1 ≥ ln(2/((1 + q) β))/(ε/m).
-    """
-    rate = positive("epsilon", epsilon) / whole("count", count)
-
-    def formula() -> Ball:
-        inside = (-exact_ball(1 - level)).log1p() / together
-        outside = -inside.expm1()  # β = 1 − level^{1/together}, without a loss of digits where it is small
-        base = (exact_ball(2) / (1 + (-exact_ball(rate)).exp())).log()
-        return (base - outside.log()) / exact_ball(rate)
-
-    return _ceiling(formula) - 1
 
 
 def _ceiling(formula: Callable[[], Ball]) -> int:
