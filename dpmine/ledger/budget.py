@@ -1,4 +1,4 @@
-"""Amounts of privacy loss, the budget of a data set at one moment, and who is called when something is charged."""
+"""Amounts of privacy loss, and the budget of a data set at one moment."""
 
 from __future__ import annotations
 
@@ -368,18 +368,3 @@ class Budget:
                 "with δ = 0 (for itemsets: give --catalogue)."
             )
         return "Ask for less, or have a larger total granted (dpmine ledger grant)."
-
-
-_LISTENERS: list[Callable[[], object]] = []
-
-
-def on_charge(listener: Callable[[], object]) -> None:
-    """Call `listener`, which must not raise, whenever a charge in this process is about to be on the disk."""
-    if listener not in _LISTENERS:
-        _LISTENERS.append(listener)
-
-
-def charge_committing() -> None:
-    """Call all listeners; called inside the transaction, so that they know of a charge before it is on the disk."""
-    for listener in _LISTENERS:
-        listener()

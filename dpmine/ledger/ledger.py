@@ -19,12 +19,12 @@ from dpmine.ledger.budget import (
     Amount,
     Budget,
     Parts,
-    charge_committing,
     checked_name,
     name_and_part,
     whole_name,
 )
 from dpmine.ledger.database import Database
+from dpmine.ledger.listeners import charge_committing
 from dpmine.ledger.records import Entry, Kind, replayed
 from dpmine.ledger.tables import require_own_schema
 from dpmine.parameters import Number, below_one, exact_number, positive

@@ -119,10 +119,10 @@ def _coded_numbers(column: pa.ChunkedArray) -> Coded:
     if not numbers.size:
         return Coded(numbers, 0, integer_array)
     low, high, ascending = extent(numbers)
-    if low >= 0 and high < numbers.size + _SPARE:
-        return Coded(numbers, high + 1, integer_array, complete=True)
-    if high - low < numbers.size + _SPARE:
-        return Coded(numbers - low, high - low + 1, lambda codes: integer_array(codes + low), complete=True)
+    first = 0 if low >= 0 and high < numbers.size + _SPARE else low
+    if high - first < numbers.size + _SPARE:
+        codes = numbers - first if first else numbers
+        return Coded(codes, high - first + 1, lambda some: integer_array(some + first), complete=True)
     if ascending:
         codes = _run_numbers(numbers)
         return Coded(

@@ -105,7 +105,7 @@ class PrivateLearner(HypothesisClassifier):
             raise BadParameter(refusal)
 
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
-        """See `ChargedEstimator.privacy_unit`."""
+        """See `PrivateEstimator.privacy_unit`."""
         if units is not None and self._checked_learner() is Learner.LABEL_PRIVATE:
             raise BadParameter("units are for learners that protect whole rows: leave them out with label_private.")
         return super().privacy_unit(units)
