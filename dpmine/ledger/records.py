@@ -81,12 +81,16 @@ class Entry:
 
     @property
     def amount(self) -> Amount:
-        """What it records. Raises ValueError for numbers that no ledger wrote."""
-        if self.accounting:
-            return Amount.read(self.epsilon, self.delta, self.rho, self.approximate_delta)
-        if self.kind == Kind.GRANT:
-            return Amount.read(self.epsilon, self.delta, "0", "0")
-        return Amount.implied(self.epsilon, self.delta)
+        """What it records. Raises BadLedger for numbers that no ledger wrote."""
+        try:
+            if self.accounting:
+                return Amount.read(self.epsilon, self.delta, self.rho, self.approximate_delta)
+            if self.kind == Kind.GRANT:
+                return Amount.read(self.epsilon, self.delta, "0", "0")
+            return Amount.implied(self.epsilon, self.delta)
+        except ValueError:
+            place = f"Entry {self.number} of {self.dataset!r}"
+            raise BadLedger(f"{place} was changed by hand: restore a copy of the ledger.") from None
 
     def seal(self, previous: str) -> str:
         """SHA-256 of this entry and of the seal before it, so that no earlier entry can change unseen."""
@@ -146,10 +150,7 @@ def open_reservation(connection: Connection, dataset: str, number: int, part: st
     settled = connection.execute(_SETTLED, own).first()
     if row is None or (row["kind"], row["part"]) != (Kind.RESERVE, part) or settled is not None:
         return None
-    try:
-        return _entry(row).amount
-    except ValueError:
-        raise BadLedger(f"Entry {number} of {dataset!r} was changed by hand: restore a copy of the ledger.") from None
+    return _entry(row).amount
 
 
 def add(connection: Connection, budget: Budget) -> None:

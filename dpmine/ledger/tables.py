@@ -112,7 +112,8 @@ def _add_zcdp(connection: Connection) -> None:
             if connection.dialect.name == "postgresql":  # else an earlier version, about to write, would leave ρ out
                 connection.exec_driver_sql(f"ALTER TABLE {table.name} ALTER COLUMN {column.name} DROP DEFAULT")
     connection.execute(update(DATASETS).values(accounting=Accounting.BASIC.value, rho="0", approximate_delta="0"))
-    charges = select(HISTORY).where(HISTORY.c.kind.in_(("charge", "reserve")))
+    shown = HISTORY.c.dataset, HISTORY.c.part, HISTORY.c.epsilon, HISTORY.c.delta
+    charges = select(*shown).where(HISTORY.c.kind.in_(("charge", "reserve")))
     totals: dict[tuple[str, str], Amount] = {}
     try:
         for row in connection.execute(charges):
@@ -121,9 +122,8 @@ def _add_zcdp(connection: Connection) -> None:
     except ValueError:
         raise BadLedger("An entry of the history was changed by hand: restore a copy of the ledger.") from None
     for (dataset, part), total in totals.items():
-        place = (SPENT.c.dataset == dataset) & (SPENT.c.part == part)
-        numbers = {"rho": str(total.rho), "approximate_delta": str(total.approximate_delta)}
-        connection.execute(update(SPENT).where(place).values(**numbers))
+        own = update(SPENT).where(SPENT.c.dataset == dataset, SPENT.c.part == part)
+        connection.execute(own.values(rho=str(total.rho), approximate_delta=str(total.approximate_delta)))
 
 
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_create, _add_zcdp)
