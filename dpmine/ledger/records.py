@@ -108,6 +108,7 @@ _ENTRIES = select(HISTORY).where(HISTORY.c.dataset == _NAMED, HISTORY.c.number >
 _FIRST = -(2**31)  # numbers below 1 are not left out: they show that a history was changed
 _ENTRY = select(HISTORY).where(HISTORY.c.dataset == _NAMED, HISTORY.c.number == bindparam("at"))
 _SETTLED = select(HISTORY.c.number).where(HISTORY.c.dataset == _NAMED, HISTORY.c.reservation == bindparam("at"))
+# The key of a row is never written again: SQLite would then look at every entry that refers to it.
 _WRITE_BUDGET = update(DATASETS).where(DATASETS.c.dataset == _NAMED)
 _WRITE_TOTAL = update(SPENT).where(SPENT.c.dataset == _NAMED, SPENT.c.part == bindparam("at"))
 _NUMBERS = tuple(field.name for field in fields(Amount))
@@ -181,7 +182,8 @@ def append(
     entry = Entry(**_terms(budget), **_numbers(amount), **record)
     after = replace(budget, entries=entry.number, seal=entry.seal(budget.seal))
     connection.execute(insert(HISTORY), {**asdict(entry), "seal": after.seal})
-    connection.execute(_WRITE_BUDGET, {**_row(after), "named": budget.dataset})
+    row = _row(after)
+    connection.execute(_WRITE_BUDGET, {"named": row.pop("dataset"), **row})
     if part in after.charged:
         _write_total(connection, after, part)
     return after
@@ -200,9 +202,9 @@ def _today() -> str:
 
 
 def _write_total(connection: Connection, budget: Budget, part: str) -> None:
-    row = {"dataset": budget.dataset, "part": part, **_numbers(budget.charged[part])}
-    if not connection.execute(_WRITE_TOTAL, {**row, "named": budget.dataset, "at": part}).rowcount:
-        connection.execute(insert(SPENT), row)
+    total = _numbers(budget.charged[part])
+    if not connection.execute(_WRITE_TOTAL, {"named": budget.dataset, "at": part, **total}).rowcount:
+        connection.execute(insert(SPENT), {"dataset": budget.dataset, "part": part, **total})
 
 
 def _row(budget: Budget) -> dict[str, Any]:

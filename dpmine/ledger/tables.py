@@ -151,11 +151,11 @@ def version_of(connection: Connection) -> int:
     if connection.execute(_HAS_LEDGER[connection.dialect.name]).scalar() is None:
         return 0
     found = connection.execute(select(VERSION.c.version)).scalars().all()
-    if len(found) != 1 or found[0] < 1:
+    if len(found) != 1 or type(found[0]) is not int or found[0] < 1:
         raise BadLedger("The version of this ledger was changed by hand: restore a copy.")
     if found[0] > len(MIGRATIONS):
         raise BadLedger("This ledger was written by a later version of dpmine: update dpmine.")
-    return int(found[0])
+    return found[0]
 
 
 def is_current(version: int) -> bool:
