@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 _PAGE = 4096
 _TABLES = ("dpmine_version", "dpmine_datasets", "dpmine_spent", "dpmine_history")
-_COLUMNS = ("dataset", "part", "epsilon", "delta", "entries", "seal", "kind", "reservation", "unit", "parts", "version")
+_COLUMNS = (
+    *("dataset", "part", "epsilon", "delta", "entries", "seal", "kind", "reservation", "unit", "parts", "version"),
+    *("accounting", "rho", "approximate_delta"),
+)
 _VALUES = (
     *(value for value in ODD if isinstance(value, str | int | float | bytes)),
     "1/7",
@@ -28,7 +31,12 @@ _VALUES = (
     "1",
     "grant",
     "settle",
+    "basic",
+    "zcdp",
+    "1/128",
 )
+_ADDED_UP = {"shop": "epsilon", "mill": "rho"}
+"""Data sets, and what each kind of accounting adds up of them."""
 
 
 @cache
@@ -41,6 +49,10 @@ def _sound() -> bytes:
         for number in range(8):
             ledger.charge("shop/north" if number % 3 else "shop", _promise("1/8"), job="x" * 200)
         ledger.settle(ledger.charge("shop", _reserved("1/2"), job="search"), "1/4")
+        ledger.grant("mill", epsilon=2, delta="1e-5", parts="by_index", accounting="zcdp")
+        for number in range(8):
+            ledger.charge("mill/north" if number % 3 else "mill", _promise("1/8"), job="x" * 200)
+        ledger.settle(ledger.charge("mill", _reserved("1/8"), job="search"), "1/16")
         ledger.grant("barn", epsilon=1)
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -69,18 +81,19 @@ def ledger_file(data: bytes) -> None:
 def _use(path: Path, choices: Choices) -> None:
     ledger = dpmine.Ledger(f"sqlite:///{path}")
     sound = _answered(ledger.verify)
-    require(not sound or _log(path) == _before(), "verify accepts a ledger whose history was changed.")
+    require(not sound or _logs(path) == _before(), "verify accepts a ledger whose history was changed.")
     epsilon = choices.one(("1/100", "1/8", "1/2", "3/2", "2", "5"))
-    name = choices.one(("shop", "shop/north", "shop/south"))
-    earlier = _log(path)
-    ask(lambda: ledger.charge(name, _promise(epsilon), job="fuzz"))
-    later = _log(path)
-    require(
-        len(later) == len(earlier) + 1 and later[: len(earlier)] == earlier, "A charge is not one entry at the end."
-    )
+    name = choices.one(tuple(_ADDED_UP))
+    place = name + choices.one(("", "/north", "/south"))
+    earlier = _log(path, name)
+    ask(lambda: ledger.charge(place, _promise(epsilon), job="fuzz"))
+    later = _log(path, name)
+    grew = len(later) == len(earlier) + 1 and later[: len(earlier)] == earlier
+    readable = earlier and later  # a damaged page may hide all of them
+    require(grew or not readable, "A charge is not one entry at the end.")
     agrees = _answered(ledger.verify)
     require(agrees or not sound, "verify refuses what a charge made of a sound ledger.")
-    require(not agrees or _spent(later) <= _granted(later), "verify accepts more than was granted.")
+    require(not agrees or _spent(later, name) <= _granted(later), "verify accepts more than was granted.")
 
 
 def _answered(call: Callable[[], object]) -> bool:
@@ -96,36 +109,44 @@ Row = tuple[object, ...]
 
 
 @cache
-def _before() -> list[Row]:
+def _before() -> list[list[Row]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "b.db"
         path.write_bytes(_sound())
-        return _log(path)
+        return _logs(path)
 
 
-def _log(path: Path) -> list[Row]:
-    """The entries of the data set "shop" by number, read without dpmine; none where they cannot be read."""
-    query = "SELECT number, kind, part, epsilon, delta, reservation FROM dpmine_history WHERE dataset = 'shop'"
+def _logs(path: Path) -> list[list[Row]]:
+    return [_log(path, name) for name in _ADDED_UP]
+
+
+def _log(path: Path, name: str) -> list[Row]:
+    """The entries of a data set by number, read without dpmine; none where they cannot be read."""
+    query = (
+        f"SELECT number, kind, part, {_ADDED_UP[name]}, reservation, epsilon, delta, accounting, approximate_delta "
+        "FROM dpmine_history WHERE dataset = ?"
+    )
     with closing(sqlite3.connect(path)) as connection:
         connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         with suppress(sqlite3.Error, UnicodeDecodeError):
-            return sorted(connection.execute(query).fetchall(), key=lambda row: (str(type(row[0])), row[0]))
+            return sorted(connection.execute(query, (name,)).fetchall(), key=lambda row: (str(type(row[0])), row[0]))
     return []
 
 
 def _granted(log: list[Row]) -> Fraction:
-    grants = sorted((int(str(number)), str(epsilon)) for number, kind, _, epsilon, *_ in log if kind == "grant")
+    grants = sorted((int(str(number)), str(amount)) for number, kind, _, amount, *_ in log if kind == "grant")
     return Fraction(grants[-1][1])
 
 
-def _spent(log: list[Row]) -> Fraction:
-    """The whole, and the costliest part; what was settled counts as settled."""
-    settled = {reservation: Fraction(str(epsilon)) for _, kind, _, epsilon, _, reservation in log if kind == "settle"}
+def _spent(log: list[Row], name: str) -> Fraction:
+    """The whole, and the costliest part; ε that was settled counts as settled, ρ is never given back."""
+    settled = {}
+    if _ADDED_UP[name] == "epsilon":
+        settled = {reservation: amount for _, kind, _, amount, reservation, *_ in log if kind == "settle"}
     totals: dict[object, Fraction] = {}
-    for number, kind, part, epsilon, *_ in log:
+    for number, kind, part, amount, *_ in log:
         if kind in {"charge", "reserve"}:
-            price = settled.get(number, Fraction(str(epsilon)))
-            totals[part] = totals.get(part, Fraction(0)) + price
+            totals[part] = totals.get(part, Fraction(0)) + Fraction(str(settled.get(number, amount)))
     whole = totals.pop("", Fraction(0))
     return whole + max(totals.values(), default=Fraction(0))
 

@@ -72,12 +72,12 @@ def verify(line: CommandLine) -> None:
 
 
 def export(line: CommandLine) -> None:
-    """Write budgets and histories as one JSON object.
+    """Write budgets and histories as one JSON object, or charges as events of dp-accounting.
 
     Example: dpmine ledger export --ledger sqlite:///budget.db -o budget.json
     """
     destination = Destination.of(Format.JSON, line.output)
-    destination.write_text(_ledger(line).export())
+    destination.write_text(_ledger(line).export(line.options["format"]))
 
 
 app = typer.Typer(

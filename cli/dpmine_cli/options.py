@@ -86,6 +86,14 @@ _GRANT = {
         "With zcdp: the part of --delta that runs with a δ of their own may spend.", "D", shown="half of --delta"
     ),
 }
+_EXPORT = {
+    "format": Option(
+        "All that the ledger holds, or its charges as events of dp-accounting.",
+        default="json",
+        choices=("json", "dp-event"),
+        parameter="form",
+    )
+}
 OPTIONS = {
     **{name: {**table, **_RESULT} for name, table in OF_JOBS.items()},
     "supports": {**_SUPPORTS, **_RESULT},
@@ -97,6 +105,6 @@ OPTIONS = {
     "show": {**_LEDGER, **_DATASET, **_RESULT},
     "history": {**_LEDGER, **_DATASET, **_RESULT},
     "verify": {**_LEDGER, **_RESULT},
-    "export": {**_LEDGER, **_OUTPUT, **_RUN},
+    "export": {**_LEDGER, **_EXPORT, **_OUTPUT, **_RUN},
 }
 """By the name of the command, in the order in which `--help` lists them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadLedger, BadParameter, BudgetExceeded, NoLedger, NotPrivate
 from dpmine.ledger import records
@@ -24,10 +24,11 @@ from dpmine.ledger.budget import (
     whole_name,
 )
 from dpmine.ledger.database import Database
+from dpmine.ledger.events import Form, dp_event
 from dpmine.ledger.listeners import charge_committing
 from dpmine.ledger.records import Entry, Kind, replayed
 from dpmine.ledger.tables import require_own_schema
-from dpmine.parameters import Number, below_one, exact_number, positive
+from dpmine.parameters import Number, below_one, exact_number, named, positive
 from dpmine.privacy import ExPostGuarantee, Neighbors, Zcdp
 
 if TYPE_CHECKING:
@@ -118,8 +119,8 @@ class Ledger:
             chosen = kind or (Accounting.BASIC if known is None else known.accounting)
             total = _total(most, most_delta, chosen, share, known)
             if known is None:
-                named = "" if unit is None else checked_name("unit", unit)
-                budget = Budget(name, relation, rule, total, named, chosen)
+                fixed = "" if unit is None else checked_name("unit", unit)
+                budget = Budget(name, relation, rule, total, fixed, chosen)
                 records.add(connection, budget)
             else:
                 budget = _same_terms(known, relation, rule, unit, chosen).granting(total)
@@ -202,18 +203,20 @@ class Ledger:
                     raise BadLedger(f"The totals of {budget.dataset!r} are not what its history adds up to.")
             return sum(budget.entries for budget in budgets)
 
-    def export(self) -> str:
-        """Everything, as one JSON object."""
+    def export(self, form: str | Form = Form.JSON) -> str:
+        """Everything, as one JSON object; as "dp_event", what was charged, as events of the library dp_accounting.
+
+        Raises BadParameter for another form.
+        """
+        wanted, datasets = named(Form, "form", form), list[dict[str, Any]]()
         with self._database.reading() as connection:
-            datasets = [
-                {
-                    **budget.to_dict(),
-                    "history": [
-                        {**asdict(entry), "seal": seal} for entry, seal in records.entries(connection, budget.dataset)
-                    ],
-                }
-                for budget in records.all_budgets(connection)
-            ]
+            for budget in records.all_budgets(connection):
+                history = records.entries(connection, budget.dataset)
+                if wanted is Form.DP_EVENT:
+                    datasets += dp_event(entry for entry, _ in history)
+                else:
+                    sealed = [{**asdict(entry), "seal": seal} for entry, seal in history]
+                    datasets.append({**budget.to_dict(), "history": sealed})
         return json.dumps({"datasets": datasets}, ensure_ascii=False, indent=2)
 
     def _found(self, connection: Connection, dataset: str) -> Budget | None:

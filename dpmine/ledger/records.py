@@ -81,12 +81,16 @@ class Entry:
 
     @property
     def amount(self) -> Amount:
-        """What it records. Raises ValueError for numbers that no ledger wrote."""
-        if self.accounting:
-            return Amount.read(self.epsilon, self.delta, self.rho, self.approximate_delta)
-        if self.kind == Kind.GRANT:
-            return Amount.read(self.epsilon, self.delta, "0", "0")
-        return Amount.implied(self.epsilon, self.delta)
+        """What it records. Raises BadLedger for numbers that no ledger wrote."""
+        try:
+            if self.accounting:
+                return Amount.read(self.epsilon, self.delta, self.rho, self.approximate_delta)
+            if self.kind == Kind.GRANT:
+                return Amount.read(self.epsilon, self.delta, "0", "0")
+            return Amount.implied(self.epsilon, self.delta)
+        except ValueError:
+            place = f"Entry {self.number} of {self.dataset!r}"
+            raise BadLedger(f"{place} was changed by hand: restore a copy of the ledger.") from None
 
     def seal(self, previous: str) -> str:
         """SHA-256 of this entry and of the seal before it, so that no earlier entry can change unseen."""
@@ -104,6 +108,7 @@ _ENTRIES = select(HISTORY).where(HISTORY.c.dataset == _NAMED, HISTORY.c.number >
 _FIRST = -(2**31)  # numbers below 1 are not left out: they show that a history was changed
 _ENTRY = select(HISTORY).where(HISTORY.c.dataset == _NAMED, HISTORY.c.number == bindparam("at"))
 _SETTLED = select(HISTORY.c.number).where(HISTORY.c.dataset == _NAMED, HISTORY.c.reservation == bindparam("at"))
+# The key of a row is never written again: SQLite would then look at every entry that refers to it.
 _WRITE_BUDGET = update(DATASETS).where(DATASETS.c.dataset == _NAMED)
 _WRITE_TOTAL = update(SPENT).where(SPENT.c.dataset == _NAMED, SPENT.c.part == bindparam("at"))
 _NUMBERS = tuple(field.name for field in fields(Amount))
@@ -146,10 +151,7 @@ def open_reservation(connection: Connection, dataset: str, number: int, part: st
     settled = connection.execute(_SETTLED, own).first()
     if row is None or (row["kind"], row["part"]) != (Kind.RESERVE, part) or settled is not None:
         return None
-    try:
-        return _entry(row).amount
-    except ValueError:
-        raise BadLedger(f"Entry {number} of {dataset!r} was changed by hand: restore a copy of the ledger.") from None
+    return _entry(row).amount
 
 
 def add(connection: Connection, budget: Budget) -> None:
@@ -180,7 +182,8 @@ def append(
     entry = Entry(**_terms(budget), **_numbers(amount), **record)
     after = replace(budget, entries=entry.number, seal=entry.seal(budget.seal))
     connection.execute(insert(HISTORY), {**asdict(entry), "seal": after.seal})
-    connection.execute(_WRITE_BUDGET, {**_row(after), "named": budget.dataset})
+    row = _row(after)
+    connection.execute(_WRITE_BUDGET, {"named": row.pop("dataset"), **row})
     if part in after.charged:
         _write_total(connection, after, part)
     return after
@@ -199,9 +202,9 @@ def _today() -> str:
 
 
 def _write_total(connection: Connection, budget: Budget, part: str) -> None:
-    row = {"dataset": budget.dataset, "part": part, **_numbers(budget.charged[part])}
-    if not connection.execute(_WRITE_TOTAL, {**row, "named": budget.dataset, "at": part}).rowcount:
-        connection.execute(insert(SPENT), row)
+    total = _numbers(budget.charged[part])
+    if not connection.execute(_WRITE_TOTAL, {"named": budget.dataset, "at": part, **total}).rowcount:
+        connection.execute(insert(SPENT), {"dataset": budget.dataset, "part": part, **total})
 
 
 def _row(budget: Budget) -> dict[str, Any]:

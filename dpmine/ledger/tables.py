@@ -112,7 +112,8 @@ def _add_zcdp(connection: Connection) -> None:
             if connection.dialect.name == "postgresql":  # else an earlier version, about to write, would leave ρ out
                 connection.exec_driver_sql(f"ALTER TABLE {table.name} ALTER COLUMN {column.name} DROP DEFAULT")
     connection.execute(update(DATASETS).values(accounting=Accounting.BASIC.value, rho="0", approximate_delta="0"))
-    charges = select(HISTORY).where(HISTORY.c.kind.in_(("charge", "reserve")))
+    shown = HISTORY.c.dataset, HISTORY.c.part, HISTORY.c.epsilon, HISTORY.c.delta
+    charges = select(*shown).where(HISTORY.c.kind.in_(("charge", "reserve")))
     totals: dict[tuple[str, str], Amount] = {}
     try:
         for row in connection.execute(charges):
@@ -121,9 +122,8 @@ def _add_zcdp(connection: Connection) -> None:
     except ValueError:
         raise BadLedger("An entry of the history was changed by hand: restore a copy of the ledger.") from None
     for (dataset, part), total in totals.items():
-        spent = (SPENT.c.dataset == dataset) & (SPENT.c.part == part)
-        numbers = {"rho": str(total.rho), "approximate_delta": str(total.approximate_delta)}
-        connection.execute(update(SPENT).where(spent).values(**numbers))
+        own = update(SPENT).where(SPENT.c.dataset == dataset, SPENT.c.part == part)
+        connection.execute(own.values(rho=str(total.rho), approximate_delta=str(total.approximate_delta)))
 
 
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_create, _add_zcdp)
@@ -151,11 +151,11 @@ def version_of(connection: Connection) -> int:
     if connection.execute(_HAS_LEDGER[connection.dialect.name]).scalar() is None:
         return 0
     found = connection.execute(select(VERSION.c.version)).scalars().all()
-    if len(found) != 1 or found[0] < 1:
+    if len(found) != 1 or type(found[0]) is not int or found[0] < 1:
         raise BadLedger("The version of this ledger was changed by hand: restore a copy.")
     if found[0] > len(MIGRATIONS):
         raise BadLedger("This ledger was written by a later version of dpmine: update dpmine.")
-    return int(found[0])
+    return found[0]
 
 
 def is_current(version: int) -> bool:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpmine.ledger.budget import Accounting, kept_rho
 from dpmine.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -101,5 +102,9 @@ def holds(url: str, done: Iterable[str], settled: Iterable[str] = ()) -> int:
     assert set(done) <= set(jobs)
     assert set(settled) <= {charges[number].job for number in prices}
     total = sum((Fraction(prices.get(number, entry).epsilon) for number, entry in charges.items()), Fraction())
-    assert budget.spent.epsilon == total <= budget.granted.epsilon
+    rho = sum((kept_rho(Fraction(entry.epsilon) ** 2 / 2) for entry in charges.values()), Fraction())
+    assert (budget.spent.epsilon, budget.spent.rho) == (total, rho)
+    assert budget.granted.fits(budget.spent, budget.accounting)
+    assert total <= budget.granted.epsilon or budget.accounting is Accounting.ZCDP
+    assert rho <= budget.granted.rho or budget.accounting is Accounting.BASIC
     return len(jobs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors
+from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors, Zcdp
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE
 
@@ -18,3 +18,9 @@ def promise(
 def at_most(epsilon: str | Fraction, delta: str | Fraction = "0", unit: str = "customer") -> ExPostGuarantee:
     most = Fraction(epsilon)
     return ExPostGuarantee(most, Fraction(delta), REPLACE, unit, ex_post_epsilon=most)
+
+
+def bounded_range(epsilon: str | Fraction, delta: str | Fraction = "0", unit: str = "customer") -> Guarantee:
+    """As the exponential mechanism's: ε²/8."""
+    loss, slack = Fraction(epsilon), Fraction(delta)
+    return Guarantee(loss, slack, REPLACE, unit, concentrated=Zcdp(loss**2 / 8, slack))

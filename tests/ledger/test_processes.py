@@ -34,19 +34,22 @@ def crowd(url: str, tmp_path: Path) -> Iterator[Crowd]:
     workers.kill_all()
 
 
-def test_sixteen_processes_never_overspend(crowd: Crowd) -> None:
+@pytest.mark.parametrize(("accounting", "epsilon"), [("basic", 15), ("zcdp", 6)])
+def test_sixteen_processes_never_overspend(crowd: Crowd, accounting: str, epsilon: int) -> None:
     ledger = Ledger(crowd.url)
-    ledger.grant("shop", epsilon=15)
+    granted = ledger.grant("shop", epsilon=epsilon, delta="1e-5", accounting=accounting).granted
     crowd.start(16)
     crowd.wait(300)
     reported = crowd.reported("done")
     assert crowd.errors() == ""
     assert holds(crowd.url, reported) == len(reported)
-    spent = ledger.budget("shop").spent.epsilon
-    assert spent == sum(Fraction(amount) for amount in reported.values())
+    spent = ledger.budget("shop").spent
+    assert spent.epsilon == sum(Fraction(amount) for amount in reported.values())
     refused = [Fraction(amount) for amount in crowd.reported("refused").values()]
     assert len(refused) == 16
-    assert 15 - spent < min(refused)  # what was refused did not fit at the end either
+    left = granted - spent  # what was refused did not fit at the end either
+    assert left.epsilon < min(refused) if accounting == "basic" else left.rho < min(refused) ** 2 / 2
+    assert len(reported) > 100
 
 
 def test_first_grants_race(crowd: Crowd) -> None:
@@ -57,8 +60,9 @@ def test_first_grants_race(crowd: Crowd) -> None:
     assert Ledger(crowd.url).verify() == 8
 
 
-def test_killed_processes_lose_no_charge(crowd: Crowd) -> None:
-    Ledger(crowd.url).grant("shop", epsilon=10**6)
+@pytest.mark.parametrize("accounting", ["basic", "zcdp"])
+def test_killed_processes_lose_no_charge(crowd: Crowd, accounting: str) -> None:
+    Ledger(crowd.url).grant("shop", epsilon=10**6, delta="1e-5", accounting=accounting)
     crowd.kind = "reservations"
     numbers = np.random.default_rng(2017)
     crowd.start(5)
@@ -77,10 +81,12 @@ def test_killed_processes_lose_no_charge(crowd: Crowd) -> None:
     Ledger(crowd.url).charge("shop", promise("1", unit="unit"), job="life goes on")
 
 
-def test_a_crash_between_reservation_and_settlement_keeps_the_reservation(crowd: Crowd) -> None:
-    Ledger(crowd.url).grant("shop", epsilon=1)
+@pytest.mark.parametrize("accounting", ["basic", "zcdp"])
+def test_a_crash_between_reservation_and_settlement_keeps_the_reservation(crowd: Crowd, accounting: str) -> None:
+    Ledger(crowd.url).grant("shop", epsilon=5, delta="1e-5", accounting=accounting)
     Ledger(crowd.url).charge("shop", at_most("3/4"), job="crashed")  # nobody settles
-    assert Ledger(crowd.url).budget("shop").spent.epsilon == Fraction(3, 4)
+    spent = Ledger(crowd.url).budget("shop").spent
+    assert (spent.epsilon, spent.rho) == (Fraction(3, 4), Fraction(9, 32))
     assert Ledger(crowd.url).verify() == 2
 
 
@@ -95,7 +101,7 @@ def writers(tmp_path: Path) -> Iterator[Crowd]:
 
 def test_power_cuts_lose_no_charge(writers: Crowd, tmp_path: Path) -> None:
     """All writers are stopped wherever they are: the files are those of that instant, as a crash would leave them."""
-    Ledger(writers.url).grant("shop", epsilon=10**6)
+    Ledger(writers.url).grant("shop", epsilon=10**6, delta="1e-5", accounting="zcdp")
     writers.start(4)
     numbers = np.random.default_rng(7)
     logs = 0
@@ -149,7 +155,7 @@ def test_a_log_that_was_moved_into_the_file_loses_nothing(file: Path) -> None:
 def test_a_server_that_crashes_loses_no_charge(cluster: Cluster, tmp_path: Path) -> None:
     """Stopped without a shutdown, three times, while clients charge and are killed."""
     url = cluster.create("crashes")
-    Ledger(url).grant("shop", epsilon=10**6)
+    Ledger(url).grant("shop", epsilon=10**6, delta="1e-5", accounting="zcdp")
     before = Ledger(url)
     before.charge("shop", promise("1", unit="unit"), job="before")
     workers = Crowd(url, tmp_path, kind="reservations")

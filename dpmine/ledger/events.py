@@ -1,0 +1,73 @@
+"""Histories as events of dp_accounting, a library that other tools do their privacy accounting with.
+
+`Ledger.export` writes them. Nothing here needs that library.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import StrEnum
+from fractions import Fraction
+from math import inf, nextafter
+from typing import TYPE_CHECKING, Any
+
+from dpmine.ledger.budget import WHOLE, Amount
+from dpmine.ledger.records import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dpmine.ledger.records import Entry
+
+
+class Form(StrEnum):
+    """What `Ledger.export` writes."""
+
+    JSON = "json"
+    """Budgets and histories, with all that a ledger holds."""
+    DP_EVENT = "dp_event"
+    """What was charged, as events of dp_accounting."""
+
+
+def dp_event(history: Iterable[Entry]) -> list[dict[str, Any]]:
+    """What was charged to a data set: one composition for the whole, and one for each part.
+
+    A composition is a ComposedDpEvent of ZCDpEvents in the form of their named tuples, equal ρ joined; each ρ is the
+    nearest float above. Reservations count at their most, settled or not: what a run came to by its outcome bounds no
+    Rényi divergence. dp_accounting has no event for runs that are approximately concentrated, so the sum of their δ
+    stands beside the event: add it to the δ at which the event's ε is asked for. What one unit loses is bounded by the
+    whole and its own part together. Raises BadLedger for an entry that no ledger wrote.
+    """
+    charges: dict[str, list[Amount]] = {WHOLE: []}
+    terms: dict[str, Any] = {}
+    for entry in history:
+        terms = {"dataset": entry.dataset, "unit": entry.unit or None, "neighbors": entry.neighbors}
+        if entry.kind in {Kind.CHARGE, Kind.RESERVE}:
+            charges.setdefault(entry.part, []).append(entry.amount)
+    return [
+        {
+            **terms,
+            "part": part,
+            "event": _composed(amount.rho for amount in amounts),
+            "approximate_delta": _above(Amount.total(amounts).approximate_delta),
+        }
+        for part, amounts in sorted(charges.items())
+    ]
+
+
+def _composed(losses: Iterable[Fraction]) -> dict[str, Any]:
+    events = [
+        _event("SelfComposedDpEvent", event=_event("ZCDpEvent", rho=_above(rho), xi=0.0), count=count)
+        for rho, count in Counter(losses).items()
+    ]
+    return _event("ComposedDpEvent", events=events)
+
+
+def _event(name: str, **values: Any) -> dict[str, Any]:
+    return {"module_name": "dp_accounting.dp_event", "class_name": name, **values}
+
+
+def _above(value: Fraction) -> float:
+    """The least float that is not below the value."""
+    number = float(value)
+    return number if Fraction(number) >= value else nextafter(number, inf)
