@@ -140,5 +140,5 @@ def _fields(entry: Entry, shown: Sequence[str]) -> list[str]:
     """The fields of a line of history; "-" for nothing."""
     more = [f"{name} {getattr(entry, name) or '-'}" for name in shown]
     start = [str(entry.number), entry.time, entry.kind]
-    rho = [f"ρ = {float(entry.amount.rho):.6g}"] if entry.amount.rho else []
-    return [*start, f"ε = {entry.epsilon}, δ = {entry.delta}", *rho, *more, entry.job]
+    rho = f" (ρ = {float(entry.amount.rho):.6g})" if entry.accounting == "zcdp" else ""
+    return [*start, f"ε = {entry.epsilon}, δ = {entry.delta}{rho}", *more, entry.job]
