@@ -23,6 +23,7 @@ _LOG_ORDERS = (-40.0, 60.0)  # where ln(α − 1) is searched: ε from 10^-9 to 
 _GRID = 400
 _STEPS = 60  # of the search for an order
 _REMEMBERED = 256
+_LEAST_LOG = -(2**14)  # of a factor of δ: δ is rounded up to it, or its digits could fill the memory
 
 
 @lru_cache(_REMEMBERED)
@@ -42,7 +43,7 @@ def delta_at(rho: Fraction, epsilon: Fraction) -> Fraction:
 
     def bound() -> Ball:
         """(1 − 1/α)^{α−1}/α · e^{(α−1)(αρ−ε)}."""
-        exponent = exact_ball((order - 1) * (order * loss - most))
+        exponent = exact_ball(max(Fraction(_LEAST_LOG), (order - 1) * (order * loss - most)))
         return (exponent + exact_ball(order - 1) * logarithm(1 - 1 / order)).exp() / exact_ball(order)
 
     return min(Fraction(1), above(bound, _BITS))

@@ -211,7 +211,7 @@ def geometric_of_scale(scale: Fraction, *, bits: BitSource) -> int:
 def discrete_gaussian(variance: Fraction, *, bits: BitSource) -> int:
     """One whole number k with Pr[k] proportional to e^{−k²/(2σ²)}, for any rational `variance` σ² > 0.
 
-    Discrete Laplace numbers of scale t = ⌊σ⌋ + 1, kept with probability e^{−(|k| − σ²/t)²/(2σ²)}: fewer than two
+    Discrete Laplace numbers of scale t = ⌊σ⌋ + 1, kept with probability e^{−(|k| − σ²/t)²/(2σ²)}: fewer than four
     attempts on average. Source: Canonne, Kamath & Steinke 2020, algorithm 3. Proof: docs/proofs/noisy_supports.md.
     """
     scale = isqrt(variance.numerator // variance.denominator) + 1
