@@ -24,8 +24,8 @@ from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.read import read_transactions
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
-from dpmine.selection.mechanisms.registry import MECHANISMS, usable
-from dpmine.selection.recommend import recommend
+from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.recommend import recommend, usable
 from dpmine.selection.universes.base import MANY_DUMMIES
 
 if TYPE_CHECKING:

@@ -41,6 +41,7 @@ from utility_tables import markdown, plot, verdict
 
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.noisy_supports import noisy
+from dpmine.itemsets.support_noise import DiscreteLaplace
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def split_runs(case: Case, method: Method, setting: Setting, share: Fraction, ru
     threshold, useful, parts = case.cut_off(setting.k), [], []
     for _ in range(runs):
         supports = np.array([case.support(itemset) for itemset in choose()])
-        released = np.array(noisy(supports.tolist(), epsilon=setting.epsilon * share, bits=SystemBits()))
+        released = np.array(noisy(supports.tolist(), DiscreteLaplace(setting.epsilon * share), bits=SystemBits()))
         errors = np.abs(released - supports) / np.maximum(supports, 1)
         best = supports >= threshold
         useful.append(float((best & (errors <= NEAR)).sum()) / setting.k)

@@ -19,6 +19,7 @@ from utility_data import ROOT, Case
 
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.noisy_supports import noisy
+from dpmine.itemsets.support_noise import DiscreteLaplace
 from dpmine.itemsets.universe import Itemset, ItemsFirst
 from dpmine.privacy import Neighbors
 from dpmine.selection.top_k import OneShot, build_top_k
@@ -160,7 +161,7 @@ def measure(section: str, case: Case, method: Method, setting: Setting, runs: in
 
 def error(supports: list[int], epsilon: Fraction) -> float:
     """Mean |noisy − true| ÷ true; a support of 0 counts as 1."""
-    values = noisy(supports, epsilon=epsilon, bits=BITS)
+    values = noisy(supports, DiscreteLaplace(epsilon), bits=BITS)
     return float(np.mean([abs(value - true) / max(true, 1) for value, true in zip(values, supports, strict=True)]))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 import os
 import sys
 import tempfile
@@ -94,7 +93,12 @@ def _short(file: str) -> str:
 def walk(job: Callable[[], object]) -> Walk:
     """The job, followed."""
     steps = Walk()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    # Results are written to the descriptor behind stdout, so there has to be one.
+    with (
+        Path(os.devnull).open("w", encoding="utf-8") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+    ):
         sys.setprofile(steps)
         try:
             with contextlib.suppress(SystemExit):

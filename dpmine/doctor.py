@@ -19,20 +19,11 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
 
-PACKAGES = (
-    "numpy",
-    "numba",
-    "pyarrow",
-    "python-flint",
-    "pandas",
-    "scikit-learn",
-    "scipy",
-    "matplotlib",
-    "sqlalchemy",
-)
+PACKAGES = ("numpy", "numba", "pyarrow", "python-flint", "pandas", "scikit-learn", "scipy", "matplotlib", "sqlalchemy")
 """What dpmine cannot do without, where a version changes what it does."""
 
 _DRIVER = "psycopg"
+_WITHOUT_DRIVER = "not installed; only ledgers on PostgreSQL need it: pip install 'dpmine[postgres]'"
 _SCORES = (16, 2, 1)
 _CHOOSER = "stable_maximiser"
 """Of these scores it may choose the first, or nothing; never one of the others."""
@@ -65,19 +56,14 @@ class Diagnosis:
     checks: tuple[Check, ...]
 
     @property
-    def failures(self) -> tuple[Check, ...]:
-        """The checks that failed."""
-        return tuple(check for check in self.checks if check.state is State.FAILED)
-
-    @property
     def complaint(self) -> str:
         """What fails, in one line; empty where nothing does."""
-        return " ".join(f"{check.name}: {check.detail}" for check in self.failures)
+        return " ".join(f"{check.name}: {check.detail}" for check in self.checks if check.state is State.FAILED)
 
     def to_json(self) -> str:
         """One JSON object."""
         checks = [asdict(check) for check in self.checks]
-        document = {"dpmine": __version__, "python": self.python, "system": self.system, "healthy": not self.failures}
+        document = {"dpmine": __version__, "python": self.python, "system": self.system, "healthy": not self.complaint}
         return json.dumps({**document, "checks": checks}, ensure_ascii=False)
 
     def __str__(self) -> str:
@@ -91,19 +77,20 @@ def diagnose(ledger: str | None = None, *, bits: BitSource) -> Diagnosis:
 
     `bits` is the source of randomness that is looked at. Never raises for what it finds.
     """
-    checks = [
-        *(_guarded(name, partial(_version, name)) for name in PACKAGES),
-        _guarded(_DRIVER, _driver),
-        _guarded("kernel cache", _kernel_cache),
-        _guarded("random source", partial(_random_source, bits)),
-        _guarded("exact selection", partial(_selection, bits)),
-        _guarded("memory", _memory),
-        _guarded("temporary files", _temporary_files),
-    ]
+    checks: dict[str, Callable[[], Finding]] = {
+        **{name: partial(_version, name) for name in PACKAGES},
+        _DRIVER: partial(_version, _DRIVER, _WITHOUT_DRIVER),
+        "kernel cache": _kernel_cache,
+        "random source": partial(_random_source, bits),
+        "exact selection": partial(_selection, bits),
+        "memory": _memory,
+        "temporary files": _temporary_files,
+    }
     if ledger is not None:
-        checks.append(_guarded("ledger", partial(_ledger, ledger)))
+        checks["ledger"] = partial(_ledger, ledger)
+    found = tuple(_guarded(name, look) for name, look in checks.items())
     system = f"{platform.system()} {platform.machine()}"
-    return Diagnosis(f"{platform.python_version()} ({platform.python_implementation()})", system, tuple(checks))
+    return Diagnosis(f"{platform.python_version()} ({platform.python_implementation()})", system, found)
 
 
 Finding = tuple[State, str]
@@ -120,20 +107,13 @@ def _guarded(name: str, look: Callable[[], Finding]) -> Check:
         return Check(name, State.FAILED, f"does not work here ({type(error).__name__}): install dpmine anew.")
 
 
-def _version(package: str) -> Finding:
+def _version(package: str, note: str = "") -> Finding:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
         return State.OK, version(package)
     except PackageNotFoundError:
-        return State.FAILED, f"not installed: pip install {package}."
-
-
-def _driver() -> Finding:
-    state, detail = _version(_DRIVER)
-    if state is State.OK:
-        return state, detail
-    return State.NOTE, "not installed; only ledgers on PostgreSQL need it: pip install 'dpmine[postgres]'"
+        return (State.NOTE, note) if note else (State.FAILED, f"not installed: pip install {package}.")
 
 
 def _kernel_cache() -> Finding:

@@ -99,11 +99,6 @@ class Guarantee:
         """The same guarantee with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
-    def adding(self, epsilon: Fraction) -> Self:
-        """The guarantee of this and one more release of pure ε together."""
-        both = self.zcdp + Zcdp.implied(epsilon, Fraction(0))
-        return replace(self, epsilon=self.epsilon + epsilon, concentrated=both)
-
     def grouped(self, rows: int, delta: Fraction) -> Self:
         """The guarantee for so many records together, whose δ is given: ε is that of a record as many times."""
         return replace(self, epsilon=self.epsilon * rows, delta=delta, concentrated=None)

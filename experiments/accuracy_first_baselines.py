@@ -26,7 +26,6 @@ from dpmine.models.accuracy_first.search import (
     SearchOutcome,
     ThresholdTest,
     falling_noise,
-    require_ridge,
 )
 from dpmine.models.accuracy_first.settings import AccuracySettings, SearchTerms
 from dpmine.models.linear.sensitivities import up
@@ -228,8 +227,9 @@ def expected_excess(bounds: RiskBounds, method: Method, constants: Variant) -> t
     Source: Ligett et al. 2017, Theorems 3.1 to 3.3.
     """
     if method is Method.COVARIANCE:
-        ridge = require_ridge(bounds, RidgeBounds)
-        return (_paper_covariance(ridge) if constants is Variant.PAPER else _sharp_covariance(ridge)), 0.0
+        if not isinstance(bounds, RidgeBounds):
+            raise BadParameter("method must be 'output' or 'brownian': covariances only make a ridge regression.")
+        return (_paper_covariance(bounds) if constants is Variant.PAPER else _sharp_covariance(bounds)), 0.0
     return _paper_output(bounds) if constants is Variant.PAPER else (0.0, _sharp_output(bounds))
 
 

@@ -19,8 +19,7 @@ from dpmine import HypothesisSelector, Levels, law, select
 from dpmine.errors import BadData
 from dpmine.exact.bits import SystemBits
 from dpmine.models.pac.classes.conjunctions import Conjunctions
-from dpmine.models.pac.classes.grid import PublicGrid
-from dpmine.models.pac.classes.thresholds import Thresholds
+from dpmine.models.pac.classes.thresholds import PublicGrid, Thresholds
 from dpmine.models.pac.covers.families import ThresholdFamily
 from dpmine.models.pac.covers.separators import SeparatorFamily
 from dpmine.models.pac.hypothesis import Records

@@ -6,15 +6,15 @@ No learner uses them: they check what proofs say of covers (docs/proofs/models/p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import cos, log2, pi
+from math import cos, floor, log2, pi
 from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.covers.separators import DisagreementMetric, Metric, greedy_centres
+from dpmine.models.pac.covers.separators import disagreements, greedy_centres, packed_answers
 from dpmine.parameters import Number, positive, whole
 
 if TYPE_CHECKING:
@@ -31,8 +31,18 @@ _CENTRES = 64
 _DOUBTFUL = 2.0**-24  # cosines this close to the limit are decided by the angle itself
 
 
-class DistanceMetric(Metric, Protocol):
-    """Distances in [0, 1] that are known as numbers."""
+class DistanceMetric(Protocol):
+    """Distances in [0, 1] within a finite set of hypotheses, numbered from 0."""
+
+    @property
+    def size(self) -> int:
+        """K, the number of hypotheses."""
+
+    def within(self, index: int, radius: Fraction, among: NDArray[np.int64]) -> Bools:
+        """Which of some hypotheses are near one, at distance ≤ radius."""
+
+    def restrict(self, members: NDArray[np.int64]) -> Self:
+        """The same distances for these hypotheses only, in this order."""
 
     def distances(self, index: int) -> Floats:
         """From one hypothesis to all: float64, shape (K,), right to 2^-45."""
@@ -55,9 +65,9 @@ class ClosedForm(ABC):
     def restrict(self, members: NDArray[np.int64]) -> Self:
         """The same distances for these hypotheses only."""
 
-    def within(self, index: int, radius: Fraction) -> Bools:
-        """Which hypotheses are at distance ≤ radius, rounding granted."""
-        near: Bools = self.distances(index) <= float(radius + TOLERANCE / 2)
+    def within(self, index: int, radius: Fraction, among: NDArray[np.int64]) -> Bools:
+        """Which of some hypotheses are at distance ≤ radius, rounding granted."""
+        near: Bools = self.distances(index)[among] <= float(radius + TOLERANCE / 2)
         return near
 
 
@@ -179,13 +189,14 @@ class AngleMetric(ClosedForm):
         """2 atan2(|u − v|, |u + v|)/π: accurate for all angles, as the arc cosine is not."""
         return self._angles(self.directions, self.directions[index])
 
-    def within(self, index: int, radius: Fraction) -> Bools:
+    def within(self, index: int, radius: Fraction, among: NDArray[np.int64]) -> Bools:
         """Decided by the cosine, and by the angle where the cosine is too close to tell."""
         limit = cos(pi * min(float(radius), 1.0))
-        cosines = self.directions @ self.directions[index]
+        directions = self.directions[among]
+        cosines = directions @ self.directions[index]
         near: Bools = cosines >= limit
         doubtful = np.flatnonzero(np.abs(cosines - limit) < _DOUBTFUL)
-        angles = self._angles(self.directions[doubtful], self.directions[index])
+        angles = self._angles(directions[doubtful], self.directions[index])
         near[doubtful] = angles <= float(radius + TOLERANCE / 2)
         return near
 
@@ -200,23 +211,54 @@ class AngleMetric(ClosedForm):
         return angles
 
 
-class SampleMetric(DisagreementMetric):
-    """ρ_X with its distances as numbers."""
+@dataclass(frozen=True, eq=False, slots=True)
+class SampleMetric:
+    """ρ_X: the share of the records of a sample X on which two hypotheses differ. Exact.
 
-    __slots__ = ()
+    Attributes:
+        words: uint64, shape (K, w): the predictions, a bit each; made by `SampleMetric.of`.
+        records: m ≥ 1.
+    """
+
+    words: NDArray[np.uint64]
+    records: int
+
+    @classmethod
+    def of(cls, predictions: Iterable[Bools], *, hypotheses: int, records: int) -> Self:
+        """As `packed_answers`."""
+        return cls(packed_answers(predictions, hypotheses=hypotheses, records=records), records)
+
+    def disagreements(self, index: int) -> NDArray[np.int64]:
+        """The number of records on which each hypothesis differs from one: int64, shape (K,)."""
+        return disagreements(self.words, index, np.arange(self.size))
+
+    @property
+    def size(self) -> int:
+        """K."""
+        return len(self.words)
 
     def distances(self, index: int) -> Floats:
         """The shares."""
         shares: Floats = self.disagreements(index) / self.records
         return shares
 
+    def within(self, index: int, radius: Fraction, among: NDArray[np.int64]) -> Bools:
+        """Which of some hypotheses differ from one on at most r·m records."""
+        near: Bools = disagreements(self.words, index, among) <= floor(radius * self.records)
+        return near
 
-def greedy_cover(metric: Metric, radius: Fraction) -> NDArray[np.int64]:
-    """`greedy_centres` as an array."""
-    return np.fromiter(greedy_centres(metric, radius), np.int64)
+    def restrict(self, members: NDArray[np.int64]) -> Self:
+        """These hypotheses only."""
+        return replace(self, words=self.words[members])
 
 
-def cover_over_net(net: Metric, net_radius: Fraction, radius: Fraction) -> NDArray[np.int64]:
+def greedy_cover(metric: DistanceMetric, radius: Fraction) -> NDArray[np.int64]:
+    """`greedy_centres` of a metric, as an array."""
+    found = greedy_centres(metric.size, lambda centre, among: metric.within(centre, radius, among))
+    return np.fromiter(found, np.int64)
+
+
+def cover_over_net(net: DistanceMetric, net_radius: Fraction, radius: Fraction) -> NDArray[np.int64]:
     """Greedy centres of a finite net of an infinite class H.
 
     Requires: every element of H is within `net_radius` < radius of the net, a subset of H.
@@ -282,5 +324,5 @@ def doubling_dimension(metric: DistanceMetric, radii: Iterable[Number], *, centr
 
 def _balls_needed(metric: DistanceMetric, centre: int, radius: Fraction) -> tuple[int, int]:
     """Lower and upper bound on the balls of radius r/2 that cover the ball of radius r around a hypothesis."""
-    ball = metric.restrict(np.flatnonzero(metric.within(centre, radius)))
+    ball = metric.restrict(np.flatnonzero(metric.within(centre, radius, np.arange(metric.size))))
     return len(greedy_cover(ball, radius)), len(greedy_cover(ball, radius / 2))

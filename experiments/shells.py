@@ -219,7 +219,7 @@ def shells(
     margin = _margin(budget, slack, eta)
     near = _near(excesses, sizes, margin)
     return Shells(
-        hypotheses=hypotheses.name,
+        hypotheses=type(hypotheses).__name__.lower(),
         size=sizes[-1],
         records=len(records),
         least_errors=len(records) - int(best),

@@ -15,8 +15,7 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
 from dpmine.ledger.charging import ROW, of_asserted_unit
-from dpmine.models.validation.procedure import Trained, Training, train_candidates
-from dpmine.models.validation.split import random_order
+from dpmine.models.validation.procedure import Trained, Training, random_order, train_candidates
 from dpmine.parameters import Number, positive, whole
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.select import as_universe, build_mechanism, choose

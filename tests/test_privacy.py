@@ -36,6 +36,9 @@ def test_json_form() -> None:
         "neighbors": "replace_one",
         "unit": "customer",
         "private": True,
+        "rho": 0.05555555555555556,
+        "rho_exact": "1/18",
+        "approximate_delta_exact": "1/1000000",
         "notes": [],
     }
 
@@ -108,6 +111,9 @@ def test_a_price_is_told_beside_what_was_reserved() -> None:
         "neighbors": "replace_one",
         "unit": "row",
         "private": True,
+        "rho": 50.0,
+        "rho_exact": "50",
+        "approximate_delta_exact": "0",
         "notes": ["clipped"],
         "ex_post_epsilon": 0.33333333333333337,
         "ex_post_epsilon_exact": "1/3",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpmine_cli.line import require_apart
 from dpmine_cli.output import ledger_files
 
 if TYPE_CHECKING:
@@ -18,10 +19,10 @@ def histogram(line: CommandLine) -> None:
     Example: dpmine histogram people.parquet --column age --lower 0 --upper 120 --bins 12,24,40 --plot age.svg
     """
     destination = line.destination
-    from dpmine.io.atomic import new_figure, picture_target, require_apart, write_picture
+    from dpmine.io.atomic import new_figure, picture_target, write_picture
     from dpmine.ledger.charging import ROW, Account
     from dpmine.models.contribution import PrivacyUnit
-    from dpmine.models.histogram.search import BinSearch, density_of_column
+    from dpmine.models.histogram.density import BinSearch, density_of_column
     from dpmine.models.tables import unit_name
     from dpmine.parameters import whole_numbers
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpmine_cli.line import require_apart
 from dpmine_cli.output import Format, ledger_files
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ def top_itemset(line: CommandLine) -> None:
 
     Example: dpmine top-itemset sales.parquet --unit customer --item product --top 10 --release-support 0.5
     """
-    from dpmine.io.atomic import require_apart
     from dpmine.itemsets.top import top_itemsets
 
     destination, least = line.destination, _least_confidence(line)
@@ -57,7 +57,6 @@ def supports(line: CommandLine) -> None:
     Example: dpmine supports sales.parquet --min-support 100 --not-private
     """
     from dpmine.errors import NotPrivate
-    from dpmine.io.atomic import require_apart
     from dpmine.itemsets.exact_supports import list_supports
 
     if not line.not_private:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dpmine.io.atomic import require_apart
-from dpmine_cli.line import add
+from dpmine_cli.line import add, require_apart
 from dpmine_cli.output import Destination, Format, Prepared, ledger_files
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def grant(line: CommandLine) -> None:
     ledger, dataset, epsilon = _ledger(line), _given(line, "dataset"), _given(line, "epsilon")
     budget = ledger.grant(dataset, epsilon=epsilon, **line.values("ledger", "dataset", "epsilon"))
     destination.write_result(_shown([budget]))
-    if line.delta is None and budget.entries == 1:
+    if budget.granted.delta == 0 and budget.entries == 1 and line.delta is None:
         line.messages.notice(
             f"{budget.dataset!r} is granted δ = 0, so approximate mechanisms will be rejected; "
             f"grant again with --epsilon {epsilon} --delta 1e-6 to allow them."
@@ -58,7 +57,8 @@ def history(line: CommandLine) -> None:
     entries = _ledger(line).history(_given(line, "dataset"))
     rows = list(map(asdict, entries))
     shown = [name for name in _OPTIONAL if any(getattr(entry, name) for entry in entries)]
-    text = "\n".join("\t".join(_fields(entry, shown)) for entry in entries)
+    concentrated = any(entry.amount.rho for entry in entries)
+    text = "\n".join("\t".join(_fields(entry, shown, concentrated=concentrated)) for entry in entries)
     destination.write_result(Prepared({"history": rows}, rows, text))
 
 
@@ -112,18 +112,34 @@ def _shown(budgets: Sequence[Budget]) -> Prepared:
         amounts = {"granted": budget.granted, "spent": budget.spent, "remaining": budget.remaining}
         neighbors = str(budget.neighbors)
         exact = {f"{name}_{key}": str(getattr(each, key)) for name, each in amounts.items() for key in _NUMBERS}
-        rows.append({"dataset": budget.dataset, "unit": budget.unit or None, "neighbors": neighbors, **exact})
+        terms = {"unit": budget.unit or None, "neighbors": neighbors, "accounting": str(budget.accounting)}
+        rows.append({"dataset": budget.dataset, **terms, **exact})
         scope = f"per {budget.unit}" if budget.unit else "unit not fixed yet"
-        said = "; ".join(f"{name} {each}" for name, each in amounts.items())
-        lines.append(f"{budget.dataset}\t{said}; {scope}, neighbours {neighbors.replace('_', '-')}")
+        said = "; ".join(f"{name} {each.shown(budget.accounting)}" for name, each in amounts.items())
+        lines.append(
+            f"{budget.dataset}\t{said}; {_other_total(budget)}; {scope}, neighbours {neighbors.replace('_', '-')}"
+        )
     return Prepared({"datasets": [budget.to_dict() for budget in budgets]}, rows, "\n".join(lines))
 
 
-_NUMBERS = ("epsilon", "delta")
+_NUMBERS = ("epsilon", "delta", "rho", "approximate_delta")
 
 
-def _fields(entry: Entry, shown: Sequence[str]) -> list[str]:
+def _other_total(budget: Budget) -> str:
+    """What the charges come to under the other kind of accounting, and together."""
+    from dpmine.ledger.budget import Accounting
+
+    if budget.accounting is Accounting.BASIC:
+        return f"basic accounting (ρ adds up to {float(budget.spent.rho):.4g})"
+    both = budget.guarantee
+    together = f"together ε = {float(both.epsilon):.6g}, δ = {float(both.delta):g}"
+    granted = f"granted ε = {budget.granted.epsilon}, δ = {float(budget.granted.delta):g}"
+    return f"zcdp accounting ({granted}; {together}; ε adds up to {float(budget.spent.epsilon):.6g})"
+
+
+def _fields(entry: Entry, shown: Sequence[str], *, concentrated: bool) -> list[str]:
     """The fields of a line of history; "-" for nothing."""
     more = [f"{name} {getattr(entry, name) or '-'}" for name in shown]
     start = [str(entry.number), entry.time, entry.kind]
-    return [*start, f"ε = {entry.epsilon}, δ = {entry.delta}", *more, entry.job]
+    rho = [f"ρ = {float(entry.amount.rho):.6g}"] if concentrated else []
+    return [*start, f"ε = {entry.epsilon}, δ = {entry.delta}", *rho, *more, entry.job]

@@ -63,7 +63,7 @@ def undoing(action: Callable[[], object]) -> Iterator[None]:
 
 def begin() -> None:
     """A command line begins: nothing is written or charged so far."""
-    from dpmine.ledger.budget import on_charge
+    from dpmine.ledger.listeners import on_charge
 
     _said[:] = [_NOTHING_WRITTEN]
     on_charge(charge_begins)

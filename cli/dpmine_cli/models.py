@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from dpmine.parameters import listed
+from dpmine_cli.line import require_apart
 from dpmine_cli.output import Destination, Format, Prepared, ledger_files
 
 if TYPE_CHECKING:
@@ -109,7 +110,6 @@ def _require_choice(line: CommandLine) -> None:
 
 def _trained(line: CommandLine, job: ModelJob, remark: Callable[[Any], str] | None, **options: Any) -> Any:
     """The estimator, trained and written. All that can be checked before any row is read is checked before."""
-    from dpmine.io.atomic import require_apart
     from dpmine.models.tables import typed_labels
 
     result, model = line.destination, None if line.model is None else Destination.of(Format.JSON, line.model)
@@ -131,7 +131,6 @@ def _trained(line: CommandLine, job: ModelJob, remark: Callable[[Any], str] | No
 def _score(line: CommandLine, read: Callable[[str], Any]) -> None:
     """Write the predictions of a model file for a Parquet file; `read` makes a model of a text."""
     from dpmine.errors import BadParameter
-    from dpmine.io.atomic import require_apart
     from dpmine.models.tables import predict_table
 
     destination = line.destination

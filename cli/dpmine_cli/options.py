@@ -27,7 +27,9 @@ _PLAN = {
     "neighbors": _TOP["neighbors"],
     "gap": Option("Ask about this lead of the best over the second, in units.", "G", kind=int),
     "success": Option("Wanted probability of finding the best.", "P", "0.95"),
-    "plot": Option("Draw success against lead (.svg or .png).", "FILE", kind=Path),
+    "plot": Option("Draw success against lead, or with --runs ε against runs (.svg or .png).", "FILE", kind=Path),
+    "runs": Option("What N runs at --epsilon each come to, under basic and zcdp accounting.", "N", kind=int),
+    "noise": Option("How far M supports released together at --epsilon are from the true ones.", "M", kind=int),
     "learn": Option("Records to learn thresholds, intervals, stumps or separators.", "CLASS"),
     "accuracy": Option("With --learn: error allowed beyond the best rule's.", "A"),
     "failure": Option("With --learn: probability of missing it.", "P", "0.05"),
@@ -74,6 +76,14 @@ _GRANT = {
         "How parts (charged as NAME/PART) come about: from a unit's own data, or by number.",
         default="none",
         choices=("none", "by-unit", "by-index"),
+    ),
+    "accounting": Option(
+        "Add up ε and δ (basic), or ρ (zcdp), which lets many small runs cost less. The first charge fixes it.",
+        choices=("basic", "zcdp"),
+        shown="as granted before, or basic",
+    ),
+    "approximate_delta": Option(
+        "With zcdp: the part of --delta that runs with a δ of their own may spend.", "D", shown="half of --delta"
     ),
 }
 _EXPORT = {

@@ -174,7 +174,7 @@ class Destination:
     def write_result(self, result: TableDocument) -> None:
         """A result, in any format."""
         if self.format is Format.PARQUET:
-            self._write(_parquet(result.to_arrow()))
+            self._write_parquet(result.to_arrow())
         elif self.format is Format.CSV:
             self._write(_csv(result.to_arrow()))
         else:
@@ -202,7 +202,7 @@ class Destination:
     def write_table(self, table: Any) -> None:
         """An Arrow table of exact supports."""
         if self.format is Format.PARQUET:
-            self._write(_parquet(table.replace_schema_metadata({"dpmine": '{"private": false}'})))
+            self._write_parquet(table.replace_schema_metadata({"dpmine": '{"private": false}'}))
         elif self.format is Format.CSV:
             self._write(_csv(table))
         elif self.format is Format.JSON:
@@ -213,6 +213,11 @@ class Destination:
 
             lines = [f"{row['support']}\t{', '.join(map(printable, row['items']))}" for row in _rows(table)]
             self._write_lines("\n".join([*lines, "(exact supports; NOT private)"]))
+
+    def _write_parquet(self, table: Any) -> None:
+        from dpmine.io.arrow import parquet_bytes
+
+        self._write(parquet_bytes(table))
 
     def _write_lines(self, text: str) -> None:
         """Lines for people; on a terminal they fit it."""
@@ -243,15 +248,6 @@ def _csv(table: Any) -> bytes:
 
 def _field(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
-
-
-def _parquet(table: Any) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
-    return bytes(sink.getvalue())
 
 
 def target(path: Path) -> Path:

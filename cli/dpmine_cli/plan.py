@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from dpmine_cli.line import require_apart
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
 _OF_ITEMSETS = {"size", "catalogue_size", "units", "delta", "neighbors", "gap", "success", "plot"}
 _OF_LEARNING = {"accuracy", "failure", "smoothness", "dimension", "best_error"}
+_KINDS = {"learn": _OF_LEARNING, "runs": {"delta", "plot"}, "noise": {"delta"}}
+"""The plans that an option asks for, and the options beside --epsilon that belong to them."""
 _REFUTED = 1
 
 
@@ -26,11 +30,14 @@ def plan(line: CommandLine) -> None:
     if line.learn is not None:
         line.destination.write_document(_learning(line))
         return
+    if line.runs is not None or line.noise is not None:
+        line.destination.write_document(_accounting(line))
+        return
     from dpmine.planning.planner import plan as make_plan
 
     picture = _picture(line)
     with line.messages as messages:
-        values = line.values(*_OF_LEARNING, "learn", "catalogue_size", "plot")
+        values = line.values(*_OF_LEARNING, "learn", "runs", "noise", "catalogue_size", "plot")
         result: Any = make_plan(
             catalogue_size=_catalogue_size(line.catalogue_size), **values, progress=messages.progress
         )
@@ -75,7 +82,7 @@ def doctor(line: CommandLine) -> None:
 
 def _picture(line: CommandLine) -> Path | None:
     """Where --plot draws; another file than the result."""
-    from dpmine.io.atomic import picture_target, require_apart
+    from dpmine.io.atomic import picture_target
 
     picture = picture_target(line.plot) if line.plot else None
     require_apart({"--output": line.destination.path, "--plot": picture}, ())
@@ -91,13 +98,29 @@ def _learning(line: CommandLine) -> Any:
     return plan_learning(line.learn, epsilon=line.epsilon, **{name: line.options[name] for name in _OF_LEARNING})
 
 
+def _accounting(line: CommandLine) -> Any:
+    from dpmine.planning.accounting import plan_noise, plan_runs
+
+    terms = {"epsilon": line.epsilon, "delta": line.delta}
+    if line.runs is None:
+        return plan_noise(line.noise, **terms)
+    picture, planned = _picture(line), plan_runs(line.runs, **terms)
+    if picture:
+        planned.plot(picture)
+    return planned
+
+
 def _require_fit(line: CommandLine) -> None:
-    """BadParameter, with their names, for options of the other kind of plan."""
+    """BadParameter, with their names, for options of another kind of plan."""
     from dpmine.errors import BadParameter
 
-    foreign = _OF_LEARNING if line.learn is None else _OF_ITEMSETS
-    if unread := [spelled for name, spelled in line.given.items() if name in foreign]:
-        about = "belongs to --learn" if line.learn is None else "does not belong to --learn"
+    asked = [name for name in _KINDS if line.options[name] is not None]
+    if len(asked) > 1:
+        raise BadParameter(f"{' and '.join(map('--{}'.format, asked))} are different plans: ask for one.")
+    belonging = _KINDS[asked[0]] if asked else _OF_ITEMSETS
+    others = set().union(_OF_ITEMSETS, *_KINDS.values()) - belonging
+    if unread := [spelled for name, spelled in line.given.items() if name in others]:
+        about = "does not belong to --" + asked[0] if asked else "belongs to --learn"
         raise BadParameter(f"{', '.join(unread)} {about}: leave it out.")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpmine_cli.line import require_apart
 from dpmine_cli.messages import batch_begins
 from dpmine_cli.output import file_target, ledger_files, replace
 
@@ -19,7 +20,6 @@ def report(line: CommandLine) -> None:
     Example: dpmine report jobs.toml -o report.html
     """
     page = file_target(line.output)
-    from dpmine.io.atomic import require_apart
     from dpmine.reporting.batch import checked_batch, run_batch
     from dpmine.reporting.jobs.file import read_job_file
     from dpmine.reporting.store import ResultsFolder
@@ -47,12 +47,14 @@ def report(line: CommandLine) -> None:
 
 def _print_charges(batch: Batch, dataset: str) -> None:
     """What each job would cost, and what is left, on stdout."""
+    from dpmine.privacy import short
+
     for step in batch.steps:
         free = "stored already" if step.stored else "begun before, without a result"
-        cost = f"costs up to {step.charge.decimals}" if step.pending else f"{free}, costs nothing"
+        cost = f"costs up to {step.charge.shown(batch.accounting, short)}" if step.pending else f"{free}, costs nothing"
         print(f"{step.job.name}: {cost}")
     left = "the budget is yet to be granted" if batch.budget is None else f"{batch.budget.left_of(dataset)} left"
-    print(f"All together: up to {batch.to_charge.decimals} for each {batch.unit}; {left}.")
+    print(f"All together: up to {batch.to_charge.shown(batch.accounting, short)} for each {batch.unit}; {left}.")
 
 
 def _say_outcomes(done: Report, messages: Messages) -> None:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from dpmine.parameters import Number, probability, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable, Sequence
 
     Outcomes: TypeAlias = "Counter[Hashable]"
 
+_EVENTS = 200  # considered, of each kind: those with the largest ratios
 _STEPS = 60  # of bisection: more than the bits of a float64
 
 
@@ -37,11 +38,11 @@ def epsilon_lower_bound(
     half = whole("samples", samples, least=4) // 2
     miss = float(1 - probability("confidence", confidence)) / 2
     slack = 0.0 if delta is None else float(probability("delta", delta))
-    seen, seen_neighbor = _sample(run, half), _sample(run_neighbor, half)
-    event, swapped = _best_event(seen, seen_neighbor, half, miss, slack)
-    first, second = (run_neighbor, run) if swapped else (run, run_neighbor)
-    hits, hits_neighbor = (_hits(_sample(code, half), event) for code in (first, second))
-    return _bound(hits, hits_neighbor, half, miss, slack)
+    codes = (run, run_neighbor)
+    seen = [_sample(code, half) for code in codes]
+    candidates = [(event, way) for way in (1, -1) for event in _events(*seen[::way])]
+    event, way = max(candidates, key=lambda candidate: _shown(seen[:: candidate[1]], candidate[0], miss, slack))
+    return _shown([_sample(code, half) for code in codes[::way]], event, miss, slack)
 
 
 def lower_probability(hits: int, trials: int, miss: float) -> float:
@@ -72,25 +73,13 @@ def _divergence(share: float, p: float) -> float:
     return share * math.log(share / p) + rest
 
 
-def _bound(hits: int, hits_neighbor: int, trials: int, miss: float, slack: float) -> float:
-    """ln((p − δ)/p'), p from below and p' from above, where that is positive."""
+def _shown(sides: Sequence[Outcomes], event: frozenset[Hashable], miss: float, slack: float) -> float:
+    """ln((p − δ)/p'), p from below and p' from above, where that is positive; p and p' are the event's on the sides."""
+    hits, hits_neighbor = (sum(side[outcome] for outcome in event) for side in sides)
+    trials = sides[0].total()
     above = lower_probability(hits, trials, miss) - slack
     below = upper_probability(hits_neighbor, trials, miss)
     return max(0.0, math.log(above / below)) if above > 0 else 0.0
-
-
-def _best_event(
-    left: Outcomes, right: Outcomes, trials: int, miss: float, slack: float
-) -> tuple[frozenset[Hashable], bool]:
-    """The event that shows most on these samples, and whether it is the neighbour that has it more often."""
-    candidates = [(event, False) for event in _events(left, right)] + [(event, True) for event in _events(right, left)]
-
-    def shown(candidate: tuple[frozenset[Hashable], bool]) -> float:
-        event, swapped = candidate
-        hits, others = (_hits(side, event) for side in ((right, left) if swapped else (left, right)))
-        return _bound(hits, others, trials, miss, slack)
-
-    return max(candidates, key=shown)
 
 
 def _events(left: Outcomes, right: Outcomes) -> Iterable[frozenset[Hashable]]:
@@ -100,12 +89,5 @@ def _events(left: Outcomes, right: Outcomes) -> Iterable[frozenset[Hashable]]:
     yield from (frozenset(ranked[:size]) for size in range(2, len(ranked) + 1))
 
 
-_EVENTS = 200  # considered, of each kind: those with the largest ratios
-
-
 def _sample(code: Callable[[], Hashable], count: int) -> Outcomes:
     return Counter(code() for _ in range(count))
-
-
-def _hits(seen: Outcomes, event: frozenset[Hashable]) -> int:
-    return sum(seen[outcome] for outcome in event)

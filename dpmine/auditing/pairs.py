@@ -13,7 +13,6 @@ from collections import Counter
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import product
-from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,7 +47,7 @@ class Precision:
 DIRECT = Precision(1e-9, 1e-18)
 """Closed forms, and quadratures of one smooth piece: found within 1e-11 of the exact e^ε where a pair is tight."""
 SEARCHED = Precision(1e-9, 1e-10)
-"""Laws of a search: their quadrature lets kinks pass that lie under a mass of 1e-11 (see laws/first_stop.py)."""
+"""Laws of a search: their quadrature lets kinks pass that lie under a mass of 1e-11 (see laws/stopping.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +243,7 @@ def critical_gaps(mechanism: Mechanism, scope: ClaimScope) -> tuple[float, ...]:
     gaps |= {multiple / epsilon for multiple in _MULTIPLES}
     gaps |= {share * mechanism.lead(2) for share in _SHARES_OF_LEAD}
     if mechanism.delta:
-        gaps |= {multiple * log(1 / float(mechanism.delta)) / epsilon for multiple in (1, 2)}
+        gaps |= {multiple * math.log(1 / float(mechanism.delta)) / epsilon for multiple in (1, 2)}
     return tuple(sorted({on_grid(gap) if scope.growth is None else float(round(gap)) for gap in gaps}))
 
 
@@ -261,8 +260,6 @@ def _families(gaps: Sequence[float], scope: ClaimScope, dummies: int) -> Iterato
     crowds = tuple(crowd for crowd in largest if not dummies or crowd <= _SMALL)
     for gap in gaps:
         yield from _contests(gap, scope, crowds)
-        yield from _halves(gap, scope, crowds)
-        yield from _crossings(gap, scope, crowds)
         if dummies:
             yield from _births(gap, scope, crowds)
         if scope.growth is not None:
@@ -270,22 +267,13 @@ def _families(gaps: Sequence[float], scope: ClaimScope, dummies: int) -> Iterato
 
 
 def _contests(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tuple[Group, ...]]:
-    """One candidate leads a crowd, or one rival, by the gap; they move apart, together or alone."""
-    for crowd, (leader, others) in product(crowds, _moves(scope)):
+    """One candidate leads a crowd, or one rival, by the gap; others of a crowd leave the top ranks."""
+    down, up = min(scope.moves), max(scope.moves)
+    for crowd, (leader, others) in product(crowds, _MOVES[scope.neighbors]):  # apart, together or alone
         yield Group(1 + gap, leader), Group(1, others, crowd)
-
-
-def _halves(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tuple[Group, ...]]:
-    """One half of a crowd goes up, the other half down (under add_remove: stays); one leader goes either way."""
-    down, up = min(scope.moves), max(scope.moves)
-    for crowd, leader in product(crowds, (down, up)):
+    for crowd, leader in product(crowds, (down, up)):  # half of a crowd goes up, the other down (add_remove: stays)
         yield Group(1 + gap, leader), Group(1, up, crowd), Group(1, down, crowd)
-
-
-def _crossings(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tuple[Group, ...]]:
-    """Candidates above a crowd by no more than they lose on it: they leave the top ranks. With and without a leader."""
-    down, up = min(scope.moves), max(scope.moves)
-    for leaving in crowds:
+    for leaving in crowds:  # above a crowd by no more than they lose on it; with and without a leader
         crossing = [(Group(1 + height, down, leaving), Group(1, up, _BACKGROUND)) for height in (0, 1, 2)]
         yield from crossing
         yield Group(2 + gap, up), *crossing[1]
@@ -302,16 +290,17 @@ def _births(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tu
 
 def _popular(gap: float, scope: ClaimScope, growth: int, *, height: float) -> Iterator[tuple[Group, ...]]:
     """All that one unit can move leads one rival by the gap, so high that "nothing" hardly weighs beside them."""
-    for leaders, rival in _moves(scope):
+    for leaders, rival in _MOVES[scope.neighbors]:
         yield Group(height + gap, leaders, growth), Group(height, rival)
 
 
-def _moves(scope: ClaimScope) -> list[tuple[int, int]]:
-    """Moves of leader and others; the reverse direction is measured anyway."""
-    if scope.neighbors is Neighbors.ADD_REMOVE:
-        return [(1, 0), (0, 1), (1, 1)]
-    return [(1, -1), (-1, 1), (1, 0), (0, 1)]
-
+_MOVES = {Neighbors.ADD_REMOVE: [(1, 0), (0, 1), (1, 1)], Neighbors.REPLACE_ONE: [(1, -1), (-1, 1), (1, 0), (0, 1)]}
+"""Moves of leader and others; the reverse direction is measured anyway."""
+_STAIRCASE_MOVES = {
+    Neighbors.ADD_REMOVE: [(1, 0, 0), (1, 0, 1), (1, 1, 0), (0, 1, 1), (0, 0, 1), (0, 1, 0)],
+    Neighbors.REPLACE_ONE: [(1, -1, 1), (1, -1, -1), (1, 1, -1), (1, 0, 0), (0, 1, -1), (1, 1, 1), (0, -1, 1)],
+}
+"""Moves of the top, of the steps between, and of the last step; the reverse direction is measured anyway."""
 
 LENGTHS = (1, 2, 3, 6, 20)
 """How many steps."""
@@ -321,10 +310,12 @@ _FLOOR = 1.0  # the lowest step, so that it may go down by 1
 
 def staircases(search: StoppingSearch, neighbors: Neighbors, lengths: Sequence[int] = LENGTHS) -> Iterator[Pair]:
     """Pairs with q_ℓ ≈ T(ℓ) + x for ℓ = 1 … J, where the top, the steps between and the last step move."""
-    for length, offset in product(lengths, _offsets(search)):
+    # Distances from the thresholds: a few moves, and a few noise scales below.
+    offsets = [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0, -search.scale, -4 * search.scale, 2 * search.scale]
+    for length, offset in product(lengths, offsets):
         margins = search.threshold(np.arange(1.0, length + 1)) + offset
         if margins[0] >= 0:
-            for moves in _staircase_moves(neighbors):
+            for moves in _STAIRCASE_MOVES[neighbors]:
                 yield stairs(margins.tolist(), moves)
 
 
@@ -338,15 +329,3 @@ def stairs(margins: Sequence[float], moves: tuple[int, int, int] = (0, 0, 0)) ->
     steps = [height - on_grid(margin) for margin in margins]
     groups = [Group(height, top), *(Group(step, middle) for step in steps[:-1]), Group(steps[-1], last)]
     return Pair(tuple(groups))
-
-
-def _offsets(search: StoppingSearch) -> list[float]:
-    """Distances from the thresholds: a few moves, and a few noise scales below."""
-    return [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0, -search.scale, -4 * search.scale, 2 * search.scale]
-
-
-def _staircase_moves(neighbors: Neighbors) -> list[tuple[int, int, int]]:
-    """Moves of the top, of the steps between, and of the last step; the reverse direction is measured anyway."""
-    if neighbors is Neighbors.ADD_REMOVE:
-        return [(1, 0, 0), (1, 0, 1), (1, 1, 0), (0, 1, 1), (0, 0, 1), (0, 1, 0)]
-    return [(1, -1, 1), (1, -1, -1), (1, 1, -1), (1, 0, 0), (0, 1, -1), (1, 1, 1), (0, -1, 1)]

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpmine.io.atomic import new_figure, picture_target, write_picture
 from dpmine.privacy import Neighbors, rounded_up
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
     from pathlib import Path
-
-    from dpmine.auditing.pairs import Finding
 
 
 _HEADER = ("mechanism", "neighbours", "claimed ε", "measured ε", "claimed δ", "measured δ", "")
@@ -31,7 +28,6 @@ class AuditRow:
         delta: the δ claimed; 0 for pure mechanisms.
         measured_delta: the largest δ(ε) found at the claimed ε, a lower bound on the true one.
         measured_epsilon: the least ε' with δ(ε') ≤ the claimed δ on all pairs found, a lower bound on the true one.
-        holds: whether the claim survived; for a whole mechanism, whether its stages' claims did too.
         stage: "search", "early stop" or "draw"; None for the whole mechanism.
         parts: the rows of the mechanism's stages.
     """
@@ -42,25 +38,13 @@ class AuditRow:
     delta: Fraction | float
     measured_delta: float
     measured_epsilon: float
-    holds: bool
     stage: str | None = None
     parts: tuple[AuditRow, ...] = ()
 
-    @classmethod
-    def of(
-        cls,
-        mechanism: str,
-        neighbors: Neighbors,
-        epsilon: Fraction | float,
-        delta: Fraction | float,
-        found: Finding,
-        *,
-        stage: str | None = None,
-        parts: Sequence[AuditRow] = (),
-    ) -> AuditRow:
-        """The row of what was claimed and found."""
-        holds = found.delta <= float(delta) and all(part.holds for part in parts)
-        return cls(mechanism, neighbors, epsilon, delta, found.delta, found.epsilon, holds, stage, tuple(parts))
+    @property
+    def holds(self) -> bool:
+        """Whether the claim survived; for a whole mechanism, whether its stages' claims did too."""
+        return self.measured_delta <= float(self.delta) and all(part.holds for part in self.parts)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; the key "stage" is there for stages only."""
@@ -68,8 +52,8 @@ class AuditRow:
             "mechanism": self.mechanism,
             "neighbors": str(self.neighbors),
             **({"stage": self.stage} if self.stage else {}),
-            "epsilon": _as_float(self.epsilon),
-            "delta": _as_float(self.delta),
+            "epsilon": rounded_up(Fraction(self.epsilon)),
+            "delta": rounded_up(Fraction(self.delta)),
             "measured_delta": self.measured_delta,
             "measured_epsilon": self.measured_epsilon,
             "holds": self.holds,
@@ -80,9 +64,9 @@ class AuditRow:
         return (
             f"  {self.stage}" if self.stage else self.mechanism,
             str(self.neighbors).replace("_", "-"),
-            f"{_as_float(self.epsilon):.6g}",
+            f"{rounded_up(Fraction(self.epsilon)):.6g}",
             f"{self.measured_epsilon:.6g}",
-            f"{_as_float(self.delta):.3g}",
+            f"{rounded_up(Fraction(self.delta)):.3g}",
             f"{self.measured_delta:.3g}",
             "holds" if self.holds else "BROKEN",
         )
@@ -136,10 +120,6 @@ class AuditReport:
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in (_HEADER, *rows)
         )
-
-
-def _as_float(value: Fraction | float) -> float:
-    return value if isinstance(value, float) else rounded_up(value)
 
 
 _HOLDS, _BROKEN, _CLAIMED = "#4c78a8", "#d62728", "#333333"

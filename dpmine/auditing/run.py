@@ -7,9 +7,9 @@ released, and what the proofs guarantee (docs/proofs/selection/composition.md).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -90,23 +90,24 @@ def audit(
     """
     names = _private_names() if mechanism is None else [_known(mechanism)]
     claimed = positive("epsilon", epsilon), probability("delta", delta)
+    audits: list[Callable[[], AuditRow]]
     if lists:
-        rows = top_k_rows(epsilon=claimed[0], delta=claimed[1], names=names, progress=progress)
-        if not rows:
+        audits = [partial(audit_top_k, way) for way in _ways(*claimed) if way.name in names]
+        if not audits:
             raise BadParameter(f"{names[0]} has no law of lists to audit: drop lists (--lists), or the mechanism.")
-        return AuditReport(tuple(rows))
-    points = _grid(*claimed, thorough=thorough)
-    jobs = [
-        (name, relation, *point)
-        for name, relation in product(names, Neighbors)
-        for point in dict.fromkeys(points if MECHANISMS[name].approximate else [(e, Fraction(0)) for e, _ in points])
-    ]
-    effort, bits = THOROUGH if thorough else DEFAULT, SystemBits()
+    else:
+        effort, bits, points = THOROUGH if thorough else DEFAULT, SystemBits(), _grid(*claimed, thorough=thorough)
+        pure = [(e, Fraction(0)) for e, _ in points]
+        audits = [
+            partial(audit_mechanisms, variants(name, relation, *point), effort=effort, bits=bits)
+            for name, relation in product(names, Neighbors)
+            for point in dict.fromkeys(points if MECHANISMS[name].approximate else pure)
+        ]
     rows = []
-    for done, job in enumerate(jobs, start=1):
-        rows.append(audit_mechanisms(variants(*job), effort=effort, bits=bits))
+    for done, each in enumerate(audits, start=1):
+        rows.append(each())
         if progress is not None:
-            progress(done / len(jobs))
+            progress(done / len(audits))
     return AuditReport(tuple(rows))
 
 
@@ -130,7 +131,8 @@ def audit_mechanisms(mechanisms: Sequence[Mechanism], *, effort: Effort, bits: B
     for mechanism in mechanisms:
         worst = worst.worst(audit_whole(mechanism, effort=effort, bits=bits))
     stages = audit_stages(first, effort=effort, bits=bits)
-    return AuditRow.of(first.name, first.neighbors, first.epsilon, first.delta, worst, parts=stages)
+    figures = first.epsilon, first.delta, worst.delta, worst.epsilon
+    return AuditRow(first.name, first.neighbors, *figures, parts=tuple(stages))
 
 
 def _private_names() -> list[str]:
@@ -155,44 +157,19 @@ def _grid(epsilon: Fraction, delta: Fraction, *, thorough: bool) -> list[tuple[F
 
 
 COUNTS = (2, 3)
-"""How many winners are audited: the number of lists grows with their power."""
+"""How many winners are audited: the number of lists grows with their power; 4 take minutes."""
 
 _EVERY = 3  # of the gaps, one serves the many structured pairs
 _CROWD = 2**20
 
 
-def top_k_rows(
-    *,
-    epsilon: Fraction,
-    delta: Fraction,
-    counts: Sequence[int] = COUNTS,
-    names: Sequence[str] | None = None,
-    progress: Callable[[float], None] | None = None,
-) -> list[AuditRow]:
-    """A row for every way to choose k candidates that has a law of one piece, every relation and every k.
-
-    Args:
-        epsilon: ε > 0 of the whole list.
-        delta: δ in (0, 1) of the whole list; a way that needs none claims 0.
-        counts: the numbers of winners; 4 take minutes.
-        names: the mechanisms whose choices are repeated; all when None.
-        progress: called with the fraction done.
-    """
-    ways = (way for relation in Neighbors for count in counts for way in _ways(count, epsilon, delta, relation))
-    wanted = [way for way in ways if names is None or way.name in names]
-    rows = []
-    for done, way in enumerate(wanted, start=1):
-        rows.append(audit_top_k(way))
-        if progress is not None:
-            progress(done / len(wanted))
-    return rows
-
-
-def _ways(count: int, epsilon: Fraction, delta: Fraction, neighbors: Neighbors) -> Iterator[TopK]:
-    yield OneShot.of(count, epsilon, delta, neighbors)
-    yield LimitedDomainTopK.of(count, epsilon, delta, neighbors, SMALL_KBAR)
-    for kind in (MaxOfLaplaces, MaxOfExponentials):
-        yield Peeling.of(count, kind(epsilon, delta * 0, neighbors), delta)
+def _ways(epsilon: Fraction, delta: Fraction) -> Iterator[TopK]:
+    """Every way to choose k candidates that has a law of one piece; one that needs no δ claims 0."""
+    for neighbors, count in product(Neighbors, COUNTS):
+        yield OneShot.of(count, epsilon, delta, neighbors)
+        yield LimitedDomainTopK.of(count, epsilon, delta, neighbors, SMALL_KBAR)
+        for kind in (MaxOfLaplaces, MaxOfExponentials):
+            yield Peeling.of(count, kind(epsilon, delta * 0, neighbors), delta)
 
 
 def audit_top_k(way: TopK) -> AuditRow:
@@ -210,7 +187,8 @@ def audit_top_k(way: TopK) -> AuditRow:
     for pair in [*structured(scope, gaps[::_EVERY]), *_overtaking(scope, gaps, way.count)]:
         left, right = (masses(pair, side) for side in PairSide)
         worst = measure_both(left, right, claim, precision=precision, known=worst)
-    return AuditRow.of(f"{way.name}, k = {way.count}", way.neighbors, way.epsilon, way.delta, worst)
+    figures = way.epsilon, way.delta, worst.delta, worst.epsilon
+    return AuditRow(f"{way.name}, k = {way.count}", way.neighbors, *figures)
 
 
 def _overtaking(scope: ClaimScope, gaps: Sequence[float], count: int) -> Iterator[Pair]:
@@ -224,7 +202,7 @@ def _overtaking(scope: ClaimScope, gaps: Sequence[float], count: int) -> Iterato
 def _masses_of(way: TopK) -> Callable[[Pair, PairSide], FloatArray]:
     """The masses of all lists on one side of a pair; the same lists in the same order on both sides."""
     if isinstance(way, LimitedDomainTopK):
-        return lambda pair, side: _Kept.of(pair, side, way).lists(way.count)
+        return lambda pair, side: _kept_lists(*_kept(pair, side, way), way.count)
     law = lru_cache(LAWS_KEPT)(way.mechanism.law)
     return lambda pair, side: _peeled(pair, side, law, way.count)
 
@@ -246,55 +224,37 @@ def _without(pair: Pair, place: int) -> Pair | None:
     return replace(pair, groups=groups) if groups else None
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """The k̄ best of limited-domain top-k: how many of each group, then of the dummies, and ⊥, with ln weights.
+def _kept(pair: Pair, side: PairSide, way: LimitedDomainTopK) -> tuple[FloatArray, FloatArray]:
+    """The k̄ best of limited-domain top-k: how many of each group, then of the dummies, and ⊥; and their ln weights.
 
     Ties are in one order, dummies first and then the last groups: an observer who knows the order sees more, and must
     not see more than is guaranteed.
     """
+    unit = float(unit_reach(way.neighbors))
+    rate = float(way.round_epsilon) / unit
+    scores = [*(group.at(side) for group in pair.groups), 0.0]
+    sizes = [*(group.count for group in pair.groups), max(pair.dummies, way.kbar + 1)]
+    left, counts, beyond = way.kbar, [0.0] * len(sizes), None
+    for place in sorted(range(len(sizes)), key=lambda place: (-scores[place], -place)):
+        counts[place] = min(left, sizes[place])
+        left -= min(left, sizes[place])
+        if beyond is None and sizes[place] > counts[place]:
+            beyond = scores[place]
+    end = rate * ((beyond or 0.0) + unit) + np.log(way.kbar / float(way.slack))
+    return np.array([*counts, 1.0]), np.array([*(rate * score for score in scores), end])
 
-    counts: tuple[int, ...]
-    log_weights: tuple[float, ...]
-    log_end: float
 
-    @classmethod
-    def of(cls, pair: Pair, side: PairSide, way: LimitedDomainTopK) -> _Kept:
-        unit = float(unit_reach(way.neighbors))
-        rate = float(way.round_epsilon) / unit
-        scores = [*(group.at(side) for group in pair.groups), 0.0]
-        sizes = [*(group.count for group in pair.groups), max(pair.dummies, way.kbar + 1)]
-        left, counts, beyond = way.kbar, [0] * len(sizes), None
-        for place in sorted(range(len(sizes)), key=lambda place: (-scores[place], -place)):
-            counts[place] = min(left, sizes[place])
-            left -= counts[place]
-            if beyond is None and sizes[place] > counts[place]:
-                beyond = scores[place]
-        end = rate * ((beyond or 0.0) + unit) + np.log(way.kbar / float(way.slack))
-        return cls(tuple(counts), tuple(rate * score for score in scores), float(end))
-
-    def lists(self, count: int) -> FloatArray:
-        """One list for each sequence of groups and dummies, and for each beginning of one that ⊥ ends."""
-        if not count:
-            return np.ones(1)
-        *first, end = self.first
-        after = [
-            mass * self._without(place).lists(count - 1) if mass else np.zeros(_sequences(len(first), count - 1))
-            for place, mass in enumerate(first)
-        ]
-        return np.concatenate([*after, [end]])
-
-    @cached_property
-    def first(self) -> FloatArray:
-        """The law of what comes first: groups, dummies, ⊥."""
-        counts = np.array([*self.counts, 1], dtype=np.float64)
-        logs = np.array([*self.log_weights, self.log_end])
-        weights = counts * np.exp(logs - logs[counts > 0].max(), where=counts > 0, out=np.zeros_like(logs))
-        return np.asarray(weights / weights.sum())
-
-    def _without(self, place: int) -> _Kept:
-        counts = tuple(count - (number == place) for number, count in enumerate(self.counts))
-        return replace(self, counts=counts)
+def _kept_lists(counts: FloatArray, logs: FloatArray, count: int) -> FloatArray:
+    """One list for each sequence of groups and dummies, and for each beginning of one that ⊥ ends."""
+    if not count:
+        return np.ones(1)
+    weights = counts * np.exp(logs - logs[counts > 0].max(), where=counts > 0, out=np.zeros_like(logs))
+    *first, end = weights / weights.sum()
+    after = [
+        mass * _kept_lists(counts - one, logs, count - 1) if mass else np.zeros(_sequences(len(first), count - 1))
+        for mass, one in zip(first, np.eye(counts.size), strict=False)
+    ]
+    return np.concatenate([*after, [end]])
 
 
 def _sequences(kinds: int, count: int) -> int:

@@ -38,14 +38,15 @@ from dpmine.auditing.report import AuditRow
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
 from dpmine.selection.laws.stopping import StoppingSearch, draw_law, stopping_law
-from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, Mechanism, SearchStage, Stage
+from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, Mechanism, SearchStage
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.laws.profile import FloatArray, Profile
+    from dpmine.selection.laws.profile import Profile
+    from dpmine.selection.laws.stopping import StopLaw
 
 
 _STEPS = 2  # of a staircase for the whole mechanism; the stages are audited on longer ones
@@ -83,9 +84,10 @@ def audit_whole(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> Fin
     Requires: `mechanism.law` is the exact law of `mechanism.choose`.
     """
     scope, claim = scope_of(mechanism), Claim(float(mechanism.epsilon), float(mechanism.delta))
-    stairs = _stairs(mechanism, scope)
-    gaps = critical_gaps(mechanism, scope)[:: 2 if stairs else 1]  # where stages are audited, the whole shows little
-    precision = SEARCHED if stairs else DIRECT
+    searches = [stage.search for stage in mechanism.stages() if isinstance(stage, SearchStage)]
+    steps = [pair for search in searches for pair in staircases(search, scope.neighbors, lengths=(_STEPS,))]
+    gaps = critical_gaps(mechanism, scope)[:: 2 if steps else 1]  # where stages are audited, the whole shows little
+    precision = SEARCHED if steps else DIRECT
     law = lru_cache(LAWS_KEPT)(mechanism.law)
 
     def shows(pair: Pair, known: Finding = NOTHING) -> Finding:
@@ -93,7 +95,7 @@ def audit_whole(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> Fin
         return measure_both(left, right, claim, precision=precision, known=known)
 
     climber = Climber(scope, gaps, (1, scope.growth) if scope.growth else Climber.crowds)
-    return worst_pair([*structured(scope, gaps), *stairs], shows, climber, effort=effort, bits=bits)
+    return worst_pair([*structured(scope, gaps), *steps], shows, climber, effort=effort, bits=bits)
 
 
 def worst_pair(
@@ -110,16 +112,6 @@ def worst_pair(
         found, _ = climber.climb(start if climb % 2 else None, shows, steps=effort.steps, bits=bits)
         worst = worst.worst(found)
     return worst
-
-
-def _stairs(mechanism: Mechanism, scope: ClaimScope) -> list[Pair]:
-    """For mechanisms that search: short staircases at the search's thresholds."""
-    return [
-        pair
-        for stage in mechanism.stages()
-        if isinstance(stage, SearchStage)
-        for pair in staircases(stage.search, scope.neighbors, lengths=(_STEPS,))
-    ]
 
 
 T = TypeVar("T")
@@ -211,28 +203,27 @@ def audit_stages(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> li
     gaps = critical_gaps(mechanism, scope)
     rows = []
     for stage in mechanism.stages():
-        name, claim, found = _audit_stage(stage, scope, gaps, effort=effort, bits=bits)
-        rows.append(AuditRow.of(mechanism.name, mechanism.neighbors, claim.epsilon, claim.delta, found, stage=name))
+        if isinstance(stage, SearchStage):
+            name, claim = "search", Claim(stage.epsilon, 0.0)
+            found = _search(stage, claim, scope, gaps, effort=effort, bits=bits)
+        elif isinstance(stage, EarlyStopStage):
+            name, claim = "early stop", Claim(0.0, stage.delta)
+            # the largest probability of a stop inside the margin, over profiles that are inside it somewhere
+            found = Finding(max(_early_mass(stage, pair.profile(PairSide.BEFORE)) for pair in _inside_margin(stage)))
+        else:
+            name, claim = "draw", Claim(stage.epsilon, stage.delta)
+            found = _draw(stage, claim, scope, gaps)
+        figures = claim.epsilon, claim.delta, found.delta, found.epsilon
+        rows.append(AuditRow(mechanism.name, mechanism.neighbors, *figures, stage=name))
     return rows
-
-
-def _audit_stage(
-    stage: Stage, scope: ClaimScope, gaps: Sequence[float], *, effort: Effort, bits: BitSource
-) -> tuple[str, Claim, Finding]:
-    if isinstance(stage, SearchStage):
-        claim = Claim(stage.epsilon, 0.0)
-        return "search", claim, _search(stage, claim, scope, gaps, effort=effort, bits=bits)
-    if isinstance(stage, EarlyStopStage):
-        return "early stop", Claim(0.0, stage.delta), _early_stop(stage)
-    claim = Claim(stage.epsilon, stage.delta)
-    return "draw", claim, _draw(stage, claim, scope, gaps)
 
 
 def _search(
     stage: SearchStage, claim: Claim, scope: ClaimScope, gaps: Sequence[float], *, effort: Effort, bits: BitSource
 ) -> Finding:
     def shows(pair: Pair, known: Finding = NOTHING) -> Finding:
-        left, right = (_stop_masses(stage.search, pair.profile(side)) for side in PairSide)
+        stops = [_stops(stage.search, pair.profile(side)) for side in PairSide]
+        left, right = (np.append(each.masses, each.beyond) for each in stops)
         return measure_both(left, right, claim, precision=SEARCHED, known=known)
 
     small = [pair for pair in structured(scope, gaps) if max(group.count for group in pair.groups) <= _LARGEST_CROWD]
@@ -241,19 +232,10 @@ def _search(
     return worst_pair([*staircases(stage.search, scope.neighbors), *small], shows, climber, effort=effort, bits=bits)
 
 
-def _stop_masses(search: StoppingSearch, profile: Profile) -> FloatArray:
-    """The mass of stopping at each of the first ranks, and behind them: shape (ranks + 1,)."""
-    stops = stopping_law(profile, search=search, limit=_last_rank(profile))
-    return np.append(stops.masses, stops.beyond)
-
-
-def _last_rank(profile: Profile) -> int:
-    return min(_LAST_RANK, (profile.dummies or sum(profile.counts)) - 1)
-
-
-def _early_stop(stage: EarlyStopStage) -> Finding:
-    """The largest probability of a stop inside the margin, over profiles that are inside it somewhere."""
-    return Finding(max(_early_mass(stage, pair.profile(PairSide.BEFORE)) for pair in _inside_margin(stage)))
+def _stops(search: StoppingSearch, profile: Profile) -> StopLaw:
+    """The law of stopping at each of the first ranks, and behind them."""
+    last = min(_LAST_RANK, (profile.dummies or sum(profile.counts)) - 1)
+    return stopping_law(profile, search=search, limit=last)
 
 
 def _inside_margin(stage: EarlyStopStage) -> Iterator[Pair]:
@@ -269,7 +251,7 @@ def _inside_margin(stage: EarlyStopStage) -> Iterator[Pair]:
 
 def _early_mass(stage: EarlyStopStage, profile: Profile) -> float:
     """The probability of a stop at a rank ℓ with q_ℓ ≤ margin(ℓ), less what float64 may have added."""
-    stops = stopping_law(profile, search=stage.search, limit=_last_rank(profile))
+    stops = _stops(stage.search, profile)
     early = [_lead(profile, rank) <= stage.margin(rank) for rank in range(1, stops.masses.size + 1)]
     return max(0.0, float(stops.masses[early].sum()) * (1 - DIRECT.relative) - DIRECT.absolute)
 
@@ -289,16 +271,11 @@ def _draw(stage: DrawStage, claim: Claim, scope: ClaimScope, gaps: Sequence[floa
             pair.masses(side, draw_law(profile, rank=rank, rate=stage.rate))
             for side, profile in zip(PairSide, profiles, strict=True)
         )
-        if _is_covered(stage, profiles[0], rank):
-            worst = measure(left, right, claim, precision=DIRECT, known=worst)
-        if _is_covered(stage, profiles[1], rank):
-            worst = measure(right, left, claim, precision=DIRECT, known=worst)
+        for profile, one, other in zip(profiles, (left, right), (right, left), strict=True):
+            # The claim holds from a side where no candidate is outside the top ℓ, or they are far below.
+            if rank == sum(profile.counts) or _lead(profile, rank) > stage.margin(rank):
+                worst = measure(one, other, claim, precision=DIRECT, known=worst)
     return worst
-
-
-def _is_covered(stage: DrawStage, profile: Profile, rank: int) -> bool:
-    """Whether the draw's claim holds from this side: no candidate is outside the top ℓ, or they are far below."""
-    return rank == sum(profile.counts) or _lead(profile, rank) > stage.margin(rank)
 
 
 def _draws(stage: DrawStage, scope: ClaimScope, gaps: Sequence[float]) -> Iterator[tuple[int, Pair]]:

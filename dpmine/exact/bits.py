@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+from itertools import accumulate, repeat
+from operator import mul
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -40,10 +42,7 @@ class SystemBits:
 
     def widths(self) -> Iterator[int]:
         """64, 128, 256 and so on."""
-        width = _FIRST_WIDTH
-        while True:
-            yield width
-            width *= 2
+        return accumulate(repeat(2), mul, initial=_FIRST_WIDTH)
 
 
 class _Buffer(threading.local):

@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 MIXED = pa.dictionary(pa.int64(), pa.large_binary())
 """Items or keys that were Python values: see above. Files' own columns of bytes are never accepted."""
-_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-_LIST_VIEWS = (pa.types.is_list_view, pa.types.is_large_list_view)
+_LISTS = (
+    pa.types.is_list,
+    pa.types.is_large_list,
+    pa.types.is_fixed_size_list,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
+)
 
 
 def is_list(kind: pa.DataType) -> bool:
     """Whether a column of this type holds one list a row."""
-    return is_plain_list(kind) or any(check(kind) for check in _LIST_VIEWS)
-
-
-def is_plain_list(kind: pa.DataType) -> bool:
-    """Whether a column's lists are its own, one after the other, and not views of a list."""
     return any(check(kind) for check in _LISTS)
 
 
@@ -268,6 +268,15 @@ def items_of(labels: pa.Array) -> list[Any]:
     """The items that labels stand for, as Python's integers and texts."""
     values: list[Any] = labels.to_pylist()
     return [_item(value) for value in values] if is_mixed(labels.type) else values
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """A table as a Parquet file."""
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return bytes(sink.getvalue())
 
 
 def _kinds(values: Iterable[Any]) -> set[type]:

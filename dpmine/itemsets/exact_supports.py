@@ -122,29 +122,25 @@ def list_supports(
     size: Sizes,
     min_support: Number,
     as_fraction: bool = False,
-    unit: ColumnNames = None,
-    basket: ColumnNames = None,
-    item: str | None = None,
-    items: str | None = None,
-    one_hot: bool = False,
     catalogue: Any = None,
     memory: int | str | None = None,
     engine: str = Engine.LOCAL,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
+    **columns: Any,
 ) -> ListedSupports:
-    """What `itemset_supports` returns, before it becomes a frame or a table."""
+    """What `itemset_supports` returns, before it becomes a frame or a table; `columns` as for `Columns.of`."""
     from dpmine.itemsets.ingest.catalogue import read_catalogue
     from dpmine.itemsets.read import read_transactions
     from dpmine.itemsets.transactions.memory import MemoryBudget
 
-    columns = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot)
+    named = Columns.of(**columns)
     low, high = parse_sizes(size)
     limit = _parse_min_support(min_support)
     budget = MemoryBudget.of(memory)
     read = read_transactions(
         data,
-        columns,
+        named,
         catalogue=None if catalogue is None else read_catalogue(catalogue),
         progress=progress,
         memory=budget,

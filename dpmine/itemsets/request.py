@@ -221,7 +221,7 @@ class Request:
         not_private: bool,
     ) -> Request:
         """The arguments of `top_itemsets`. Raises BadParameter, NotPrivate or UnreadableFile (the catalogue)."""
-        sizes = parse_sizes(size)
+        requested, sizes = plain_name(mechanism), parse_sizes(size)
         count = whole(_K, k)
         if count > MOST_PLACES:
             raise BadParameter(f"{_K} must be at most {MOST_PLACES:,}.")
@@ -234,9 +234,10 @@ class Request:
         if candidates is not None and count > candidates:
             raise BadParameter(f"{_K} must not exceed the {candidates} itemsets of the catalogue.")
         built = _built(
-            mechanism,
+            requested,
             sizes,
             known,
+            candidates,
             count=count,
             epsilon=selection,
             delta=delta,
@@ -252,7 +253,7 @@ class Request:
             sizes,
             known,
             top_k,
-            plain_name(mechanism),
+            requested,
             built.reason,
             max_items_per_unit,
             BudgetSplit.of(top_k, supports, below_one("delta", delta), _most_supports(count, sizes, subsets=rules)),
@@ -302,17 +303,22 @@ class Request:
 
 
 def _built(
-    mechanism: str, sizes: tuple[int, int], known: PublicCatalogue, *, kbar: int | None, **parameters: Any
+    name: str,
+    sizes: tuple[int, int],
+    known: PublicCatalogue,
+    candidates: int | None,
+    *,
+    kbar: int | None,
+    **parameters: Any,
 ) -> Built:
-    """The way that the mechanism's name stands for; with many places "auto" goes by way of the items."""
-    name, count, cut = plain_name(mechanism), parameters["count"], parameters["max_items_per_unit"]
+    """The way that the mechanism's plain name stands for; with many places "auto" goes by way of the items."""
+    count, cut = parameters["count"], parameters["max_items_per_unit"]
     large = known.items is None or len(known.items) >= _TIMES_THE_ITEMS * count
     by_default = name == AUTO and count >= MANY_PLACES and sizes[0] > 1 and kbar is None and cut is None and large
     if name == ITEMS_FIRST and cut is not None:
         raise BadParameter(f"{ITEMS_FIRST} has no option max_items_per_unit: name the mechanism that has it.")
     if name != ITEMS_FIRST and not by_default:
-        candidates = known.candidates(sizes)
-        return build_top_k(mechanism, candidates=candidates, kbar=kbar, **parameters)
+        return build_top_k(name, candidates=candidates, kbar=kbar, **parameters)
     reason = (
         f"with {MANY_PLACES} places and more, items_first has mostly found more of the best itemsets than the others."
     )

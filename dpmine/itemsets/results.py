@@ -169,14 +169,12 @@ class TopItemsets:
         """
         import pandas as pd
 
-        listed = (*self.itemsets, *self._subsets())
-        values = [value for value, _ in self._known(listed)]
-        shares = [float("nan") if (share := self._share(value)) is None else share for value in values]
+        rows = self._rows(listed := (*self.itemsets, *self._subsets()))
         return pd.DataFrame(
             {
-                "noisy_support": pd.array([pd.NA if value is None else value for value in values], dtype="Int64"),
-                "support": pd.Series(shares, dtype="float64"),
-                "itemsets": pd.Series(list(listed), dtype="object"),
+                "noisy_support": pd.Series([row["noisy_support"] for row in rows], dtype="Int64"),
+                "support": pd.Series([row.get("support") for row in rows], dtype="float64"),
+                "itemsets": pd.Series(listed, dtype="object"),
             }
         )
 
@@ -193,9 +191,8 @@ class TopItemsets:
         """Value and interval of each; two Nones where no supports were released."""
         if self.supports is None:
             return [(None, None) for _ in itemsets]
-        known = dict(
-            zip(self.supports.itemsets, zip(self.supports.values, self.supports.intervals, strict=True), strict=True)
-        )
+        pairs = zip(self.supports.values, self.supports.intervals, strict=True)
+        known = dict(zip(self.supports.itemsets, pairs, strict=True))
         return [known[itemset] for itemset in itemsets]
 
     def _subsets(self) -> tuple[frozenset[Any], ...]:
@@ -204,24 +201,17 @@ class TopItemsets:
         return () if self.supports is None else tuple(one for one in self.supports.itemsets if one not in chosen)
 
     def _rows(self, itemsets: Sequence[frozenset[Any]]) -> list[dict[str, Any]]:
-        known = zip(itemsets, self._known(itemsets), strict=True)
-        rows = [
-            {"items": in_order(itemset), "noisy_support": value, "interval": None if ends is None else list(ends)}
-            for itemset, (value, ends) in known
-        ]
-        return rows if self.units is None else [{**row, "support": self._share(row["noisy_support"])} for row in rows]
-
-    def _share(self, support: int | None) -> float | None:
-        """A support in shares of the units, where both are known."""
-        return None if support is None or self.units is None else min(1.0, support / self.units)
+        rows = []
+        for itemset, (value, ends) in zip(itemsets, self._known(itemsets), strict=True):
+            row = {"items": in_order(itemset), "noisy_support": value, "interval": ends and list(ends)}
+            if self.units is not None:
+                row["support"] = None if value is None else min(1.0, value / self.units)
+            rows.append(row)
+        return rows
 
     def _excess(self) -> list[str]:
         """At most one line: that a released support exceeds the number of units."""
-        if (
-            self.supports is None
-            or self.units is None
-            or all(value <= self.units for value in self.noisy_supports or ())
-        ):
+        if self.units is None or all(value <= self.units for value in self.noisy_supports or ()):
             return []
         return [f"(a noisy support is above units = {self.units:,}: shares end at 100 %; check that number)"]
 

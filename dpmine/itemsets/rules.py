@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isfinite, nan, nextafter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, Consistency
@@ -79,17 +79,12 @@ def _plain(value: Any) -> Any:
     return int(value)
 
 
-@dataclass(frozen=True, slots=True)
-class _Support:
+class _Support(NamedTuple):
     """A released support, and the least and the largest plausible true one, in units."""
 
     value: int
     low: int
     high: int
-
-    def cut(self, units: int) -> _Support:
-        """To the number of units, which no true support exceeds."""
-        return _Support(min(self.value, units), min(self.low, units), min(self.high, units))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +103,7 @@ class _Rule:
 
     def rank(self) -> tuple[Any, ...]:
         """Rules are listed by this."""
-        confidence = Fraction(self.both.value, self.antecedent.value)
-        return (
-            -confidence,
-            -self.both.value,
-            *map(sort_key, self.names),
-        )
+        return -Fraction(self.both.value, self.antecedent.value), -self.both.value, *map(sort_key, self.names)
 
 
 def number_of_units(units: int) -> int:
@@ -131,9 +121,9 @@ def _supports(release: SupportRelease, units: int | None) -> dict[Itemset, _Supp
     known = set(release.itemsets)
     if any(len(itemset) > 1 and itemset - {item} not in known for itemset in known for item in itemset):
         raise BadParameter("association rules need all subsets of every itemset: release with_subsets(itemsets).")
-    supports = (_Support(value, *ends) for value, ends in zip(release.values, release.intervals, strict=True))
-    if units is not None:
-        supports = (support.cut(units) for support in supports)
+    most = LARGEST_SUPPORT if units is None else units  # which no true support exceeds
+    numbers = ((value, *ends) for value, ends in zip(release.values, release.intervals, strict=True))
+    supports = (_Support(*(min(number, most) for number in each)) for each in numbers)
     return dict(zip(release.itemsets, supports, strict=True))
 
 
@@ -155,39 +145,31 @@ def _listed(supports: Mapping[Itemset, _Support]) -> list[tuple[Itemset, Itemset
     frame = pd.DataFrame({"support": counts, "itemsets": pd.Series(coded, dtype="object")})
     with np.errstate(invalid="ignore"):  # 0/0, a confidence that does not exist: it is below every threshold
         rules = rules_of(frame, metric="confidence", min_threshold=0.0, return_metrics=["support"])
-    pairs = zip(rules["antecedents"], rules["consequents"], strict=True)
-    return [(_named(antecedent, items), _named(consequent, items)) for antecedent, consequent in pairs]
-
-
-def _named(numbers: frozenset[int], items: list[Any]) -> Itemset:
-    return frozenset(items[number] for number in numbers)
+    named = [
+        [frozenset(map(items.__getitem__, some)) for some in rules[side]] for side in ("antecedents", "consequents")
+    ]
+    return list(zip(*named, strict=True))
 
 
 def _frame(rules: Sequence[_Rule], units: int | None) -> pd.DataFrame:
     import pandas as pd
 
-    columns: dict[str, Any] = {
-        "antecedents": pd.Series([rule.names[0] for rule in rules], dtype="object"),
-        "consequents": pd.Series([rule.names[1] for rule in rules], dtype="object"),
-        "noisy_support": pd.array([rule.both.value for rule in rules], dtype="Int64"),
+    columns: dict[str, list[Any]] = {
+        "antecedents": [rule.names[0] for rule in rules],
+        "consequents": [rule.names[1] for rule in rules],
+        "noisy_support": [rule.both.value for rule in rules],
     }
     measures: dict[str, list[Bounded]] = {"confidence": [_confidence(rule) for rule in rules]}
     if units is not None:
-        columns["support"] = _floats([float(Fraction(rule.both.value, units)) for rule in rules])
-        measures["lift"] = [_lift(rule, units) for rule in rules]
-        measures["leverage"] = [_leverage(rule, units) for rule in rules]
-        measures["conviction"] = [_conviction(rule, units) for rule in rules]
+        columns["support"] = [float(Fraction(rule.both.value, units)) for rule in rules]
+        for measure in (_lift, _leverage, _conviction):
+            measures[measure.__name__[1:]] = [measure(rule, units) for rule in rules]
     for name, found in measures.items():
-        columns[name] = _floats([float(value) for value, _, _ in found])
-        columns[f"{name}_low"] = _floats([_down(low) for _, low, _ in found])
-        columns[f"{name}_high"] = _floats([_up(high) for _, _, high in found])
-    return pd.DataFrame(columns)
-
-
-def _floats(numbers: list[float]) -> pd.Series[float]:
-    import pandas as pd
-
-    return pd.Series(numbers, dtype="float64")
+        columns[name] = [float(value) for value, _, _ in found]
+        columns[f"{name}_low"] = [_down(low) for _, low, _ in found]
+        columns[f"{name}_high"] = [_up(high) for _, _, high in found]
+    kinds = {"antecedents": "object", "consequents": "object", "noisy_support": "Int64"}
+    return pd.DataFrame({name: pd.Series(values, dtype=kinds.get(name, "float64")) for name, values in columns.items()})
 
 
 def _down(number: Extended) -> float:

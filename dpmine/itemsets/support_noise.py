@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isqrt
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from flint import arb
 
@@ -39,8 +39,6 @@ _SUMMED = 4096  # numbers whose probabilities are added up; beyond them, integra
 class SupportNoise(ABC):
     """Independent noise of one law on each of `count` supports, which says what all of them together cost."""
 
-    name: ClassVar[str]
-
     @property
     @abstractmethod
     def zcdp(self) -> Zcdp:
@@ -54,11 +52,9 @@ class SupportNoise(ABC):
     def describe(self, count: int) -> str:
         """The law of one noise, in words."""
 
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready: the name of the noise, and what all supports cost together."""
-        cost = {field.name: getattr(self, field.name) for field in fields(self)}
-        floats = {name: rounded_up(value) for name, value in cost.items()}
-        return {"noise": self.name.lower(), **floats, **{f"{name}_exact": str(value) for name, value in cost.items()}}
 
     def half_width(self, count: int, level: Number = LEVEL) -> int:
         """A whole t ≥ 0 with Pr[|X| ≤ t] ≥ `level`, certified, for X the noise of one of `count` supports, in units.
@@ -85,7 +81,6 @@ class DiscreteLaplace(SupportNoise):
     """
 
     epsilon: Fraction
-    name = "Laplace"
 
     @property
     def zcdp(self) -> Zcdp:
@@ -97,7 +92,11 @@ class DiscreteLaplace(SupportNoise):
         return discrete_laplace_of_scale(l1_sensitivity(count) / self.epsilon, bits=bits)
 
     def __str__(self) -> str:
-        return f"ε = {self.epsilon}, by Laplace noise"
+        return f"ε = {self.epsilon}, δ = 0"
+
+    def to_dict(self) -> dict[str, Any]:
+        """(ε, 0)."""
+        return {"noise": "laplace", **_numbers(epsilon=self.epsilon, delta=Fraction(0))}
 
     def describe(self, count: int) -> str:
         """With the scale."""
@@ -122,7 +121,6 @@ class DiscreteGaussian(SupportNoise):
     """
 
     rho: Fraction
-    name = "Gaussian"
 
     @property
     def zcdp(self) -> Zcdp:
@@ -138,7 +136,11 @@ class DiscreteGaussian(SupportNoise):
         return discrete_gaussian(self.variance(count), bits=bits)
 
     def __str__(self) -> str:
-        return f"ρ = {float(self.rho):.6g}, by Gaussian noise"
+        return f"ρ = {float(self.rho):.6g} (Gaussian noise)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """ρ."""
+        return {"noise": "gaussian", **_numbers(rho=self.rho)}
 
     def describe(self, count: int) -> str:
         """With σ, about."""
@@ -221,6 +223,12 @@ def narrower(laplace: DiscreteLaplace, gaussian: DiscreteGaussian | None, count:
     if gaussian is None or laplace.simultaneous_half_width(count) <= gaussian.simultaneous_half_width(count):
         return laplace
     return gaussian
+
+
+def _numbers(**numbers: Fraction) -> dict[str, Any]:
+    """Floats for reading, exact texts beside them."""
+    readable = {name: rounded_up(value) for name, value in numbers.items()}
+    return {**readable, **{f"{name}_exact": str(value) for name, value in numbers.items()}}
 
 
 def _outside(level: Fraction, together: int) -> Ball:

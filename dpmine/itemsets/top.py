@@ -185,7 +185,7 @@ def top_itemsets(
     )
     from dpmine.itemsets.read import engine_of, read_transactions
 
-    if engine_of(engine, data) is Engine.SPARK and max_items_per_unit is not None:
+    if max_items_per_unit is not None and engine_of(engine, data) is Engine.SPARK:
         raise BadParameter(NOT_CUT_BY_SPARK)
     read = read_transactions(
         data,

@@ -1,4 +1,4 @@
-"""Amounts of privacy loss, the budget of a data set at one moment, and who is called when something is charged."""
+"""Amounts of privacy loss, and the budget of a data set at one moment."""
 
 from __future__ import annotations
 
@@ -133,15 +133,23 @@ class Amount:
         """ε and δ, as decimals where those are exact."""
         return self.shown(Accounting.BASIC, short)
 
-    def shown(self, accounting: Accounting, write: Callable[[Fraction], str] = str) -> str:
-        """The two numbers that this kind of accounting adds up, in words: ρ to six digits, the others exactly."""
+    def readable(self, accounting: Accounting, write: Callable[[Fraction], str] | None = None) -> tuple[str, str]:
+        """The two numbers that this kind of accounting adds up: ρ to six digits, the others exactly."""
         loss, slack = self.compared(accounting)
-        if accounting is Accounting.BASIC:
-            return f"ε = {write(loss)}, δ = {write(slack)}"
-        return f"ρ = {float(loss):.6g}, δ = {short(slack)}"
+        exact = write or short
+        return exact(loss) if accounting is Accounting.BASIC else f"{float(loss):.6g}", exact(slack)
+
+    def shown(self, accounting: Accounting, write: Callable[[Fraction], str] = str) -> str:
+        """The same in words."""
+        loss, slack = self.readable(accounting, write if accounting is Accounting.BASIC else _decimal)
+        return f"{'ε' if accounting is Accounting.BASIC else 'ρ'} = {loss}, δ = {slack}"
 
     def __str__(self) -> str:
         return self.shown(Accounting.BASIC)
+
+
+def _decimal(value: Fraction) -> str:
+    return short(value) if value else "0"
 
 
 def kept_rho(rho: Fraction) -> Fraction:
@@ -174,6 +182,14 @@ def composed(whole: Amount, parts: Iterable[Amount]) -> Amount:
     ε, δ, ρ and the δ of approximate parts are bounded separately.
     """
     return whole + Amount(*map(max, zip(*parts, Amount(), strict=True)))
+
+
+def guaranteed(spent: Amount, accounting: Accounting, slack: Fraction) -> Amount:
+    """The (ε, δ) that runs of this cost keep together; under zCDP accounting, ρ is converted at the δ `slack`."""
+    if accounting is Accounting.BASIC or not spent.rho:
+        return Amount(spent.epsilon, spent.delta)
+    epsilon = epsilon_at(spent.rho, slack)
+    return Amount(decimal_above(epsilon, _DIGITS) if epsilon else epsilon, slack + spent.approximate_delta)
 
 
 def _read(text: object) -> Fraction:
@@ -266,13 +282,9 @@ class Budget:
         return self.remaining_of(name_and_part(dataset)[1]).shown(self.accounting, short)
 
     @property
-    def guarantee(self) -> tuple[Fraction, Fraction]:
-        """The ε, rounded up, and δ that all charges so far keep together."""
-        spent = self.spent
-        if self.accounting is Accounting.BASIC:
-            return spent.epsilon, spent.delta
-        epsilon = epsilon_at(spent.rho, self.granted.delta - self.granted.approximate_delta)
-        return decimal_above(epsilon, _DIGITS) if epsilon else epsilon, self.granted.delta
+    def guarantee(self) -> Amount:
+        """The ε and δ that all charges so far keep together; ε rounded up."""
+        return guaranteed(self.spent, self.accounting, self.granted.delta - self.granted.approximate_delta)
 
     def charging(self, part: str, amount: Amount) -> Budget:
         """The budget after a charge, which may be negative, in settlements.
@@ -316,7 +328,7 @@ class Budget:
             "granted": self.granted.to_dict(*self._shown),
             "spent": self.spent.to_dict(),
             "remaining": self.remaining.to_dict(*self._shown),
-            "guarantee": Amount(*self.guarantee).to_dict("epsilon", "delta"),
+            "guarantee": self.guarantee.to_dict("epsilon", "delta"),
             "parts_spent": {part: amount.to_dict() for part, amount in sorted(self._parts().items())},
             "entries": self.entries,
             "seal": self.seal,
@@ -356,18 +368,3 @@ class Budget:
                 "with δ = 0 (for itemsets: give --catalogue)."
             )
         return "Ask for less, or have a larger total granted (dpmine ledger grant)."
-
-
-_LISTENERS: list[Callable[[], object]] = []
-
-
-def on_charge(listener: Callable[[], object]) -> None:
-    """Call `listener`, which must not raise, whenever a charge in this process is about to be on the disk."""
-    if listener not in _LISTENERS:
-        _LISTENERS.append(listener)
-
-
-def charge_committing() -> None:
-    """Call all listeners; called inside the transaction, so that they know of a charge before it is on the disk."""
-    for listener in _LISTENERS:
-        listener()

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpmine.errors import BadLedger, BadParameter, NoLedger, NotPrivate
+from dpmine.errors import BadLedger, BadParameter, BudgetExceeded, NoLedger, NotPrivate
 from dpmine.ledger import records
 from dpmine.ledger.budget import (
     WHOLE,
@@ -19,13 +19,13 @@ from dpmine.ledger.budget import (
     Amount,
     Budget,
     Parts,
-    charge_committing,
     checked_name,
     name_and_part,
     whole_name,
 )
 from dpmine.ledger.database import Database
 from dpmine.ledger.events import Form, dp_event
+from dpmine.ledger.listeners import charge_committing
 from dpmine.ledger.records import Entry, Kind, replayed
 from dpmine.ledger.tables import require_own_schema
 from dpmine.parameters import Number, below_one, exact_number, named, positive
@@ -141,7 +141,7 @@ class Ledger:
         _require_words(job)
         with self._database.writing() as connection:
             budget = _of_unit(_require(self._found(connection, name), name), guarantee)
-            after = records.append(connection, budget.charging(part, amount), kind, part, amount, job=job)
+            after = records.append(connection, _charging(budget, part, amount, kind), kind, part, amount, job=job)
             charge_committing()
         return Receipt(name, part, after.entries)
 
@@ -230,6 +230,19 @@ class Ledger:
             if last != [(budget.entries, budget.seal)]:
                 raise BadLedger(f"The totals of {dataset!r} are not those of its history: restore a copy.")
         return budget
+
+
+def _charging(budget: Budget, part: str, amount: Amount, kind: Kind) -> Budget:
+    """The budget after a charge. Raises as `Budget.charging`, with what to do about a search for a target."""
+    try:
+        return budget.charging(part, amount)
+    except BudgetExceeded as refused:
+        if kind is not Kind.RESERVE or budget.accounting is Accounting.BASIC:
+            raise
+        raise BudgetExceeded(
+            f"{refused} What a search sets aside (--epsilon-max) has half its square as ρ and stays charged under zcdp "
+            "accounting: run searches on a data set with basic accounting."
+        ) from None
 
 
 def _require(budget: Budget | None, dataset: str) -> Budget:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from sklearn.base import BaseEstimator
 
 from dpmine.errors import BadParameter
+from dpmine.exact.bits import SystemBits
 from dpmine.ledger.charging import ROW, Account, without_passwords
-from dpmine.models.contribution import PrivacyUnit, Units, require_units
+from dpmine.models.contribution import EVERY_ROW, Bounding, PrivacyUnit, Units, require_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import ArrayLike
+
+    from dpmine.exact.bits import BitSource
     from dpmine.ledger.charging import Charge
     from dpmine.ledger.ledger import Ledger
     from dpmine.privacy import Guarantee
@@ -30,18 +35,41 @@ class PlannedFit(NamedTuple):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator whose fits a ledger may be charged for.
+class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose fits are private, and charged where a ledger is given.
 
+    The guarantee covers a fit only. A scaler, a feature selection or a hyperparameter search that reads the same
+    data before the fit or around it is not covered, and voids it; see docs/how-to/classifiers.md.
     Estimators are data classes: a field is a parameter of the constructor, kept as it was given, as scikit-learn asks.
+
+    Attributes:
+        guarantee_: what the release of the fitted attributes promises; the last one that a fit sets.
     """
 
     unit: str = ROW
     rows_per_unit: int = 1
     ledger: Ledger | str | None = None
     dataset: str | None = None
+    guarantee_: Guarantee = field(init=False)
 
     _read_from_file = False
+
+    def fit(self, X: ArrayLike, y: ArrayLike, units: Any = None) -> Self:
+        """Learn privately from rows X, shape (n, d), with labels or targets y, shape (n,), by the system's randomness.
+
+        `units`, shape (n,), names the privacy unit of every row: each keeps at most `rows_per_unit` rows, drawn at
+        random from its own, and the guarantee is for each unit; rows whose unit is None or NaN are dropped. Without
+        `units` each row is its own unit.
+        Where a ledger is given, the most that the fit may spend is charged first, and stays charged if the fit fails.
+        Raises BadParameter for unusable parameters, BadData for data that do not fit them; BudgetExceeded where the
+        budget does not allow the fit, BadLedger where the ledger cannot be used.
+        """
+        return self._charged_fit(X, y, units, SystemBits())
+
+    def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge, units: Units | None = None) -> Self:
+        """`fit`, for what `pay` returned, once, and with the parameters that were charged; BadParameter otherwise."""
+        planned = self._planned(None if units is None else units.name)
+        return self._train(X, y, Bounding(planned.unit.rows, units), charge, planned, bits=SystemBits())
 
     def pay(self, features: Sequence[str] | None = None, *, units: str | None = None) -> Charge:
         """Charge the ledger, where one is given, for a fit; for callers that read the data of the fit afterwards.
@@ -68,15 +96,29 @@ class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
         """The privacy unit of a fit; `units` as in `pay`. Raises BadParameter."""
         return PrivacyUnit.of(self.unit, self.rows_per_unit, units)
 
-    def _charged_units(
-        self, units: Any, X: Any, features: Sequence[str] | None
-    ) -> tuple[Charge, PlannedFit, Units | None]:
-        """A fit to X, planned and charged, and the privacy unit of each row; the units are read after the charge."""
+    def _charged_fit(self, X: Any, y: Any, units: Any, bits: BitSource) -> Self:
+        """A fit, charged before the units or any data are read."""
         name = name_of_units(units)
         if name is not None:
             require_units(units, X)
-        charge, planned = self._charged(name, features)
-        return charge, planned, None if name is None else Units.of(units, name)
+        charge, planned = self._charged(name, self._features_of(X))
+        bounding = Bounding(planned.unit.rows, None if name is None else Units.of(units, name))
+        return self._train(X, y, bounding, charge, planned, bits=bits)
+
+    def _train(
+        self, X: Any, y: Any, bounding: Bounding, charge: Charge, planned: PlannedFit, *, bits: BitSource
+    ) -> Self:
+        charge.use(planned.guarantee)
+        forget_fit(self)
+        self._learn(X, y, planned.settings, bounding, bits=bits)
+        self.guarantee_ = charge.settled(planned.unit.protecting(self.guarantee_))
+        return self
+
+    def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
+        """A fit by given randomness, which nothing is charged for."""
+        forget_fit(self)
+        self._learn(X, y, self._settings(bounding.rows), bounding, bits=bits)
+        return self
 
     def _charged(self, units: str | None, features: Sequence[str] | None) -> tuple[Charge, PlannedFit]:
         """A fit, planned and charged."""
@@ -98,6 +140,10 @@ class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
         settings = self._settings(rows, features)
         return settings, self._promise(rows) if settings is None else settings.promise()
 
+    def _features_of(self, X: Any) -> list[str] | None:  # noqa: ARG002 - some classes look
+        """Names of X's columns, for parameters that name some; found without a look at any value. None: not needed."""
+        return None
+
     def _require_usable(self, features: Sequence[str] | None) -> None:
         """Raises BadParameter for parameters that neither `_settings` nor `_promise` looks at."""
 
@@ -111,6 +157,22 @@ class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
     def _promise(self, rows: int) -> Guarantee:
         """`promise`, for any `rows` rows together, of estimators without settings."""
         raise NotImplementedError
+
+    @abstractmethod
+    def _learn(self, X: Any, y: Any, settings: Any, bounding: Bounding, *, bits: BitSource) -> None:
+        """Set the fitted attributes, `guarantee_` among them: for each record, or what `bounding` makes one.
+
+        `settings` are those of `bounding.rows` rows; None for classes without them.
+        """
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "guarantee_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.input_tags.allow_nan = True  # an error would disclose that some row has a missing value
+        return tags
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """The constructor call, without the password of a ledger's URL."""

@@ -19,7 +19,7 @@ from dpmine.errors import BadData, BadParameter
 from dpmine.exact.reals import GUARD_BITS, below, exact_ball
 from dpmine.ledger.budget import checked_name
 from dpmine.ledger.charging import ROW, of_asserted_unit
-from dpmine.models.validation.split import random_order
+from dpmine.models.validation.procedure import random_order
 from dpmine.parameters import LEAST_PROBABILITY, whole
 from dpmine.privacy import ExPostGuarantee, Guarantee
 

@@ -8,6 +8,7 @@ from abc import abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -125,24 +126,20 @@ def natural(value: Any) -> int:
 
 def text_of(value: Any) -> str:
     """A text that can be printed."""
-    if not isinstance(value, str):
-        raise TypeError
-    value.encode()
-    return value
+    text: str = _typed(str, value)
+    text.encode()
+    return text
 
 
-def truth_of(value: Any) -> bool:
-    """A truth value."""
-    if not isinstance(value, bool):
-        raise TypeError
-    return value
-
-
-def list_of(value: Any) -> list[Any]:
-    """A list."""
-    if not isinstance(value, list):
+def _typed(kind: type, value: Any) -> Any:
+    """A value of that type of JSON."""
+    if not isinstance(value, kind):
         raise TypeError
     return value
+
+
+truth_of = partial(_typed, bool)
+list_of = partial(_typed, list)
 
 
 def read_guarantee(entry: dict[str, Any]) -> Guarantee:
@@ -189,6 +186,13 @@ def are_classes(labels: Any) -> bool:
         return all(map(math.isfinite, labels))
     kept = np.array(labels)
     return kept.dtype.kind in "Uiub" and kept.tolist() == labels and "".join(map(str, labels)).isprintable()
+
+
+def read_classes(labels: Any) -> NDArray[Any]:
+    """The two classes of a document."""
+    if not are_classes(labels):
+        raise ValueError
+    return np.array(labels)
 
 
 def require_classes(labels: Any) -> list[Any]:
@@ -255,28 +259,16 @@ class LinearModel:
         """One row a coefficient, the intercept last; none where there is no model."""
         import pyarrow as pa
 
-        weights = self._weights()
-        return pa.table(
-            {
-                "feature": pa.array([name for name, _ in weights], pa.string()),
-                "coefficient": pa.array([value for _, value in weights], pa.float64()),
-            }
-        )
+        names, values = zip(*self._weights(), strict=True) if self._weights() else ((), ())
+        return pa.table({"feature": pa.array(names, pa.string()), "coefficient": pa.array(values, pa.float64())})
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
-        for name, value in self._weights():
-            yield f"{name}\t{value:.6g}"
-        yield f"({self.notice})"
-        yield from (f"({note})" for note in self._fitted.guarantee_.notes)
+        weights = [f"{name}\t{value:.6g}" for name, value in self._weights()]
+        return "\n".join([*weights, f"({self.notice})", *(f"({note})" for note in self._fitted.guarantee_.notes)])
 
     def _weights(self) -> list[tuple[str, float]]:
         if not hasattr(self._fitted, "coef_"):
             return []
-        import numpy as np
-
         names = [*map(str, self._fitted.feature_names_in_), "(intercept)"]
         return list(zip(names, [*np.ravel(self._fitted.coef_), *np.ravel(self._fitted.intercept_)], strict=True))
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -14,20 +13,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.exact.bits import SystemBits
-from dpmine.models.base import ChargedEstimator
-from dpmine.models.contribution import EVERY_ROW, Bounding
+from dpmine.models.base import PrivateEstimator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
-
-    from dpmine.exact.bits import BitSource
-    from dpmine.ledger.charging import Charge
-    from dpmine.models.base import PlannedFit
-    from dpmine.models.contribution import Units
-    from dpmine.privacy import Guarantee
 
 
 Floats: TypeAlias = "NDArray[np.float64]"
@@ -40,72 +31,14 @@ MISSING_NOTE = "a missing value counts as 0"
 _ENCODE = "encode categories as numbers first, one 0/1 column a category (pandas.get_dummies with a public list)"
 
 
-class PrivateEstimator(ChargedEstimator):
-    """What private estimators are to scikit-learn.
-
-    The guarantee covers a fit only. A scaler, a feature selection or a hyperparameter search that reads the same
-    data before the fit or around it is not covered, and voids it; see docs/how-to/classifiers.md.
-
-    Attributes:
-        guarantee_: what the release of the fitted attributes promises; the last one that a fit sets.
-    """
-
-    guarantee_: Guarantee
-
-    def fit(self, X: ArrayLike, y: ArrayLike, units: Any = None) -> Self:
-        """Learn privately from rows X, shape (n, d), with labels or targets y, shape (n,), by the system's randomness.
-
-        `units`, shape (n,), names the privacy unit of every row: each keeps at most `rows_per_unit` rows, drawn at
-        random from its own, and the guarantee is for each unit; rows whose unit is None or NaN are dropped. Without
-        `units` each row is its own unit.
-        Where a ledger is given, the most that the fit may spend is charged first, and stays charged if the fit fails.
-        Raises BadParameter for unusable parameters, BadData for data that do not fit them; BudgetExceeded where the
-        budget does not allow the fit, BadLedger where the ledger cannot be used.
-        """
-        return self._train(X, y, *self._charged_units(units, X, self._features_of(X)))
-
-    def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge, units: Units | None = None) -> Self:
-        """`fit`, for what `pay` returned, once, and with the parameters that were charged; BadParameter otherwise."""
-        return self._train(X, y, charge, self._planned(None if units is None else units.name), units)
-
-    def _train(self, X: Any, y: Any, charge: Charge, planned: PlannedFit, units: Units | None) -> Self:
-        charge.use(planned.guarantee)
-        self._learn(X, y, planned.settings, Bounding(planned.unit.rows, units), bits=SystemBits())
-        self.guarantee_ = charge.settled(planned.unit.protecting(self.guarantee_))
-        return self
-
-    def _features_of(self, X: Any) -> list[str] | None:  # noqa: ARG002 - some classes look
-        """Names of X's columns, for parameters that name some; found without a look at any value. None: not needed."""
-        return None
-
-    def _require_usable(self, features: Sequence[str] | None) -> None:  # noqa: ARG002 - some classes look at them
-        if getattr(self, "classes", None) is not None:
-            _known_classes(self.classes)
-
-    @abstractmethod
-    def _learn(self, X: Any, y: Any, settings: Any, bounding: Bounding, *, bits: BitSource) -> None:
-        """Set the fitted attributes, `guarantee_` among them: for each record, or what `bounding` makes one.
-
-        `settings` are those of `bounding.rows` rows; None for classes without them.
-        """
-
-    def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
-        """A fit by given randomness, which nothing is charged for."""
-        self._learn(X, y, self._settings(bounding.rows), bounding, bits=bits)
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "guarantee_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = True
-        tags.input_tags.allow_nan = True  # an error would disclose that some row has a missing value
-        return tags
-
-
 class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """What private classifiers of two classes are to scikit-learn."""
+
+    classes: Sequence[Any] | None
+
+    def _require_usable(self, features: Sequence[str] | None) -> None:  # noqa: ARG002 - some classes look at them
+        if self.classes is not None:
+            _known_classes(self.classes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

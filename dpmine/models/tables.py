@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.io.arrow import is_boolean, is_integer, is_text, plain, type_name
+from dpmine.io.arrow import integers, is_boolean, is_integer, is_text, plain, type_name
 from dpmine.io.open import open_source
 from dpmine.io.source import Columns, PandasSource, quoted
 from dpmine.itemsets.ingest.encode import coded
@@ -235,11 +235,9 @@ def _unlabelled(name: str) -> BadData:
 
 def _integers(name: str, column: Any) -> NDArray[np.int64]:
     try:
-        chunks = column.cast(pa.int64()).chunks
+        return integers(column.cast(pa.int64()))
     except pa.ArrowInvalid:
         raise BadData(f"Column {name!r} holds integers beyond 64 bits with sign: number the labels from 0.") from None
-    parts = [np.from_dlpack(chunk) for chunk in chunks if len(chunk)]
-    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
 def _decoded(column: Any) -> Any:

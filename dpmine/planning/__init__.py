@@ -1,6 +1,7 @@
 """What can be expected before any data are touched: leads, success probabilities and what is impossible."""
 
+from dpmine.planning.accounting import plan_noise, plan_runs
 from dpmine.planning.planner import plan
 from dpmine.planning.results import Need, Plan, Row
 
-__all__ = ["Need", "Plan", "Row", "plan"]
+__all__ = ["Need", "Plan", "Row", "plan", "plan_noise", "plan_runs"]

@@ -25,10 +25,7 @@ from dpmine.parameters import Number, below_one, exact_number, named, whole
 from dpmine.privacy import rounded_up
 
 _LARGEST_SMOOTHNESS = 10**100
-_WHERE = {
-    Setting.AGNOSTIC: "for private learning",
-    Setting.REALIZABLE: "where some rule makes no error",
-}
+_WHERE = {Setting.AGNOSTIC: "for private learning", Setting.REALIZABLE: "where some rule makes no error"}
 
 
 class LearnedClass(StrEnum):
@@ -97,7 +94,7 @@ class LearningPlan:
             "the same, where some rule makes no error": self.realizable,
             f"labels only: NOT full privacy; any data (best error {float(self.best_error):g})": self.labels,
         }
-        lines = [f"{name:<58}{_number(records):>16}" for name, records in rows.items()]
+        lines = [f"{name:<58}{'none' if records is None else f'{records:,}':>16}" for name, records in rows.items()]
         remarks = [*self.notes, *self._bounds()]
         return "\n".join([self._question(), "", *lines, *([""] if remarks else []), *remarks])
 
@@ -113,16 +110,14 @@ class LearningPlan:
         if self.too_few is not None:
             said.append(f"With {self.too_few:,} or fewer, every learner misses some rule half of the time.")
         if self.learned is LearnedClass.THRESHOLDS:
-            said.append(self._nothing_known())
+            records = self.private or self.labels
+            # two digits, from below; it is more than 4/5 whatever the number
+            share = floor(100 * max(Fraction(needle_failure(records, self.target.epsilon)), Fraction(4, 5))) / 100
+            said.append(
+                f"Where nothing is known about the data, no number is enough: with {records:,} records every private "
+                f"learner has an error above 1/4 on some data, with probability {share:.2f} or more."
+            )
         return said
-
-    def _nothing_known(self) -> str:
-        records = self.private or self.labels
-        return (
-            f"Where nothing is known about the data, no number is enough: with {records:,} records every private "
-            f"learner has an error above 1/4 on some data, with probability {_needle_share(records, self.target)} or "
-            "more."
-        )
 
 
 def plan_learning(
@@ -154,29 +149,28 @@ def plan_learning(
     kind = named(LearnedClass, "learn", learned)
     family = _family(kind, dimension)
     target = Target.of(epsilon=epsilon, accuracy=accuracy, failure=failure)
-    ratio, best = _smoothness(smoothness), below_one("best_error", best_error)
+    ratio, best = exact_number("smoothness", smoothness), below_one("best_error", best_error)
+    if not 1 <= ratio <= _LARGEST_SMOOTHNESS:
+        raise BadParameter(
+            "smoothness must be at least 1 and at most 1e100: no distribution is smoother than the reference itself."
+        )
     missing = {setting: too_fine(family, target, setting, ratio) for setting in Setting}
+    enough = {
+        setting: None if why else records_for_cover(target, family.cover_size(target.radius(ratio, setting)), setting)
+        for setting, why in missing.items()
+    }
     return LearningPlan(
         kind,
         family.columns,
         target,
         ratio,
         best,
-        private=_enough(family, target, ratio, Setting.AGNOSTIC),
-        realizable=_enough(family, target, ratio, Setting.REALIZABLE),
+        private=enough[Setting.AGNOSTIC],
+        realizable=enough[Setting.REALIZABLE],
         labels=records_for_labels(target, family.vc, best, family.sample_cover_size(target.accuracy / 4)),
         too_few=_too_few(family, target),
         notes=tuple(f"No number {_WHERE[setting]}: {why}" for setting, why in missing.items() if why),
     )
-
-
-def _smoothness(value: Number) -> Fraction:
-    ratio = exact_number("smoothness", value)
-    if not 1 <= ratio <= _LARGEST_SMOOTHNESS:
-        raise BadParameter(
-            "smoothness must be at least 1 and at most 1e100: no distribution is smoother than the reference itself."
-        )
-    return ratio
 
 
 def _family(kind: LearnedClass, dimension: int | None) -> Family:
@@ -191,26 +185,9 @@ def _family(kind: LearnedClass, dimension: int | None) -> Family:
     return StumpFamily.of([0] * count, [1] * count) if kind is LearnedClass.STUMPS else SeparatorFamily.of(count)
 
 
-def _enough(family: Family, target: Target, smoothness: Fraction, setting: Setting) -> int | None:
-    """By the size of the family's cover; None where that cannot be made."""
-    if too_fine(family, target, setting, smoothness):
-        return None
-    return records_for_cover(target, family.cover_size(target.radius(smoothness, setting)), setting)
-
-
 def _too_few(family: Family, target: Target) -> int | None:
     """By a packing whose members are more than 2a apart: a cover of a radius that makes it one."""
     for radius in (2 * target.accuracy, 3 * target.accuracy, 4 * target.accuracy):
         if family.finest <= radius <= COARSEST and family.separation(radius) >= 2 * target.accuracy:
             return records_too_few_for_packing(family.cover_size(radius), target.epsilon) or None
     return None
-
-
-def _number(records: int | None) -> str:
-    return "none" if records is None else f"{records:,}"
-
-
-def _needle_share(records: int, target: Target) -> str:
-    """Two digits, from below; it is more than 4/5 whatever the number."""
-    hundredths = floor(100 * max(Fraction(needle_failure(records, target.epsilon)), Fraction(4, 5)))
-    return f"{hundredths / 100:.2f}"

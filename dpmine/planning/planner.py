@@ -18,7 +18,6 @@ from dpmine.parameters import Number, positive, probability, whole
 from dpmine.planning.results import Need, Plan, Row
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR
-from dpmine.selection.mechanisms.registry import usable
 from dpmine.selection.recommend import (
     DELTAS,
     EPSILONS,
@@ -30,6 +29,7 @@ from dpmine.selection.recommend import (
     stylised,
     succeeds,
     success_probability,
+    usable,
 )
 
 if TYPE_CHECKING:
@@ -197,14 +197,9 @@ def plan(
     for done, mechanism in enumerate(mechanisms):
         if progress is not None:
             progress(done / len(mechanisms))
-        rows.append(_row(asked, mechanism))
+        needs = tuple(_need(asked, mechanism, shape) for shape in Shape)
+        rows.append(Row(mechanism.name, mechanism.delta, proved_gap(mechanism, candidates, 1 - asked.success), needs))
     return replace(asked, rows=tuple(sorted(rows, key=lambda row: row.need(Shape.POWER_LAW).gap)))
-
-
-def _row(asked: Plan, mechanism: Mechanism) -> Row:
-    """What one mechanism needs."""
-    needs = tuple(_need(asked, mechanism, shape) for shape in Shape)
-    return Row(mechanism.name, mechanism.delta, proved_gap(mechanism, asked.candidates, 1 - asked.success), needs)
 
 
 def _need(asked: Plan, mechanism: Mechanism, shape: Shape) -> Need:

@@ -13,11 +13,10 @@ import numpy as np
 
 from dpmine.io.atomic import new_figure, picture_target, write_picture
 from dpmine.privacy import Neighbors, rounded_up
-from dpmine.selection.mechanisms.registry import usable
-from dpmine.selection.recommend import Recommendation, Shape, stylised, success_probability
+from dpmine.selection.recommend import Recommendation, Shape, stylised, success_probability, usable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from dpmine.selection.mechanisms.base import Mechanism
@@ -46,10 +45,6 @@ class Need:
     success_at_gap: float | None
     least_epsilon: Fraction | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
-        return _plain_fields(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -70,10 +65,6 @@ class Row:
     def need(self, shape: Shape) -> Need:
         """What is needed where the supports have this shape."""
         return next(need for need in self.needs if need.shape is shape)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
-        return _plain_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +108,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """A plain form for JSON."""
-        plain = _plain_fields(self)
+        plain = _plain(self)
         names = ("rows", "pure_lower_bound", "approximate_lower_bound", "recommendation")
         rows, pure, approximate, recommended = map(plain.pop, names)
         bounds = {"pure": pure, "approximate": approximate}
@@ -138,7 +129,13 @@ class Plan:
         write_picture(figure, target)
 
     def __str__(self) -> str:
-        return _plan_text(self)
+        parts = [_question(self), _table(self, _lead, proved=True), _LEGEND]
+        if self.gap is not None:
+            parts += [
+                f"With a lead of {self.gap}: success probability, and the least ε for {self.success:g}",
+                _table(self, _odds),
+            ]
+        return "\n\n".join([*parts, _impossible(self), self.recommendation.reason])
 
 
 _SHAPES = (Shape.POWER_LAW, Shape.NEAR_TIES, Shape.ALONE)
@@ -148,30 +145,15 @@ _LEGEND = (
 )
 
 
-def _plain_fields(record: Any) -> dict[str, Any]:
-    """The fields of a dataclass, JSON-ready: fractions rounded up, enums as text."""
-    return {field.name: _plain(getattr(record, field.name)) for field in fields(record)}
-
-
 def _plain(value: Any) -> Any:
+    """JSON-ready: dataclasses by their fields, fractions rounded up, enums as text."""
     if isinstance(value, tuple):
         return [_plain(entry) for entry in value]
     if is_dataclass(value):
-        return _plain_fields(value)
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, StrEnum):
         return str(value)
     return rounded_up(value) if isinstance(value, Fraction) else value
-
-
-def _plan_text(plan: Plan) -> str:
-    """What is asked, the leads needed, the inverse question where it was asked, bounds and the recommendation."""
-    parts = [_question(plan), _leads(plan), _LEGEND]
-    if plan.gap is not None:
-        parts += [
-            f"With a lead of {plan.gap}: success probability, and the least ε for {plan.success:g}",
-            _inverse(plan),
-        ]
-    return "\n\n".join([*parts, _impossible(plan), plan.recommendation.reason])
 
 
 def _question(plan: Plan) -> str:
@@ -179,22 +161,11 @@ def _question(plan: Plan) -> str:
     sizes = f"{low}" if low == high else f"{low} to {high}"
     catalogue = "unknown items" if plan.candidates is None else f"{plan.catalogue_size:,} items of a public catalogue"
     relation = str(plan.neighbors).replace("_", "-")
+    unit = "units" if plan.units is None else f"units (of {plan.units:,})"
     return (
         f"Top itemset of size {sizes} from {catalogue}; ε = {plan.epsilon}, δ = {float(plan.delta):g}, {relation}.\n"
-        f"Lead over the second, in {_unit(plan)}, for success with probability {plan.success:g}:"
+        f"Lead over the second, in {unit}, for success with probability {plan.success:g}:"
     )
-
-
-def _unit(plan: Plan) -> str:
-    return "units" if plan.units is None else f"units (of {plan.units:,})"
-
-
-def _leads(plan: Plan) -> str:
-    rows = [
-        [_name(plan, row), *(_lead(row.need(shape)) for shape in _SHAPES), f"{ceil(row.proved_gap):,}"]
-        for row in plan.rows
-    ]
-    return _table(["mechanism", *map(_title, _SHAPES), "proved"], rows)
 
 
 def _lead(need: Need) -> str:
@@ -203,44 +174,34 @@ def _lead(need: Need) -> str:
     return f"{need.gap:,} (too few units)" if need.support_share > 1 else f"{need.gap:,} ({need.gap_share:.2%})"
 
 
-def _inverse(plan: Plan) -> str:
-    rows = [[_name(plan, row), *(_odds(row.need(shape)) for shape in _SHAPES)] for row in plan.rows]
-    return _table(["mechanism", *map(_title, _SHAPES)], rows)
-
-
 def _odds(need: Need) -> str:
     epsilon = "none" if need.least_epsilon is None else f"{float(need.least_epsilon):g}"
     return f"{need.success_at_gap:.3f} (ε {epsilon})"
 
 
 def _impossible(plan: Plan) -> str:
-    if plan.pure_lower_bound is None:
-        pure = "with δ = 0 at any lead, as nobody knows the candidates"
-    else:
-        pure = f"with δ = 0 below {plan.pure_lower_bound:,.1f}"
+    pure = "at any lead, as nobody knows the candidates"
+    if plan.pure_lower_bound is not None:
+        pure = f"below {plan.pure_lower_bound:,.1f}"
     return (
         "No mechanism finds a winner that stands alone more often than not with this δ below a lead of "
-        f"{plan.approximate_lower_bound:,.1f}, {pure}."
+        f"{plan.approximate_lower_bound:,.1f}, with δ = 0 {pure}."
     )
 
 
-def _name(plan: Plan, row: Row) -> str:
-    return f"{row.mechanism} *" if row.mechanism == plan.recommendation.mechanism else row.mechanism
-
-
-def _title(shape: Shape) -> str:
-    return str(shape).replace("_", " ")
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(width) if place else cell.ljust(width)  # names to the left, figures to the right
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in (header, *rows)
-    )
+def _table(plan: Plan, cell: Callable[[Need], str], *, proved: bool = False) -> str:
+    """A cell for each mechanism and shape; names to the left, figures to the right."""
+    rows = [["mechanism", *(str(shape).replace("_", " ") for shape in _SHAPES), "proved"]]
+    for row in plan.rows:
+        star = " *" if row.mechanism == plan.recommendation.mechanism else ""
+        rows.append([row.mechanism + star, *(cell(row.need(shape)) for shape in _SHAPES), f"{ceil(row.proved_gap):,}"])
+    names, *columns = zip(*rows, strict=True)
+    shown = columns if proved else columns[:-1]
+    padded = [
+        [name.ljust(max(map(len, names))) for name in names],
+        *([text.rjust(max(map(len, column))) for text in column] for column in shown),
+    ]
+    return "\n".join("  ".join(line).rstrip() for line in zip(*padded, strict=True))
 
 
 _POINTS = 50

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, DpmineError, NotPrivate
-from dpmine.ledger.budget import Amount, name_and_part
+from dpmine.ledger.budget import Accounting, Amount, name_and_part
 from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import Ledger
 from dpmine.privacy import short
-from dpmine.reporting.store import Stored
+from dpmine.reporting.store import BEGUN, UNSTORED, Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from dpmine.ledger.budget import Budget
     from dpmine.privacy import Guarantee
@@ -34,11 +34,8 @@ _UNSTORED = (
 )
 
 
-class Watcher(Protocol):
-    """Who follows a batch."""
-
-    def __call__(self, number: int, job: Job, share: float) -> None:
-        """The job of that number is done to that share, between 0 and 1."""
+Watcher: TypeAlias = "Callable[[int, Job, float], None]"
+"""Follows a batch: the job of that number is done to that share, between 0 and 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +70,15 @@ class Batch:
         steps: the jobs in order.
         unit: the privacy unit of all.
         budget: the data set's, before the batch; None where it is yet to be granted.
+        total: the most that the file's jobs may cost together.
+        accounting: by which it is counted.
     """
 
     steps: tuple[Step, ...]
     unit: str
     budget: Budget | None
+    total: Amount
+    accounting: Accounting
 
     @property
     def paths(self) -> list[str]:
@@ -133,12 +134,16 @@ class Report:
         unit: the privacy unit.
         outcomes: of the jobs, in order.
         budget: the data set's, afterwards; None where the ledger could not be read any more.
+        total: the most that the file's jobs may cost together.
+        accounting: by which it is counted.
     """
 
     job_file: JobFile
     unit: str
     outcomes: tuple[JobOutcome, ...]
     budget: Budget | None
+    total: Amount
+    accounting: Accounting
 
 
 def checked_batch(job_file: JobFile, store: ResultsFolder, *, retry: bool = False) -> Batch:
@@ -148,10 +153,13 @@ def checked_batch(job_file: JobFile, store: ResultsFolder, *, retry: bool = Fals
     Raises BadParameter, BadData and UnreadableFile, with the job's name; NotPrivate for a job without a guarantee;
     BadLedger; BudgetExceeded where the file's total, or what the ledger has left, does not suffice.
     """
-    _require_different(job_file.jobs)
-    steps = tuple(_step(job, store, retry=retry) for job in job_file.jobs)
-    terms = job_file.terms
-    return _within(terms, steps, Ledger(terms.ledger).known(terms.dataset))
+    terms, steps = job_file.terms, []
+    for job in job_file.jobs:
+        try:
+            steps.append(_step(job, store, retry=retry))
+        except DpmineError as error:
+            raise type(error)(f"job {job.name!r}: {error}") from None
+    return _within(terms, tuple(steps), Ledger(terms.ledger).known(terms.dataset))
 
 
 def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry: bool = False) -> Report:
@@ -170,20 +178,24 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
         batch = checked_batch(job_file, store, retry=retry)
         ledger = Ledger(terms.ledger)
         if batch.budget is None:  # somebody else may have granted it meanwhile
-            batch = _within(terms, batch.steps, _granted(ledger, terms, batch.unit))
+            budget = ledger.grant(
+                terms.dataset,
+                epsilon=terms.total.epsilon,
+                delta=terms.total.delta,
+                neighbors=terms.neighbors,
+                unit=batch.unit,
+                only_first=True,
+                accounting=terms.accounting,
+                approximate_delta=terms.approximate_delta,
+            )
+            batch = _within(terms, batch.steps, budget)
         outcomes = tuple(
             _outcome(step, store, Account(ledger, terms.dataset), partial(watch, number, step.job))
             for number, step in enumerate(batch.steps, 1)
         )
         store.free_room()
-    return Report(job_file, batch.unit, outcomes, _budget(ledger, terms.dataset))
-
-
-def _granted(ledger: Ledger, terms: BudgetTerms, unit: str) -> Budget:
-    total = terms.total
-    return ledger.grant(
-        terms.dataset, epsilon=total.epsilon, delta=total.delta, neighbors=terms.neighbors, unit=unit, only_first=True
-    )
+    left = _budget(ledger, terms.dataset)
+    return Report(job_file, batch.unit, outcomes, left, batch.total, batch.accounting)
 
 
 def _budget(ledger: Ledger | None, dataset: str) -> Budget | None:
@@ -200,7 +212,7 @@ def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Calla
         return JobOutcome(step.job, step.guarantee, None, error=BadData(_BEGUN_BEFORE))
     progress(0.0)
     before = _budget(account.ledger, account.dataset)
-    marked = store.was_begun(step.job) or store.is_unstored(step.job)
+    marked = store.marks(step.job)
     try:
         store.begin(step.job)
         released = step.job.run(account, progress=progress)
@@ -216,33 +228,16 @@ def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Calla
         return JobOutcome(step.job, released.guarantee, Stored(released.document, released.guarantee, ()), error=error)
 
 
-@contextmanager
-def _about(job: Job) -> Iterator[None]:
-    """Errors inside name the job."""
-    try:
-        yield
-    except DpmineError as error:
-        raise type(error)(f"job {job.name!r}: {error}") from None
-
-
 def _step(job: Job, store: ResultsFolder, *, retry: bool) -> Step:
-    with _about(job):
-        stored = store.find(job)
-        if stored is not None:
-            return Step(job, stored.guarantee, Amount.settled(stored.guarantee), stored)
-        if store.is_unstored(job) and not retry:
-            raise BadData(_UNSTORED)
-        if not job.guarantee.private:
-            raise NotPrivate("a report has private results only; leave out what is not.")
-        return Step(job, job.guarantee, Amount.of(job.guarantee), failed=not retry and store.was_begun(job))
-
-
-def _require_different(jobs: Sequence[Job]) -> None:
-    contents = [job.content for job in jobs]
-    for place, content in enumerate(contents):
-        if content in contents[:place]:
-            same = jobs[contents.index(content)].name
-            raise BadParameter(f"Jobs {same!r} and {jobs[place].name!r} ask for the same: leave one out.")
+    stored = store.find(job)
+    if stored is not None:
+        return Step(job, stored.guarantee, Amount.settled(stored.guarantee), stored)
+    marks = set() if retry else store.marks(job)
+    if UNSTORED in marks:
+        raise BadData(_UNSTORED)
+    if not job.guarantee.private:
+        raise NotPrivate("a report has private results only; leave out what is not.")
+    return Step(job, job.guarantee, Amount.of(job.guarantee), failed=BEGUN in marks)
 
 
 def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None) -> Batch:
@@ -255,7 +250,12 @@ def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None) 
             )
     if budget is not None and budget.neighbors is not terms.neighbors:
         raise BadParameter(f"{terms.dataset!r} was granted for neighbors {budget.neighbors}: say so in [budget].")
-    batch = Batch(steps, _common_unit(steps, terms, budget), budget)
+    accounting = (terms.accounting or Accounting.BASIC) if budget is None else budget.accounting
+    if terms.accounting not in {None, accounting}:
+        raise BadParameter(f"{terms.dataset!r} was granted under {accounting} accounting: say so in [budget].")
+    share = None if budget is None else budget.granted.approximate_delta
+    total = terms.total_under(accounting, share)
+    batch = Batch(steps, _common_unit(steps, terms, budget), budget, total, accounting)
     _require_total(batch, terms)
     return batch
 
@@ -276,16 +276,22 @@ def _common_unit(steps: Sequence[Step], terms: BudgetTerms, budget: Budget | Non
 
 def _require_total(batch: Batch, terms: BudgetTerms) -> None:
     """That the file's total suffices for all jobs, and the ledger for those that are yet to be charged."""
+    total, accounting = batch.total, batch.accounting
     stored = Amount.total([step.charge for step in batch.steps if step.stored])
-    if not (batch.budget.spent if batch.budget else Amount()).fits(stored):
+    if not (batch.budget.spent if batch.budget else Amount()).fits(stored, accounting):
         raise BadLedger(
-            f"The stored results cost {stored}, which the ledger does not know: restore the ledger that paid for them, "
-            "or give another --results folder."
+            f"The stored results cost {stored.shown(accounting)}, which the ledger does not know: restore the ledger "
+            "that paid for them, or give another --results folder."
         )
     asked = Amount.total([step.charge for step in batch.steps])
-    if not terms.total.fits(asked):
+    if not total.fits(asked, accounting):
+        advice = "lower the jobs' epsilon (and delta), or raise the budget's."
+        slack = asked.compared(accounting)[1]
+        if slack > total.compared(accounting)[1] == 0:
+            advice = f"give delta = {short(slack)} or more in [budget], or use mechanisms with δ = 0."
+        most = total.shown(accounting)
         raise BudgetExceeded(
-            f"The jobs cost up to {asked} together, and [budget] allows {terms.total}: {_advice(asked, terms.total)}"
+            f"The jobs cost up to {asked.shown(accounting)} together, and [budget] allows {most}: {advice}"
         )
     name, part = name_and_part(terms.dataset)
     if batch.budget is None:
@@ -293,15 +299,10 @@ def _require_total(batch: Batch, terms: BudgetTerms) -> None:
             raise BadParameter(f"{name!r} is not granted yet: grant it with its parts (dpmine ledger grant).")
         return
     to_charge = batch.to_charge
-    if to_charge != Amount() and not batch.budget.granted.fits(terms.total):
+    if to_charge != Amount() and not batch.budget.granted.fits(total, accounting):
         raise BudgetExceeded(
-            f"[budget] asks for {terms.total}, and the ledger grants {batch.budget.granted} to {name!r}: ask for less, "
-            "or have a larger total granted (dpmine ledger grant)."
+            f"[budget] asks for {total.shown(accounting)}, and the ledger grants "
+            f"{batch.budget.granted.shown(accounting)} to {name!r}: ask for less, or have a larger total granted "
+            "(dpmine ledger grant)."
         )
     batch.budget.charging(part, to_charge)
-
-
-def _advice(asked: Amount, allowed: Amount) -> str:
-    if asked.delta > allowed.delta == 0:
-        return f"give delta = {short(asked.delta)} or more in [budget], or use mechanisms with δ = 0."
-    return "lower the jobs' epsilon (and delta), or raise the budget's."

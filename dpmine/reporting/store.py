@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from dpmine.errors import BadData, UnreadableFile
+from dpmine.io.arrow import parquet_bytes
 from dpmine.io.atomic import read_file, write_whole
 from dpmine.models.model_file import document_of, read_guarantee
 from dpmine.version import __version__
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
 _FORMAT = "dpmine job result"
 _LOCK = ".dpmine.lock"
 _PROBE = ".dpmine.probe"
-_BEGUN = ".begun"
-_UNSTORED = ".unstored"
 _ROOM = ".dpmine.room"
 _RESERVED = 2**21  # bytes, more than the results of nearly all jobs take
 _MODEL = "-model.json"
+BEGUN = ".begun"
+"""Marks a job that was begun, and may have been charged, without coming to a result."""
+UNSTORED = ".unstored"
+"""Marks a job that came to a result that could not be stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class ResultsFolder:
     def write(self, job: Job, released: Released) -> Stored:
         """Store a result: its JSON file last, so that a result that is found is complete.
 
-        Raises UnreadableFile; then `is_unstored` is true: at most a page has the result.
+        Raises UnreadableFile; then the job is marked as `UNSTORED`: at most a page has the result.
         """
         entry = {
             "format": _FORMAT,
@@ -104,7 +107,7 @@ class ResultsFolder:
         try:
             self.free_room()
             for suffix, table in released.tables.items():
-                write_whole(self.folder / f"{job.stem}{suffix}.parquet", _parquet(table))
+                write_whole(self.folder / f"{job.stem}{suffix}.parquet", parquet_bytes(table))
             if released.model:
                 write_whole(self.folder / f"{job.stem}{_MODEL}", f"{released.model}\n".encode())
             write_whole(self.folder / f"{job.stem}.json", f"{text}\n".encode())
@@ -114,13 +117,9 @@ class ResultsFolder:
             raise _unwritable(self.folder) from None
         return Stored(released.document, released.guarantee, tuple(self._files(job.stem)))
 
-    def was_begun(self, job: Job) -> bool:
-        """Whether a job of this content was begun, and may have been charged, without coming to a result."""
-        return any(self._marks(job, _BEGUN))
-
-    def is_unstored(self, job: Job) -> bool:
-        """Whether a job of this content came to a result that could not be stored."""
-        return any(self._marks(job, _UNSTORED))
+    def marks(self, job: Job) -> set[str]:
+        """What is remembered of a job of this content: that it was `BEGUN`, that its result is `UNSTORED`."""
+        return {path.suffix for path in self._marked(job)}
 
     def begin(self, job: Job) -> None:
         """Remember that a job runs, in case it fails or the process dies, and reserve room for its result.
@@ -130,7 +129,7 @@ class ResultsFolder:
         text = json.dumps({"format": "dpmine job begun", "job": job.content}, ensure_ascii=False, indent=2)
         try:
             write_whole(self.folder / _ROOM, bytes(_RESERVED), private=True)
-            write_whole(self.folder / f"{job.stem}{_BEGUN}", f"{text}\n".encode(), private=True)
+            write_whole(self.folder / f"{job.stem}{BEGUN}", f"{text}\n".encode(), private=True)
         except OSError:
             raise _unwritable(self.folder) from None
 
@@ -141,17 +140,17 @@ class ResultsFolder:
 
     def forget(self, job: Job) -> None:
         """A job has its result, or was not charged."""
-        for path in [*self._marks(job, _BEGUN), *self._marks(job, _UNSTORED)]:
+        for path in self._marked(job):
             path.unlink(missing_ok=True)
 
     def _remember_unstored(self, job: Job) -> None:
         """By renaming the mark, which needs no room on the disk."""
         with suppress(OSError):
-            for path in self._marks(job, _BEGUN):
-                path.replace(path.with_suffix(_UNSTORED))
+            for path in self._marked(job):
+                path.replace(path.with_suffix(UNSTORED))
 
-    def _marks(self, job: Job, kind: str) -> Iterator[Path]:
-        return self.folder.glob(f"*-{job.digest}{kind}")
+    def _marked(self, job: Job) -> list[Path]:
+        return [path for path in self.folder.glob(f"*-{job.digest}.*") if path.suffix in {BEGUN, UNSTORED}]
 
     def _read(self, path: Path, job: Job) -> Stored:
         try:
@@ -185,15 +184,6 @@ def _checked(text: str, content: dict[str, Any]) -> tuple[dict[str, Any], Guaran
 def _seal(entry: dict[str, Any]) -> str:
     """Finds accidents; who changes a file on purpose can seal it, too."""
     return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
-
-
-def _parquet(table: Any) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
-    return bytes(sink.getvalue())
 
 
 def _unwritable(folder: Path) -> UnreadableFile:

@@ -17,8 +17,9 @@ from dpmine.parameters import Number, positive, probability, whole
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.base import Mechanism, unit_reach
+from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.large_margin import MarginMechanism
-from dpmine.selection.mechanisms.registry import usable
+from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.universes.base import MANY_DUMMIES
 
 if TYPE_CHECKING:
@@ -86,13 +87,32 @@ def recommend(
 
     Raises BadParameter for unusable parameters.
     """
-    budget = _within(positive("epsilon", epsilon), EPSILONS)
+    asked = positive("epsilon", epsilon)
+    budget = _within(asked, EPSILONS)
     slack = _within(probability("delta", delta), DELTAS)
     count = None if candidates is None else whole("candidates", candidates)
     found = _recommend(budget, slack, Neighbors.parse(neighbors), count, are_counts=are_counts)
-    if budget == positive("epsilon", epsilon):
+    if budget == asked:
         return found
     return replace(found, reason=f"{found.reason} (That is the nearest ε that is compared.)")
+
+
+def usable(
+    epsilon: Fraction, delta: Fraction, neighbors: Neighbors, *, candidates: int | None, are_counts: bool = True
+) -> list[Mechanism]:
+    """The private mechanisms that need nothing but these parameters; pure ones hold δ = 0.
+
+    `candidates` is the number of public candidates, None where there is no public list of them; `are_counts` says that
+    scores are at least 0 whatever the data. Left out:
+    bounded_growth, whose data must be truncated first, and with δ = 0 every mechanism that needs a δ.
+    """
+    kinds = [
+        kind
+        for kind in MECHANISMS.values()
+        if kind.private and kind is not BoundedGrowth and (delta or not kind.approximate)
+        if (candidates is not None or not kind.needs_catalogue) and (are_counts or not kind.needs_counts)
+    ]
+    return [kind(epsilon, delta if kind.approximate else Fraction(0), neighbors) for kind in kinds]
 
 
 @lru_cache(maxsize=256)
@@ -100,20 +120,21 @@ def _recommend(
     epsilon: Fraction, delta: Fraction, neighbors: Neighbors, candidates: int | None, *, are_counts: bool
 ) -> Recommendation:
     """By bisection over leads: a mechanism that fails where another succeeds is out; the estimates settle ties."""
-    hopefuls = usable(epsilon, delta, neighbors, candidates=candidates, are_counts=are_counts)
-    hopefuls.sort(key=lambda mechanism: mechanism.lead(candidates or 1))
+    able = usable(epsilon, delta, neighbors, candidates=candidates, are_counts=are_counts)
+    leads = {mechanism: mechanism.lead(candidates or 1) for mechanism in able}
+    hopefuls = sorted(able, key=leads.__getitem__)
     step = float(unit_reach(neighbors) / epsilon) / _STEPS
 
     def successful(steps: int) -> list[Mechanism]:
         profile = stylised(Shape.POWER_LAW, steps * step, candidates)
         return [mechanism for mechanism in hopefuls if succeeds(mechanism, profile)]
 
-    low, high = 0, ceil(hopefuls[0].lead(candidates or 1) / (2 * step))
+    low, high = 0, ceil(leads[hopefuls[0]] / (2 * step))
     while not (left := successful(high)):
         low, high = high, 2 * high
     hopefuls = left
     while high - low > 1 and (len(hopefuls) > 1 or ceil((low + 1) * step) < ceil(high * step)):
-        middle = (low + high) // 2
+        middle = (low + high) // 2 if len(hopefuls) > 1 else _middle_in_whole_units(low, high, step)
         if left := successful(middle):
             hopefuls, high = left, middle
         else:
@@ -126,6 +147,15 @@ def _recommend(
         f"{str(neighbors).replace('_', '-')}: about {ceil(high * step)} over the second best, where scores fall off "
         "by a power law.",
     )
+
+
+def _middle_in_whole_units(low: int, high: int, step: float) -> int:
+    """A number of steps between the two that halves the leads in whole units: all that is asked of a single mechanism.
+
+    Requires: not all numbers above `low`, up to `high`, are the same lead rounded up.
+    """
+    units = (ceil((low + 1) * step) + ceil(high * step) - 1) // 2
+    return min(max(low + 1, int(units / step)), high - 1)
 
 
 def success_probability(mechanism: Mechanism, profile: Profile) -> float:
@@ -187,6 +217,7 @@ def stylised(shape: Shape, gap: float, candidates: int | None) -> Profile:
     return _profile(levels)
 
 
+@lru_cache(maxsize=1)  # mechanisms are compared on one profile after the other
 def head(profile: Profile, size: int = _SINGLE) -> Profile:
     """The `size` best candidates alone, without dummies.
 

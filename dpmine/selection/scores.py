@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.errors import BadParameter
-from dpmine.selection.universes.base import Padded, Universe
+from dpmine.selection.universes.base import Universe
 from dpmine.selection.universes.dense import Dense, Levels
+from dpmine.selection.universes.ranking import Padded
 
 
 @runtime_checkable

@@ -14,8 +14,8 @@ from dpmine.ledger.charging import Account
 from dpmine.parameters import Number, named, positive, probability, public_count, truth
 from dpmine.privacy import Guarantee, Neighbors, short
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
-from dpmine.selection.mechanisms.registry import MECHANISMS, usable
-from dpmine.selection.recommend import Recommendation, recommend
+from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.recommend import Recommendation, recommend, usable
 from dpmine.selection.scores import Scores, as_universe, labelled_universe, number_of, released, require_form
 from dpmine.selection.universes.base import MANY_DUMMIES, Scaled, Universe
 from dpmine.selection.universes.dense import Dense, Levels

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEYS = ["mechanism", "neighbors", "epsilon", "delta", "measured_delta", "measured_epsilon", "holds"]
-PART = AuditRow("large_margin", Neighbors.ADD_REMOVE, 0.6, 0.0, 0.0, 0.7, holds=False, stage="search")
-REFUTED = AuditReport(
-    (AuditRow("large_margin", Neighbors.ADD_REMOVE, 1.0, 1e-6, 0.0, 0.4, holds=False, parts=(PART,)),)
-)
+PART = AuditRow("large_margin", Neighbors.ADD_REMOVE, 0.6, 0.0, 0.1, 0.7, stage="search")
+REFUTED = AuditReport((AuditRow("large_margin", Neighbors.ADD_REMOVE, 1.0, 1e-6, 0.0, 0.4, parts=(PART,)),))
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-REFUTED = AuditReport((AuditRow("exponential", Neighbors.REPLACE_ONE, 1.0, 0.0, 0.2, 2.0, holds=False),))
+REFUTED = AuditReport((AuditRow("exponential", Neighbors.REPLACE_ONE, 1.0, 0.0, 0.2, 2.0),))
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:

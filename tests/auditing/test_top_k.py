@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from support.oracles import top_k as top_k_laws
 
+from dpmine.auditing import audit
 from dpmine.auditing import run as top_k
 from dpmine.auditing.pairs import Group, Pair, PairSide
-from dpmine.auditing.run import audit_top_k, top_k_rows
+from dpmine.auditing.run import audit_top_k
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
 from dpmine.selection.top_k import LimitedDomainTopK, OneShot
@@ -39,7 +40,7 @@ def test_lists_reach_what_they_claim(count: int, relation: Neighbors) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", [TINY, LARGE])
 def test_no_honest_list_is_accused(delta: Fraction) -> None:
-    rows = top_k_rows(epsilon=ONE, delta=delta)
+    rows = audit(epsilon=ONE, delta=delta, lists=True).mechanisms
     assert len(rows) == 16
     assert all(row.holds for row in rows)
     assert all(row.measured_epsilon > 0.2 for row in rows)

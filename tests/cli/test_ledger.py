@@ -157,7 +157,17 @@ def test_show_is_what_the_contract_says(run: outcome_of) -> None:
     [budget] = shown(run, *LEDGER)
     assert budget["dataset"] == "shop"
     assert budget["granted"]["epsilon"] == 20
-    assert budget["spent"] == {"epsilon": 1.0, "delta": 0.0, "epsilon_exact": "1", "delta_exact": "0"}
+    assert budget["accounting"] == "basic"
+    assert budget["spent"] == {
+        "epsilon": 1.0,
+        "delta": 0.0,
+        "rho": 0.5,
+        "approximate_delta": 0.0,
+        "epsilon_exact": "1",
+        "delta_exact": "0",
+        "rho_exact": "1/2",
+        "approximate_delta_exact": "0",
+    }
     assert budget["remaining"]["epsilon"] == 19
     assert budget["remaining"]["delta_exact"] == "1/1000"
 
@@ -185,7 +195,7 @@ def test_history_verify_and_export(run: outcome_of) -> None:
     run(*CLASSIFY, *SHOP)
     lines = run("ledger", "history", *SHOP).out.splitlines()
     assert [line.split("\t")[2] for line in lines] == ["grant", "charge"]
-    assert lines[1].endswith("\tε = 1, δ = 0\tunit row\tPrivateLogisticRegression")
+    assert lines[1].endswith("\tε = 1, δ = 0\tρ = 0.5\tunit row\tPrivateLogisticRegression")
     assert run("ledger", "verify", *LEDGER).out == "2 entries, all as they were written\n"
     [exported] = json.loads(run("ledger", "export", *LEDGER).out)["datasets"]
     assert [entry["kind"] for entry in exported["history"]] == ["grant", "charge"]
@@ -286,3 +296,25 @@ def test_the_text_says_for_whom_a_budget_is(run: outcome_of) -> None:
         "add-remove",
     )
     assert run("ledger", "show", *LEDGER, "--dataset", "clinic").out.endswith("; per patient, neighbours add-remove\n")
+
+
+def test_zcdp_accounting(run: outcome_of) -> None:
+    zcdp = ("--accounting", "zcdp")
+    refused = run("ledger", "grant", *LEDGER, "--dataset", "lab", "--epsilon", "3", *zcdp)
+    assert refused.status == 2
+    assert "delta" in refused.err
+    granted = run("ledger", "grant", *LEDGER, "--dataset", "lab", "--epsilon", "3", "--delta", "1e-5", *zcdp)
+    assert granted.out.startswith("lab\tgranted ρ = 0.210877, δ = 5e-06; spent ρ = 0, δ = 0; ")
+    assert granted.err == ""
+    run(*CLASSIFY, *LEDGER, "--dataset", "lab", "--epsilon", "0.1")
+    [lab] = shown(run, *LEDGER, "--dataset", "lab")
+    assert lab["accounting"] == "zcdp"
+    assert lab["spent"]["rho_exact"] == "1/200"
+    assert lab["remaining"]["epsilon"] == pytest.approx((2 * (0.2108765364 - 0.005)) ** 0.5)
+    assert lab["guarantee"]["epsilon"] < 0.5
+    dear = run(*CLASSIFY, *LEDGER, "--dataset", "lab", "--epsilon", "1")
+    assert dear.status == 3
+    assert "requested ρ = 0.5, δ = 0; remaining ρ = 0.205877" in dear.err
+    changed = run("ledger", "grant", *LEDGER, "--dataset", "lab", "--epsilon", "3", "--accounting", "basic")
+    assert changed.status == 2
+    assert "--accounting" in changed.err

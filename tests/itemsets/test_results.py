@@ -51,8 +51,8 @@ def test_dictionary_has_the_keys_of_the_contract() -> None:
     assert document["itemsets"] == [{"items": ["beer", "milk", "Ähre"], "noisy_support": None, "interval": None}]
     assert document["sizes"] == [2, 3]
     assert document["dpmine"] == dpmine.__version__
-    promise = ["epsilon", "delta", "epsilon_exact", "delta_exact", "neighbors", "unit", "private", "notes"]
-    assert list(document["guarantee"]) == promise
+    promise = ["epsilon", "delta", "epsilon_exact", "delta_exact", "neighbors", "unit", "private"]
+    assert list(document["guarantee"]) == [*promise, "rho", "rho_exact", "approximate_delta_exact", "notes"]
     assert document["guarantee"]["epsilon_exact"] == "1/3"
     assert document["guarantee"]["neighbors"] == "replace_one"
 

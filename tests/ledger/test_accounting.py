@@ -231,6 +231,13 @@ def test_parts_count_once_rho_and_delta_apart(ledger: Ledger, rule: str, neighbo
     assert ledger.verify() == 6
 
 
+def test_a_search_that_does_not_fit_says_where_it_does(local: Ledger) -> None:
+    local.grant("shop", epsilon=1, delta="1e-5", accounting="zcdp")
+    with pytest.raises(BudgetExceeded, match=r"requested ρ = 50, .*searches on a data set with basic accounting"):
+        local.charge("shop", at_most("10"), job="search")
+    assert local.budget("shop").entries == 1
+
+
 def test_a_reservation_keeps_its_rho(ledger: Ledger) -> None:
     """What a run came to, by its outcome, bounds no Rényi divergence: only ε is given back."""
     ledger.grant("shop", epsilon=3, delta="1e-5", accounting="zcdp")
@@ -305,25 +312,25 @@ def test_what_remains_can_be_spent(local: Ledger) -> None:
 
 def test_the_guarantee_of_all_charges(local: Ledger) -> None:
     local.grant("shop", epsilon=1, delta="1e-5", accounting="zcdp", approximate_delta="1e-6")
-    assert local.budget("shop").guarantee == (Fraction(0), Fraction(1, 10**5))
+    assert local.budget("shop").guarantee == Amount()
     last = Fraction()
     for _ in range(8):
         local.charge("shop", exponential("0.1"), job="")
-        epsilon, delta = local.budget("shop").guarantee
-        assert last < epsilon
-        assert delta == Fraction(1, 10**5)
-        last = epsilon
+        found = local.budget("shop").guarantee
+        assert last < found.epsilon
+        assert found.delta == Fraction(9, 10**6)  # no run had a δ of its own
+        last = found.epsilon
     rho = 8 * Fraction(1, 800)
     exact = epsilon_at(rho, Fraction(9, 10**6))
     assert exact <= last <= exact * (1 + Fraction(1, 10**13))
     local.charge("shop", promise(local.budget("shop").remaining.epsilon), job="all")
-    assert local.budget("shop").guarantee[0] <= 1
+    assert local.budget("shop").guarantee.epsilon <= 1
 
 
 def test_the_guarantee_under_basic_accounting(local: Ledger) -> None:
     local.grant("shop", epsilon=1, delta="1e-5")
     local.charge("shop", promise("1/3", "1e-6"), job="")
-    assert local.budget("shop").guarantee == (Fraction(1, 3), Fraction(1, 10**6))
+    assert local.budget("shop").guarantee == Amount(Fraction(1, 3), Fraction(1, 10**6))
     assert local.budget("shop").remaining == Amount(Fraction(2, 3), Fraction(9, 10**6))
 
 
@@ -339,7 +346,7 @@ def test_a_budget_as_json(local: Ledger) -> None:
     assert (shop["spent"]["rho"], shop["spent"]["rho_exact"]) == (0.02, "1/50")
     assert shop["remaining"]["approximate_delta_exact"] == "9/10000000"
     assert shop["guarantee"]["epsilon"] > 0.2
-    assert shop["guarantee"]["delta_exact"] == "1/100000"
+    assert shop["guarantee"]["delta_exact"] == "91/10000000"
     assert json.loads(json.dumps(shop)) == shop
 
 

@@ -16,8 +16,8 @@ from support.effort import examples
 from dpmine.errors import BadParameter, DpmineError, UnreadableFile
 from dpmine.planning.planner import plan
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanisms.registry import MECHANISMS, usable
-from dpmine.selection.recommend import Shape, least_gap, recommend, stylised, success_probability
+from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.recommend import Shape, least_gap, recommend, stylised, success_probability, usable
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ import dpmine
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
-from dpmine.selection.mechanisms.registry import MECHANISMS, usable
+from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import (
     SUCCESS,
     Shape,
@@ -25,6 +25,7 @@ from dpmine.selection.recommend import (
     stylised,
     succeeds,
     success_probability,
+    usable,
 )
 from dpmine.selection.select import build_mechanism, resolve
 

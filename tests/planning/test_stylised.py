@@ -12,8 +12,8 @@ from support.effort import examples
 
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
-from dpmine.selection.mechanisms.registry import MECHANISMS, usable
-from dpmine.selection.recommend import Shape, head, stylised, success_probability
+from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.recommend import Shape, head, stylised, success_probability, usable
 from dpmine.selection.universes.base import MANY_DUMMIES
 
 SHAPES = pytest.mark.parametrize("shape", Shape)

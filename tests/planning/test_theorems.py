@@ -14,8 +14,8 @@ from support.effort import examples
 from dpmine.planning.planner import approximate_lower_bound, proved_gap, pure_lower_bound
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
-from dpmine.selection.mechanisms.registry import MECHANISMS, usable
-from dpmine.selection.recommend import Shape, least_gap, success_probability
+from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.recommend import Shape, least_gap, success_probability, usable
 from dpmine.selection.universes.base import MANY_DUMMIES
 
 SLOW = pytest.mark.slow

@@ -188,7 +188,7 @@ def test_what_was_not_charged_is_not_remembered(
 
 
 def test_what_was_paid_for_is_shown_where_it_cannot_be_stored(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpmine.reporting.store._parquet", full)
+    monkeypatch.setattr("dpmine.reporting.store.parquet_bytes", full)
     (outcome,) = folder.run(job(**AGES)).outcomes
     assert isinstance(outcome.error, UnreadableFile)
     assert outcome.result is not None
@@ -243,7 +243,7 @@ def test_a_result_that_is_only_on_a_page_is_not_dropped_by_the_next(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("dpmine.reporting.store._parquet", full)
+        patch.setattr("dpmine.reporting.store.parquet_bytes", full)
         assert folder.run(job(**AGES)).outcomes[0].result is not None
     with pytest.raises(BadData, match=r"job 'Ages': .*only the page of that run has it.*--retry"):
         folder.run(job(**AGES))

@@ -15,11 +15,10 @@ import pytest
 from reporting.jobs import ALL, PAIRS, RULE, Folder, job
 
 from dpmine.errors import BadData
-from dpmine.ledger.budget import Amount
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.page.charts import Bar, bars, shortened, stacked, steps, told_apart
-from dpmine.reporting.page.render import factor_text, odds_text, plain_words, render, rounded_up_at, unprotected
-from dpmine.reporting.page.sections import body_of
+from dpmine.reporting.page.render import body_of, factor_text, odds_text, render, rounded_up_at
+from dpmine.reporting.store import Stored
 
 EVERY = [job(**options) for options in ALL.values()]
 DAY = datetime(2030, 1, 2, tzinfo=UTC)
@@ -224,6 +223,11 @@ def test_a_stored_result_that_cannot_be_shown(folder: Folder) -> None:
     assert "The stored result cannot be shown" in render(report)
 
 
+def test_a_stored_table_that_was_cut() -> None:
+    body = body_of("histogram", {**density(0.2, 0.5), "counts": [1]})
+    assert "The stored result cannot be shown" in body.answer
+
+
 def test_factors_are_never_understated() -> None:
     assert factor_text(Fraction(1)) == "2.72"
     assert factor_text(Fraction(1, 10**6)) == "1.01"
@@ -236,47 +240,57 @@ def test_factors_are_never_understated() -> None:
         assert value <= rounded_up_at(value, 2) < value + 0.011
 
 
-def test_words_for_both_relations() -> None:
-    total = Amount(Fraction(1), Fraction(1, 1000))
-    replaced = plain_words(total, Neighbors.REPLACE_ONE, "patient")
-    added = plain_words(total, Neighbors.ADD_REMOVE, "patient")
-    assert "replaced by any other data" in replaced[0]
-    assert "added or taken away" in added[0]
-    assert "plus at most 0.001" in added[1]
-    assert "plus" not in plain_words(Amount(Fraction(1)), Neighbors.ADD_REMOVE, "patient")[1]
-    assert "73.2 %" in replaced[2]
-    assert "88.1 %" in added[2]  # a fact changes: taken away, and added
-    guarantee = Guarantee(Fraction(1), Fraction(0), Neighbors.ADD_REMOVE, "patient", notes=("so it is",))
-    said = unprotected(Neighbors.ADD_REMOVE, "patient", [("one", guarantee), ("two", guarantee)])
-    assert said.count("one, two: so it is.") == 1
-    assert not [text for text in said if "number of units" in text]
-    assert any("number of units" in text for text in unprotected(Neighbors.REPLACE_ONE, "patient", []))
-
-
-def positions(svg: str) -> list[tuple[float, ...]]:
-    """Corners of the filled shapes."""
-    paths = re.findall(r'<path d="([^"]+)"[^>]*style="fill', svg)
-    return [tuple(float(number) for number in re.findall(r"-?\d+\.?\d*", path)) for path in paths]
+@pytest.mark.parametrize(
+    ("neighbors", "delta", "said", "unsaid"),
+    [
+        (
+            Neighbors.REPLACE_ONE,
+            Fraction(1, 1000),
+            ("replaced by any other data", "2.72 times as likely, plus at most 0.001.", "73.2 %", "number of units"),
+            "added or taken away",
+        ),
+        (
+            Neighbors.ADD_REMOVE,
+            Fraction(1, 1000),
+            # a fact changes: taken away, and added
+            ("added or taken away", "2.72 times as likely, plus at most 0.001.", "88.1 %"),
+            "number of units",
+        ),
+        (Neighbors.ADD_REMOVE, Fraction(0), ("2.72 times as likely.", "88.1 % sure."), "number of units"),
+    ],
+)
+def test_words_for_both_relations(
+    folder: Folder, neighbors: Neighbors, delta: Fraction, said: tuple[str, ...], unsaid: str
+) -> None:
+    report = folder.run(job(**RULE))
+    guarantee = Guarantee(Fraction(1), delta, neighbors, "patient", notes=("so it is",))
+    one = replace(report.outcomes[0], guarantee=guarantee, result=Stored({}, guarantee, ()))
+    free = replace(one, job=replace(one.job, name="two"), charged=False)
+    terms = replace(report.job_file.terms, neighbors=neighbors)
+    page = Page(render(replace(report, job_file=replace(report.job_file, terms=terms), outcomes=(one, free)))).text
+    for text in said:
+        assert text in page, text
+    assert unsaid not in page
+    assert page.count("Rule, two: so it is.") == 1
 
 
 def test_bars_are_as_long_as_their_values() -> None:
-    chart = bars("a", "lengths", [Bar("one", 10, "10"), Bar("two", 5, "5"), Bar("three", -5, "-5")])
-    lengths = [max(shape[0::2]) - min(shape[0::2]) for shape in positions(chart.wide) if len(shape) >= 8]
-    ten, five, minus = lengths[-3:]
+    chart = bars("lengths", [Bar("one", 10, "10"), Bar("two", 5, "5"), Bar("three", -5, "-5")])
+    ten, five, minus = (float(width) for width in re.findall(r'<rect[^>]* width="([^"]+)"', chart.wide))
     assert ten == pytest.approx(2 * five, rel=1e-3)
     assert minus == pytest.approx(five, rel=1e-3)
 
 
 def test_bars_of_nothing() -> None:
-    assert "0" in bars("a", "none", [Bar("none", 0, "0", (0, 0))]).narrow
+    assert "0" in bars("none", [Bar("none", 0, "0", (0, 0))]).narrow
 
 
 def test_charts_follow_the_theme_and_are_the_same_each_time() -> None:
     made = [
         (
-            bars("a", "c", [Bar("x", 1, "1", (0, 2))]),
-            steps("b", "c", [0, 1, 2], [0.5, 0.5], "col"),
-            stacked("d", "c", []),
+            bars("c", [Bar("x", 1, "1", (0, 2))]),
+            steps("c", [0, 1, 2], [0.5, 0.5], "col"),
+            stacked("c", {}, {}),
         )
         for _ in range(2)
     ]
@@ -328,7 +342,7 @@ def density(*heights: float) -> dict[str, Any]:
     ],
 )
 def test_the_highest_bin_is_the_highest_of_the_table(heights: tuple[float, ...], said: str) -> None:
-    body = body_of("histogram", density(*heights), "a")
+    body = body_of("histogram", density(*heights))
     assert said in body.answer
     highest = max(body.tables[0].rows, key=lambda row: float(row[1]))
     assert highest[0] in body.answer
@@ -344,7 +358,7 @@ def listed(*supports: int | None) -> dict[str, Any]:
 
 
 def test_ranks_are_those_of_the_numbers_beside_them() -> None:
-    body = body_of("top-itemset", listed(5, 9, 7, 9), "a")
+    body = body_of("top-itemset", listed(5, 9, 7, 9))
     assert body.answer == "b leads a list of 4."
     assert [row[:3] for row in body.tables[0].rows] == [
         ("1", "b", "9"),
@@ -358,7 +372,7 @@ def test_ranks_are_those_of_the_numbers_beside_them() -> None:
 
 
 def test_ranks_without_numbers_are_those_of_the_choice() -> None:
-    body = body_of("top-itemset", listed(None, None), "a")
+    body = body_of("top-itemset", listed(None, None))
     assert body.answer == "a leads a list of 2."
     assert body.tables[0].caption == "Itemsets, in the order of the choice"
 

@@ -81,11 +81,12 @@ def test_bounds_that_cost_nothing(descent: Descent) -> None:
     ranking = Ranking(universe)
     looked = len(universe.floors)
     for rank in range(1, 8):
-        assert ranking.score_at_least(rank) <= SORTED[rank - 1] <= ranking.score_at_most(rank)
+        least, most = ranking.score_bounds(rank)
+        assert ranking.score_at_least(rank) == least <= SORTED[rank - 1] <= most
     assert len(universe.floors) == looked
     for rank in range(1, 8):
         ranking.score(rank)
-        assert ranking.score_at_least(rank) == SORTED[rank - 1] == ranking.score_at_most(rank)
+        assert ranking.score_bounds(rank) == (SORTED[rank - 1], SORTED[rank - 1])
 
 
 @DESCENTS

@@ -18,9 +18,9 @@ from dpmine.exact.bits import SystemBits
 from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.universe import ItemsetUniverse
-from dpmine.selection.universes.base import Padded, Remaining, Scaled
+from dpmine.selection.universes.base import Remaining, Scaled
 from dpmine.selection.universes.dense import Dense, Levels
-from dpmine.selection.universes.ranking import Ranking
+from dpmine.selection.universes.ranking import Padded, Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable

@@ -76,9 +76,8 @@ def item_supports(baskets: Baskets) -> NDArray[np.int64]:
     if baskets.basket_count > _MOST_BASKETS:
         raise BadData("The data hold 2^31 baskets or more: mine them in several parts.")
     if baskets.one_basket_each:
-        items, starts = as_int32(baskets.items), baskets.basket_starts
-        parts = _parts(starts, baskets.catalogue_size)
-        supports: NDArray[np.int64] = _occurrences(items, starts, baskets.catalogue_size, parts).sum(axis=0)
+        items, starts, catalogue = as_int32(baskets.items), baskets.basket_starts, baskets.catalogue_size
+        supports: NDArray[np.int64] = _occurrences(items, starts, catalogue, _parts(starts, catalogue)).sum(axis=0)
         return supports
     return count_units(
         as_int32(baskets.items), as_int64(baskets.basket_starts), baskets.unit_numbers(), baskets.catalogue_size

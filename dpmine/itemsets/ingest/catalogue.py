@@ -62,7 +62,8 @@ def read_catalogue(source: object) -> pa.Array:
 def labelled(items: Coded, catalogue: pa.Array | None) -> tuple[pa.Array, NDArray[np.int32]]:
     """The labels, and each row's position among them: −1 where the item is null or not one of them.
 
-    They are those of a catalogue that was `matched`; without one, the items that occur, sorted. Bytes of a text that
+    They are those of a catalogue that was `matched`; without one, the items that occur, sorted, texts as large_string
+    (see `narrow`). Bytes of a text that
     are not UTF-8 count as U+FFFD, so that no single text makes the others unreadable.
     """
     present = np.flatnonzero(occurring(items.codes, items.count))
@@ -75,7 +76,7 @@ def labelled(items: Coded, catalogue: pa.Array | None) -> tuple[pa.Array, NDArra
         )
     position = np.full(items.count + 1, -1, np.int32)  # the first entry is the position of code −1, null
     position[present + 1] = _positions(values, labels)
-    return narrow(labels), recoded(items.codes, position)
+    return labels, recoded(items.codes, position)
 
 
 def matched(catalogue: pa.Array, kind: pa.DataType) -> pa.Array:

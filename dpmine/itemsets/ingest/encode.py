@@ -55,9 +55,9 @@ def coded(column: pa.ChunkedArray) -> Coded:
 
     Texts of more than LONGEST_TEXT bytes are nulls.
     """
-    column = without_long_texts(column)
     if pa.types.is_dictionary(column.type):
         return _coded_dictionary(column)
+    column = without_long_texts(column)
     if pa.types.is_null(column.type):
         return Coded(np.full(len(column), -1, np.int64), 0, lambda codes: pa.nulls(len(codes)))
     if is_text(column.type) or is_mixed(column.type) or column.null_count:
@@ -119,10 +119,10 @@ def _coded_numbers(column: pa.ChunkedArray) -> Coded:
     if not numbers.size:
         return Coded(numbers, 0, integer_array)
     low, high, ascending = extent(numbers)
-    if low >= 0 and high < numbers.size + _SPARE:
-        return Coded(numbers, high + 1, integer_array, complete=True)
-    if high - low < numbers.size + _SPARE:
-        return Coded(numbers - low, high - low + 1, lambda codes: integer_array(codes + low), complete=True)
+    first = 0 if low >= 0 and high < numbers.size + _SPARE else low
+    if high - first < numbers.size + _SPARE:
+        codes = numbers - first if first else numbers
+        return Coded(codes, high - first + 1, lambda some: integer_array(some + first), complete=True)
     if ascending:
         codes = _run_numbers(numbers)
         return Coded(

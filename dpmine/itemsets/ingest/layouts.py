@@ -141,9 +141,9 @@ def item_type(source: Source, plan: LayoutPlan) -> pa.DataType:
 
 def _named_plan(source: Source, columns: Columns) -> LayoutPlan:
     """The layout where the options name the items' columns."""
-    if columns.named_item is None:
-        return _plan(Layout.ONE_HOT, _item_columns(source, columns), columns, Origin.OPTIONS)
     name = columns.named_item
+    if name is None:
+        return _plan(Layout.ONE_HOT, _item_columns(source, columns), columns, Origin.OPTIONS)
     if is_list(source.type_of(name)):
         return _plan(Layout.LIST, [name], columns, Origin.OPTIONS)
     if columns.items is not None:

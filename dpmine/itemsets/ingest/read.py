@@ -1,10 +1,10 @@
-"""A table that fits into memory -> baskets: rows of each layout as cells, one a basket and item, and these grouped."""
+"""Rows of each layout as lines, one a basket and item, and these grouped: of a whole table, or of a part of one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -89,8 +89,8 @@ def read_whole(
         raise DoesNotFit(source.batches(plan.columns))
     batches = _within(source.batches(plan.columns, whole=True), plan, limit)
     table = collected(batches, source, plan.columns, lambda share: progress(_READING * share))
-    cells = _table_cells(table, source, plan, catalogue)
-    baskets = grouped(replace(cells, labels=narrow(plain_labels(cells.labels))), plan.unit_name)
+    cells, labels = _table_cells(table, source, plan, catalogue)
+    baskets = grouped(cells, narrow(plain_labels(labels)), plan.unit_name)
     progress(1.0)
     return baskets
 
@@ -122,160 +122,135 @@ def _within(batches: Iterator[pa.RecordBatch], plan: LayoutPlan, limit: int) -> 
         yield batch
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Baskets and items before they are sorted: one cell a basket and item, possibly repeated.
+class Lines(NamedTuple):
+    """What rows of a table hold, one line a basket and item; a basket that holds none may have a line, too."""
 
-    Attributes:
-        baskets: each cell's basket, as a key without nulls.
-        items: positions among `labels`.
-        labels: sorted Arrow array of the catalogue.
-        owner: int64[baskets.count], each basket's unit, ≥ 0 wherever the basket has a cell; None where every basket is
-            its own unit.
-        empty_units: number of units that have baskets in the data but no cell.
-    """
-
-    baskets: Key
+    rows: Any
+    """Index of the rows: the row of each line; of a long layout a mask or a slice, for each of its rows is one line."""
     items: NDArray[np.int32]
+    """Each line's position among `labels`; −1 for none."""
     labels: pa.Array
-    owner: Codes | None
-    empty_units: int
+    """The sorted catalogue."""
 
 
-def long_cells(
-    table: pa.Table, *, unit: Sequence[str], basket: Sequence[str], item: str, catalogue: pa.Array | None
-) -> Cells:
-    """Cells of a long layout: a row each, unless its unit, basket or item is null or the item outside the catalogue."""
-    keys, items = _present([coded(table.column(name)) for name in (*unit, *basket)], coded(table.column(item)))
-    units = combined(*keys[: len(unit)])
-    if not basket:
-        return _cells(units, items, None, catalogue)
-    pairs = dense(combined(units, *keys[len(unit) :]).codes)
-    owner = np.zeros(pairs.count, np.int64)
-    owner[pairs.codes] = units.codes
-    return _cells(pairs, items, owner, catalogue)
+def lines_in(
+    table: pa.Table, source: Source, plan: LayoutPlan, catalogue: pa.Array | None, keyed: NDArray[np.bool_]
+) -> Lines:
+    """The lines of the rows that are `keyed`: those that have all their keys."""
+    rows, items, empty = _entries(table, source, plan)
+    if plan.layout is Layout.LONG and not items.complete:
+        keyed = keyed & (items.codes >= 0)
+    if not keyed.all():
+        keep, empty = keyed[rows], empty[keyed[empty]]
+        rows = keep if isinstance(rows, slice) else rows[keep]
+        items = replace(items, codes=items.codes[keep])
+    labels, positions = labelled(items, catalogue)
+    if len(empty):
+        rows = np.concatenate([rows, empty])
+        positions = np.concatenate([positions, np.full(len(empty), -1, np.int32)])
+    return Lines(rows, positions, labels)
 
 
-@dataclass(frozen=True, eq=False)
-class Entries:
-    """The entries of rows that are baskets.
+def _entries(table: pa.Table, source: Source, plan: LayoutPlan) -> tuple[Any, Coded, Codes]:
+    """The row and the item of each entry; and the rows without entries that are baskets all the same.
 
-    Attributes:
-        rows: the row of each entry.
-        items: the item of each.
-        empty: the rows that have no entry, and are baskets all the same.
+    Entries are the items of a long layout, those in lists, or one-hot columns that are true, or numbers but 0.
     """
-
-    rows: Key
-    items: Coded
-    empty: Codes
-
-
-def entries_of(table: pa.Table, source: Source, plan: LayoutPlan) -> Entries:
-    """The entries of lists, or those of one-hot columns that are true, or numbers but 0."""
+    if plan.layout is Layout.ONE_HOT:
+        return _one_hot_entries(table, plan.items, source.labels(plan.items))
+    column = table.column(plan.items[0])
     if plan.layout is Layout.LIST:
-        return _list_entries(table.column(plan.items[0]))
-    return _one_hot_entries(table, plan.items, source.labels(plan.items))
+        entries = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
+        lengths = integers_or(-1, pc.list_value_length(column))
+        rows = np.repeat(np.arange(len(column)), np.maximum(lengths, 0))
+        return rows, coded(entries), np.flatnonzero(lengths == 0)
+    return slice(None), coded(column), np.zeros(0, np.int64)
 
 
-def _list_entries(lists: pa.ChunkedArray) -> Entries:
-    entries = pa.chunked_array([chunk.flatten() for chunk in lists.chunks], lists.type.value_type)
-    lengths = integers_or(-1, pc.list_value_length(lists))
-    rows = np.repeat(np.arange(len(lists)), np.maximum(lengths, 0))
-    return Entries(Key(rows, len(lists)), coded(entries), np.flatnonzero(lengths == 0))
-
-
-def _table_cells(table: pa.Table, source: Source, plan: LayoutPlan, catalogue: pa.Array | None) -> Cells:
-    if plan.layout is Layout.LONG:
-        return long_cells(table, unit=plan.unit, basket=plan.basket, item=plan.items[0], catalogue=catalogue)
-    return _row_cells(table, entries_of(table, source, plan), plan.unit, catalogue)
-
-
-def _one_hot_entries(table: pa.Table, items: Sequence[str], labels: pa.Array) -> Entries:
+def _one_hot_entries(table: pa.Table, items: Sequence[str], labels: pa.Array) -> tuple[Codes, Coded, Codes]:
     bought = [integers(pa.chunked_array([pc.indices_nonzero(table.column(name))])) for name in items]
     columns = np.repeat(np.arange(len(items)), [len(rows) for rows in bought])
     rows, empty = joined(bought), np.ones(table.num_rows, np.bool_)
     empty[rows] = False
     values = Coded(columns, len(items), lambda codes: labels.take(integer_array(codes)), complete=True)
-    return Entries(Key(rows, table.num_rows), values, np.flatnonzero(empty))
+    return rows, values, np.flatnonzero(empty)
 
 
-def _row_cells(table: pa.Table, entries: Entries, unit: Sequence[str], catalogue: pa.Array | None) -> Cells:
-    """Cells of rows that are baskets, owned by the rows' units; a row without its unit has none."""
-    rows, items, empty = entries.rows, entries.items, entries.empty
-    if not unit:
-        cells = _cells(rows, items, None, catalogue)
-        return replace(cells, empty_units=cells.empty_units + len(empty))
-    owner = _nullable([coded(table.column(name)) for name in unit])
-    keep = owner[rows.codes] >= 0
-    rows, items = Key(_kept(rows.codes, keep), rows.count), _kept_items(items, keep)
-    cells = _cells(rows, items, owner, catalogue)
-    if not len(empty):
-        return cells
-    everybody = np.concatenate([owner[rows.codes], owner[empty][owner[empty] >= 0]])
-    return replace(cells, empty_units=dense(everybody).count - _units(cells.baskets.codes, owner))
+class Cells(NamedTuple):
+    """Lines whose baskets are numbered, not sorted yet."""
+
+    baskets: Key
+    """Each line's basket, without nulls."""
+    items: NDArray[np.int32]
+    """Of each line; −1 for none."""
+    owner: Codes | None
+    """int64[baskets.count], the unit of each basket that has a line; None where every basket is its own unit."""
+
+    @classmethod
+    def of(cls, keys: Sequence[Key], items: NDArray[np.int32], plan: LayoutPlan) -> Cells:
+        """Lines with their keys, none of them null: of the unit, then of the basket inside it."""
+        units = combined(*keys[: len(plan.unit_columns)])
+        own = keys[len(plan.unit_columns) :]
+        if not own:
+            return cls(units, items, None)
+        # The number of a row names a basket without its unit.
+        baskets = own[0] if plan.layout is not Layout.LONG else dense(combined(units, *own).codes)
+        owner = np.zeros(baskets.count, np.int64)
+        owner[baskets.codes] = units.codes
+        return cls(baskets, items, owner)
+
+    def units(self) -> Codes:
+        """The unit of each line."""
+        return self.baskets.codes if self.owner is None else self.owner[self.baskets.codes]
+
+    def where(self, keep: NDArray[np.bool_] | slice) -> Cells:
+        """Some of the lines."""
+        return self._replace(baskets=Key(self.baskets.codes[keep], self.baskets.count), items=self.items[keep])
 
 
-def _cells(baskets: Key, items: Coded, owner: Codes | None, catalogue: pa.Array | None) -> Cells:
-    labels, positions = labelled(items, catalogue)
-    if catalogue is None and items.complete:
-        return Cells(baskets, positions, labels, owner, 0)
-    keep = positions >= 0
-    left = _kept(baskets.codes, keep)
-    lost = _units(baskets.codes, owner) - _units(left, owner) if len(left) < len(keep) else 0
-    return Cells(Key(left, baskets.count), positions[keep], labels, owner, lost)
-
-
-def _units(baskets: Codes, owner: Codes | None) -> int:
-    """How many units the baskets have."""
-    return dense(baskets if owner is None else owner[baskets]).count
-
-
-def _present(keys: list[Coded], items: Coded) -> tuple[Sequence[Key], Coded]:
-    """Keys and items of the rows that have them all."""
-    columns = [*keys, items]
-    if all(column.complete for column in columns):
-        return keys, items
-    keep = np.logical_and.reduce([column.codes >= 0 for column in columns])
-    return [Key(_kept(key.codes, keep), key.count) for key in keys], replace(_kept_items(items, keep), complete=True)
-
-
-def _nullable(keys: list[Coded]) -> Codes:
-    """Codes of composite keys, −1 where a part is null."""
-    keep = np.logical_and.reduce([key.codes >= 0 for key in keys])
-    whole = np.full(keep.size, -1, np.int64)
-    whole[keep] = combined(*(Key(key.codes[keep], key.count) for key in keys)).codes
-    return whole
-
-
-def _kept_items(items: Coded, keep: NDArray[np.bool_]) -> Coded:
-    return Coded(_kept(items.codes, keep), items.count, items.decode, items.complete)
-
-
-def _kept(codes: Codes, keep: NDArray[np.bool_]) -> Codes:
-    return codes if keep.all() else codes[keep]
+def _table_cells(
+    table: pa.Table, source: Source, plan: LayoutPlan, catalogue: pa.Array | None
+) -> tuple[Cells, pa.Array]:
+    """The lines of a whole table, and the labels of their items."""
+    keys: list[Key] = [coded(table.column(name)) for name in plan.keys]
+    keyed = np.ones(table.num_rows, np.bool_)
+    for key in keys:
+        keyed &= key.codes >= 0
+    rows, items, labels = lines_in(table, source, plan, catalogue, keyed)
+    keys = [Key(key.codes[rows], key.count) for key in keys]
+    if plan.layout is not Layout.LONG:
+        keys.append(Key(rows, table.num_rows))
+    return Cells.of(keys, items, plan), labels
 
 
 _SPARSE = 8  # counters a cell up to which one for each possible basket is cheap
 
 
-def grouped(cells: Cells, unit: str) -> Baskets:
-    """The baskets of the cells, each item once a basket, by unit; sorts only what is not in order.
+def grouped(cells: Cells, labels: pa.Array, unit: str) -> Baskets:
+    """The baskets of the lines, each item once a basket, by unit; sorts only what is not in order.
 
     `unit` is what the privacy unit is called.
     """
+    empty_units = 0
+    if cells.items.min(initial=0) < 0:
+        keep = cells.items >= 0
+        count = np.count_nonzero(keep)
+        first = slice(count) if keep[:count].all() else keep  # not copied where those without come last
+        without, cells = np.unique(cells.where(~keep).units()), cells.where(first)
+        empty_units = int(np.count_nonzero(np.isin(without, cells.units(), invert=True)))
     names, starts, items = _arranged(cells)
-    if cells.owner is None:
-        return Baskets(cells.labels, items, starts, np.arange(len(starts), dtype=np.int64), unit, cells.empty_units)
-    owners = cells.owner[names]
-    if not is_ascending(owners):
-        order = np.argsort(owners, kind="stable")
-        owners, (items, starts) = owners[order], _reordered(items, starts, order)
-    return Baskets(cells.labels, items, starts, _starts(owners), unit, cells.empty_units)
+    unit_starts = np.arange(len(starts), dtype=np.int64)
+    if cells.owner is not None:
+        owners = cells.owner[names]
+        if not is_ascending(owners):
+            order = np.argsort(owners, kind="stable")
+            owners, (items, starts) = owners[order], _reordered(items, starts, order)
+        unit_starts = _starts(owners)
+    return Baskets(labels, items, starts, unit_starts, unit, empty_units)
 
 
 def _arranged(cells: Cells) -> tuple[Codes, Codes, NDArray[np.int32]]:
-    """The baskets with cells, where their items start, and these, sorted and without repetitions."""
+    """The baskets with items, where these start, and these, sorted and without repetitions."""
     baskets = cells.baskets
     if strictly_ascending(baskets.codes, cells.items):
         starts = _starts(baskets.codes)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -82,7 +83,13 @@ class SpillFile:
     def read_array(self, extent: Extent, kind: type[Number]) -> NDArray[Number]:
         """The numbers of an extent."""
         numbers = np.empty(extent.length // np.dtype(kind).itemsize, kind)
-        self._read_into(extent, numbers.view(np.uint8).data)
+        view = numbers.view(np.uint8).data
+        with suppress(OSError):
+            self._file.seek(extent.start)
+            while view and (count := self._file.readinto(view)):
+                view = view[count:]
+        if view:
+            raise UnreadableFile(f"A temporary file cannot be read back: {_ADVICE}")
         return numbers
 
     def read_table(self, extent: Extent) -> pa.Table:
@@ -90,20 +97,6 @@ class SpillFile:
         content = self.read_array(extent, np.uint8)
         with pa.ipc.open_stream(pa.py_buffer(content)) as reader:
             return reader.read_all()
-
-    def _read_into(self, extent: Extent, view: memoryview) -> None:
-        try:
-            self._file.seek(extent.start)
-            while view:
-                view = view[self._filled(view) :]
-        except (OSError, EOFError):
-            raise UnreadableFile(f"A temporary file cannot be read back: {_ADVICE}") from None
-
-    def _filled(self, view: memoryview) -> int:
-        count = int(self._file.readinto(view))
-        if not count:
-            raise EOFError
-        return count
 
 
 MOST_WAYS = 256

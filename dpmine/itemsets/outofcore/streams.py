@@ -7,9 +7,8 @@ whose baskets are empty have lines, too. A census counts them; and they are kept
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +20,6 @@ from dpmine.io.arrow import (
     integers,
     integers_or,
     is_mixed,
-    is_plain_list,
     is_text,
     plain,
     plain_labels,
@@ -29,10 +27,10 @@ from dpmine.io.arrow import (
 )
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.counting.rows import item_supports
-from dpmine.itemsets.ingest.catalogue import MOST_ITEMS, labelled, narrow
+from dpmine.itemsets.ingest.catalogue import MOST_ITEMS, narrow
 from dpmine.itemsets.ingest.encode import coded, is_ascending, sort_rows
 from dpmine.itemsets.ingest.layouts import Layout
-from dpmine.itemsets.ingest.read import Entries, batch_cost, entries_of, grouped, long_cells
+from dpmine.itemsets.ingest.read import Cells, batch_cost, grouped, lines_in
 from dpmine.itemsets.transactions.base import starts_of
 from dpmine.itemsets.transactions.memory import ITEM, LINE, RESIDENT_BASKET, RESIDENT_LINE, catalogue_cost
 
@@ -56,10 +54,10 @@ class ItemCodes:
         self._limit = limit
         self._met: pa.Array | None = None
 
-    def recoded(self, items: Codes, labels: pa.Array) -> Codes:
+    def recoded(self, items: NDArray[np.int32], labels: pa.Array) -> NDArray[np.int32]:
         """The codes of items given as positions among labels, new ones for labels that were not met before.
 
-        With a catalogue, labels are those of the catalogue. BadParameter where there are too many.
+        −1, no item, stays. With a catalogue, labels are those of the catalogue. BadParameter where there are too many.
         """
         if self.catalogue is not None:
             return items
@@ -74,7 +72,7 @@ class ItemCodes:
                 "The different items alone do not fit into the memory limit: raise memory (--memory), or give a "
                 "catalogue of the items that matter."
             )
-        return codes[items]
+        return np.append(codes, -1).astype(np.int32)[items]
 
     def final(self) -> tuple[pa.Array, NDArray[np.int32]]:
         """The labels sorted, and the position among them of every code."""
@@ -186,7 +184,6 @@ class Gathered:
 
 
 ITEM_COLUMN = "item"
-_Rows: TypeAlias = "NDArray[np.int64]"
 
 
 def chunks(batches: Iterable[pa.RecordBatch], plan: LayoutPlan, limit: int) -> Iterator[pa.Table]:
@@ -209,9 +206,24 @@ def lines_of(tables: Iterable[pa.Table], source: Source, plan: LayoutPlan, codes
     """The lines of tables of the plan's columns. Rows are numbered on, where each is a basket."""
     first = 0
     for table in tables:
-        keyed, rows = _with_keys(table, plan)
-        yield _lines(keyed, rows + first, source, plan, codes)
+        keys = [_plain_key(table.column(name)) for name in plan.keys]
+        keyed = np.ones(table.num_rows, np.bool_)
+        for key in keys:
+            keyed &= pc.is_valid(key).to_numpy()
+        rows, items, labels = lines_in(table, source, plan, codes.catalogue, keyed)
+        if plan.layout is not Layout.LONG:
+            rows, items = _one_each(rows, items)
+            keys.append(pa.chunked_array([integer_array(np.arange(first, first + table.num_rows))]))
+        if len(items) < table.num_rows or plan.layout is not Layout.LONG:
+            places = integer_array(np.arange(table.num_rows)[rows])
+            keys = [key.take(places) for key in keys]
+        columns = [*keys, _item_column(codes.recoded(items, labels))]
+        yield pa.table(columns, names=[*plan.unit_columns, *plan.basket_columns, ITEM_COLUMN])
         first += table.num_rows
+
+
+def _item_column(items: NDArray[np.int32]) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(items, pa.int32())])
 
 
 def _split(batch: pa.RecordBatch, plan: LayoutPlan, limit: int) -> Iterator[pa.RecordBatch]:
@@ -224,79 +236,21 @@ def _split(batch: pa.RecordBatch, plan: LayoutPlan, limit: int) -> Iterator[pa.R
     yield from _split(batch.slice(half), plan, limit)
 
 
-def _with_keys(table: pa.Table, plan: LayoutPlan) -> tuple[pa.Table, _Rows]:
-    """The rows whose keys are all there, keys as integers, times or large_string; and which rows these are."""
-    for name in plan.keys:
-        place = table.schema.get_field_index(name)
-        table = table.set_column(place, name, _plain_key(table.column(name)))
-    valid = [pc.is_valid(table.column(name)) for name in plan.keys]
-    if not valid or all(not table.column(name).null_count for name in plan.keys):
-        return table, np.arange(table.num_rows)
-    keep = reduce(pc.and_, valid)
-    columns = [_without_views(column) for column in table.columns]
-    return pa.table(columns, names=table.column_names).filter(keep), np.flatnonzero(integers_or(0, keep))
-
-
-def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column, with texts that Arrow can filter: it has no filter for views of texts, nor for lists of these."""
-    if pa.types.is_string_view(column.type):
-        return column.cast(pa.large_string())
-    if is_plain_list(column.type) and pa.types.is_string_view(column.type.value_type):
-        return column.cast(pa.large_list(pa.large_string()))
-    return column
-
-
 def _plain_key(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = plain(column.type)
     column = column.cast(kind)
     return without_long_texts(column.cast(pa.large_string())) if is_text(kind) or is_mixed(kind) else column
 
 
-def _lines(table: pa.Table, numbers: _Rows, source: Source, plan: LayoutPlan, codes: ItemCodes) -> pa.Table:
-    rows, items, labels = _items(table, source, plan, codes.catalogue)
-    keys = _keys(table, numbers, plan)
-    if len(rows) < table.num_rows or plan.layout is not Layout.LONG:
-        keys = keys.take(integer_array(rows))
-    known = np.full(len(items), -1)
-    known[items >= 0] = codes.recoded(items[items >= 0], labels)
-    return keys.append_column(ITEM_COLUMN, pa.chunked_array([integer_array(known).cast(pa.int32())]))
-
-
-def _keys(table: pa.Table, numbers: _Rows, plan: LayoutPlan) -> pa.Table:
-    """The keys of the rows under their names in lines."""
-    row = pa.chunked_array([integer_array(numbers)])
-    units = [table.column(name) for name in plan.unit] or [row]
-    baskets = [table.column(name) for name in plan.basket]
-    if plan.unit and plan.layout is not Layout.LONG:
-        baskets = [row]
-    return pa.table([*units, *baskets], names=[*plan.unit_columns, *plan.basket_columns])
-
-
-def _items(
-    table: pa.Table, source: Source, plan: LayoutPlan, catalogue: pa.Array | None
-) -> tuple[_Rows, Codes, pa.Array]:
-    """The row of each line, its item's position among labels, and the labels; −1 where a basket holds none of them."""
-    if plan.layout is Layout.LONG:
-        column = table.column(plan.items[0])
-        items = coded(column)
-        labels, positions = labelled(items, catalogue)
-        rows = np.flatnonzero(items.codes >= 0)
-        return rows, positions[rows].astype(np.int64), labels
-    entries = entries_of(table, source, plan)
-    labels, positions = labelled(entries.items, catalogue)
-    return *_one_each(entries, positions.astype(np.int64)), labels
-
-
-def _one_each(entries: Entries, positions: Codes) -> tuple[_Rows, Codes]:
+def _one_each(rows: Codes, items: NDArray[np.int32]) -> tuple[Codes, NDArray[np.int32]]:
     """The lines that have an item, and one for each row that has none in any of its lines; in the order of the rows."""
-    rows, keep = entries.rows.codes, positions >= 0
-    if keep.all() and not len(entries.empty) and is_ascending(rows):
-        return rows, positions
-    empty = np.union1d(entries.empty, np.setdiff1d(rows, rows[keep]))
-    lines = np.concatenate([rows[keep], empty]).astype(np.int64)
-    found = np.concatenate([positions[keep], np.full(len(empty), -1)]).astype(np.int64)
+    keep = items >= 0
+    if keep.all() and is_ascending(rows):
+        return rows, items
+    empty = np.setdiff1d(rows, rows[keep])
+    lines = np.concatenate([rows[keep], empty])
     order = np.argsort(lines, kind="stable")
-    return lines[order], found[order]
+    return lines[order], np.concatenate([items[keep], np.full(len(empty), -1, np.int32)])[order]
 
 
 _ONE_UNIT = "One unit's data alone do not fit into the memory limit: raise memory (--memory)."
@@ -308,18 +262,17 @@ class NotSorted(Exception):
 
 def baskets_in(lines: pa.Table, plan: LayoutPlan, labels: pa.Array | None = None) -> Baskets:
     """The baskets of lines that hold whole units; `labels` are those of the item codes (default: the codes)."""
-    count = int(integers(lines.column(ITEM_COLUMN)).max(initial=0)) + 1 if labels is None else len(labels)
-    codes = integer_array(np.arange(count))
-    units, own = plan.unit_columns, plan.basket_columns
-    cells = long_cells(lines, unit=units, basket=own, item=ITEM_COLUMN, catalogue=codes)
-    return replace(grouped(cells, plan.unit_name), labels=codes if labels is None else labels)
+    *keys, items = (lines.column(name) for name in lines.column_names)
+    codes = integers(items).astype(np.int32)
+    if labels is None:
+        labels = integer_array(np.arange(codes.max(initial=-1) + 1))
+    return grouped(Cells.of([coded(key) for key in keys], codes, plan), labels, plan.unit_name)
 
 
 def recoded(lines: pa.Table, places: NDArray[np.int32]) -> pa.Table:
     """The lines with item code places[c] for code c."""
     codes = np.append(places, np.int32(-1))[integers(lines.column(ITEM_COLUMN))]  # −1, no item, is the last place
-    column = pa.chunked_array([integer_array(codes.astype(np.int64)).cast(pa.int32())])
-    return lines.set_column(lines.schema.get_field_index(ITEM_COLUMN), ITEM_COLUMN, column)
+    return lines.set_column(lines.num_columns - 1, ITEM_COLUMN, _item_column(codes))
 
 
 def whole_units(lines: Iterable[pa.Table], plan: LayoutPlan, limit: int) -> Iterator[pa.Table]:
@@ -357,26 +310,15 @@ def cost_of(lines: pa.Table) -> int:
 
 def _last_unit(lines: pa.Table, names: tuple[str, ...]) -> int:
     """Where the last unit starts; raises NotSorted."""
-    less = np.zeros(max(0, lines.num_rows - 1), np.bool_)
+    if not lines.num_rows:  # perhaps keys without any value, which Arrow does not compare
+        return 0
+    less = np.zeros(lines.num_rows - 1, np.bool_)
     equal = ~less
     for name in names:
-        below, same = _compared(lines.column(name))
-        less |= equal & below
-        equal &= same
+        pairs = lines.column(name)[:-1], lines.column(name)[1:]
+        less |= equal & pc.less(*pairs).to_numpy()
+        equal &= pc.equal(*pairs).to_numpy()
     if not np.all(less | equal):
         raise NotSorted
     starts = np.flatnonzero(less)
     return int(starts[-1]) + 1 if len(starts) else 0
-
-
-def _compared(column: pa.ChunkedArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which entries are below the next one, and which equal it."""
-    if is_text(column.type):
-        pairs = column[:-1], column[1:]
-        return _flags(pc.less(*pairs)), _flags(pc.equal(*pairs))
-    numbers = integers(column)
-    return numbers[:-1] < numbers[1:], numbers[:-1] == numbers[1:]
-
-
-def _flags(column: pa.ChunkedArray) -> NDArray[np.bool_]:
-    return integers_or(0, column).astype(np.bool_)

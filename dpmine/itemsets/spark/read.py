@@ -86,9 +86,7 @@ def _items(rows: SparkRows, known: pa.Array | None, session: Any) -> tuple[pa.Ar
     items, counts = found.column(ITEM).combine_chunks(), integers(found.column("support"))
     if is_text(items.type):
         items = items.cast(pa.large_string())
-    if known is None:
-        order = pc.sort_indices(items)
-        return narrow(items.take(order)), counts[integers(pa.chunked_array([order.cast(pa.int64())]))]
-    supports = np.zeros(len(known), np.int64)
-    supports[integers_or(-1, pc.index_in(items, value_set=known.cast(items.type)))] = counts
-    return narrow(known), supports
+    labels = items.take(pc.sort_indices(items)) if known is None else known
+    supports = np.zeros(len(labels), np.int64)
+    supports[integers_or(-1, pc.index_in(items, value_set=labels.cast(items.type)))] = counts
+    return narrow(labels), supports

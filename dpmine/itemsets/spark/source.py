@@ -123,7 +123,7 @@ class SparkSource:
         )
         with replacing(unreadable, UnreadableFile):
             try:
-                return cls._described(_opened(session, paths))
+                return cls._described(opened(session, paths))
             except Exception as error:
                 if condition_of(error) in _MISSING:
                     raise UnreadableFile(f"{shown} does not exist for Spark; check its name.") from None
@@ -174,12 +174,6 @@ class SparkSource:
         return functions.col(f"c{self.source.names.index(name)}")
 
 
-def _opened(session: Any, paths: Sequence[str]) -> Any:
-    if len(paths) == 1 and paths[0].startswith(TABLE):
-        return session.table(paths[0].removeprefix(TABLE))
-    return opened(session, paths)
-
-
 def _item(column: Any, kind: pa.DataType) -> Any:
     """Integers of one width, or texts."""
     if is_integer(kind):
@@ -214,12 +208,14 @@ _UNKNOWN = "a row of a file that was not listed"
 
 
 def opened(session: Any, paths: Sequence[str]) -> Any:
-    """A frame of the Parquet files at paths, folders, globs or URLs that Spark opens.
+    """A frame of the Parquet files at paths, folders, globs or URLs that Spark opens, or of one table (`table:NAME`).
 
     Its columns are those in the files, then the keys of their partition folders (`key=value`), which are texts.
     Raises UnreadableFile where Spark would read other files than are read locally, and Spark's own errors: of files
     whose columns differ in type, too.
     """
+    if len(paths) == 1 and paths[0].startswith(TABLE):
+        return session.table(paths[0].removeprefix(TABLE))
     _require_seen(paths)
     named = [_literal(path) for path in paths]
     files, options = _listed(session, paths, named)
@@ -239,7 +235,7 @@ def _listed(session: Any, paths: Sequence[str], named: Sequence[str]) -> tuple[l
     for file in files:
         if _name(file).lower().endswith(SUFFIXES):
             called.append(file)
-        elif _is_asked_for(_name(file), given):
+        elif _name(file) in given or any(fnmatchcase(_name(file), each) for each in given):
             others.append(file)
     if called and others:
         raise UnreadableFile("Some files are called .parquet and others are not: name all of them .parquet.")
@@ -247,10 +243,6 @@ def _listed(session: Any, paths: Sequence[str], named: Sequence[str]) -> tuple[l
         raise UnreadableFile("There is no Parquet file: give a folder with files that end in .parquet.")
     _require_content(called or others)
     return called or others, _CALLED_PARQUET if called else {}
-
-
-def _is_asked_for(name: str, given: Collection[str]) -> bool:
-    return name in given or any(fnmatchcase(name, each) for each in given)
 
 
 def _require_seen(paths: Sequence[str]) -> None:

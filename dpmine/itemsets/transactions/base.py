@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.parameters import whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -171,11 +170,9 @@ class SupportSource(ABC):
         Raises BadParameter when listing them would take more than `memory_limit` bytes, before taking it; the default
         is a share of the memory.
         """
-        size, threshold = whole("size", size), min(whole("threshold", threshold), COUNT_LIMIT)
+        threshold = min(threshold, COUNT_LIMIT)
         if size > 1:
-            return self._itemsets(
-                size, threshold, None if memory_limit is None else whole("memory_limit", memory_limit)
-            )
+            return self._itemsets(size, threshold, memory_limit)
         codes = np.flatnonzero(self.item_supports >= threshold).astype(np.int32)
         codes = codes[np.argsort(-self.item_supports[codes], kind="stable")]
         return Itemsets(codes[:, None], self.item_supports[codes])
@@ -185,7 +182,7 @@ class SupportSource(ABC):
 
         The counts are exact, however large. Memory: one int64 for each possible support.
         """
-        size, threshold = whole("size", size), min(whole("threshold", threshold), COUNT_LIMIT)
+        threshold = min(threshold, COUNT_LIMIT)
         if size > 1:
             return self._histogram(size, threshold)
         return SupportHistogram.tallied(self.item_supports[self.item_supports >= threshold])
@@ -196,7 +193,6 @@ class SupportSource(ABC):
         The numbering is a function of the transactions, `size` and `support`. Item codes increase. Raises BadParameter
         when there are not more than `n` such itemsets.
         """
-        size, support, n = whole("size", size), whole("support", support), whole("n", n, least=0)
         found: Sequence[int] | None
         if size > 1:
             found = self._nth(size, support, n)
@@ -212,7 +208,7 @@ class SupportSource(ABC):
         least = int(self.item_supports[codes].min())
         return self._support(codes) if len(codes) > 1 and least else least
 
-    # The same for itemsets of two items and more, with parameters that were checked.
+    # The same for itemsets of two items and more.
 
     @abstractmethod
     def _itemsets(self, size: int, threshold: int, memory_limit: int | None) -> Itemsets: ...

@@ -23,17 +23,17 @@ from dpmine.models.accuracy_first.settings import (
     given_number,
     whole_steps,
 )
-from dpmine.models.base import forget_fit
+from dpmine.models.base import PrivateEstimator
 from dpmine.models.contribution import SharedBudget, require_any
 from dpmine.models.linear.losses import Examples
 from dpmine.models.model_file import (
     ModelFormat,
     SavedEstimator,
-    are_classes,
     finite_row,
     fitted_attributes,
     fitted_entries,
     natural,
+    read_classes,
     require_classes,
     text_of,
     truth_of,
@@ -41,7 +41,6 @@ from dpmine.models.model_file import (
 from dpmine.models.model_file import finite as finite_number
 from dpmine.models.supervised import (
     LogisticClassifier,
-    PrivateEstimator,
     PrivateRegressor,
     checked_features,
     checked_labels,
@@ -61,8 +60,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.accuracy_first.objectives import Objective
-    from dpmine.models.accuracy_first.settings import SearchTerms
-    from dpmine.models.contribution import Bounding
+    from dpmine.models.contribution import Bounding, Places
     from dpmine.models.supervised import Floats
     from dpmine.parameters import Number
 
@@ -136,28 +134,39 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
         return None
 
     @abstractmethod
-    def _objective(
-        self, X: Any, y: Any, settings: AccuracySettings, bounding: Bounding, *, bits: BitSource
-    ) -> tuple[Objective, SearchTerms]:
-        """The risk on the checked data, and the public numbers of the search, which may be rejected before."""
+    def _answers(self, y: Any, rows: int, bounding: Bounding) -> Floats:
+        """Checked targets, or signs of the classes."""
+
+    @staticmethod
+    @abstractmethod
+    def _bounds(size: int, dimension: int, ridge: float) -> Any:
+        """The public side of the risk. Raises BadParameter where a search on it is rejected."""
+
+    @staticmethod
+    @abstractmethod
+    def _objective(bounds: Any, units: UnitBox, places: Places, features: Floats, answers: Floats) -> Objective:
+        """The risk on the rows in their places."""
 
     def _learn(self, X: Any, y: Any, settings: AccuracySettings, bounding: Bounding, *, bits: BitSource) -> None:
-        forget_fit(self)
-        objective, terms = self._objective(X, y, settings, bounding, bits=bits)
+        features = checked_features(self, X, reset=True)
+        answers = self._answers(y, len(features), bounding)
+        places = require_any(bounding.places(len(features), bits=bits))
+        bounds = self._bounds(places.size, features.shape[1] + settings.units.intercept, settings.ridge)
+        terms = settings.terms(bounds)
+        objective = self._objective(bounds, settings.units, places, features, answers)
         hypotheses = falling_noise(objective, settings.method, terms.epsilons, settings.delta, bits=bits)
         outcome = search(hypotheses, terms.epsilons, terms.queries(objective), terms.test, bits=bits)
         self.reached_ = outcome.step is not None
         if self.reached_ or self.keep_last:
-            self._keep(*settings.units.split(outcome.weights))
-        notes = [*self._notes(objective.bounds)]
-        if bounding.rows > 1:
-            notes.append(_EMPTY_PLACES.format(bounding.rows))
-        self.guarantee_ = settings.guarantee(outcome, objective.bounds).noting(*notes)
-        self.requested_ = settings.requested()
+            self.coef_, self.intercept_ = self._shaped(*settings.units.split(outcome.weights))
+        empty = [_EMPTY_PLACES.format(bounding.rows)] if bounding.rows > 1 else []
+        self.guarantee_ = settings.guarantee(outcome, bounds).noting(*self._notes(bounds), *empty)
+        self.requested_ = {name: str(positive(name, getattr(self, name))) for name in self._asked}
 
-    @abstractmethod
-    def _keep(self, coefficients: Floats, intercept: float) -> None:
-        """Set the attributes that predict."""
+    @staticmethod
+    def _shaped(coefficients: Floats, intercept: float) -> tuple[Any, Any]:
+        """`coef_` and `intercept_`, in the shapes that scikit-learn has them in."""
+        return coefficients, intercept
 
     def _notes(self, bounds: Any) -> tuple[str, ...]:  # noqa: ARG002 - one of the two has something to say
         """What else the promise rests on."""
@@ -203,8 +212,8 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
             if reached:
                 raise ValueError
             return attributes
-        coefficients, intercept = finite_row(document["coef"]), finite_number(document["intercept"])
-        if len(coefficients) != columns:
+        coefficients, intercept = cls._shaped(finite_row(document["coef"]), finite_number(document["intercept"]))
+        if np.size(coefficients) != columns:
             raise ValueError
         return {**attributes, "coef_": coefficients, "intercept_": intercept}
 
@@ -273,24 +282,19 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
     method: str = Method.COVARIANCE.value
 
     kind = "ridge"
+    _bounds = RidgeBounds
     _asked: ClassVar[tuple[str, ...]] = (*_AccuracyFirst._asked, "y_bound")  # noqa: SLF001 - of its base
 
     def _target_bound(self) -> Fraction:
         return given_number("y_bound", self.y_bound, "a public bound on |y|")
 
-    def _objective(
-        self, X: Any, y: Any, settings: AccuracySettings, bounding: Bounding, *, bits: BitSource
-    ) -> tuple[Objective, SearchTerms]:
-        features = checked_features(self, X, reset=True)
-        targets = checked_targets(self, y, len(features))
-        places = require_any(bounding.places(len(features), bits=bits))
-        bounds = RidgeBounds(places.size, features.shape[1] + settings.units.intercept, settings.ridge)
-        terms = settings.terms(bounds)
-        rows = settings.units.rows(places.of(features), places.filled())
-        return RidgeObjective.of(bounds, rows, settings.units.targets(places.of(targets))), terms
+    def _answers(self, y: Any, rows: int, bounding: Bounding) -> Floats:  # noqa: ARG002 - no class is learnt
+        return checked_targets(self, y, rows)
 
-    def _keep(self, coefficients: Floats, intercept: float) -> None:
-        self.coef_, self.intercept_ = coefficients, intercept
+    @staticmethod
+    def _objective(bounds: RidgeBounds, units: UnitBox, places: Places, features: Floats, answers: Floats) -> Objective:
+        rows = units.rows(places.of(features), places.filled())
+        return RidgeObjective.of(bounds, rows, units.targets(places.of(answers)))
 
     def predict(self, X: ArrayLike) -> Floats:
         """wᵀx + b for every row, shape (n,), rows longer than x_bound shortened to it as in training.
@@ -335,19 +339,25 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
     kind = "logistic"
     _methods = frozenset({Method.OUTPUT, Method.BROWNIAN})
 
-    def _objective(
-        self, X: Any, y: Any, settings: AccuracySettings, bounding: Bounding, *, bits: BitSource
-    ) -> tuple[Objective, SearchTerms]:
-        features = checked_features(self, X, reset=True)
-        self.classes_, signs = checked_labels(self, y, len(features), self.classes, bounding.known)
-        places = require_any(bounding.places(len(features), bits=bits))
-        bounds = LogisticBounds(places.size, features.shape[1] + settings.units.intercept, settings.ridge)
-        bounds.require_short()
-        terms = settings.terms(bounds)
-        return LogisticObjective(bounds, Examples(settings.units.rows(places.of(features), places.of(signs)))), terms
+    def _answers(self, y: Any, rows: int, bounding: Bounding) -> Floats:
+        self.classes_, signs = checked_labels(self, y, rows, self.classes, bounding.known)
+        return signs
 
-    def _keep(self, coefficients: Floats, intercept: float) -> None:
-        self.coef_, self.intercept_ = coefficients.reshape(1, -1), np.array([intercept])
+    @staticmethod
+    def _bounds(size: int, dimension: int, ridge: float) -> LogisticBounds:
+        bounds = LogisticBounds(size, dimension, ridge)
+        bounds.require_short()
+        return bounds
+
+    @staticmethod
+    def _objective(
+        bounds: LogisticBounds, units: UnitBox, places: Places, features: Floats, answers: Floats
+    ) -> Objective:
+        return LogisticObjective(bounds, Examples(units.rows(places.of(features), places.of(answers))))
+
+    @staticmethod
+    def _shaped(coefficients: Floats, intercept: float) -> tuple[Any, Any]:
+        return coefficients.reshape(1, -1), np.array([intercept])
 
     def _notes(self, bounds: LogisticBounds) -> tuple[str, ...]:
         return (classes_note(self.classes), bounds.solver_note)
@@ -362,13 +372,7 @@ class AccuracyFirstLogistic(_AccuracyFirst, LogisticClassifier):
 
     @classmethod
     def _attributes(cls, document: dict[str, Any]) -> dict[str, Any]:
-        attributes = super()._attributes(document)
-        if not are_classes(document["classes"]):
-            raise ValueError
-        if "coef_" in attributes:
-            attributes["coef_"] = attributes["coef_"].reshape(1, -1)
-            attributes["intercept_"] = np.array([attributes["intercept_"]])
-        return {**attributes, "classes_": np.array(document["classes"])}
+        return {**super()._attributes(document), "classes_": read_classes(document["classes"])}
 
 
 ESTIMATORS: dict[str, type[AccuracyFirstRidge | AccuracyFirstLogistic]] = {

@@ -41,7 +41,6 @@ from dpmine.exact.reals import (
     power_below,
     working_precision,
 )
-from dpmine.parameters import positive, probability
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
     from dpmine.exact.noise import Integers
     from dpmine.exact.reals import Ball
     from dpmine.models.supervised import Floats
-    from dpmine.parameters import Number
 
 
 _FINENESS = 20  # bits: rounding to the lattice adds at most 2^−20 to the sensitivity, where 64 bits allow it
@@ -247,15 +245,8 @@ class BrownianLoss:
     mixture: Fraction
     """κ > 0, a public constant in units of time; any is valid, `tuned` takes a good one."""
 
-    def __post_init__(self) -> None:
-        """Raises BadParameter for numbers that are not positive, or a δ not below 1."""
-        positive("sensitivity", self.sensitivity)
-        probability("delta", self.delta)
-        if self.mixture <= 0:
-            raise BadParameter("mixture must be greater than 0.")
-
     @classmethod
-    def tuned(cls, sensitivity: Number, delta: Number, epsilon: Number) -> Self:
+    def tuned(cls, sensitivity: Fraction, delta: Fraction, epsilon: Fraction) -> Self:
         """The loss whose κ makes the time that costs `epsilon` shortest; all three are public.
 
         κ = t/r with r = ln(1 + r) + 2 ln(1/(2δ)), t the time that costs `epsilon`; r ≈ 30 at δ = 1e-6.
@@ -263,28 +254,20 @@ class BrownianLoss:
         most 1.27 times the noise variance of a κ tuned for the very charge (1.11 on average over ln ε, 1.03 at 10).
         Tuned at 10 it is 1.31 (1.14, 1), at 2.5 it is 1.23 (1.09, 1.18). Too small an ε costs much more: tuned at the
         geometric middle, 0.71, it is 2.4 at 10, tuned at 0.05 it is 26.
-        Raises BadParameter for numbers that are not positive, or a delta not below 1.
+        Requires: positive numbers, a delta below 1.
         """
-        size, share = positive("sensitivity", sensitivity), probability("delta", delta)
-        return cls(size, share, size**2 * _tuned(share, positive("epsilon", epsilon)))
+        return cls(sensitivity, delta, sensitivity**2 * _tuned(delta, epsilon))
 
     def at(self, time: Fraction) -> Fraction:
-        """E(time) for the value of variance `time` > 0 per coordinate: an ε, rounded up.
-
-        Raises BadParameter for a time that is not positive.
-        """
-        if time <= 0:
-            raise BadParameter("time must be greater than 0.")
+        """E(time) for the value of variance `time` > 0 per coordinate: an ε, rounded up."""
         return above(lambda: self._balls()(exact_ball(time)), _PRECISION)
 
     def time_for(self, epsilon: Fraction) -> Fraction:
-        """The shortest time of 16 binary digits with E(time) ≤ `epsilon`.
+        """The shortest time of 16 binary digits with E(time) ≤ `epsilon`, which is above 0.
 
         E falls as time grows (section 9 of the proof note). Only how good the time is hangs on that: its own E is
-        compared. Raises BadParameter for an epsilon that is not positive.
+        compared.
         """
-        if epsilon <= 0:
-            raise BadParameter("epsilon must be greater than 0.")
         power = power_below(self.sensitivity**2 / epsilon)
         with working_precision(_PRECISION):
             loss, most = self._balls(), exact_ball(epsilon)

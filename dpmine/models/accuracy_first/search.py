@@ -7,6 +7,11 @@ The search is interactive AboveThreshold: a query q_t(D) is of sensitivity 1, an
 it. One noise ρ is drawn for the threshold and a fresh one ν_t for each query; the first t with q_t + ν_t ≥ W + ρ is
 accepted. Comparisons are exact.
 Source: Ligett et al. 2017, Algorithm 2 and Lemma 2.8. Proof: docs/proofs/models/above_threshold.md.
+
+Hypotheses of noisy covariances minimise a quadratic over a Euclidean ball, the trust-region problem:
+θ minimises ½ θᵀAθ − bᵀθ over ‖θ‖₂ ≤ R, A symmetric and possibly indefinite, exactly when some μ ≥ 0 has
+(A + μI)θ = b, A + μI ⪰ 0 and μ(R − ‖θ‖) = 0 (Conn, Gould & Toint 2000, Trust-Region Methods, Theorem 7.2.1).
+In the basis of A's eigenvectors ‖θ(μ)‖² is a sum of p fractions, so that one eigendecomposition settles every case.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ from enum import StrEnum
 from fractions import Fraction
 from itertools import islice, pairwise
 from operator import add
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,9 +30,8 @@ from dpmine.errors import BadParameter
 from dpmine.exact.noise import ExponentialNoise, draw
 from dpmine.exact.reals import Constant, Formula, above, decimal_above, exact_ball, less_than, logarithm
 from dpmine.models.accuracy_first.noise_reduction import BrownianLoss, brownian_reduction, noise_reduction
-from dpmine.models.accuracy_first.objectives import RidgeBounds, RidgeObjective
-from dpmine.models.accuracy_first.trust_region import minimise_over_ball
-from dpmine.models.linear.sensitivities import project, up
+from dpmine.models.accuracy_first.objectives import RidgeObjective
+from dpmine.models.linear.sensitivities import ROUNDOFF, project, up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,8 +42,6 @@ if TYPE_CHECKING:
     from dpmine.models.accuracy_first.objectives import Objective
     from dpmine.models.supervised import Floats
 
-
-Ridge = TypeVar("Ridge", RidgeBounds, RidgeObjective)
 
 _GRID_BITS = 20  # below the deviation of the least noise
 
@@ -66,14 +68,9 @@ def falling_noise(
         return brownian_hypotheses(objective, epsilons, delta, bits=bits)
     if method is Method.OUTPUT:
         return output_hypotheses(objective, epsilons, bits=bits)
-    return covariance_hypotheses(require_ridge(objective, RidgeObjective), epsilons, bits=bits)
-
-
-def require_ridge(found: object, kind: type[Ridge]) -> Ridge:
-    """`found` itself; BadParameter where it is not of that kind: only ridge regression is known through covariances."""
-    if not isinstance(found, kind):
+    if not isinstance(objective, RidgeObjective):
         raise BadParameter("method must be 'output' or 'brownian': covariances only make a ridge regression.")
-    return found
+    return covariance_hypotheses(objective, epsilons, bits=bits)
 
 
 def covariance_hypotheses(
@@ -243,3 +240,105 @@ def _batches(hypotheses: Iterable[Floats]) -> Iterator[list[Floats]]:
     while batch := list(islice(rest, size)):
         yield batch
         size = min(2 * size, _LARGEST_BATCH)
+
+
+_LARGEST = 1e150
+_SMALLEST_EXPONENT = -500  # smaller numbers, and zeros, are scaled as if they were 2^−500
+_CLIMBS = 200  # Newton steps in the basis of eigenvectors, of which 10 are many
+
+
+@dataclass(frozen=True, slots=True)
+class BallMinimum:
+    """Where a quadratic is least over a ball."""
+
+    point: Floats
+    """θ, shape (p,); its computed norm is at most the radius."""
+    multiplier: float
+    """μ ≥ 0, in the units of the matrix; 0 where the ball does not bind."""
+
+
+def minimise_over_ball(matrix: Floats, vector: Floats, radius: float) -> BallMinimum:
+    """Argmin ½ θᵀAθ − bᵀθ over ‖θ‖₂ ≤ R, for A = `matrix` (p, p), b = `vector` (p,) and R = `radius`.
+
+    Requires: A symmetric (one triangle is read); ‖A‖_F, ‖b‖₂ and R at most 1e150; R at least 1e-150.
+    The objective is within a small multiple of p·2^−53·R(R‖A‖₂ + ‖b‖₂) of the least. Minimisers that are not unique: in
+    the hard case the largest entry of the bottom eigenvector that is added is positive; where A ⪰ 0 is singular and
+    the ball does not bind, the point is the shortest.
+    Raises BadParameter for shapes that do not fit, numbers that are not finite or beyond these limits.
+    """
+    if vector.ndim != 1 or not len(vector) or matrix.shape != (len(vector), len(vector)):
+        raise BadParameter("matrix must be square, with as many rows as vector has entries, and not empty.")
+    with np.errstate(over="ignore"):
+        norms = float(np.linalg.norm(matrix)), float(np.linalg.norm(vector))
+    if not 1.0 / _LARGEST <= radius <= _LARGEST or not all(norm <= _LARGEST for norm in norms):
+        raise BadParameter(
+            "matrix, vector and radius must be finite, of norm at most 1e150, and radius at least 1e-150."
+        )
+    length = _exponent(radius)  # scaling by powers of two is exact
+    force = max(length + _exponent(norms[0]), _exponent(norms[1]))
+    unit = 2.0 ** (force - length)
+    point, multiplier = _by_eigenvalues(matrix / unit, vector * 2.0**-force, math.ldexp(radius, -length))
+    return BallMinimum(_within(point, math.ldexp(radius, -length)) * 2.0**length, multiplier * unit)
+
+
+def _exponent(size: float) -> int:
+    return max(math.frexp(size)[1], _SMALLEST_EXPONENT) if size else _SMALLEST_EXPONENT
+
+
+def _within(point: Floats, radius: float) -> Floats:
+    """`point`, shortened where its computed norm is above the radius."""
+    norm = math.sqrt(point @ point)
+    while norm > radius:
+        point = point * min(radius / norm, 1.0 - ROUNDOFF)
+        norm = math.sqrt(point @ point)
+    return point
+
+
+def _by_eigenvalues(matrix: Floats, vector: Floats, radius: float) -> tuple[Floats, float]:
+    """θ and μ, the hard case included, where R is in [½, 1) and the norms of A and b are below 1, one at least ½.
+
+    What rounding of the eigenvectors may have made of zeros is zero: entries of b, and a bottom eigenvalue.
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    noise = 4.0 * len(values) * ROUNDOFF
+    entries = vectors.T @ vector
+    entries[np.abs(entries) <= noise * np.abs(entries).max(initial=0.0)] = 0.0
+    bottom = float(values[0]) if abs(values[0]) > noise * float(np.abs(values).max()) else 0.0
+    gaps = values - values[0]
+    least = max(bottom, 0.0)
+    point = _divided(entries, gaps + least)
+    with np.errstate(over="ignore"):
+        norm = float(np.linalg.norm(point))
+    multiplier = max(0.0, -bottom)
+    if norm > radius:
+        root = _root(entries, gaps, radius, least)
+        point, multiplier = _divided(entries, gaps + root), max(0.0, root - float(values[0]))
+    elif bottom < 0.0:
+        sign = vectors[np.abs(vectors[:, 0]).argmax(), 0]
+        point[0] = math.copysign(math.sqrt((radius - norm) * (radius + norm)), sign)
+    return vectors @ point, multiplier
+
+
+def _divided(entries: Floats, gaps: Floats) -> Floats:
+    """entries/gaps, with 0/0 = 0 and c/0 = ∞, as for quotients beyond all floats."""
+    quotients = np.full_like(entries, math.inf)
+    with np.errstate(over="ignore"):
+        np.divide(entries, gaps, out=quotients, where=gaps > 0.0)
+    quotients[entries == 0.0] = 0.0
+    return quotients
+
+
+def _root(entries: Floats, gaps: Floats, radius: float, least: float) -> float:
+    """The s > `least` at which ‖entries/(gaps + s)‖ = R, by Newton's method from the left, where it only climbs.
+
+    Requires: the norm is above R at `least`. Starts where the largest single term is R, or at `least`.
+    """
+    root = max(least, float((np.abs(entries) / radius - gaps).max()))
+    for _ in range(_CLIMBS):
+        terms = _divided(entries, gaps + root)
+        norm = float(np.linalg.norm(terms))
+        step = norm * norm / float(terms @ _divided(terms, gaps + root)) * (norm - radius) / radius
+        if not root + step > root * (1.0 + 2.0 * ROUNDOFF):
+            break
+        root += step
+    return root

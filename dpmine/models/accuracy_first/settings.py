@@ -94,18 +94,6 @@ class AccuracySettings:
         if self.units.regularization(self.regularization) > _LARGEST_RIDGE:
             raise BadParameter("regularization is too large for this x_bound: take a smaller one.")
 
-    def requested(self) -> dict[str, str]:
-        """Target, λ and bounds as exact texts."""
-        named = {
-            "excess_risk": self.excess_risk,
-            "regularization": self.regularization,
-            "failure_probability": self.failure,
-            "epsilon_max": self.shared.epsilon,
-            "x_bound": self.units.x_bound,
-            "y_bound": self.units.y_bound,
-        }
-        return {name: str(value) for name, value in named.items() if value is not None}
-
     @property
     def ridge(self) -> float:
         """λ for scaled rows."""

@@ -1,33 +1,59 @@
-"""A released histogram: what it shows, and how it is written, drawn and sampled from. All of it is post-processing."""
+"""A private density of given numbers, its number of bins chosen privately: the released histogram, and how it is made.
+
+All that a `Density` shows, writes, draws and samples is post-processing. Nothing here needs scikit-learn, which takes
+long to import: `dpmine histogram` runs without it.
+"""
 
 from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from dpmine.errors import BadData, BadParameter
 from dpmine.exact.bits import SystemBits
+from dpmine.exact.noise import uniforms_below, words
 from dpmine.exact.reals import uniform_below
 from dpmine.io.atomic import new_figure
-from dpmine.models.histogram.training import GRID_BITS
-from dpmine.models.validation.split import random_words, uniform_integers
-from dpmine.parameters import whole
-from dpmine.privacy import rounded_up
+from dpmine.ledger.charging import ROW
+from dpmine.models.contribution import EVERY_ROW, Bounding, SharedBudget, require_any
+from dpmine.models.histogram.training import (
+    CLIPPING,
+    GRID_BITS,
+    BinGrid,
+    Bounds,
+    Floats,
+    HistogramTraining,
+    Values,
+    as_values,
+    bin_counts,
+    density_score,
+    records_needed,
+    stabilities,
+)
+from dpmine.models.tables import read_columns, units_of
+from dpmine.models.validation.procedure import random_split, train_candidates, train_size_of, train_validated
+from dpmine.models.validation.terms import CandidateSearch, require_replace_one
+from dpmine.parameters import Number, exact_share, positive, probability, whole
+from dpmine.privacy import Guarantee, Neighbors, rounded_up
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.histogram.training import Floats, NoisyHistogram
-    from dpmine.privacy import Guarantee
+    from dpmine.ledger.charging import Account
+    from dpmine.models.contribution import Places, PrivacyUnit
+    from dpmine.models.histogram.training import NoisyHistogram
+    from dpmine.models.validation.terms import ValidationTerms
 
 
 _MANTISSA = 53
@@ -93,8 +119,8 @@ class Density:
         count = whole("n", n, least=0)
         weights, total = self.histogram.positive_weights()
         bins = _drawn_places(weights, total, count, bits=source)
-        words = random_words(count, bits=source) >> np.uint64(64 - _MANTISSA)
-        places = np.ldexp(words.astype(np.float64), -_MANTISSA)
+        digits = words(count, np.uint64, bits=source) >> np.uint64(64 - _MANTISSA)
+        places = np.ldexp(digits.astype(np.float64), -_MANTISSA)
         low, high = self.edges[bins], self.edges[bins + 1]
         drawn: Floats = np.clip(low * (1 - places) + high * places, low, np.nextafter(high, low))
         return drawn
@@ -159,7 +185,8 @@ def _drawn_places(weights: Sequence[int], total: int, count: int, *, bits: BitSo
     ends = list(accumulate(weights))
     if total > _MOST_IN_WORDS:
         return np.array([bisect_right(ends, uniform_below(total, bits=bits)) for _ in range(count)], np.intp)
-    return np.searchsorted(np.array(ends, np.uint64), uniform_integers(count, total, bits=bits), side="right")
+    drawn = uniforms_below(np.full(count, total, np.uint64), bits=bits)
+    return np.searchsorted(np.array(ends, np.uint64), drawn, side="right")
 
 
 def _bar(share: float) -> str:
@@ -170,3 +197,149 @@ def _title(density: Density) -> str:
     promise = density.guarantee
     delta = f", δ = {rounded_up(promise.delta):g}" if promise.delta else ""
     return f"Private density, {density.bins} bins (ε = {rounded_up(promise.epsilon):g}{delta})"
+
+
+@dataclass(frozen=True, slots=True)
+class BinSearch:
+    """The parameters of a `PrivateHistogram`, read and checked; made by `BinSearch.of`.
+
+    A privacy unit may have several records, which share its budget: `shared` has those of one record.
+    """
+
+    bins: tuple[int, ...]
+    bounds: Bounds
+    train_share: Fraction
+    search: CandidateSearch
+    shared: SharedBudget
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        bins: Sequence[int],
+        lower: Number,
+        upper: Number,
+        epsilon: Number,
+        delta: Number,
+        train_share: Number,
+        mechanism: str,
+        selection_share: Number,
+        neighbors: str,
+        rows: int = 1,
+    ) -> Self:
+        """Raises BadParameter for the first parameter that is not usable."""
+        require_replace_one(neighbors)
+        bounds = Bounds.of(lower, upper)
+        counts = bin_counts(bins)
+        for count in counts:
+            bounds.edges(count)
+        shared = SharedBudget(positive("epsilon", epsilon), probability("delta", delta), rows)
+        if len(counts) > 1:
+            shared.require_delta()
+        trained, share = exact_share("train_share", train_share), exact_share("selection_share", selection_share)
+        search = CandidateSearch(shared.row_epsilon, share, shared.row_delta / 2, str(mechanism), len(counts))
+        search.chooser()
+        return cls(counts, bounds, trained, search, shared)
+
+    def promise(self) -> Guarantee:
+        """The most that `density` will promise, before its notes."""
+        delta = Fraction(0) if len(self.bins) == 1 else self.shared.row_delta
+        return self.shared.of_unit(Guarantee(self.shared.row_epsilon, delta, Neighbors.REPLACE_ONE, "row"))
+
+    def density(self, x: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Density:
+        """The density of the numbers x, shape (n,) or (n, 1); `bounding` says which records share the budget.
+
+        Raises BadData as `PrivateHistogram.fit`.
+        """
+        clipped = self.bounds.clipped(as_values(x))
+        places = bounding.places(clipped.size, bits=bits)
+        if bounding.units is not None:
+            require_any(places)
+        return (self._only if len(self.bins) == 1 else self._chosen)(clipped, places, bits=bits)
+
+    def terms(self, train_size: int, validation_size: int) -> ValidationTerms:
+        """The public terms of a validation with so many records; half of δ is for an approximate chooser."""
+        half, fewest = self.shared.row_delta / 2, int(np.argmin(self.bins))
+        return self.search.terms(train_size, validation_size, fallback=fewest, stable_delta=half)
+
+    def _only(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
+        """One candidate: nothing is chosen, so that all of ε and all records train."""
+        if not places.units:
+            raise BadData("x holds no records.")
+        every = Values.of(clipped[places.rows()])
+        model = train_candidates(HistogramTraining(), self._grids(), every, self.shared.row_epsilon, bits=bits)[0]
+        return Density(model, self.bins, None, self.promise().noting(CLIPPING))
+
+    def _chosen(self, clipped: Floats, places: Places, *, bits: BitSource) -> Density:
+        """Algorithm 2, on units: each trains or validates with all its records.
+
+        A unit has at least one record, so there are at least as many as units: the size that stability rests on.
+        """
+        self._require_enough(places.units)
+        size = train_size_of(places.units, self.train_share)
+        held = (places.units - size) * places.each
+        terms = self.terms(size, held)
+        trained, held_out = (clipped[places.rows(part)] for part in random_split(places.units, size, bits=bits))
+        found = train_validated(
+            HistogramTraining(),
+            self._grids(),
+            Values.of(trained),
+            Values.of(held_out, held),
+            score=density_score,
+            stabilities=stabilities(self.bins, records=size, alpha=terms.training_epsilon, failure=terms.failure),
+            terms=terms,
+            final=Values.of(clipped[places.rows()]),
+            bits=bits,
+        )
+        if found.model is None:  # cannot be: the terms name a fallback
+            raise BadParameter("The mechanism returned no candidate, and there is no number of bins to fall back on.")
+        guarantee = self.shared.of_unit(found.guarantee).noting(CLIPPING)
+        return Density(found.model, self.bins, terms.mechanism, guarantee)
+
+    def _grids(self) -> list[BinGrid]:
+        return [BinGrid(self.bounds, count) for count in self.bins]
+
+    def _require_enough(self, records: int) -> None:
+        """BadData, with the number needed, unless the training part is large enough for every candidate."""
+        terms = self.terms(1, 1)
+        needed = records_needed(self.bins, alpha=terms.training_epsilon, failure=terms.failure)
+        total = least_records(needed, self.train_share)
+        if records < total:
+            raise BadData(
+                f"Too few records: these bins, ε, δ and train_share need at least {total}. "
+                "Take more records, fewer bins or a larger ε."
+            )
+
+
+def least_records(train_size: int, train_share: Fraction) -> int:
+    """The fewest records of which `train_size` ≥ 1 train at that share."""
+    total = max(2, int(train_size / train_share) - 1)
+    while train_size_of(total, train_share) < train_size:
+        total += 1
+    return total
+
+
+def density_of_column(
+    search: BinSearch,
+    unit: PrivacyUnit,
+    account: Account,
+    data: Any,
+    *,
+    column: str,
+    units: Sequence[str] = (),
+    progress: Callable[[float], None] | None = None,
+) -> Density:
+    """The private density of a column, charged once the columns are known to be there, before any value is read.
+
+    `search` is for `unit.rows` records per unit. Needs no scikit-learn, which takes long to import. Raises as
+    `PrivateHistogram.fit`, and BadData and UnreadableFile as `read_columns`.
+    """
+
+    def charge() -> None:
+        account.charge(unit.protecting(search.promise()), job="histogram")
+
+    asserted = None if unit.enforced or unit.name == ROW else unit.name
+    read = read_columns(data, [column], keys=units, asserted=asserted, progress=progress, ready=charge)
+    bounding = Bounding(unit.rows, units_of(read, units))
+    found = search.density(read[column], bounding=bounding, bits=SystemBits())
+    return replace(found, guarantee=unit.protecting(found.guarantee))

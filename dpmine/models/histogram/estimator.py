@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 from sklearn.exceptions import NotFittedError
 
 from dpmine.exact.bits import SystemBits
-from dpmine.models.base import ChargedEstimator
-from dpmine.models.contribution import Bounding
-from dpmine.models.histogram.search import BinSearch
+from dpmine.models.base import PrivateEstimator
+from dpmine.models.histogram.density import BinSearch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,12 +17,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from dpmine.exact.bits import BitSource
-    from dpmine.ledger.charging import Charge
-    from dpmine.models.base import PlannedFit
-    from dpmine.models.contribution import Units
+    from dpmine.models.contribution import Bounding
     from dpmine.models.histogram.density import Density
     from dpmine.models.histogram.training import Floats
     from dpmine.parameters import Number
+    from dpmine.privacy import Guarantee
 
 _NOT_SEARCHED = ("unit", "rows_per_unit", "ledger", "dataset")
 
@@ -34,7 +32,7 @@ def _shown(name: str, doc: str) -> property:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PrivateHistogram(ChargedEstimator):
+class PrivateHistogram(PrivateEstimator):
     """A histogram density whose heights and whose number of bins are (ε, δ)-private together.
 
     The records are split at random; every candidate is trained on the training part, and one is chosen by its score on
@@ -99,7 +97,15 @@ class PrivateHistogram(ChargedEstimator):
     edges_ = _shown("edges", "Edges of the bins.")
     density_ = _shown("heights", "Height of the density in each bin.")
     counts_ = _shown("counts", "Noisy counts.")
-    guarantee_ = _shown("guarantee", "What the release of everything above promises.")
+
+    @property  # type: ignore[misc]
+    def guarantee_(self) -> Guarantee:
+        """What the release of everything above promises."""
+        return self._released().guarantee
+
+    @guarantee_.setter
+    def guarantee_(self, promise: Guarantee) -> None:
+        self.result_: Density = replace(self._released(), guarantee=promise)
 
     def fit(
         self,
@@ -118,11 +124,7 @@ class PrivateHistogram(ChargedEstimator):
         Raises BadParameter for unusable parameters, BadData for what is not numbers in one dimension, and where there
         are too few records for the stability of all candidates: the message says how many it takes.
         """
-        return self._train(x, *self._charged_units(units, x, None), bits)
-
-    def fit_paid(self, x: Any, charge: Charge, units: Units | None = None, *, bits: BitSource | None = None) -> Self:
-        """`fit`, for what `pay` returned, once, and with the parameters that were charged; BadParameter otherwise."""
-        return self._train(x, charge, self._planned(None if units is None else units.name), units, bits)
+        return self._charged_fit(x, None, units, bits or SystemBits())
 
     def search(self, rows: int = 1) -> BinSearch:
         """The parameters, read and checked, for `rows` records per privacy unit. Raises BadParameter."""
@@ -132,12 +134,8 @@ class PrivateHistogram(ChargedEstimator):
     def _settings(self, rows: int, features: Sequence[str] | None = None) -> BinSearch:  # noqa: ARG002 - it has none
         return self.search(rows)
 
-    def _train(self, x: Any, charge: Charge, planned: PlannedFit, units: Units | None, bits: BitSource | None) -> Self:
-        charge.use(planned.guarantee)
-        bounding = Bounding(planned.unit.rows, units)
-        density = planned.settings.density(x, bounding=bounding, bits=bits or SystemBits())
-        self.result_: Density = replace(density, guarantee=planned.unit.protecting(density.guarantee))
-        return self
+    def _learn(self, X: Any, y: Any, settings: BinSearch, bounding: Bounding, *, bits: BitSource) -> None:  # noqa: ARG002
+        self.result_ = settings.density(X, bounding=bounding, bits=bits)
 
     def pdf(self, x: ArrayLike) -> Floats:
         """The density at each x; see `Density.pdf`."""

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from dpmine.models.base import forget_fit
 from dpmine.models.contribution import SharedBudget, require_any
 from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
 from dpmine.models.linear.preprocessing import FeatureBounds, within
-from dpmine.models.linear.training import AUTO, LinearSettings, RegulariserSearch, perturbation_of, regularisers
+from dpmine.models.linear.training import AUTO, LinearSettings, perturbation_of, regularisers
 from dpmine.models.model_file import (
     ModelFormat,
     SavedEstimator,
-    are_classes,
     finite,
     finite_row,
     fitted_attributes,
     fitted_entries,
+    read_classes,
     require_classes,
 )
 from dpmine.models.supervised import (
@@ -31,7 +30,7 @@ from dpmine.models.supervised import (
     classes_note,
     known_features,
 )
-from dpmine.models.validation.terms import require_replace_one
+from dpmine.models.validation.terms import CandidateSearch, require_replace_one
 from dpmine.parameters import Number, positive, probability, truth
 from dpmine.privacy import Neighbors
 
@@ -79,28 +78,26 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         shared = SharedBudget(positive("epsilon", self.epsilon), probability("delta", self.delta), rows)
         loss = self._loss()
         require_replace_one(self.neighbors)
+        held_out, share = (probability(name, getattr(self, name)) for name in ("validation_share", "selection_share"))
+        lambdas = regularisers(self.lambdas)
+        candidates = 1 if lambdas is None else len(lambdas)
         settings = LinearSettings(
-            search=RegulariserSearch(
-                probability("validation_share", self.validation_share),
-                probability("selection_share", self.selection_share),
-                shared.row_delta,
-                self.mechanism,
-            ),
-            lambdas=regularisers(self.lambdas),
+            lambdas=lambdas,
             norm_bound=float(positive("norm_bound", self.norm_bound)),
             bounds=None if self.feature_bounds is None else FeatureBounds.of(self.feature_bounds),
             intercept=truth("fit_intercept", self.fit_intercept),
             loss=loss,
             kind=perturbation_of(self.method),
+            validation_share=held_out,
+            search=CandidateSearch(shared.row_epsilon, share, shared.row_delta, self.mechanism, candidates),
             shared=shared,
         )
-        settings.search.chooser(shared.row_epsilon, len(settings.lambdas or (AUTO,)))
+        settings.search.chooser()
         if features is not None:
             settings.ball(len(features))
         return settings
 
     def _learn(self, X: Any, y: Any, settings: LinearSettings, bounding: Bounding, *, bits: BitSource) -> None:
-        forget_fit(self)
         features = checked_numbers(self, X, reset=True)
         self.classes_, signs = checked_labels(self, y, len(features), self.classes, bounding.known)
         ball, places = settings.ball(features.shape[1]), require_any(bounding.places(len(features), bits=bits))
@@ -138,12 +135,10 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
     @classmethod
     def _attributes(cls, document: dict[str, Any]) -> dict[str, Any]:
         coefficients = finite_row(document["coef"])
-        if not are_classes(document["classes"]):
-            raise ValueError
         return {
             "coef_": coefficients.reshape(1, -1),
             "intercept_": np.array([finite(document["intercept"])]),
-            "classes_": np.array(document["classes"]),
+            "classes_": read_classes(document["classes"]),
             "lambda_": float(positive("lambda", finite(document["lambda"]))),
             "feature_bounds_": _bounds_of(document, len(coefficients)),
             "norm_bound_": float(positive("norm_bound", document["norm_bound"])) if "norm_bound" in document else None,

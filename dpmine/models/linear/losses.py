@@ -47,10 +47,6 @@ class Loss:
         return _FEW
 
     @abstractmethod
-    def value(self, margins: Floats) -> Floats:
-        """ℓ(z), entry by entry."""
-
-    @abstractmethod
     def derivative(self, margins: Floats) -> Floats:
         """ℓ'(z), in [−1, 0]; rounding moves it by at most `rounding`."""
 
@@ -71,8 +67,8 @@ class LogisticLoss(Loss):
         return Fraction(1, 4)
 
     def value(self, margins: Floats) -> Floats:
-        """ln(1 + e^{−z})."""
-        return np.logaddexp(0.0, -margins)
+        """ln(1 + e^{−z}), right to a few roundings of numbers up to 1 + |z|; several times faster than logaddexp."""
+        return np.asarray(np.log(1.0 + np.exp(-np.abs(margins))) + np.maximum(-margins, 0.0))
 
     def derivative(self, margins: Floats) -> Floats:
         """−1/(1 + e^z)."""
@@ -113,13 +109,6 @@ class HuberLoss(Loss):
     def rounding(self) -> float:
         """(1 + h)u/(2h) for the sum 1 + h, u = 2^−53, and a few units in the last place for the rest."""
         return (1.0 + float(self.width)) * float(self.smoothness) * _ROUNDOFF + _FEW
-
-    def value(self, margins: Floats) -> Floats:
-        """The three pieces as one: with t = min(2h, max(0, 1 + h − z)), t²/(4h) plus the straight part beyond it."""
-        h = float(self.width)
-        distance = np.maximum(0.0, 1.0 + h - margins)
-        bent = np.minimum(distance, 2.0 * h)
-        return np.asarray(bent * bent / (4.0 * h) + (distance - bent))
 
     def derivative(self, margins: Floats) -> Floats:
         """−min(1, max(0, (1 + h − z)/(2h)))."""

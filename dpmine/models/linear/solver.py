@@ -110,11 +110,6 @@ class Problem:
     ridges: Floats
     tilt: Floats
 
-    def value(self, weights: Floats) -> float:
-        """J(w)."""
-        losses = self.loss.value(self.examples.signed @ weights)
-        return float(losses.mean() + weights @ (self.ridges * weights) / 2.0 + self.tilt @ weights)
-
     def gradient(self, weights: Floats) -> Floats:
         """∇J(w), rounded as `Accuracy.rounding` allows for."""
         slopes = self.loss.derivative(self.examples.signed @ weights)

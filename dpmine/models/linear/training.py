@@ -14,9 +14,14 @@ from dpmine.models.linear.losses import ramp
 from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
 from dpmine.models.linear.preprocessing import UnitBall
 from dpmine.models.linear.solver import require_short, solver_note
-from dpmine.models.validation.procedure import train_candidates, train_validated
-from dpmine.models.validation.split import random_split, rows_of_units, train_size_of
-from dpmine.models.validation.terms import ValidationTerms, chooser_of, fixed_point_mean
+from dpmine.models.validation.procedure import (
+    random_split,
+    rows_of_units,
+    train_candidates,
+    train_size_of,
+    train_validated,
+)
+from dpmine.models.validation.terms import fixed_point_mean
 from dpmine.parameters import Number, exact_number
 from dpmine.privacy import Guarantee, Neighbors
 
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
     from dpmine.models.linear.perturbations import Perturbation
     from dpmine.models.linear.preprocessing import FeatureBounds
     from dpmine.models.supervised import Floats
-    from dpmine.selection.mechanisms.base import Mechanism
+    from dpmine.models.validation.terms import CandidateSearch
 
 PERTURBATIONS: dict[str, type[Perturbation]] = {kind.name: kind for kind in (ObjectivePerturbation, OutputPerturbation)}
 AUTO = "auto"
@@ -45,49 +50,6 @@ class Fitted:
 
 
 @dataclass(frozen=True, slots=True)
-class RegulariserSearch:
-    """How λ is chosen among several.
-
-    Attributes:
-        validation_share: share of the examples that are held out, in (0, 1).
-        selection_share: share of ε that chooses, in (0, 1).
-        delta: δ, spent by approximate choosers only.
-        mechanism: name of the chooser.
-    """
-
-    validation_share: Fraction
-    selection_share: Fraction
-    delta: Fraction
-    mechanism: str
-
-    def training_epsilon(self, epsilon: Fraction) -> Fraction:
-        """α1: what is left of ε for each training."""
-        return epsilon * (1 - self.selection_share)
-
-    def chooser(self, epsilon: Fraction, candidates: int) -> Mechanism:
-        """The chooser, with its share of ε. Raises BadParameter for mechanisms that cannot choose here."""
-        share = epsilon * self.selection_share
-        return chooser_of(self.mechanism, epsilon=share, delta=self.delta, candidates=candidates)
-
-    def terms(
-        self, train_size: int, validation_size: int, epsilon: Fraction, lambdas: tuple[Fraction, ...]
-    ) -> ValidationTerms:
-        """The terms of a validation with ε for training and choice together; the largest λ is the fallback."""
-        chooser = self.chooser(epsilon, len(lambdas))
-        return ValidationTerms.of(
-            train_size=train_size,
-            validation_size=validation_size,
-            failure=0,
-            training_epsilon=self.training_epsilon(epsilon),
-            selection_epsilon=epsilon * self.selection_share,
-            selection_delta=self.delta if chooser.approximate else 0,
-            mechanism=chooser.name,
-            caution=0,
-            fallback=lambdas.index(max(lambdas)),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class LinearSettings:
     """What a fit needs to know, apart from data; `PrivateLogisticRegression` makes it of its parameters."""
 
@@ -98,14 +60,14 @@ class LinearSettings:
     intercept: bool
     loss: Loss
     kind: type[Perturbation]
-    search: RegulariserSearch
+    validation_share: Fraction
+    """Of the examples that are held out, in (0, 1), where there are several λ."""
+    search: CandidateSearch
     shared: SharedBudget
 
     def promise(self) -> Guarantee:
         """What training will promise, before its notes."""
-        delta = Fraction(0)
-        if self.lambdas is not None and len(self.lambdas) > 1:
-            delta = self.search.chooser(self.shared.row_epsilon, len(self.lambdas)).delta
+        delta = Fraction(0) if self.search.candidates == 1 else self.search.chooser().delta
         return self.shared.of_unit(Guarantee(self.shared.row_epsilon, delta, Neighbors.REPLACE_ONE, "row"))
 
     def ball(self, columns: int) -> UnitBall:
@@ -120,7 +82,7 @@ class LinearSettings:
         """
         last, size = self._last(examples.dimension), examples.size
         lambdas = self.lambdas or (likely_regulariser(self.kind, size, examples.dimension, self.shared.row_epsilon),)
-        alpha = self.shared.row_epsilon if len(lambdas) == 1 else self.search.training_epsilon(self.shared.row_epsilon)
+        alpha = self.shared.row_epsilon if len(lambdas) == 1 else self.search.training_epsilon
         self._require_short(last, size, lambdas, alpha)
         if len(lambdas) == 1:
             weights = train_candidates(last, lambdas, examples, alpha, bits=bits)[0]
@@ -148,7 +110,7 @@ class LinearSettings:
         δ = 0. Where the mechanism returns no candidate, the largest λ is taken, which is public.
         """
         candidates = self.kind(self.loss, examples.dimension)
-        train_units = train_size_of(examples.units, 1 - self.search.validation_share)
+        train_units = train_size_of(examples.units, 1 - self.validation_share)
         self._require_short(candidates, train_units * examples.each, lambdas, alpha)
         parts = random_split(examples.units, train_units, bits=bits)
         train, held = (examples.take(rows_of_units(units, examples.each)) for units in parts)
@@ -159,7 +121,7 @@ class LinearSettings:
             held,
             score=ramp_score,
             stabilities=[candidates.release(train.size, parameter, alpha).stability for parameter in lambdas],
-            terms=self.search.terms(train.size, held.size, self.shared.row_epsilon, lambdas),
+            terms=self.search.terms(train.size, held.size, fallback=lambdas.index(max(lambdas))),
             final=examples,
             last=last,
             bits=bits,

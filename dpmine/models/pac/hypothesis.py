@@ -62,10 +62,6 @@ class HypothesisClass(Protocol[C]):
     """
 
     @property
-    def name(self) -> str:
-        """What the class is called on the command line."""
-
-    @property
     def columns(self) -> int | None:
         """How many features its hypotheses see; None for any number."""
 

@@ -19,7 +19,6 @@ from dpmine.models.pac.sample_complexity import (
     Target,
     errors_lost_by_exponential,
     largest_smoothness,
-    records_for_cover,
     records_for_labels,
 )
 from dpmine.parameters import below_one
@@ -159,14 +158,7 @@ def plan_cover(records: int, family: Family, target: Target, setting: Setting) -
     """
     if refusal := too_fine(family, target, setting):
         raise BadParameter(refusal)
-    widest = target.radius(1, setting)
-    needed = records_for_cover(target, family.cover_size(widest), setting)
-    if records < needed:
-        raise BadData(
-            f"At least {needed} records are needed for this accuracy, failure and epsilon, even if their distribution "
-            "is the reference itself."
-        )
-    limit = widest / family.finest
+    limit = target.radius(1, setting) / family.finest
     smoothness = largest_smoothness(target, records, family.cover_size, setting, limit)
     radius = target.radius(smoothness, setting)
     cover = family.cover(radius)
@@ -216,38 +208,25 @@ def plan_label_cover(features: Floats, family: Family, target: Target, best_erro
     radius = target.accuracy / 4
     error = None if best_error is None else below_one("best_error", best_error)
     cover = family.sample_cover(features, radius)
-    if error is not None:
-        _require_labels(len(features), cover.size, family, target, error)
-    text = _about_sample(cover.size, family, target) if error is None else _about_distribution(family, target, error)
-    accuracy = None if error is None else target.accuracy
-    return CoverPlan(cover, ErrorBound(accuracy, target.failure, cover.size, radius, None, text))
-
-
-def _require_labels(records: int, size: int, family: Family, target: Target, best_error: Fraction) -> None:
-    """Raises BadData when m is too small for theorem 27."""
-    if records >= records_for_labels(target, family.vc, best_error, size):
-        return
-    enough = records_for_labels(target, family.vc, best_error, family.sample_cover_size(target.accuracy / 4))
-    raise BadData(
-        f"Too few records for this accuracy, failure, epsilon and best_error: {enough} are enough, whatever their "
-        "features. Without best_error nothing is promised about other records, and any number will do."
-    )
-
-
-def _about_sample(size: int, family: Family, target: Target) -> str:
-    lost = errors_lost_by_exponential(size, epsilon=target.epsilon, failure=target.failure)
-    return (
-        f"With probability at least {1 - target.failure}, the errors on these rows exceed the fewest in the class of "
-        f"{family.sampled} by at most {target.accuracy / 4} of the rows and {lost} more. Drawn from {size} "
-        "hypotheses. Nothing is promised about other rows: for that, give best_error."
-    )
-
-
-def _about_distribution(family: Family, target: Target, best_error: Fraction) -> str:
-    return (
+    if error is None:
+        lost = errors_lost_by_exponential(cover.size, epsilon=target.epsilon, failure=target.failure)
+        text = (
+            f"With probability at least {1 - target.failure}, the errors on these rows exceed the fewest in the class "
+            f"of {family.sampled} by at most {radius} of the rows and {lost} more. Drawn from {cover.size} hypotheses. "
+            "Nothing is promised about other rows: for that, give best_error."
+        )
+        return CoverPlan(cover, ErrorBound(None, target.failure, cover.size, radius, None, text))
+    if len(features) < records_for_labels(target, family.vc, error, cover.size):
+        enough = records_for_labels(target, family.vc, error, family.sample_cover_size(radius))
+        raise BadData(
+            f"Too few records for this accuracy, failure, epsilon and best_error: {enough} are enough, whatever their "
+            "features. Without best_error nothing is promised about other records, and any number will do."
+        )
+    text = (
         f"With probability at least {1 - target.failure}, the error is at most {target.accuracy} above the least error "
-        f"in the class of {family.sampled}, if that is at most {best_error} and the rows are independent."
+        f"in the class of {family.sampled}, if that is at most {error} and the rows are independent."
     )
+    return CoverPlan(cover, ErrorBound(target.accuracy, target.failure, cover.size, radius, None, text))
 
 
 def _rounded(value: Fraction, digits: int, rounding: str) -> float:

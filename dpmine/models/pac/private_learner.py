@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW
-from dpmine.models.pac.classifier import HypothesisClassifier
-from dpmine.models.pac.features import PublicFeatures, family_of, presumed_features
+from dpmine.models.pac.classifier import HypothesisClassifier, PublicFeatures, family_of, presumed_features
 from dpmine.models.pac.learners import LABEL_UNIT, Learner, learn, require_columns, too_fine
 from dpmine.models.pac.sample_complexity import Target
 from dpmine.parameters import below_one, named
@@ -106,7 +105,7 @@ class PrivateLearner(HypothesisClassifier):
             raise BadParameter(refusal)
 
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
-        """See `ChargedEstimator.privacy_unit`."""
+        """See `PrivateEstimator.privacy_unit`."""
         if units is not None and self._checked_learner() is Learner.LABEL_PRIVATE:
             raise BadParameter("units are for learners that protect whole rows: leave them out with label_private.")
         return super().privacy_unit(units)

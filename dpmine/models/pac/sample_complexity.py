@@ -15,7 +15,7 @@ from fractions import Fraction
 from math import ceil, floor, inf, nextafter
 from typing import TYPE_CHECKING
 
-from dpmine.errors import BadParameter
+from dpmine.errors import BadData, BadParameter
 from dpmine.exact.reals import GUARD_BITS, Ball, above, below, exact_ball, logarithm, working_precision
 from dpmine.parameters import below_one, exact_number, positive, probability, whole
 
@@ -95,10 +95,10 @@ def largest_smoothness(
     `size_of_cover(radius)` is |G| for that radius under the reference distribution. It must not rise with the radius;
     where it does, m records are still enough for the κ̂ returned, but a larger one may be allowed. It is asked at up to
     twice the κ̂ returned, or at `limit`, so give a limit where fine covers are costly.
-    Source: the first step of figures 1 and 2. Raises BadParameter, with the number of records needed, where not even
-    κ̂ = 1 is allowed.
+    Source: the first step of figures 1 and 2. Raises BadData, with the number of records needed, where not even κ̂ = 1
+    is allowed.
     """
-    count, most = whole("records", records), checked_smoothness(limit, "limit")
+    count, most = whole("records", records, least=0), checked_smoothness(limit, "limit")
 
     def needed(smoothness: Fraction) -> int:
         return records_for_cover(target, size_of_cover(target.radius(smoothness, setting)), setting)
@@ -106,7 +106,10 @@ def largest_smoothness(
     low = Fraction(1)
     least = needed(low)
     if least > count:
-        raise BadParameter(f"records must be at least {least} for this target: with fewer, no cover is small enough.")
+        raise BadData(
+            f"At least {least} records are needed for this accuracy, failure and epsilon, even if their distribution "
+            "is the reference itself."
+        )
     high = min(2 * low, most)
     while low < high and needed(high) <= count:
         low, high = high, min(2 * high, most)
@@ -116,20 +119,20 @@ def largest_smoothness(
     return low
 
 
-def records_for_labels(target: Target, vc: int, best_error: Number, size: int | None = None) -> int:
+def records_for_labels(target: Target, vc: int, best_error: Number, size: int) -> int:
     """Records that are enough where only labels are private: the least m that meets both conditions.
 
     (4V ln(2em/V) + 4 ln(16/δ))/m ≤ a²/(16(b + a)) with m ≥ V/2, and m ≥ (16/(aε)) ln(2|G|/δ).
     Requires: V = `vc` ≥ 1 bounds the VC dimension, b = `best_error` in [0, 1) the error of the best hypothesis; G is an
-    a/4-cover and -packing of the class by its disagreements on the unlabelled sample; P(g) ∝ e^{−ε errors/2};
-    neighbours differ in one label. `size` is |G| where it is known; otherwise e(V + 1)(8e/a)^V is taken.
-    Source: theorem 27, figure 3; the size of a packing: Haussler 1995. Raises BadParameter.
+    a/4-cover of the class by its disagreements on the unlabelled sample, of at most `size` members;
+    P(g) ∝ e^{−ε errors/2}; neighbours differ in one label.
+    Source: theorem 27, figure 3. Raises BadParameter.
     """
     shatters, error = whole("vc", vc), below_one("best_error", best_error)
     room, tails = target.accuracy**2 / (16 * (error + target.accuracy)), 16 / target.failure
     converging = _least(ceil(Fraction(shatters, 2)), lambda m: converged(m, shatters, 1, tails, room))
-    rate, odds = 16 / (target.accuracy * target.epsilon), 2 / target.failure
-    choosing = whole_above(lambda: exact_ball(rate) * (logarithm(odds) + _label_cover(target, shatters, size)))
+    rate, odds = 16 / (target.accuracy * target.epsilon), 2 * whole("size", size) / target.failure
+    choosing = whole_above(lambda: exact_ball(rate) * logarithm(odds))
     return max(converging, choosing)
 
 
@@ -162,13 +165,6 @@ def records_too_few_for_packing(packing: int, epsilon: Number) -> int:
     """
     others, rate = whole("packing", packing) - 1, positive("epsilon", epsilon)
     return floor(below(lambda: logarithm(others) / exact_ball(rate), PRECISION)) if others else 0
-
-
-def _label_cover(target: Target, vc: int, size: int | None) -> Ball:
-    """Ln |G|, or of Haussler's bound on a packing."""
-    if size is not None:
-        return logarithm(whole("size", size))
-    return 1 + logarithm(vc + 1) + vc * (1 + logarithm(8 / target.accuracy))
 
 
 def converged(records: int, vc: int, functions: int, odds: Fraction, room: Fraction) -> bool:

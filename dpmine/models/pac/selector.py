@@ -17,6 +17,7 @@ from dpmine.models.model_file import (
     are_classes,
     document_of,
     fitted_attributes,
+    fitted_entries,
     list_of,
     natural,
     reading,
@@ -26,15 +27,21 @@ from dpmine.models.model_file import (
 )
 from dpmine.models.pac.classes.listed import Listed
 from dpmine.models.pac.classes.thresholds import CutSide
-from dpmine.models.pac.classifier import HypothesisClassifier
-from dpmine.models.pac.features import DEFAULT_GRID, GRIDDED, NAMES, PublicFeatures, class_of, presumed_features
+from dpmine.models.pac.classifier import (
+    DEFAULT_GRID,
+    GRIDDED,
+    NAMES,
+    HypothesisClassifier,
+    PublicFeatures,
+    class_of,
+    presumed_features,
+)
 from dpmine.models.supervised import unnamed_features
 from dpmine.models.tables import whole_features
 from dpmine.parameters import exact_number, positive, probability
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.select import AUTO, advice, build_mechanism, choose, guarantee_of, plain_name
-from dpmine.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -177,6 +184,7 @@ class HypothesisSelector(HypothesisClassifier):
         if len(self.names_) > _MOST_COLUMNS:
             raise BadData(f"A model file has at most {_MOST_COLUMNS} columns: choose among fewer features.")
         (rule, parameters), hypotheses = _described(self.hypothesis_), self.class_for(self.names_)
+        fitted = fitted_entries(self)
         # as it was given, or the default of classes that have grids: a file does not rest on defaults
         grid = DEFAULT_GRID if self.grid is None and self.hypotheses in GRIDDED else self.grid
         document = {
@@ -185,7 +193,7 @@ class HypothesisSelector(HypothesisClassifier):
             "parameters": parameters,
             "class": {
                 "name": self.hypotheses,
-                "features": None if getattr(self, "feature_names_in_", None) is None else self.names_,
+                "features": fitted.pop("features"),
                 "columns": len(self.names_),
                 **{name: _each(getattr(self, name), _exact_text) for name in _NUMBERS},
                 "grid": _each(grid, int),
@@ -193,18 +201,10 @@ class HypothesisSelector(HypothesisClassifier):
                 "whole": list(self.whole_),
             },
             "candidate": self.candidate_,
-            "label": getattr(self, "label_", None),
             "classes": require_classes(self.classes_.tolist()),
-            "requested": {
-                "epsilon": _exact_text(self.epsilon),
-                "delta": _exact_text(self.delta),
-                "mechanism": str(self.mechanism),
-                "neighbors": str(Neighbors.parse(self.neighbors)),
-                "not_private": bool(self.not_private),
-            },
+            "requested": {name: write(getattr(self, name)) for name, (write, _) in _REQUESTED.items()},
             "mechanism": self.mechanism_,
-            "guarantee": self.guarantee_.to_dict(),
-            "dpmine": __version__,
+            **fitted,
         }
         return json.dumps(document, ensure_ascii=False)
 
@@ -212,12 +212,12 @@ class HypothesisSelector(HypothesisClassifier):
     def from_json(cls, text: str) -> Self:
         """A fitted selector out of what `to_json` gave. Raises BadData for any other text."""
         with reading("hypothesis"):
-            parameters, fitted, hypothesis = _read_model(text)
-            selector = cls(**parameters)
-            for name, value in fitted.items():
+            document = document_of(text, _FORMAT)
+            selector = cls(**_parameters(document))
+            for name, value in _fitted(document).items():
                 setattr(selector, name, value)
             selector._settle(selector.class_for(selector.names_))
-            if _described(selector.hypothesis_) != hypothesis:
+            if _described(selector.hypothesis_) != (document["hypothesis"], document["parameters"]):
                 raise ValueError
         return selector
 
@@ -249,49 +249,37 @@ def _described(hypothesis: Hypothesis | None) -> tuple[str | None, dict[str, Any
     return (None, None) if hypothesis is None else (str(hypothesis), hypothesis.parameters())
 
 
-def _read_model(text: str) -> tuple[dict[str, Any], dict[str, Any], tuple[Any, Any]]:
-    """Parameters of the selector and its fitted attributes, by name, and the hypothesis as `_described` in the file.
-
-    The hypothesis is to be made anew from the candidate, and must be described the same. Raises as `reading` expects.
-    """
-    document = document_of(text, _FORMAT)
-    about, columns = document["class"], natural(document["class"]["columns"])
-    if about["name"] not in NAMES or not are_classes(document["classes"]) or not 0 < columns <= _MOST_COLUMNS:
+def _parameters(document: dict[str, Any]) -> dict[str, Any]:
+    """The selector's parameters, as they were given. Raises as `reading` expects."""
+    about, requested = document["class"], document["requested"]
+    if about["name"] not in NAMES:
         raise ValueError
-    parameters = {
+    return {
         "hypotheses": about["name"],
         **{name: _each(about[name], _fraction) for name in _NUMBERS},
         **{name: _each(about[name], natural) for name in _COUNTS},
-        **_requested(document["requested"]),
+        **{name: read(requested[name]) for name, (_, read) in _REQUESTED.items()},
     }
+
+
+def _fitted(document: dict[str, Any]) -> dict[str, Any]:
+    """The selector's fitted attributes, by name, but for the hypothesis, which the candidate stands for."""
+    about, columns = document["class"], natural(document["class"]["columns"])
+    if not are_classes(document["classes"]) or not 0 < columns <= _MOST_COLUMNS:
+        raise ValueError
     fitted = fitted_attributes({**document, "features": about["features"]}, columns)
     names = unnamed_features(columns) if about["features"] is None else about["features"]
-    fitted |= {
+    whole = tuple(map(text_of, list_of(about.get("whole", []))))  # not in files of version 0.1.0
+    if not set(whole) <= set(names):
+        raise ValueError
+    return fitted | {
         "names_": names,
-        "whole_": _whole(about.get("whole", []), names),
+        "whole_": whole,
         "classes_": np.array(document["classes"]),
         "candidate_": _candidate(document["candidate"]),
         "mechanism_": text_of(document["mechanism"]),
         "advice_": "",
     }
-    return parameters, fitted, (document["hypothesis"], document["parameters"])
-
-
-def _whole(entry: Any, names: list[str]) -> tuple[str, ...]:
-    """Some of the features; files of version 0.1.0 do not say which have whole numbers only."""
-    if not set(map(text_of, list_of(entry))) <= set(names):
-        raise ValueError
-    return tuple(entry)
-
-
-def _requested(entry: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of the choice, as they were given."""
-    numbers = {
-        "epsilon": positive("epsilon", text_of(entry["epsilon"])),
-        "delta": probability("delta", text_of(entry["delta"])),
-    }
-    texts = {name: text_of(entry[name]) for name in ("mechanism", "neighbors")}
-    return {**numbers, **texts, "not_private": truth_of(entry["not_private"])}
 
 
 def _each(value: Any, kind: Callable[[Any], Any]) -> Any:
@@ -316,3 +304,13 @@ def _candidate(entry: Any) -> Any:
     if isinstance(entry, list):
         return tuple(CutSide(part) if isinstance(part, str) else natural(part) for part in entry)
     return None if entry is None else natural(entry)
+
+
+_REQUESTED: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "epsilon": (_exact_text, lambda entry: positive("epsilon", text_of(entry))),
+    "delta": (_exact_text, lambda entry: probability("delta", text_of(entry))),
+    "mechanism": (str, text_of),
+    "neighbors": (lambda value: str(Neighbors.parse(value)), text_of),
+    "not_private": (bool, truth_of),
+}
+"""How the parameters of the choice are written to a model file, and read."""

@@ -1,5 +1,6 @@
 """Stability-based validation: train every candidate on the same data, choose privately, train the chosen one again.
 
+Here is also the public random split, made of random orders of records, exact in law.
 Proofs: docs/proofs/models/validation.md. Source: Chaudhuri & Vinterbo 2013, Algorithms 1 and 2, Theorems 1 to 3.
 """
 
@@ -9,16 +10,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+import numpy as np
+
 from dpmine.errors import BadParameter
+from dpmine.exact.noise import words
 from dpmine.models.validation.terms import comparable
+from dpmine.parameters import Number, exact_share, whole
 from dpmine.selection.select import as_universe, choose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
     from dpmine.exact.bits import BitSource
     from dpmine.models.validation.terms import Stability, ValidationTerms
     from dpmine.privacy import Guarantee
+
 
 Parameter = TypeVar("Parameter")
 Data = TypeVar("Data")
@@ -170,3 +178,43 @@ def _steps(stabilities: Sequence[Stability], candidates: int, terms: ValidationT
     if min(steps) <= 0:
         raise BadParameter("A stability must be greater than 0 for training or for validation.")
     return steps
+
+
+def random_order(count: int, *, bits: BitSource, kind: type[Any] = np.uint64) -> NDArray[np.int64]:
+    """A uniform permutation of 0 … count − 1; `kind` is the type of words that has at least twice as many values.
+
+    The order of independent keys is uniform given that no two are equal: where two are, all are drawn again.
+    """
+    while True:
+        keys = words(count, kind, bits=bits)
+        order = np.argsort(keys)
+        ranked = keys[order]
+        if not (ranked[1:] == ranked[:-1]).any():
+            return order
+
+
+def train_size_of(records: int, train_share: Number) -> int:
+    """How many of the records train: the share, rounded down, and at least one record on each side.
+
+    Raises BadParameter unless 0 < share < 1 and there are at least 2 records (the number of records is public).
+    """
+    share = exact_share("train_share", train_share)
+    if whole("records", records, least=0) < 2:
+        raise BadParameter("Validation needs at least 2 records: one to train, one to validate.")
+    return min(max(1, int(records * share)), records - 1)
+
+
+def random_split(records: int, train_size: int, *, bits: BitSource) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Positions of the training and of the validation records: disjoint, together all, each in increasing order.
+
+    Requires: 0 ≤ train_size ≤ records; each record belongs to a unit of its own.
+    Law: a uniform subset of that size, whatever the records contain: a neighbour has the same record replaced on the
+    same side, so the parts may lose their budgets side by side.
+    """
+    order = random_order(records, bits=bits)
+    return np.sort(order[:train_size]), np.sort(order[train_size:])
+
+
+def rows_of_units(units: NDArray[np.int64], each: int) -> NDArray[np.int64]:
+    """Positions of the records of these units, where each unit has `each` consecutive ones."""
+    return np.asarray((units[:, np.newaxis] * each + np.arange(each)).ravel())

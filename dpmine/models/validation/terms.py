@@ -269,3 +269,54 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "caution": not_negative,
     "fallback": _position,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSearch:
+    """How one of several candidates is chosen: by a share of a record's ε; the rest of it trains each of them.
+
+    Attributes:
+        epsilon: of training and choice together.
+        share: of ε that chooses, in (0, 1).
+        delta: δ, spent by approximate choosers only.
+        mechanism: name of the chooser.
+        candidates: k ≥ 1.
+    """
+
+    epsilon: Fraction
+    share: Fraction
+    delta: Fraction
+    mechanism: str
+    candidates: int
+
+    @property
+    def training_epsilon(self) -> Fraction:
+        """α1: what is left of ε for each training."""
+        return self.epsilon * (1 - self.share)
+
+    def chooser(self) -> Mechanism:
+        """The chooser, with its share of ε. Raises BadParameter for mechanisms that cannot choose here."""
+        return chooser_of(
+            self.mechanism, epsilon=self.epsilon * self.share, delta=self.delta, candidates=self.candidates
+        )
+
+    def terms(
+        self, train_size: int, validation_size: int, *, fallback: int, stable_delta: Fraction | None = None
+    ) -> ValidationTerms:
+        """The terms of a validation of so many records.
+
+        `stable_delta` is for stability, with what a pure chooser leaves; None: no stability rests on chance.
+        """
+        chooser = self.chooser()
+        choice = self.delta if chooser.approximate else Fraction(0)
+        return ValidationTerms.of(
+            train_size=train_size,
+            validation_size=validation_size,
+            failure=0 if stable_delta is None else stable_delta + self.delta - choice,
+            training_epsilon=self.training_epsilon,
+            selection_epsilon=self.epsilon * self.share,
+            selection_delta=choice,
+            mechanism=chooser.name,
+            caution=0,
+            fallback=fallback,
+        )

@@ -7,18 +7,20 @@ import tomllib
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, UnreadableFile
 from dpmine.io.atomic import read_file
-from dpmine.ledger.budget import Amount, checked_name, name_and_part
+from dpmine.ledger.budget import Accounting, Amount, checked_name, name_and_part
 from dpmine.ledger.charging import without_passwords
 from dpmine.parameters import below_one, exact_number, positive
 from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.kinds import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from fractions import Fraction
     from pathlib import Path
 
     from dpmine.reporting.jobs.job import Job
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 _LONGEST = 10_000_000  # bytes
 _MOST_JOBS = 1000
 _LARGEST = 10**100
+_OF_BUDGET = ("ledger", "dataset", "epsilon", "delta", "neighbors", "unit", "accounting", "approximate_delta")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,9 @@ class BudgetTerms:
         total: the most that the file's jobs may cost together.
         neighbors: of all jobs.
         unit: the privacy unit; None where the jobs say it.
+        accounting: what is added up; None for whatever the ledger does, and basic where it knows no such data set.
+        approximate_delta: under zcdp accounting, the part of the total δ that is for approximate parts; None for the
+            ledger's, or a half.
     """
 
     ledger: str
@@ -45,6 +51,17 @@ class BudgetTerms:
     total: Amount
     neighbors: Neighbors
     unit: str | None
+    accounting: Accounting | None = None
+    approximate_delta: Fraction | None = None
+
+    def total_under(self, accounting: Accounting, known: Fraction | None = None) -> Amount:
+        """The total as a ledger would grant it; `known` is the approximate δ of one that was granted already."""
+        if accounting is Accounting.BASIC:
+            return self.total
+        share, delta = self.approximate_delta, self.total.delta
+        if share is None and known is not None and known < delta:
+            share = known
+        return Amount.granted(self.total.epsilon, delta, share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +106,20 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 def _terms(value: object) -> BudgetTerms:
     budget = _table("budget", value)
-    _require_known(budget, ("ledger", "dataset", "epsilon", "delta", "neighbors", "unit"), "[budget]")
+    _require_known(budget, _OF_BUDGET, "[budget]")
     for name in ("ledger", "dataset", "epsilon"):
         if name not in budget:
             raise BadParameter(f"{name} is missing in [budget]: give ledger, dataset and epsilon.")
     name_and_part(budget["dataset"])
-    unit = budget.get("unit")
+    unit, accounting, share = budget.get("unit"), budget.get("accounting"), budget.get("approximate_delta")
     return BudgetTerms(
         checked_name("ledger", budget["ledger"]),
         budget["dataset"],
         Amount(positive("epsilon", budget["epsilon"]), below_one("delta", budget.get("delta", 0))),
         Neighbors.parse(budget.get("neighbors", Neighbors.REPLACE_ONE)),
         None if unit is None else checked_name("unit", unit),
+        None if accounting is None else Accounting.parse(accounting),
+        None if share is None else below_one("approximate_delta", share),
     )
 
 
@@ -167,7 +186,10 @@ def _require_plain(name: str, value: object) -> None:
         raise BadParameter(f"{name} must be a text, a number, true or false, or a list of these.")
 
 
-def _require_distinct(jobs: Iterable[Job]) -> None:
+def _require_distinct(jobs: Sequence[Job]) -> None:
     names = [job.name for job in jobs]
     if repeated := [name for name in names if names.count(name) > 1]:
         raise BadParameter(f"Several jobs are called {repeated[0]!r}: give each a name of its own.")
+    for one, other in combinations(jobs, 2):
+        if one.content == other.content:
+            raise BadParameter(f"Jobs {one.name!r} and {other.name!r} ask for the same: leave one out.")

@@ -155,12 +155,6 @@ class Job(ABC):
             raise BadParameter(f"{name} must be {' or '.join(map(repr, option.choices))}.")
         return str(value)
 
-    def required(self, name: str) -> Any:
-        """An option that must be there. Raises BadParameter."""
-        if name not in self.options:
-            raise BadParameter(f"{name} is missing: jobs of the kind {self.kind} need it.")
-        return self.options[name]
-
 
 def _number_or_text(text: str) -> Any:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text

@@ -107,8 +107,8 @@ class TableJob(Job):
         return columns
 
     def text(self, name: str) -> str:
-        """An option that must be there, as text. Raises BadParameter."""
-        value = self.required(name)
+        """An option, as text. Raises BadParameter."""
+        value = self.options.get(name)
         if not isinstance(value, str) or not value:
             raise BadParameter(f"{name} must be text.")
         return value
@@ -129,7 +129,7 @@ class HistogramJob(TableJob):
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""
-        from dpmine.models.histogram.search import density_of_column
+        from dpmine.models.histogram.density import density_of_column
         from dpmine.models.tables import unit_name
 
         column, units, estimator = self.text("column"), self.units, self._estimator()
@@ -189,7 +189,7 @@ class ModelJob(TableJob):
         return LinearModel(estimator, *remarks)
 
     def _features(self) -> list[str]:
-        features = listed(self.required("features"))
+        features = listed(self.options["features"])
         if not features or not all(isinstance(name, str) for name in features):
             raise BadParameter("features must be names of columns, such as ['age', 'hours'].")
         if len(set(features)) < len(features) or self.options.get(self.label) in features:

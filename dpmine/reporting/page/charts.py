@@ -1,33 +1,30 @@
 """The charts of a page as inline SVG: bars of supports and of weights, the steps of a density, and a budget.
 
-A figure is drawn with placeholders for its labels and its colours, which follow the theme of the page. Labels may come
-from data: they are put in afterwards, escaped, so that the plotting library never looks at markup, formulas or rare
-letters in them.
+Here is computed where things lie; `templates/charts.svg.j2` draws them, with labels escaped and in the colours of the
+page.
 """
 
 from __future__ import annotations
 
-import re
 import unicodedata
-import warnings
-from dataclasses import dataclass, field
-from io import StringIO
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup, escape
+from dpmine.itemsets.results import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from jinja2 import Environment
+    from markupsafe import Markup
 
 
 NARROW, WIDE = 340, 720
 """Widths that every chart is drawn in, in pixels: for telephones, and for everything else."""
-FONT = 12.5  # pixels
-
-INK, MUTED, LINE, BAR, SOFT, OTHER = "#010203", "#020304", "#030405", "#040506", "#050607", "#060708"
-"""Stand-ins for the colours of the page."""
-_COLOURS = {INK: "ink", MUTED: "muted", LINE: "line", BAR: "bar", SOFT: "soft", OTHER: "other"}
-_DROPPED = [r"(?s)^.*?(?=<svg)", r"(?s)<metadata>.*?</metadata>", r"(?s)<style[^>]*>.*?</style>", r"(?s)<!--.*?-->"]
+FONT = 12.5  # pixels, as in templates/report.css
+_MOST_BARS = 40
+_MOST_STEPS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,72 +36,93 @@ class Chart:
     caption: str
 
 
-@dataclass(slots=True)
-class Canvas:
-    """A figure in pixels, y downwards, that remembers the labels put on it.
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A value with its name, how it is written, and where it may lie, if that is known."""
 
-    Attributes:
-        figure: matplotlib's.
-        axes: over all of it.
-        labels: texts in the order of their placeholders.
-    """
+    name: str
+    value: float
+    written: str
+    interval: tuple[float, float] | None = None
 
-    width: int
-    height: int
-    figure: Any = field(init=False)
-    axes: Any = field(init=False)
-    labels: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        from dpmine.io.atomic import new_figure
+def bars(caption: str, values: Sequence[Bar]) -> Chart:
+    """Bars to the right of zero, to the left where values are negative; at most 40."""
+    shown = values[:_MOST_BARS]
+    ends = [0.0, *(end for bar in shown for end in (bar.value, *(bar.interval or ())))]
+    low, high = min(ends), max(ends)
+    figures = 7.5 * max((len(bar.written) for bar in shown), default=0)
 
-        self.figure = new_figure(self.width / 72, self.height / 72)
-        self.figure.set_layout_engine("none")
-        self.axes = self.figure.add_axes((0, 0, 1, 1))
-        self.axes.set(xlim=(0, self.width), ylim=(self.height, 0))
-        self.axes.axis("off")
+    def layout(width: int) -> dict[str, Any]:
+        unit = (width - 8) / ((high - low) or 1.0)
+        labels = told_apart([bar.name for bar in shown], width - figures - 12)
+        return {"rows": list(zip(labels, shown, strict=True)), "zero": 4 - low * unit, "unit": unit}
 
-    def box(self, left: float, top: float, width: float, height: float, colour: str) -> None:
-        """A filled rectangle."""
-        from matplotlib.patches import Rectangle
+    return _drawn("bars", caption, layout)
 
-        self.axes.add_patch(Rectangle((left, top), width, height, facecolor=colour, linewidth=0))
 
-    def line(self, start: tuple[float, float], end: tuple[float, float], colour: str, width: float = 1.4) -> None:
-        """A straight line."""
-        self.axes.plot((start[0], end[0]), (start[1], end[1]), color=colour, linewidth=width, solid_capstyle="butt")
+def steps(caption: str, edges: Sequence[float], heights: Sequence[float], column: str) -> Chart:
+    """A density: its height between edges; a thousand of them at most, else neighbours are drawn as their mean."""
+    together = -(-len(heights) // _MOST_STEPS)
+    parts = [heights[start : start + together] for start in range(0, len(heights), together)]
+    means = [sum(part) / len(part) for part in parts]
+    first, *ends = [*edges[:-1:together], edges[-1]]
+    top = 1.05 * max(means) or 1.0
 
-    def text(self, x: float, y: float, text: str, colour: str = INK, align: str = "left") -> None:
-        """A text on the base line y."""
-        self.axes.text(x, y, self.label(text), color=colour, ha=align, va="baseline", fontsize=FONT, parse_math=False)
+    def layout(width: int) -> dict[str, Any]:
+        height = 120 + width // 4
+        return {
+            "height": height,
+            "bins": list(zip(means, ends, strict=True)),
+            "first": first,
+            "across": (width - 68) / (ends[-1] - first),
+            "up": 0.74 * height / top,
+            "marks": (_ticks(first, ends[-1], 4 if width == NARROW else 8), _ticks(0, top, 4)),
+            "column": shortened(column, width),
+        }
 
-    def label(self, text: str) -> str:
-        """The placeholder of a text."""
-        self.labels.append(text)
-        return f"@{len(self.labels) - 1}@"
+    return _drawn("steps", caption, layout)
 
-    def markup(self, name: str, description: str) -> Markup:
-        """The SVG element; `name` is one of its own on the page, and tells its parts apart from those of others."""
-        from matplotlib import rc_context
 
-        sink = StringIO()
-        with rc_context({"svg.fonttype": "none", "svg.hashsalt": name}), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            self.figure.savefig(sink, format="svg", transparent=True, metadata={"Date": None})
-        svg = sink.getvalue()
-        for pattern in _DROPPED:
-            svg = re.sub(pattern, "", svg)
-        for stand_in, variable in _COLOURS.items():
-            svg = svg.replace(stand_in, f"var(--{variable})")
-        svg = re.sub(r'\bid="', f'id="{name}-', svg)
-        svg = re.sub(r"url\(#", f"url(#{name}-", svg)
-        svg = re.sub(r'href="#', f'href="#{name}-', svg)
-        head = f'<svg viewBox="0 0 {self.width} {self.height}" role="img" aria-label="{escape(description)}">'
-        inside = re.sub(r"(?s)^<svg.*?>", "", svg, count=1)
-        return Markup(head + re.sub(r"@(\d+)@", self._escaped, inside))  # noqa: S704
+def stacked(caption: str, parts: Mapping[str, str], rows: Mapping[str, Sequence[float]]) -> Chart:
+    """One bar a row, filled by its shares, from 0 to 1, of the `parts`: their names, with their colours."""
+    return _drawn("stacked", caption, lambda _: {"parts": parts, "rows": rows})
 
-    def _escaped(self, found: re.Match[str]) -> str:
-        return str(escape(self.labels[int(found[1])]))
+
+def _drawn(kind: str, caption: str, layout: Callable[[int], dict[str, Any]]) -> Chart:
+    """The chart, by the macro of that name, which gets the layout for each width."""
+    draw = getattr(templates().get_template("charts.svg.j2").module, kind)
+    narrow, wide = (draw(caption, width, **layout(width)) for width in (NARROW, WIDE))
+    return Chart(narrow, wide, caption)
+
+
+def _ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
+    """Round numbers from `low` to `high`, in `most` steps at most."""
+    from matplotlib.ticker import MaxNLocator
+
+    places = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    return [(place, f"{place:.10g}") for place in map(float, places) if low <= place <= high]
+
+
+@cache
+def templates() -> Environment:
+    """The templates of the page. What they print is escaped, and on one line; coordinates have two decimals."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("dpmine.reporting.page"),
+        autoescape=True,
+        finalize=_shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def shortened(text: str, pixels: float) -> str:
@@ -124,115 +142,6 @@ def _width(letter: str) -> float:
     if unicodedata.east_asian_width(letter) in "WF":
         return 1.0
     return 0.74 if letter.isupper() else 0.6
-
-
-_ROW = 44  # pixels
-_THICK = 12
-_MOST_BARS = 40
-_MOST_STEPS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A value with its name, how it is written, and where it may lie, if that is known."""
-
-    name: str
-    value: float
-    written: str
-    interval: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A part of a budget: its exact share of the whole, from 0 to 1, and what it is called."""
-
-    share: float
-    colour: str
-    name: str
-
-
-def bars(name: str, caption: str, values: Sequence[Bar]) -> Chart:
-    """Bars to the right of zero, to the left where values are negative; at most 40."""
-    shown = values[:_MOST_BARS]
-
-    def draw(width: int) -> Canvas:
-        canvas = Canvas(width, _ROW * len(shown) + 6)
-        scale = _Scale.of(shown, width)
-        room = width - 7.5 * max((len(bar.written) for bar in shown), default=0) - 12
-        labels = told_apart([bar.name for bar in shown], room)
-        for place, (bar, label) in enumerate(zip(shown, labels, strict=True)):
-            _draw_bar(canvas, scale, bar, label, _ROW * place)
-        return canvas
-
-    return _both(name, caption, draw)
-
-
-def steps(name: str, caption: str, edges: Sequence[float], heights: Sequence[float], column: str) -> Chart:
-    """A density: its height between edges; a thousand of them at most, else neighbours are drawn as their mean."""
-    together = -(-len(heights) // _MOST_STEPS)
-    heights = [
-        sum(part) / len(part)
-        for start in range(0, len(heights), together)
-        if (part := heights[start : start + together])
-    ]
-    edges = [*edges[:-1:together], edges[-1]]
-
-    def draw(width: int) -> Canvas:
-        canvas = Canvas(width, round(120 + width * 0.25))
-        axes = canvas.figure.add_axes((56 / width, 0.2, 1 - 68 / width, 0.74))
-        axes.stairs(heights, edges, fill=True, color=SOFT)
-        axes.stairs(heights, edges, color=BAR, linewidth=1.6)
-        axes.set(xlim=(edges[0], edges[-1]), ylim=(0, None))
-        axes.set_facecolor("none")
-        axes.locator_params(axis="x", nbins=4 if width == NARROW else 8)
-        axes.locator_params(axis="y", nbins=4)
-        axes.tick_params(colors=MUTED, labelcolor=INK, labelsize=12)
-        axes.grid(axis="y", color=LINE, linewidth=0.7)
-        axes.set_axisbelow(True)
-        for side, spine in axes.spines.items():
-            spine.set_visible(side == "bottom")
-            spine.set_color(MUTED)
-        canvas.text(width / 2, canvas.height - 6, shortened(column, width), MUTED, "center")
-        return canvas
-
-    return _both(name, caption, draw)
-
-
-def stacked(name: str, caption: str, rows: Sequence[tuple[str, Sequence[Share]]]) -> Chart:
-    """One bar a row, which its shares fill up."""
-
-    def draw(width: int) -> Canvas:
-        legend = [share for _, shares in rows[:1] for share in shares]
-        canvas = Canvas(width, _ROW * len(rows) + 24 * len(legend) + 10)
-        for place, (title, shares) in enumerate(rows):
-            _draw_shares(canvas, title, shares, _ROW * place)
-        for place, share in enumerate(legend):
-            top = _ROW * len(rows) + 24 * place + 8
-            canvas.box(0, top, _THICK, _THICK, share.colour)
-            canvas.text(20, top + 11, share.name)
-        return canvas
-
-    return _both(name, caption, draw)
-
-
-@dataclass(frozen=True, slots=True)
-class _Scale:
-    """Where values lie on a line."""
-
-    zero: float
-    unit: float
-
-    @classmethod
-    def of(cls, values: Sequence[Bar], width: int) -> _Scale:
-        ends = [0.0, *(bar.value for bar in values)]
-        ends += [end for bar in values if bar.interval for end in bar.interval]
-        low, high = min(ends), max(ends)
-        unit = (width - 8) / ((high - low) or 1.0)
-        return cls(4 - low * unit, unit)
-
-    def at(self, value: float) -> float:
-        """In pixels."""
-        return self.zero + value * self.unit
 
 
 def told_apart(names: Sequence[str], room: float, start: int = 0) -> list[str]:
@@ -261,29 +170,3 @@ def _difference(names: Sequence[str], start: int) -> int:
     end = next((place for place, found in enumerate(letters) if len(set(found)) > 1), min(map(len, names)))
     word = names[0].rfind(" ", 0, end) + 1
     return word if start < word else end
-
-
-def _draw_bar(canvas: Canvas, scale: _Scale, bar: Bar, label: str, top: float) -> None:
-    canvas.text(4, top + 15, label)
-    canvas.text(canvas.width - 4, top + 15, bar.written, MUTED, "right")
-    start, end = sorted((scale.zero, scale.at(bar.value)))
-    canvas.box(start, top + 22, max(end - start, 0.5), _THICK, BAR if bar.value >= 0 else OTHER)
-    canvas.line((scale.zero, top + 20), (scale.zero, top + 36), MUTED, 1)
-    if bar.interval:
-        low, high = map(scale.at, bar.interval)
-        canvas.line((low, top + 28), (high, top + 28), INK)
-        for x in (low, high):
-            canvas.line((x, top + 24), (x, top + 32), INK)
-
-
-def _draw_shares(canvas: Canvas, title: str, shares: Sequence[Share], top: float) -> None:
-    canvas.text(0, top + 15, title)
-    left = 0.0
-    for share in shares:
-        canvas.box(left, top + 22, share.share * canvas.width, _THICK, share.colour)
-        left += share.share * canvas.width
-
-
-def _both(name: str, caption: str, draw: Callable[[int], Canvas]) -> Chart:
-    narrow, wide = (draw(width).markup(f"{name}-{width}", caption) for width in (NARROW, WIDE))
-    return Chart(narrow, wide, caption)

@@ -1,54 +1,35 @@
-"""A report as one HTML page: nothing to load, nothing to run."""
+"""A report as one HTML page: nothing to load, nothing to run. Its words stand in `templates/report.html.j2`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import cache
+from itertools import pairwise
 from math import exp
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.io.paths import shown_name
 from dpmine.itemsets.results import printable
-from dpmine.ledger.budget import Amount, name_and_part
+from dpmine.itemsets.support_noise import LEVEL
+from dpmine.ledger.budget import Accounting, Amount, guaranteed, name_and_part
 from dpmine.privacy import Neighbors, short
-from dpmine.reporting.page.charts import BAR, OTHER, SOFT, Share, stacked
-from dpmine.reporting.page.sections import Body, body_of
+from dpmine.reporting.page.charts import Bar, bars, stacked, steps, templates
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from jinja2 import Environment
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dpmine.ledger.budget import Budget
     from dpmine.privacy import Guarantee
     from dpmine.reporting.batch import JobOutcome, Report
     from dpmine.reporting.page.charts import Chart
 
+
 _MOST_ROWS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """One job on the page."""
-
-    anchor: str
-    title: str
-    kind: str
-    asked: tuple[tuple[str, str], ...]
-    body: Body | None
-    guarantee: str
-    files: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """The ledger on the page."""
-
-    chart: Chart
-    rows: tuple[tuple[str, str, str], ...]
+_MOST_SAID = 20  # ε beyond which the factor is a number that nobody reads
+_SPENT = {"spent by this page": "bar", "spent by other runs": "other", "remaining": "soft"}
+"""The parts of a budget, with their colours."""
 
 
 def render(report: Report, *, today: datetime | None = None) -> str:
@@ -59,64 +40,45 @@ def render(report: Report, *, today: datetime | None = None) -> str:
     """
     terms, outcomes = report.job_file.terms, report.outcomes
     here = Amount.total([outcome.charge for outcome in outcomes])
-    promised = Amount.total([outcome.most for outcome in outcomes])
-    guarantees = [(outcome.job.name, outcome.result.guarantee) for outcome in outcomes if outcome.result]
-    content = {
-        "title": report.job_file.title,
-        "dataset": terms.dataset,
-        "unit": report.unit,
-        "day": (today or datetime.now(UTC)).date().isoformat(),
-        "version": __version__,
-        "total": promised.decimals,
-        "paid": "" if here == promised else here.decimals,
-        "sections": [_section(number, outcome, outcomes) for number, outcome in enumerate(outcomes, 1)],
-        "spending": _spending(report.budget, name_and_part(terms.dataset)[1], here) if report.budget else None,
-        "words": plain_words(promised, terms.neighbors, report.unit),
-        "change": change_text(terms.neighbors, report.unit),
-        "unprotected": unprotected(terms.neighbors, report.unit, guarantees),
-        "most_rows": _MOST_ROWS,
+    promised = _guaranteed(report, Amount.total([outcome.most for outcome in outcomes]))
+    came_to = _guaranteed(report, here)
+    replaced = terms.neighbors is Neighbors.REPLACE_ONE
+    page = templates().get_template("report.html.j2")
+    return page.render(
+        title=report.job_file.title,
+        dataset=terms.dataset,
+        unit=report.unit,
+        day=(today or datetime.now(UTC)).date().isoformat(),
+        version=__version__,
+        total=promised.decimals,
+        paid="" if came_to == promised else came_to.decimals,
+        sections=[_section(outcome, outcomes) for outcome in outcomes],
+        loss="ε" if report.accounting is Accounting.BASIC else "ρ",
+        spending=_spending(report.budget, name_and_part(terms.dataset)[1], here) if report.budget else None,
+        replaced=replaced,
+        factor=factor_text(promised.epsilon),
+        # A fact about somebody's data is another one with other data: one taken away, and one added.
+        odds=odds_text(promised.epsilon if replaced else 2 * promised.epsilon),
+        delta=short(promised.delta) if promised.delta else "",
+        notes=_notes((each.job.name, each.result.guarantee) for each in outcomes if each.result),
+        most_rows=_MOST_ROWS,
+    )
+
+
+def _section(outcome: JobOutcome, outcomes: Sequence[JobOutcome]) -> dict[str, Any]:
+    """One job on the page; `others` are jobs with models of the same label of the same data."""
+    job, result, label = outcome.job, outcome.result, _label(outcome)
+    others = [each.job.name for each in outcomes if label and each is not outcome and _label(each) == label]
+    return {
+        "title": job.name,
+        "kind": job.kind,
+        "asked": [("input", shown_name(job.source)), *((name, _written(value)) for name, value in job.options.items())],
+        "body": body_of(job.kind, result.document) if result else None,
+        "guarantee": str(result.guarantee if result else outcome.guarantee),
+        "files": result.files if result else (),
+        "label": label[1] if label else "",
+        "others": ", ".join(map(printable, others)),
     }
-    return _environment().get_template("report.html.j2").render(_on_one_line(content))
-
-
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    loader = PackageLoader("dpmine.reporting.page")
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-
-
-def _on_one_line(value: Any) -> Any:
-    """All texts in a value on one line, whatever letters they have; markup is ours."""
-    if isinstance(value, str):
-        return value if value.isprintable() or hasattr(value, "__html__") else printable(value)
-    if isinstance(value, dict):
-        return {name: _on_one_line(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_on_one_line(entry) for entry in value]
-    if is_dataclass(value):
-        return {each.name: _on_one_line(getattr(value, each.name)) for each in fields(value)}
-    return value
-
-
-def _section(number: int, outcome: JobOutcome, outcomes: Sequence[JobOutcome]) -> Section:
-    job, result, anchor = outcome.job, outcome.result, f"job-{number}"
-    body = None if result is None else _body(job.kind, result.document, anchor)
-    if body is not None and (remark := _beside(outcome, outcomes)):
-        body = replace(body, remarks=(*body.remarks, remark))
-    asked = (("input", shown_name(job.source)), *((name, _written(value)) for name, value in job.options.items()))
-    guarantee = str(result.guarantee if result else outcome.guarantee)
-    return Section(anchor, job.name, job.kind, asked, body, guarantee, result.files if result else ())
-
-
-def _beside(outcome: JobOutcome, outcomes: Sequence[JobOutcome]) -> str:
-    """A remark on other models of the same label of the same data."""
-    label = _label(outcome)
-    if label is None:
-        return ""
-    others = [each.job.name for each in outcomes if each is not outcome and _label(each) == label]
-    return beside_text(printable(label[1]), list(map(printable, others)))
 
 
 def _label(outcome: JobOutcome) -> tuple[Sequence[str], str] | None:
@@ -128,54 +90,45 @@ def _label(outcome: JobOutcome) -> tuple[Sequence[str], str] | None:
 def _written(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_written, value))
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else _on_one_line(str(value))
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else printable(value)
 
 
-def _body(kind: str, document: dict[str, Any], anchor: str) -> Body:
-    """What is shown of a result; one that was changed by hand must not take the others with it."""
-    try:
-        return body_of(kind, document, anchor)
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
-        return Body("The stored result cannot be shown: restore its file, or delete it to run the job again.")
-
-
-def _spending(budget: Budget, part: str, here: Amount) -> Spending:
+def _spending(budget: Budget, part: str, here: Amount) -> dict[str, Any]:
+    """The ledger on the page."""
     granted, remaining = budget.granted, budget.remaining_of(part)
     rest = granted - remaining - here
-    elsewhere = Amount(max(rest.epsilon, Fraction(0)), max(rest.delta, Fraction(0)))
-    spent = {"spent by this page": here, "spent by other runs": elsewhere, "remaining": remaining}
-    rows = [(name, short(each.epsilon), short(each.delta)) for name, each in [("granted", granted), *spent.items()]]
-    shares = [
-        ("ε", [_share(each.epsilon, granted.epsilon, name) for name, each in spent.items()]),
-        ("δ", [_share(each.delta, granted.delta, name) for name, each in spent.items()]),
-    ]
-    caption = f"The budget: {granted.decimals} granted, {remaining.decimals} remaining."
-    return Spending(stacked("ledger", caption, shares), tuple(rows))
+    elsewhere = Amount(*(max(number, Fraction(0)) for number in rest))
+    spent, kind = (here, elsewhere, remaining), budget.accounting
+    totals = granted.compared(kind)
+    shares = {
+        name: [_share(each.compared(kind)[place], totals[place]) for each in spent]
+        for place, name in enumerate(("ε" if kind is Accounting.BASIC else "ρ", "δ"))
+    }
+    caption = f"The budget: {granted.shown(kind, short)} granted, {remaining.shown(kind, short)} remaining."
+    named = zip(("granted", *_SPENT), (granted, *spent), strict=True)
+    rows = [(name, *each.readable(kind)) for name, each in named]
+    return {"chart": stacked(caption, _SPENT, shares), "rows": rows}
 
 
-def _share(amount: Fraction, granted: Fraction, name: str) -> Share:
-    colours = {"spent by this page": BAR, "spent by other runs": OTHER, "remaining": SOFT}
-    return Share(min(1.0, float(amount / granted)) if granted else 0.0, colours[name], name)
+def _guaranteed(report: Report, cost: Amount) -> Amount:
+    """The (ε, δ) of results of that cost: by ρ where the ledger adds that up, unless the ε add up to less."""
+    basic = Amount(cost.epsilon, cost.delta)
+    slack = report.total.delta - report.total.approximate_delta
+    both = guaranteed(cost, report.accounting, slack)
+    return both if both.epsilon < basic.epsilon else basic
 
 
-_ALWAYS = (
-    (
-        "What holds for people in general. A pattern that is true of nearly everybody may show here, and it is then "
-        "true of most single persons, whether or not their data were used."
-    ),
-    "Groups: k units (each {unit}) together are protected by k·ε only, and by a δ that is more than k times as large.",
-    "What was given as public: names of columns and inputs, options, bounds, catalogues, classes, candidates.",
-    "Whether a job could be carried out at all, how long it ran and how much memory it took.",
-    "Anything else that is released from the same data: other pages, and what other runs cost, add up with this one.",
-)
-_MOST_SAID = 20  # ε beyond which the factor is a number that nobody reads
+def _share(amount: Fraction, granted: Fraction) -> float:
+    return min(1.0, float(amount / granted)) if granted else 0.0
 
 
-def change_text(neighbors: Neighbors, unit: str) -> str:
-    """What the two data sets that a guarantee compares differ in."""
-    if neighbors is Neighbors.REPLACE_ONE:
-        return f"the data of any one {unit} replaced by any other data"
-    return f"any one {unit} and all its data added or taken away"
+def _notes(guarantees: Iterable[tuple[str, Guarantee]]) -> dict[str, str]:
+    """What the guarantees rest on, with the names of the jobs for which it is said."""
+    notes: dict[str, list[str]] = {}
+    for name, guarantee in guarantees:
+        for note in guarantee.notes:
+            notes.setdefault(note, []).append(printable(name))
+    return {note: ", ".join(names) for note, names in notes.items()}
 
 
 def factor_text(epsilon: Fraction) -> str:
@@ -198,41 +151,186 @@ def odds_text(epsilon: Fraction) -> str:
     return f"{rounded_up_at(100 / (1 + exp(-float(epsilon))), 1):g} %"
 
 
-def plain_words(total: Amount, neighbors: Neighbors, unit: str) -> list[str]:
-    """What the sum of all results on a page promises at most, a sentence each."""
-    more = f", plus at most {short(total.delta)}" if total.delta else ""
-    aside = " (except with probability about δ)" if total.delta else ""
-    # A fact about somebody's data is another one with other data: one taken away, and one added.
-    twice = 1 if neighbors is Neighbors.REPLACE_ONE else 2
-    odds = odds_text(twice * total.epsilon)
-    fact = f"an attacker who knows all other data and is 50 % sure of a fact about one {unit}"
-    return [
-        f"The results on this page would have come out about as likely with {change_text(neighbors, unit)}.",
-        f"About as likely: no set of results becomes more than {factor_text(total.epsilon)} times as likely{more}.",
-        f"Worst case: {fact} can become at most {odds} sure{aside}.",
-    ]
+_NOT_MEASURED = "How well it predicts was not measured here: that would cost budget, too."
+_LONGEST = 400  # characters of an itemset
 
 
-def beside_text(label: str, others: Sequence[str]) -> str:
-    """Why a model may disagree with other jobs' models of the same label; "" where there are none."""
-    if not others:
-        return ""
-    return (
-        f"Also about {label}: {', '.join(others)}. These are different models, each chosen with noise of its own. "
-        "A weight says what a feature adds while the other features stay as they are; a rule sees its own features "
-        "only. So they may point in opposite directions."
+@dataclass(frozen=True, slots=True)
+class PageTable:
+    """Texts in rows; the columns from `numbers` on are aligned as numbers. A folded one is shown when asked for."""
+
+    caption: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: int = 1
+    folded: bool = False
+
+    @classmethod
+    def of(cls, caption: str, columns: Mapping[str, Sequence[str]], *, numbers: int = 1, folded: bool = False) -> Self:
+        """The table of these columns, by their heads. Raises ValueError unless they are equally long."""
+        return cls(caption, tuple(columns), tuple(zip(*columns.values(), strict=True)), numbers, folded)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The answer of a job in a sentence, and what shows it."""
+
+    answer: str
+    charts: tuple[Chart, ...] = ()
+    tables: tuple[PageTable, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def body_of(kind: str, document: dict[str, Any]) -> Body:
+    """What is shown of a result; one that was changed by hand must not take the others with it."""
+    try:
+        return _BODIES[kind](document)
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
+        return Body("The stored result cannot be shown: restore its file, or delete it to run the job again.")
+
+
+def _top_itemsets(document: dict[str, Any]) -> Body:
+    rows, advice = document["itemsets"], str(document.get("advice", ""))
+    chosen_by = f"Chosen by {_words(document['mechanism'])}."
+    if not rows:
+        return Body("Nothing stands out clearly enough to be shown.", remarks=(advice, chosen_by))
+    known = rows[0]["noisy_support"] is not None
+    if known:  # else in the order of the choice
+        rows = sorted(rows, key=lambda row: -int(row["noisy_support"]))
+    names = [_names(row["items"]) for row in rows]
+    answer = f"{names[0]} stands out." if len(rows) == 1 else f"{names[0]} leads a list of {len(rows)}."
+    remarks = (*([f"Nothing else stands out. {advice}"] if advice else []), chosen_by)
+    rules = document.get("rules", [])
+    tables = (_itemset_table(rows, names, known=known), *([_rule_table(rules)] if rules else []))
+    if not known:
+        return Body(answer, tables=tables, remarks=remarks)
+    unit, together = document["guarantee"]["unit"], "all of them together" if "subsets" in document else "each of them"
+    caption = (
+        f"Number of units with these items in one basket, with noise; each {unit} counts once. The lines hold the true "
+        f"numbers, {together} with probability {float(LEVEL):g}. Which itemsets are listed was decided by a selection "
+        "with noise of its own; the files keep the order of that selection."
+    )
+    chart = bars(caption, [_support_bar(row, name) for row, name in zip(rows, names, strict=True)])
+    return Body(answer, (chart,), tables, remarks)
+
+
+def _support_bar(row: dict[str, Any], name: str) -> Bar:
+    low, high = row["interval"]
+    value = int(row["noisy_support"])
+    return Bar(name, max(0, value), f"{value:,}", (max(0.0, float(low)), max(0.0, float(high))))
+
+
+def _itemset_table(rows: Sequence[dict[str, Any]], names: Sequence[str], *, known: bool) -> PageTable:
+    columns = {"Rank": [str(place) for place in range(1, len(rows) + 1)], "Items": names}
+    if known:
+        columns["About"] = [f"{row['noisy_support']:,}" for row in rows]
+        columns["Interval"] = [f"{low:,} to {high:,}" for low, high in (row["interval"] for row in rows)]
+    if known and "support" in rows[0]:
+        columns["Share of all"] = [f"{float(row['support']):.2%}" for row in rows]
+    return PageTable.of(f"Itemsets, {'by noisy number' if known else 'in the order of the choice'}", columns, numbers=2)
+
+
+def _rule_table(rules: Sequence[dict[str, Any]]) -> PageTable:
+    columns = {
+        "Those with": [_names(rule["antecedents"]) for rule in rules],
+        "also have": [_names(rule["consequents"]) for rule in rules],
+        "in about": [f"{float(rule['confidence']):.1%}" for rule in rules],
+        "interval": [f"{float(rule['confidence_low']):.1%} to {float(rule['confidence_high']):.1%}" for rule in rules],
+    }
+    lifts = [rule.get("lift") for rule in rules]
+    if any(lift is not None for lift in lifts):
+        columns["lift"] = ["" if lift is None else f"{float(lift):.3g}" for lift in lifts]
+    return PageTable.of("Association rules, by confidence", columns, numbers=2)
+
+
+def _histogram(document: dict[str, Any]) -> Body:
+    edges, heights, counts = ([float(x) for x in document[name]] for name in ("edges", "density", "counts"))
+    column, names = printable(document["column"]), _bin_names(edges)
+    caption = (
+        f"Density of {column}, with noise. The first and the last bin also hold everything beyond the bounds, and the "
+        "first one missing values."
+    )
+    columns = {
+        "From – to": names,
+        "Density": [f"{height:.4g}" for height in heights],
+        "Counted rows, about": [f"{count:,.0f}" for count in counts],
+    }
+    among = ", ".join(str(int(bins)) for bins in document["candidates"])
+    chosen = f", chosen by {_words(document['mechanism'])} among {among}" if document["mechanism"] else ""
+    return Body(
+        f"The released density of {column} is {_peak(names, heights)}.",
+        (steps(caption, edges, heights, column),),
+        (PageTable.of("The bins in numbers", columns, folded=True),),
+        (f"{len(heights)} bins of width {float(document['bin_width']):g}{chosen}.",),
     )
 
 
-def unprotected(neighbors: Neighbors, unit: str, guarantees: Iterable[tuple[str, Guarantee]]) -> list[str]:
-    """Everything that is not protected, and what the guarantees, by the names of their jobs, rest on."""
-    number = f"The number of units (each {unit}), which counts as public."
-    notes: dict[str, list[str]] = {}
-    for name, guarantee in guarantees:
-        for note in guarantee.notes:
-            notes.setdefault(note, []).append(name)
-    return [
-        *([number] if neighbors is Neighbors.REPLACE_ONE else []),
-        *(text.replace("{unit}", unit) for text in _ALWAYS),
-        *(f"{', '.join(names)}: {note}." for note, names in notes.items()),
-    ]
+def _peak(names: Sequence[str], heights: Sequence[float]) -> str:
+    """The highest bin. The first and the last also hold values beyond the bounds: then the highest between follows."""
+    inner = range(1, len(heights) - 1)
+    peak = max(range(len(heights)), key=heights.__getitem__)
+    if peak in inner:
+        return f"highest from {names[peak]}"
+    between = f"; between the ends, from {names[max(inner, key=heights.__getitem__)]}" if inner else ""
+    return f"highest in the bin “{names[peak]}”, which also holds everything beyond that end{between}"
+
+
+def _bin_names(edges: Sequence[float]) -> list[str]:
+    """The first and the last bin hold what is beyond the bounds, too."""
+    named = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
+    if len(named) > 1:
+        named[0], named[-1] = f"less than {edges[1]:g}", f"{edges[-2]:g} and more"
+    return named
+
+
+def _classifier(document: dict[str, Any]) -> Body:
+    first, second, label = map(printable, (*document["classes"], document["label"]))
+    answer = f"A weighted sum of {len(document['coef'])} features predicts {label}: {second}, or {first}."
+    remark = f"Regulariser λ = {float(document['lambda']):g}. A positive weight speaks for {second}. {_NOT_MEASURED}"
+    return Body(answer, *_weights(document), (remark,))
+
+
+def _accuracy_first(document: dict[str, Any]) -> Body:
+    label = printable(document["label"])
+    remarks = (f"Asked for: excess risk of at most {float(Fraction(document['requested']['excess_risk'])):g}.",)
+    if document["coef"] is None:
+        return Body(f"No model for {label} reached the target within the budget.", remarks=remarks)
+    answer = f"A model for {label} " + ("that reached the target." if document["reached"] else "MISSED the target.")
+    return Body(answer, *_weights(document), remarks)
+
+
+def _hypothesis(document: dict[str, Any]) -> Body:
+    chosen = f"Chosen by {_words(document['mechanism'])} among {_words(document['class']['name'])}. {_NOT_MEASURED}"
+    if document["hypothesis"] is None:
+        return Body("No rule stands out clearly enough to be shown.", remarks=(chosen,))
+    label, second, rule = map(printable, (document["label"], document["classes"][1], document["hypothesis"]))
+    return Body(f"{label} = {second} where {rule}.", remarks=(chosen,))
+
+
+def _weights(document: dict[str, Any]) -> tuple[tuple[Chart, ...], tuple[PageTable, ...]]:
+    """Chart and table of a linear model's weights, the largest first, and the intercept last."""
+    weights = [(printable(name), float(w)) for name, w in zip(document["features"], document["coef"], strict=True)]
+    weights.sort(key=lambda pair: -abs(pair[1]))
+    caption = "Weights, the largest in absolute value first; they depend on the scales of the features"
+    chart = bars(caption, [Bar(name, w, f"{w:.4g}") for name, w in weights])
+    names, values = zip(*weights, ("(intercept)", float(document["intercept"])), strict=True)
+    columns = {"Feature": names, "Weight": [f"{value:.6g}" for value in values]}
+    return (chart,), (PageTable.of("The weights in numbers", columns, folded=True),)
+
+
+def _names(items: Sequence[Any]) -> str:
+    named = ", ".join(map(printable, items))
+    return named if len(named) <= _LONGEST else f"{named[:_LONGEST]}…"
+
+
+def _words(name: object) -> str:
+    return printable(name).replace("_", " ")
+
+
+_BODIES: dict[str, Callable[[dict[str, Any]], Body]] = {
+    "top-itemset": _top_itemsets,
+    "histogram": _histogram,
+    "classify": _classifier,
+    "accuracy-first": _accuracy_first,
+    "hypothesis": _hypothesis,
+}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.selection.laws.quadrature import Nodes, Rule, Segment, every_rank, in_batches, panels, segments
+from dpmine.selection.laws.profile import Nodes, Rule, Segment, every_rank, in_batches, panels, segments
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,11 +13,10 @@ from dpmine.exact.noise import GumbelNoise, draw
 from dpmine.exact.reals import Ball, Formula, Real, exact_ball, logarithm
 from dpmine.selection.draws import draws_from_best
 from dpmine.selection.mechanisms.base import Mechanism
-from dpmine.selection.universes.base import Padded
-from dpmine.selection.universes.ranking import Ranking
+from dpmine.selection.universes.ranking import Padded, Ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from dpmine.exact.bits import BitSource
     from dpmine.selection.laws.profile import LevelLaw, Profile
@@ -50,7 +49,8 @@ class LimitedDomain(Mechanism):
         padded = Padded(universe, self.kbar + 1)
         ranking = Ranking(padded)
         noise = GumbelNoise(self.scale)
-        nothing = _Nothing(ranking, self.kbar + 1, self._slack, draw(noise, bits=bits))
+        above = Formula(lambda gumbel: self._slack() + gumbel, draw(noise, bits=bits))
+        nothing = _Nothing(ranking, self.kbar + 1, above)
         return draws_from_best(padded, ranking, self.kbar, noise, places=places, bits=bits, rival=nothing)
 
     def law(self, profile: Profile) -> LevelLaw:
@@ -76,21 +76,24 @@ class LimitedDomain(Mechanism):
 class _Nothing:
     """The outcome "nothing": it grows with c(k̄+1), which is looked up only as closely as the contest asks."""
 
-    def __init__(self, ranking: Ranking[Any], rank: int, slack: Callable[[], Ball], noise: Real) -> None:
+    def __init__(self, ranking: Ranking[Any], rank: int, above: Real) -> None:
+        """`above` is how far the noisy score lies above that of the rank."""
         self._ranking = ranking
         self._rank = rank
-        self._slack = slack
-        self._noise = noise
+        self._above = above
+        self._noisy: dict[Score, Real] = {}
 
     def bounds(self) -> tuple[Real, Real]:
         """The noisy score if c(k̄+1) is as small, and as large, as it can be."""
-        low, high = self._ranking.score_at_least(self._rank), self._ranking.score_at_most(self._rank)
-        least = self._noisy(low)
-        return least, least if low == high else self._noisy(high)
+        low, high = map(self._noisy_score, self._ranking.score_bounds(self._rank))
+        return low, high
 
     def sharpen(self) -> None:
         """Look one step deeper."""
         self._ranking.deepen()
 
-    def _noisy(self, score: Score) -> Real:
-        return Formula(lambda gumbel: exact_ball(score) + self._slack() + gumbel, self._noise)
+    def _noisy_score(self, score: Score) -> Real:
+        """The same real each time."""
+        if score not in self._noisy:
+            self._noisy[score] = Formula(lambda above: exact_ball(score) + above, self._above)
+        return self._noisy[score]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -16,7 +15,6 @@ from dpmine.selection.mechanisms.stable_maximiser import StableMaximiser
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.privacy import Neighbors
     from dpmine.selection.laws.profile import LevelLaw, Profile
     from dpmine.selection.universes.base import C, Universe
 
@@ -59,21 +57,3 @@ MECHANISMS: dict[str, type[Mechanism]] = {
         Exact,
     )
 }
-
-
-def usable(
-    epsilon: Fraction, delta: Fraction, neighbors: Neighbors, *, candidates: int | None, are_counts: bool = True
-) -> list[Mechanism]:
-    """The private mechanisms that need nothing but these parameters; pure ones hold δ = 0.
-
-    `candidates` is the number of public candidates, None where there is no public list of them; `are_counts` says that
-    scores are at least 0 whatever the data. Left out:
-    bounded_growth, whose data must be truncated first, and with δ = 0 every mechanism that needs a δ.
-    """
-    kinds = [
-        kind
-        for kind in MECHANISMS.values()
-        if kind.private and kind is not BoundedGrowth and (delta or not kind.approximate)
-        if (candidates is not None or not kind.needs_catalogue) and (are_counts or not kind.needs_counts)
-    ]
-    return [kind(epsilon, delta if kind.approximate else Fraction(0), neighbors) for kind in kinds]

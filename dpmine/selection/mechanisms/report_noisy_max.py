@@ -11,7 +11,7 @@ import numpy as np
 
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
 from dpmine.selection.draws import noisy_order
-from dpmine.selection.laws.quadrature import Rule, panels
+from dpmine.selection.laws.profile import Rule, panels
 from dpmine.selection.mechanisms.base import Mechanism
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import numpy as np
 from dpmine.exact.noise import LaplaceNoise, draw
 from dpmine.exact.reals import Formula, exact_ball, less_than, logarithm
 from dpmine.selection.mechanisms.base import Mechanism
-from dpmine.selection.universes.base import Padded
-from dpmine.selection.universes.ranking import Ranking
+from dpmine.selection.universes.ranking import Padded, Ranking
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource

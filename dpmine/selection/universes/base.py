@@ -2,7 +2,7 @@
 
 Ties are broken by a fresh uniform permutation, so a mechanism only ever needs to know how many candidates have each
 score, and how to draw a uniform one of them. That is why universes of 10^30 candidates cost no more than small ones.
-Views are universes made of another one: without candidates already chosen, with dummies, with scaled scores.
+Views are universes made of another one: without candidates already chosen, or with scaled scores.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
-
-from dpmine.errors import BadParameter
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -168,24 +166,6 @@ class Remaining(Generic[C]):
             if candidate not in self._taken:
                 self._scores[candidate] = score
                 return candidate, score
-
-
-class Padded(Generic[C]):
-    """`universe` with at least `dummies` dummies; scores must be at least 0."""
-
-    def __init__(self, universe: Universe[C], dummies: int) -> None:
-        """Raises BadParameter for scores below 0."""
-        if universe.least < 0:
-            raise BadParameter("This mechanism adds dummies of score 0, so scores must be at least 0.")
-        self.size = universe.size
-        self.padding = max(universe.padding, dummies)
-        self.least = universe.least
-        self.top = universe.top
-        self.head = universe.head
-        self.below = universe.below
-        self.lower = universe.lower
-        self.member = universe.member
-        self.tail = universe.tail
 
 
 class Scaled(Generic[C]):

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic
 
+from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
 from dpmine.selection.universes.base import C, Level, Score, Universe
 
@@ -13,6 +14,24 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.exact.bits import BitSource
+
+
+class Padded(Generic[C]):
+    """`universe` with at least `dummies` dummies; scores must be at least 0."""
+
+    def __init__(self, universe: Universe[C], dummies: int) -> None:
+        """Raises BadParameter for scores below 0."""
+        self.least = universe.least
+        if self.least < 0:
+            raise BadParameter("This mechanism adds dummies of score 0, so scores must be at least 0.")
+        self.size = universe.size
+        self.padding = max(universe.padding, dummies)
+        self.top = universe.top
+        self.head = universe.head
+        self.below = universe.below
+        self.lower = universe.lower
+        self.member = universe.member
+        self.tail = universe.tail
 
 
 class Ranking(Generic[C]):
@@ -72,9 +91,10 @@ class Ranking(Generic[C]):
         """The universe's next floor below `floor`; 0 for the dummies in the end."""
         return self._universe.lower(floor) if floor > self._least else self.bottom
 
-    def score_at_most(self, rank: int) -> Score:
-        """An upper bound on c(rank) that costs nothing: the score itself where it is known."""
-        return self.score(rank) if rank <= self.known else self._universe.below(self._floor)
+    def score_bounds(self, rank: int) -> tuple[Score, Score]:
+        """Bounds on c(rank) that cost nothing: the score itself, twice, where it is known."""
+        least = self.score_at_least(rank)
+        return least, least if rank <= self.known else self._universe.below(self._floor)
 
     def deepen(self) -> None:
         """Look one step deeper into a universe that is not wholly known."""

@@ -96,6 +96,11 @@ class FullDisk:
         pass
 
 
+def test_units_without_any_value() -> None:
+    """A column of nulls leaves no lines, and nothing that Arrow could compare."""
+    assert read(pa.table({"u": pa.nulls(100), "i": np.arange(100)})).total_units == 0
+
+
 def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "TemporaryFile", FullDisk)
     with refused(UnreadableFile, "full", "TMPDIR", "--memory"):

@@ -21,9 +21,8 @@ from dpmine.models.accuracy_first.objectives import (
     RidgeObjective,
     additions,
 )
-from dpmine.models.accuracy_first.search import covariance_hypotheses, output_hypotheses
+from dpmine.models.accuracy_first.search import covariance_hypotheses, minimise_over_ball, output_hypotheses
 from dpmine.models.accuracy_first.settings import UnitBox
-from dpmine.models.accuracy_first.trust_region import minimise_over_ball
 from dpmine.models.linear.losses import Examples
 from dpmine.models.linear.sensitivities import float_above
 

@@ -17,9 +17,15 @@ from support.numpy_bits import NumpyBits
 from dpmine.exact.noise import ExponentialNoise
 from dpmine.models.accuracy_first import search as module
 from dpmine.models.accuracy_first.objectives import RidgeBounds, RidgeObjective
-from dpmine.models.accuracy_first.search import Method, ThresholdTest, covariance_hypotheses, falling_noise, search
+from dpmine.models.accuracy_first.search import (
+    Method,
+    ThresholdTest,
+    covariance_hypotheses,
+    falling_noise,
+    minimise_over_ball,
+    search,
+)
 from dpmine.models.accuracy_first.settings import SearchTerms
-from dpmine.models.accuracy_first.trust_region import minimise_over_ball
 
 FALSE_ALARM = 1e-7  # of one confidence bound; below 400 of them a test, so a test is wrong with probability below 4e-5
 RUNS, FEWER = 3000, 1500

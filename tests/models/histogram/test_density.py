@@ -97,6 +97,8 @@ def test_a_bin_begins_where_the_one_before_ends(total: int) -> None:
             self.ones = ones
 
         def take(self, count: int) -> int:
+            if total <= 2**63:  # the word whose remainder is 0; smaller ones are drawn again
+                return int.from_bytes(total.to_bytes(8) * (count // 64))
             return (1 << count) - 1 if self.ones and total == 2**count else 0
 
     weights = [1, total - 2, 1]

@@ -12,8 +12,8 @@ from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter, Neighbors, law
+from dpmine.models.histogram.density import least_records
 from dpmine.models.histogram.estimator import PrivateHistogram
-from dpmine.models.histogram.search import least_records
 from dpmine.models.histogram.training import (
     BinGrid,
     Bounds,
@@ -23,7 +23,7 @@ from dpmine.models.histogram.training import (
     records_needed,
     stabilities,
 )
-from dpmine.models.validation.split import train_size_of
+from dpmine.models.validation.procedure import train_size_of
 from dpmine.models.validation.terms import Sensitivities, allowed, comparable
 from experiments.histogram import AsPublished, Cautious, Uniform
 

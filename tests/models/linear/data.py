@@ -10,8 +10,18 @@ import numpy as np
 from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
 from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
 
-LOSSES = [LogisticLoss(), HuberLoss(Fraction(1, 2)), HuberLoss(Fraction(1, 20))]
 KINDS: list[Any] = [ObjectivePerturbation, OutputPerturbation]
+LOSSES = [LogisticLoss(), HuberLoss(Fraction(1, 2)), HuberLoss(Fraction(1, 20))]
+
+
+def loss_value(loss: Any, margins: Any) -> Any:
+    """ℓ(z); the Huber loss's three pieces as one: with t = min(2h, max(0, 1 + h − z)), t²/(4h) plus what is beyond."""
+    if isinstance(loss, LogisticLoss):
+        return loss.value(margins)
+    h = float(loss.width)
+    distance = np.maximum(0.0, 1.0 + h - margins)
+    bent = np.minimum(distance, 2.0 * h)
+    return bent * bent / (4.0 * h) + (distance - bent)
 
 
 def random_examples(size: int, dimension: int, seed: int) -> Examples:

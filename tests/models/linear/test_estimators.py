@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pytest
+from models.linear.data import loss_value
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
@@ -78,7 +79,7 @@ def test_with_much_data_and_budget_it_is_the_minimiser(kind: Any) -> None:
     clipped = features / np.maximum(2, np.linalg.norm(features, axis=1))[:, np.newaxis]
     signed = clipped * np.where(labels == 1, 1, -1)[:, np.newaxis]
     loss = classifier._loss()
-    best = minimize(lambda w: loss.value(signed @ w).mean() + 0.025 * w @ w, np.zeros(3), tol=1e-14).x
+    best = minimize(lambda w: loss_value(loss, signed @ w).mean() + 0.025 * w @ w, np.zeros(3), tol=1e-14).x
     assert np.allclose(classifier.coef_[0], best / 2, atol=1e-5)
 
 

@@ -20,7 +20,7 @@ from support.tapes import enumerate_law
 
 from dpmine import BadData, BadParameter
 from dpmine.itemsets.counting.miner import _affordable
-from dpmine.models.pac.classes.conjunctions import MOST, Conjunctions, Subsets, _baskets, _correct, _memory_for_all
+from dpmine.models.pac.classes.conjunctions import MOST, Conjunctions, _baskets, _memory_for_all
 from dpmine.models.pac.hypothesis import Records
 from dpmine.privacy import Neighbors
 from dpmine.selection.select import build_mechanism, law
@@ -90,9 +90,9 @@ def test_scores_are_counts(instance: tuple[list[Row], int, int], data: st.DataOb
     rows, features, width = instance
     row = st.tuples(st.tuples(*[st.sampled_from(VALUES)] * features), st.booleans())
     added, replacing = data.draw(row), data.draw(row)
-    numbering = Subsets(features, width)
     here, more, other = (
-        _correct(records_of(each, features), numbering) for each in (rows, [*rows, added], [*rows, replacing])
+        class_of(features, width).correct(records_of(each, features))
+        for each in (rows, [*rows, added], [*rows, replacing])
     )
     assert set(np.unique(more - here)) <= {0, 1}
     assert np.abs(other - more).max() <= 1
@@ -105,9 +105,8 @@ def test_scores_of_many_records(density: float) -> None:
     universe = class_of(12, 3).universe(records)
     truth = truth_of(rows_of(records), 12, 3)
     assert {level.score: level.count for level in universe.head(universe.least)} == Counter(truth.values())
-    numbering = Subsets(12, 3)
-    scores = _correct(records, numbering).tolist()
-    assert {numbering.subset(number): score for number, score in enumerate(scores)} == truth
+    scores = class_of(12, 3).correct(records).tolist()
+    assert {class_of(12, 3).positions(number): score for number, score in enumerate(scores)} == truth
 
 
 UNIVERSES = {
@@ -129,23 +128,23 @@ def test_the_universe_keeps_its_promises(name: str, width: int) -> None:
 
 @every(("items", "width"), [(1, 1), (5, 1), (5, 2), (6, 6), (9, 4), (30, 3)])
 def test_numbers_of_subsets_are_a_bijection(items: int, width: int) -> None:
-    numbering = Subsets(items, width)
+    numbering = class_of(items, width)
     known: dict[int, tuple[int, ...]] = {}
     for size in range(1, width + 1):
         every = list(combinations(range(items), size))
         known |= dict(zip(numbering.numbers(np.array(every, np.int32)).tolist(), every, strict=True))
     assert sorted(known) == list(range(numbering.size))
-    assert all(numbering.subset(number) == chosen for number, chosen in known.items())
+    assert all(numbering.positions(number) == chosen for number, chosen in known.items())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("items", "width"), [(464, 3), (5792, 2), (24, 24), (MOST, 1)])
+@pytest.mark.parametrize(("items", "width"), [(464, 3), (5792, 2), (24, 24), (2**16, 1)])
 def test_numbers_of_the_largest_classes(items: int, width: int) -> None:
-    numbering = Subsets(items, width)
+    numbering = class_of(items, width)
     assert numbering.size <= MOST
     generator = np.random.default_rng(5)
     for number in [0, numbering.size - 1, *generator.integers(0, numbering.size, 200).tolist()]:
-        chosen = numbering.subset(number)
+        chosen = numbering.positions(number)
         assert 1 <= len(chosen) <= width
         assert list(chosen) == sorted(set(chosen))
         assert 0 <= chosen[0] <= chosen[-1] < items
@@ -212,7 +211,6 @@ def test_a_conjunction_can_be_read() -> None:
     assert str(rule) == "married and educated"
     assert json.loads(json.dumps(rule.parameters())) == {"features": ["married", "educated"]}
     assert rule.predict(np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [0.5, 0, 7], [1, 1, -1]])).tolist() == [1, 0, 1, 0]
-    assert Conjunctions(("a",), 1).name == "conjunctions"
 
 
 def test_candidates_that_the_class_does_not_have_are_refused() -> None:
@@ -244,9 +242,6 @@ def test_candidates_that_the_class_does_not_have_are_refused() -> None:
     [
         ((), 1, "one or more names"),
         (("a", "a"), 1, "all different"),
-        ("abc", 1, "a tuple of names"),
-        (["a"], 1, "a tuple of names"),
-        (("a", 2), 1, "a tuple of names"),
         (("a", "b"), 0, "width must be a whole number of at least 1"),
         (("a", "b"), True, "width must be a whole number"),
         (("a", "b"), 1.5, "width must be a whole number"),

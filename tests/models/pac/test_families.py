@@ -105,7 +105,7 @@ def test_stumps_cover_and_pack(radius: Fraction, columns: int) -> None:
     near = [(one, other) for one, other, distance in pairs if distance <= radius]
     assert all(one[1] == other[1] == 0 and one[2] == other[2] for one, other in near)  # the constants, once a feature
     assert len(near) == columns * (columns - 1)
-    assert family.separation(radius) == (radius if columns == 1 else -1)
+    assert family.separation(radius) == (radius if columns == 1 else -radius)
 
 
 @pytest.mark.parametrize("dimension", [2, 3, 4])

@@ -13,9 +13,8 @@ from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadParameter
-from dpmine.models.pac.classes.grid import PublicGrid, Runs
 from dpmine.models.pac.classes.intervals import Intervals
-from dpmine.models.pac.classes.thresholds import BlockEnds, CutSide, Stumps, Thresholds
+from dpmine.models.pac.classes.thresholds import CutSide, PublicGrid, Runs, Stumps, Thresholds, located
 from dpmine.models.pac.hypothesis import Records
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -97,11 +96,7 @@ def test_points_that_are_floats_are_their_own_places(
 @pytest.mark.parametrize("bounds", [(0, 1), ("-1/3", "1e3"), ("1e6", "1000000.001"), ("-1e-30", "1e-300")])
 @pytest.mark.parametrize("points", [1001, 10**15, 2**64])
 @pytest.mark.parametrize("size", [5000, pytest.param(20_000, marks=pytest.mark.slow)])
-def test_places_of_many_numbers(
-    monkeypatch: pytest.MonkeyPatch, bounds: tuple[Any, Any], points: int, size: int
-) -> None:
-    """More than are estimated at once."""
-    monkeypatch.setattr("dpmine.models.pac.classes.grid._AT_ONCE", size * 4 // 5)
+def test_places_of_many_numbers(bounds: tuple[Any, Any], points: int, size: int) -> None:
     grid = PublicGrid.of(*bounds, points)
     low, high = float(grid.lower), float(grid.upper)
     check_places(grid, np.random.default_rng(3).uniform(1.1 * low - 0.1 * high, 1.1 * high - 0.1 * low, size).tolist())
@@ -130,7 +125,7 @@ def test_numbers_that_are_not_finite() -> None:
     for grid in (PublicGrid.of(0, 1, 11), PublicGrid.of(0, "1e-320", 11)):
         with pytest.raises(ValueError, match="NaN"):
             grid.places(np.array([0.5, np.nan]))
-    assert PublicGrid.of(0, 1, 11).places(np.array([np.inf, -np.inf])).tolist() == [10, 0]
+        assert grid.places(np.array([np.inf, -np.inf])).tolist() == [10, 0]
 
 
 def test_values_at_points_of_decimal_grids() -> None:
@@ -163,7 +158,7 @@ def test_bad_grids(bounds: tuple[Any, Any, Any], hint: str) -> None:
 def test_runs_are_the_grid_cut_at_the_data(rows: list[tuple[float, bool]], points: int) -> None:
     grid = PublicGrid.of("-0.5", "1.25", points)
     values, positive = np.array([x for x, _ in rows]), np.array([y for _, y in rows], bool)
-    runs = Runs.of(grid, values, positive)
+    runs, shorter = (Runs.of(grid, values, positive, last) for last in (points, points - 1))
     below = [
         sum(
             (1 if y else -1)
@@ -174,48 +169,43 @@ def test_runs_are_the_grid_cut_at_the_data(rows: list[tuple[float, bool]], point
     ]
     assert gains_of_places(runs) == below
     assert [runs.gains[runs.run_of(place)] for place in range(points + 1)] == below
-    assert gains_of_places(runs.without_last_place()) == below[:-1]
-    check_runs(runs)
+    assert gains_of_places(shorter) == below[:-1]
+    check_runs(runs, points)
+    check_runs(shorter, points - 1)
 
 
 def gains_of_places(runs: Runs) -> list[int]:
-    return [gain for gain, (_, size) in zip(runs.gains.tolist(), runs.ranges(), strict=True) for _ in range(size)]
+    return [gain for gain, size in zip(runs.gains.tolist(), runs.sizes, strict=True) for _ in range(size)]
 
 
-def check_runs(runs: Runs) -> None:
+def check_runs(runs: Runs, last: int) -> None:
     """What runs say of themselves fits together, and they lie end to end from 0 to the last place."""
-    starts, sizes = [start for start, _ in runs.ranges()], [size for _, size in runs.ranges()]
-    assert [*starts, runs.last + 1] == [sum(sizes[:run]) for run in range(len(runs) + 1)]
-    assert ([runs.start(run) for run in range(len(runs))], min(sizes) > 0) == (starts, True)
-    assert [runs.size(run) for run in range(len(runs))] == sizes
-    for run, (start, size) in enumerate(runs.ranges()):
+    starts, sizes = runs.starts, runs.sizes
+    assert [*starts, last + 1] == [sum(sizes[:run]) for run in range(len(runs) + 1)]
+    assert len(starts) == len(sizes) == len(runs.gains)
+    assert min(sizes) > 0
+    for run, (start, size) in enumerate(zip(starts, sizes, strict=True)):
         assert [runs.run_of(start), runs.run_of(start + size // 2), runs.run_of(start + size - 1)] == [run] * 3
-    for prime in (2, 97, 2147483647):
-        assert runs.sizes_modulo(prime).tolist() == [size % prime for size in sizes]
-    if runs.last < 2**64:
-        assert runs.spans().tolist() == [size - 1 for size in sizes]
 
 
 @every("values", [[], [0.0], [1.0], [0.0, 1.0], [0.5, 0.5, 1 / 3], [0.0, np.nextafter(0.0, 1), 1.0]])
 def test_runs_of_2_to_the_64_points(values: list[float]) -> None:
     """Where runs, and the place after the last, do not fit 64 bits."""
-    runs = Runs.of(PublicGrid.of(0, 1, 2**64), np.array(values, float), np.ones(len(values), bool))
-    check_runs(runs)
-    check_runs(runs.without_last_place())
-    assert sum(size for _, size in runs.ranges()) == 2**64 + 1
+    for last in (2**64, 2**64 - 1):
+        check_runs(Runs.of(PublicGrid.of(0, 1, 2**64), np.array(values, float), np.ones(len(values), bool), last), last)
 
 
 @given(
     st.lists(st.one_of(st.integers(1, 2**64), st.sampled_from([1, 2**32, 2**64])), min_size=1, max_size=9), st.data()
 )
-def test_ends_of_blocks_beyond_64_bits(sizes: list[int], data: st.DataObject) -> None:
-    ends = BlockEnds(np.array([size - 1 for size in sizes], np.uint64))
-    truth = list(accumulate(sizes))
-    assert ends.at(np.arange(len(sizes))) == truth
-    for rank in (0, truth[-1] - 1, *truth[:-1], *(end - 1 for end in truth), data.draw(st.integers(0, truth[-1] - 1))):
-        position, offset = ends.located(rank)
+def test_places_in_sizes_laid_end_to_end(sizes: list[int], data: st.DataObject) -> None:
+    ends = list(accumulate(sizes))
+    for rank in (0, ends[-1] - 1, *ends[:-1], *(end - 1 for end in ends), data.draw(st.integers(0, ends[-1] - 1))):
+        position, offset = located(rank, sizes)
         assert sum(sizes[:position]) + offset == rank
         assert 0 <= offset < sizes[position]
+    with pytest.raises(LookupError):
+        located(ends[-1], sizes)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])

@@ -20,9 +20,8 @@ from support.goodness import assert_sampled_law
 
 from dpmine import BadParameter
 from dpmine.models.pac.classes.conjunctions import Conjunction
-from dpmine.models.pac.classes.grid import PublicGrid
 from dpmine.models.pac.classes.listed import Listed
-from dpmine.models.pac.classes.thresholds import Threshold
+from dpmine.models.pac.classes.thresholds import PublicGrid, Threshold
 from dpmine.models.pac.hypothesis import Records
 from dpmine.selection.select import build_mechanism, law
 
@@ -99,7 +98,8 @@ def test_fitted_estimators() -> None:
     listed = Listed(estimators)
     expected = [int(((model.predict(ROWS) == 1) == RECORDS.positive).sum()) for model in estimators]
     assert list(scores_of(listed).values()) == expected
-    assert listed.names == ("predictors[0]: LogisticRegression", "predictors[1]: DecisionTreeClassifier")
+    names = [str(listed.hypothesis(position)) for position in (0, 1)]
+    assert names == ["predictors[0]: LogisticRegression", "predictors[1]: DecisionTreeClassifier"]
 
 
 def test_estimators_that_answer_with_texts() -> None:
@@ -114,10 +114,10 @@ def test_estimators_that_answer_with_texts() -> None:
 def test_hypotheses_of_other_classes_and_of_other_lists() -> None:
     threshold = Threshold(PublicGrid.of(0, 10, 11), 2, feature="age")
     conjunction = Conjunction((0,), ("old",))
-    inner = Listed([over(2.5)], names=["mine"]).hypothesis(0)
+    inner = Listed([over(2.5)]).hypothesis(0)
     listed = Listed([threshold, conjunction, inner])
     assert list(scores_of(listed).values()) == [3, 2, 2]
-    assert listed.names[0] == "predictors[0]: age >= 2"
+    assert str(listed.hypothesis(0)) == "predictors[0]: age >= 2"
     assert listed.hypothesis(0).parameters()["threshold_exact"] == "2"
     for position in range(3):
         rule = listed.hypothesis(position)
@@ -290,17 +290,10 @@ def test_names() -> None:
     def rule(x: Any) -> Any:
         return x[:, 0] > 1.5
 
-    listed: HypothesisClass[int] = Listed([rule, over(2)], names=["mine", "yours"])
-    assert [str(listed.hypothesis(position)) for position in (0, 1)] == ["mine", "yours"]
-    assert listed.hypothesis(1).parameters() == {"predictor": "yours", "position": 1}
-    assert listed.name == "listed"
-    assert Listed([rule, over(2)]).names == ("predictors[0]: rule", "predictors[1]: <lambda>")
-
-
-@every("names", [["a"], ["a", "b", "c"], ["a", "a"], ["a", 2], "ab", []])
-def test_unusable_names(names: Any) -> None:
-    with pytest.raises(BadParameter, match="names must be 2 texts"):
-        Listed([over(1), over(2)], names=names)
+    listed: HypothesisClass[int] = Listed([rule, over(2)])
+    names = ["predictors[0]: rule", "predictors[1]: <lambda>"]
+    assert [str(listed.hypothesis(position)) for position in (0, 1)] == names
+    assert listed.hypothesis(1).parameters() == {"predictor": names[1], "position": 1}
 
 
 @every(

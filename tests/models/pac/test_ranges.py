@@ -22,9 +22,8 @@ from support.conformance.adversary import (
 from support.numpy_bits import NumpyBits
 
 from dpmine import law, select
-from dpmine.models.pac.classes.grid import PublicGrid
 from dpmine.models.pac.classes.intervals import Intervals, pairs_by_difference
-from dpmine.models.pac.classes.thresholds import CutSide, Stumps, Thresholds
+from dpmine.models.pac.classes.thresholds import CutSide, PublicGrid, Stumps, Thresholds
 from dpmine.models.pac.hypothesis import Records
 
 if TYPE_CHECKING:

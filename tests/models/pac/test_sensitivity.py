@@ -10,11 +10,10 @@ from models.pac.oracles import some_records
 from support.cases import every
 
 from dpmine.models.pac.classes.conjunctions import Conjunctions
-from dpmine.models.pac.classes.grid import PublicGrid
 from dpmine.models.pac.classes.intervals import Intervals
 from dpmine.models.pac.classes.listed import Listed
 from dpmine.models.pac.classes.separators import Separators
-from dpmine.models.pac.classes.thresholds import CutSide, Stumps, Thresholds
+from dpmine.models.pac.classes.thresholds import CutSide, PublicGrid, Stumps, Thresholds
 from dpmine.models.pac.hypothesis import Records
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from dpmine.models.pac.classes.separators import (
     MOST_WEIGHTS,
     Separator,
     Separators,
-    SomeSeparators,
     finest_resolution,
     net_angle,
     net_resolution,
@@ -124,10 +123,6 @@ def test_scores_are_exact(dimension: int, resolution: int, bound: list[Fraction]
     universe = hypotheses.universe(records)
     assert universe.size == hypotheses.size
     assert universe.top() == max(wanted)
-    members = np.array([3, 0, hypotheses.size - 1])
-    some = SomeSeparators(hypotheses, members)
-    assert some.universe(records).top() == max(wanted[member] for member in members)
-    assert [some.hypothesis(index) for index in range(some.size)] == [hypotheses.hypothesis(int(i)) for i in members]
 
 
 @every(("dimension", "resolution"), SHAPES)
@@ -225,8 +220,8 @@ def test_the_rule_shows_the_units_of_the_weights() -> None:
     )
 
 
-@pytest.mark.parametrize("hypotheses", [Separators.of(2, 3), SomeSeparators(Separators.of(2, 3), np.array([5, 1, 9]))])
-def test_candidates_that_the_class_does_not_have_are_refused(hypotheses: Separators | SomeSeparators) -> None:
+def test_candidates_that_the_class_does_not_have_are_refused() -> None:
+    hypotheses = Separators.of(2, 3)
     assert hypotheses.columns == 2
     last = hypotheses.size - 1
     assert hypotheses.hypothesis(last) == hypotheses.hypothesis(np.int64(last))  # type: ignore[arg-type]

@@ -89,7 +89,7 @@ def test_lower_bounds_lie_below_upper_bounds() -> None:
     for target in TARGETS:
         packing = int(1 / (2.001 * target.accuracy)) + 1
         assert records_too_few_for_packing(packing, target.epsilon) < records_for_dimension(target, 1, 1)
-        assert records_too_few_for_packing(packing, target.epsilon) < records_for_labels(target, 1, 0)
+        assert records_too_few_for_packing(packing, target.epsilon) < records_for_labels(target, 1, 0, packing)
 
 
 def _theorem_10(m: int, vc: int, packing: int, eps: float, a: float) -> bool:

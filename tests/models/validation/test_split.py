@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 from support.cases import every
 from support.goodness import assert_sampled_law
-from support.numpy_bits import NumpyBits
 
 from dpmine import BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.models.validation.split import (
+from dpmine.models.validation.procedure import (
     random_order,
     random_split,
-    random_words,
     train_size_of,
-    uniform_integers,
 )
 from experiments.validation_baselines import random_parts
 
@@ -42,7 +39,7 @@ def test_order_is_uniform_whatever_ties_happen() -> None:
             return self._left.pop(0)
 
     for first in range(2**16):
-        masses[tuple(random_order(2, bits=Keys(first), size=1).tolist())] += 1  # type: ignore[arg-type]
+        masses[tuple(random_order(2, bits=Keys(first), kind=np.uint8).tolist())] += 1  # type: ignore[arg-type]
     ties = 256
     assert masses == {(0, 1): (2**16 - ties) // 2 + ties, (1, 0): (2**16 - ties) // 2}  # ties end with the pair (0, 1)
 
@@ -59,39 +56,6 @@ def test_orders_are_uniform() -> None:
     """False alarms: 10^−6."""
     chances: dict[tuple[int, ...], float] = dict.fromkeys(permutations(range(4)), 1 / 24)
     assert_sampled_law(lambda bits: tuple(map(int, random_order(4, bits=bits))), chances, draws=6000)
-
-
-def test_words_are_the_bits_in_order() -> None:
-    class Counting:
-        def take(self, count: int) -> int:
-            return int.from_bytes(bytes(range(count // 8)), "big")
-
-    assert random_words(2, bits=Counting(), size=1).tolist() == [0, 1]  # type: ignore[arg-type]
-
-
-def test_many_words_are_drawn_in_blocks() -> None:
-    words = random_words(40_000, bits=NumpyBits(5))
-    assert len(set(words.tolist())) == 40_000
-
-
-@every("below", [1, 2, 3, 10, 2**53 + 1, 2**63])
-def test_integers_stay_below(below: int) -> None:
-    drawn = uniform_integers(2000, below, bits=SystemBits())
-    assert int(drawn.max()) < below
-    assert len(set(drawn.tolist())) > min(below, 1500) * 0.9
-
-
-def test_rejected_integers_are_drawn_again() -> None:
-    class Extreme:
-        """The largest word, which 3 rejects, and then 7."""
-
-        def __init__(self) -> None:
-            self._left = [2**64 - 1, 7]
-
-        def take(self, count: int) -> int:
-            return self._left.pop(0)
-
-    assert uniform_integers(1, 3, bits=Extreme()).tolist() == [1]  # type: ignore[arg-type]
 
 
 def test_random_parts_are_disjoint_and_even() -> None:

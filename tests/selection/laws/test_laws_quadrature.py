@@ -10,7 +10,8 @@ from support import mechanism_laws as laws
 from support.cases import every
 
 from dpmine.privacy import Neighbors
-from dpmine.selection.laws import quadrature, stopping
+from dpmine.selection.laws import profile as quadrature
+from dpmine.selection.laws import stopping
 from dpmine.selection.mechanisms import report_noisy_max
 
 if TYPE_CHECKING:

@@ -22,6 +22,8 @@ from dpmine.parameters import whole
 from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from dpmine.models.pac.hypothesis import Bools, Records
@@ -75,16 +77,18 @@ class Conjunctions:
 
     features: tuple[str, ...]
     width: int
-    name = "conjunctions"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.features, tuple) or not all(isinstance(feature, str) for feature in self.features):
-            raise BadParameter("features must be a tuple of names.")
         if not self.features or len(set(self.features)) < len(self.features):
             raise BadParameter("features must be one or more names, all different.")
         if whole("width", self.width) > len(self.features):
             raise BadParameter(f"width must be at most the number of features, {len(self.features)}.")
-        _require_few(len(self.features), self.width)
+        for total in self._firsts():  # not taken further than it must be
+            if total > MOST:
+                raise BadParameter(
+                    f"There are more than {MOST} conjunctions of at most {self.width} of {self.columns} features, too "
+                    "many to score them all: choose a smaller width or fewer features."
+                )
 
     @property
     def columns(self) -> int:
@@ -94,7 +98,7 @@ class Conjunctions:
     @property
     def size(self) -> int:
         """Σ C(d, r) over r = 1 … w."""
-        return self._numbering.size
+        return max(self._firsts())
 
     def universe(self, records: Records) -> Universe[Positions]:
         """All conjunctions with their scores.
@@ -103,10 +107,43 @@ class Conjunctions:
         the score of the class that is never predicted, like a conjunction that gains as much as it loses.
         Raises BadData unless the records have one column a feature.
         """
-        if records.features.shape[1] != len(self.features):
-            raise BadData(f"The records must have one column a feature: {len(self.features)} columns.")
-        numbering = self._numbering
-        return Renamed(Dense(_correct(records, numbering)), numbering.subset)
+        if records.features.shape[1] != self.columns:
+            raise BadData(f"The records must have one column a feature: {self.columns} columns.")
+        return Renamed(Dense(self.correct(records)), self.positions)
+
+    def correct(self, records: Records) -> NDArray[np.int64]:
+        """How many records each conjunction classifies correctly: int64, one entry a number."""
+        scores = np.full(self.size, np.count_nonzero(~records.positive), np.int64)
+        for positive, weight in ((True, 1), (False, -1)):
+            miner = Miner(_baskets(records.features[records.positive == positive] > 0))
+            for size in range(1, self.width + 1):
+                found = miner.itemsets(size, 1, memory_limit=_memory_for_all(self.columns, size))
+                scores[self.numbers(found.items)] += weight * found.supports
+        return scores
+
+    def numbers(self, subsets: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The numbers, from 0, of conjunctions of r features each, shape (k, r), positions increasing; shape (k,).
+
+        Small ones come first, and those at c_1 < … < c_r are in the order of Σ C(c_i, i), the combinatorial number
+        system.
+        """
+        numbers = np.full(len(subsets), list(self._firsts())[subsets.shape[1] - 1], np.int64)
+        binomials = np.ones(self.columns, np.int64)  # C(c, i) of every position c, as running sums of those of i - 1
+        for positions in subsets.T:
+            binomials = np.cumsum(binomials) - binomials
+            numbers += binomials[positions]
+        return numbers
+
+    def positions(self, number: int) -> Positions:
+        """Those of the conjunction with that number."""
+        firsts = list(self._firsts())
+        size = bisect_right(firsts, number)
+        left = number - firsts[size - 1]
+        found = []
+        for rank in range(size, 0, -1):
+            found.append(bisect_right(range(self.columns), left, key=lambda place: comb(place, rank)) - 1)
+            left -= comb(found[-1], rank)
+        return tuple(reversed(found))
 
     def hypothesis(self, candidate: Positions) -> Conjunction:
         """The conjunction of the features at these positions.
@@ -118,85 +155,9 @@ class Conjunctions:
             raise ValueError("the class has no such conjunction")
         return Conjunction(columns, tuple(self.features[position] for position in columns))
 
-    @property
-    def _numbering(self) -> Subsets:
-        return Subsets(len(self.features), int(self.width))
-
-
-class Subsets:
-    """The subsets of at least 1 and at most `width` of `items` items, numbered from 0, small ones first.
-
-    Subsets of r items c_1 < … < c_r are in the order of Σ C(c_i, i), the combinatorial number system.
-
-    Attributes:
-        items: N ≥ width.
-        width: the largest size, at least 1.
-        size: how many subsets there are.
-    """
-
-    def __init__(self, items: int, width: int) -> None:
-        """Requires: fewer than 2^63 subsets."""
-        self.items = items
-        self.width = width
-        *self._firsts, self.size = accumulate((comb(items, size) for size in range(1, width + 1)), initial=0)
-        self._binomials = _binomials(items, width)
-
-    def numbers(self, subsets: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The numbers of subsets of r items each, shape (k, r), items increasing in a row; shape (k,)."""
-        numbers = np.full(len(subsets), self._firsts[subsets.shape[1] - 1], np.int64)
-        for binomials, items in zip(self._binomials, subsets.T, strict=False):
-            numbers += binomials[items]
-        return numbers
-
-    def subset(self, number: int) -> Positions:
-        """The subset with that number."""
-        size = bisect_right(self._firsts, number)
-        left = number - self._firsts[size - 1]
-        found = []
-        for binomials in reversed(self._binomials[:size]):
-            item = int(np.searchsorted(binomials, left, side="right")) - 1
-            left -= int(binomials[item])
-            found.append(item)
-        return tuple(reversed(found))
-
-
-def _require_few(features: int, width: int) -> None:
-    """Public numbers decide, and the sum is not taken further than it must be."""
-    total = 0
-    for size in range(1, width + 1):
-        total += comb(features, size)
-        if total > MOST:
-            raise BadParameter(
-                f"There are more than {MOST} conjunctions of at most {width} of {features} features, too many to score "
-                "them all: choose a smaller width or fewer features."
-            )
-
-
-def _binomials(items: int, width: int) -> list[NDArray[np.int64]]:
-    """int64[items] for i = 1 … width: C(c, i) for every item c, as running sums of the row before."""
-    rows = [np.ones(items, np.int64)]
-    for _ in range(width):
-        rows.append(np.concatenate([np.zeros(1, np.int64), np.cumsum(rows[-1][:-1])]))
-    return rows[1:]
-
-
-def _correct(records: Records, numbering: Subsets) -> NDArray[np.int64]:
-    """int64, one entry a conjunction: how many records it classifies correctly."""
-    true = records.features > 0
-    scores = np.full(numbering.size, np.count_nonzero(~records.positive), np.int64)
-    _add_supports(scores, true[records.positive], numbering, weight=1)
-    _add_supports(scores, true[~records.positive], numbering, weight=-1)
-    return scores
-
-
-def _add_supports(scores: NDArray[np.int64], true: Bools, numbering: Subsets, *, weight: int) -> None:
-    """Add `weight` for every row of `true`, shape (k, d), in which a conjunction holds."""
-    if not true.any():
-        return
-    miner = Miner(_baskets(true))
-    for size in range(1, numbering.width + 1):
-        found = miner.itemsets(size, 1, memory_limit=_memory_for_all(numbering.items, size))
-        scores[numbering.numbers(found.items)] += weight * found.supports
+    def _firsts(self) -> Iterator[int]:
+        """The number of the first conjunction of each size, and in the end how many there are."""
+        return accumulate((comb(self.columns, size) for size in range(1, self.width + 1)), initial=0)
 
 
 def _memory_for_all(items: int, size: int) -> int:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import accumulate
-from math import ceil, isqrt, prod
+from math import ceil, isqrt
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from dpmine.compiled import compiled
 from dpmine.exact.reals import uniform_below
-from dpmine.models.pac.classes.grid import Runs
+from dpmine.models.pac.classes.thresholds import Runs, located
 from dpmine.models.pac.hypothesis import candidate_number
 from dpmine.selection.universes.base import Level, Score
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.pac.classes.grid import PublicGrid
+    from dpmine.models.pac.classes.thresholds import PublicGrid
     from dpmine.models.pac.hypothesis import Bools, Records
     from dpmine.models.supervised import Floats
 
@@ -98,7 +96,6 @@ class Intervals:
 
     grid: PublicGrid
     feature: str = "x"
-    name = "intervals"
     columns = 1
 
     @property
@@ -108,7 +105,7 @@ class Intervals:
 
     def universe(self, records: Records) -> IntervalUniverse:
         """Counted as deep as the mechanism asks."""
-        runs = Runs.of(self.grid, records.features[:, 0], records.positive)
+        runs = Runs.of(self.grid, records.features[:, 0], records.positive, self.grid.points)
         return IntervalUniverse(runs, negatives=len(records) - int(records.positive.sum()))
 
     def hypothesis(self, candidate: PlacePair) -> Interval:
@@ -131,12 +128,10 @@ class IntervalUniverse:
     def __init__(self, runs: Runs, *, negatives: int) -> None:
         self._runs = runs
         self._negatives = negatives
-        places = runs.last + 1
+        places = sum(runs.sizes)
         self.size = places * (places - 1) // 2
-        self._primes = _enough_primes(self.size)
-        self._best = int((runs.gains - np.minimum.accumulate(runs.gains)).max()) if len(runs) > 1 else 0
-        if not self._best and places == len(runs):
-            self._best = int(_best_later_rise(runs))
+        rises = runs.gains[1:] - np.minimum.accumulate(runs.gains)[:-1]
+        self._best = int(rises.max(initial=0 if places > len(runs) else rises[0]))  # 0: within a run
         self._floor = self._best + 1
         self._levels: list[Level] = []
 
@@ -172,31 +167,34 @@ class IntervalUniverse:
         """A uniform interval with a score below `floor`, by rejection from all intervals."""
         while True:
             ends = _two_of(0, uniform_below(self.size, bits=bits))
-            score = self._score(ends)
+            first, last = map(self._runs.run_of, ends)
+            score = self._negatives + int(self._runs.gains[last] - self._runs.gains[first])
             if score < floor:
                 return ends, score
 
-    def _score(self, ends: PlacePair) -> int:
-        first, last = map(self._runs.run_of, ends)
-        return self._negatives + int(self._runs.gains[last] - self._runs.gains[first])
-
     def _counts(self, least: int, most: int) -> list[int]:
-        """How many intervals raise the gain by each of `least` … `most`."""
-        residues = [self._residues(least, most, prime) for prime in self._primes]
-        return [_combined(found, self._primes) for found in zip(*residues, strict=True)]
+        """How many intervals raise the gain by each of `least` … `most`.
 
-    def _residues(self, least: int, most: int, prime: int) -> list[int]:
-        """The counts modulo a prime."""
-        sizes = self._runs.sizes_modulo(prime)
-        counts: list[int] = pairs_by_difference(self._runs.gains, sizes, least, most, prime).tolist()
+        Counted modulo primes, and put together by the Chinese remainder theorem in Garner's form.
+        """
+        gains, sizes = self._runs.gains, self._runs.sizes
+        counts, product = np.zeros(most - least + 1, object), 1
+        for prime in _PRIMES:
+            if product > self.size:
+                break
+            residues = np.array([size % prime for size in sizes], np.uint64)
+            found = pairs_by_difference(gains, residues, least, most, prime).astype(object)
+            counts += product * ((found - counts) * pow(product, -1, prime) % prime)
+            product *= prime
         if least <= 0 <= most:
-            counts[-least] = (counts[-least] + _pairs_inside(sizes, prime)) % prime
-        return counts
+            counts[-least] += sum(size * (size - 1) // 2 for size in sizes)
+        return list(counts)
 
     def _pair(self, rise: int, number: int) -> PlacePair:
         """Interval `number` of those that raise the gain by `rise`."""
         seen: dict[int, int] = {}
-        for (start, size), gain in zip(self._runs.ranges(), self._runs.gains.tolist(), strict=True):
+        runs = self._runs
+        for start, size, gain in zip(runs.starts, runs.sizes, runs.gains.tolist(), strict=True):
             earlier = seen.get(gain - rise, 0)
             inside = size * (size - 1) // 2 if not rise else 0
             if number < size * earlier:
@@ -212,35 +210,8 @@ class IntervalUniverse:
     def _place_with(self, gain: int, rank: int) -> int:
         """Place number `rank` among those with this gain."""
         of_gain = np.flatnonzero(self._runs.gains == gain).tolist()
-        ends = list(accumulate(map(self._runs.size, of_gain)))
-        position = bisect_right(ends, rank)
-        return self._runs.start(of_gain[position]) + rank - (ends[position - 1] if position else 0)
-
-
-def _best_later_rise(runs: Runs) -> int:
-    """The best rise between two different runs; negative where the gain only falls."""
-    return int((runs.gains[1:] - np.minimum.accumulate(runs.gains)[:-1]).max())
-
-
-def _pairs_inside(sizes: NDArray[np.uint64], prime: int) -> int:
-    """Σ z(z − 1)/2 modulo an odd prime below 2^31, from residues of the sizes z."""
-    others = (sizes + np.uint64(prime - 1)) % np.uint64(prime)
-    twice = int((sizes * others % np.uint64(prime)).sum())
-    return twice * pow(2, -1, prime) % prime
-
-
-def _enough_primes(size: int) -> tuple[int, ...]:
-    """The first of the primes, whose product exceeds any count up to `size`."""
-    return next(_PRIMES[:many] for many in range(1, len(_PRIMES) + 1) if prod(_PRIMES[:many]) > size)
-
-
-def _combined(residues: Sequence[int], primes: Sequence[int]) -> int:
-    """The number below the product of the primes with those residues (Chinese remainder theorem, Garner's form)."""
-    value, step = 0, 1
-    for residue, prime in zip(residues, primes, strict=True):
-        value += step * ((residue - value) * pow(step, -1, prime) % prime)
-        step *= prime
-    return value
+        position, offset = located(rank, (self._runs.sizes[run] for run in of_gain))
+        return self._runs.starts[of_gain[position]] + offset
 
 
 def _two_of(start: int, number: int) -> PlacePair:

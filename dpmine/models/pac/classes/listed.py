@@ -18,7 +18,7 @@ from dpmine.models.supervised import is_missing
 from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -39,7 +39,7 @@ class ListedHypothesis:
 
     Attributes:
         position: in the list, from 0.
-        name: what the list calls it.
+        name: type, function name or rule, made different by the position.
         predictor: a callable, or an object with `predict`.
         pairs: the pairs (first class, second class) that its answers may be in, truth values apart.
     """
@@ -90,28 +90,19 @@ class Listed:
 
     Attributes:
         predictors: as given, a tuple.
-        names: one a predictor, all different.
         columns: None: what features the predictors see is for them to say.
     """
 
-    name = "listed"
     columns: int | None = None
 
-    def __init__(
-        self,
-        predictors: Iterable[Any],
-        names: Sequence[str] | None = None,
-        classes: tuple[Any, Any] | None = None,
-    ) -> None:
-        """`names`: what to call the predictors; by default their type, or their rule, and their position.
+    def __init__(self, predictors: Iterable[Any], classes: tuple[Any, Any] | None = None) -> None:
+        """`classes`: the two labels, second class last, for predictors that answer with them.
 
-        `classes`: the two labels, second class last, for predictors that answer with them. Truth values are always
-        understood; 0 and 1, and −1 and 1, are where no classes are given or the classes are texts.
-
-        Raises BadParameter for an empty list, for what cannot predict, and for unusable names or classes.
+        Truth values are always understood; 0 and 1, and −1 and 1, are where no classes are given or the classes are
+        texts.
+        Raises BadParameter for an empty list, for what cannot predict, and for unusable classes.
         """
         self.predictors = _require_predictors(predictors)
-        self.names = _numbered(self.predictors) if names is None else _require_names(names, len(self.predictors))
         self._pairs = _pairs(classes)
 
     @property
@@ -130,7 +121,9 @@ class Listed:
     def hypothesis(self, candidate: int) -> ListedHypothesis:
         """The predictor at that position; TypeError or IndexError where there is none."""
         position = candidate_number(candidate, self.size)
-        return ListedHypothesis(position, self.names[position], self.predictors[position], self._pairs)
+        predictor = self.predictors[position]
+        name = f"predictors[{position}]: {_description(predictor)}"
+        return ListedHypothesis(position, name, predictor, self._pairs)
 
 
 def _require_predictors(predictors: Iterable[Any]) -> tuple[Any, ...]:
@@ -144,18 +137,6 @@ def _require_predictors(predictors: Iterable[Any]) -> tuple[Any, ...]:
         if isinstance(predictor, type) or not (callable(predictor) or callable(getattr(predictor, "predict", None))):
             raise BadParameter(f"predictors[{position}] must be a callable, a fitted estimator or a hypothesis.")
     return found
-
-
-def _require_names(names: Sequence[str], count: int) -> tuple[str, ...]:
-    found = (names,) if isinstance(names, str) else tuple(names)
-    if len(found) != count or len(set(found)) < count or not all(isinstance(name, str) for name in found):
-        raise BadParameter(f"names must be {count} texts, one a predictor, all different.")
-    return found
-
-
-def _numbered(predictors: tuple[Any, ...]) -> tuple[str, ...]:
-    """Rule, function name or type, made different by the position."""
-    return tuple(f"predictors[{position}]: {_description(each)}" for position, each in enumerate(predictors))
 
 
 def _description(predictor: Any) -> str:
@@ -176,21 +157,15 @@ def _pairs(classes: tuple[Any, Any] | None) -> tuple[tuple[Any, Any], ...]:
     """
     if classes is None:
         return _PAIRS_OF_NUMBERS
-    first, second = _require_classes(classes)
-    are_texts = isinstance(first, str) and isinstance(second, str)
-    return ((first, second), *_PAIRS_OF_NUMBERS) if are_texts else ((first, second),)
-
-
-def _require_classes(classes: tuple[Any, Any]) -> tuple[Any, Any]:
-    hint = "classes must be the two labels, different ones, the second class last."
     try:
         first, second = classes
-        different = bool(first != second)
+        usable = bool(first != second) and not (is_missing(first) or is_missing(second))
     except (TypeError, ValueError):
-        raise BadParameter(hint) from None
-    if not different or is_missing(first) or is_missing(second):
-        raise BadParameter(hint)
-    return first, second
+        usable = False
+    if not usable:
+        raise BadParameter("classes must be the two labels, different ones, the second class last.")
+    are_texts = isinstance(first, str) and isinstance(second, str)
+    return ((first, second), *_PAIRS_OF_NUMBERS) if are_texts else ((first, second),)
 
 
 def _answers(predictor: Any, features: Floats) -> NDArray[Any] | str:

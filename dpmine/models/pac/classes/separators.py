@@ -5,9 +5,10 @@ Proof: docs/proofs/models/private_learners.md.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import asin, ceil, pi, sin, sqrt
+from math import asin, pi, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from dpmine.models.supervised import Floats
 
 MOST_DIMENSIONS = 6
-"""The loop over signs is written out for six coordinates; fewer are filled up with zeros."""
+"""The loop over signs has six coordinates; fewer are filled up with zeros."""
 MOST_WEIGHTS = 2**20
 """The most weight vectors of a class; with 50,000 records, this many take about ten seconds."""
 GRID_STEPS = 2**20
@@ -98,7 +99,6 @@ class Separators:
     resolution: int
     bounds: tuple[Fraction, ...]
     features: tuple[str, ...]
-    name = "separators"
 
     @classmethod
     def of(
@@ -136,16 +136,14 @@ class Separators:
         return np.concatenate([half, -half])
 
     def universe(self, records: Records) -> Dense:
-        """Candidates 0 … K − 1 in the order of `weights`, with exact scores.
-
-        Opposite weights share their inner products: m·K/2 of them are looked at, in O(m + K) memory.
-        """
+        """Candidates 0 … K − 1 in the order of `weights`, with exact scores."""
         return Dense(self.correct(records))
 
     def correct(self, records: Records) -> NDArray[np.int64]:
         """How many records each candidate classifies correctly: int64, shape (K,).
 
         w: the positives with w·x ≥ 0 and the negatives with w·x < 0. −w: those with w·x ≤ 0, and with w·x > 0.
+        Opposite weights share their inner products: m·K/2 of them are looked at, in O(m + K) memory.
         """
         points = rounded(records.features, self.bounds)
         half = _positive_faces(self.columns, self.resolution).astype(np.float64)
@@ -156,48 +154,14 @@ class Separators:
 
     def hypothesis(self, candidate: int) -> Separator:
         """The separator with those weights; TypeError or IndexError where there is none."""
-        place, half = candidate_number(candidate, self.size), self.size // 2
-        weights = _positive_faces(self.columns, self.resolution)[place % half].tolist()
-        signed = weights if place < half else [-weight for weight in weights]
-        return Separator(tuple(signed), self.bounds, self.features)
+        weights = self.weights()[candidate_number(candidate, self.size)].tolist()
+        return Separator(tuple(weights), self.bounds, self.features)
 
     def predictions(self, features: Floats) -> Iterator[Bools]:
         """Predictions of all candidates for rows (m, d), in blocks of bool rows (b, m), a row a candidate."""
         points, weights = rounded(features, self.bounds).T, self.weights().astype(np.float64)
         for start in range(0, len(weights), _BLOCK):
             yield weights[start : start + _BLOCK] @ points >= 0
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class SomeSeparators:
-    """Some separators of a class, such as a cover of it; candidates are counted from 0 again.
-
-    Attributes:
-        base: the class.
-        members: int64, shape (K,): which of its candidates.
-    """
-
-    base: Separators
-    members: NDArray[np.int64]
-    name = "separators"
-
-    @property
-    def columns(self) -> int:
-        """The number of features, d."""
-        return self.base.columns
-
-    @property
-    def size(self) -> int:
-        """K."""
-        return len(self.members)
-
-    def universe(self, records: Records) -> Dense:
-        """Exact scores, by way of those of the whole class."""
-        return Dense(self.base.correct(records)[self.members])
-
-    def hypothesis(self, candidate: int) -> Separator:
-        """The separator with that number; TypeError or IndexError where there is none."""
-        return self.base.hypothesis(int(self.members[candidate_number(candidate, self.size)]))
 
 
 def net_size(dimension: int, resolution: int) -> int:
@@ -216,19 +180,12 @@ def net_angle(dimension: int, resolution: int) -> float:
 
 def net_resolution(dimension: int, angle: float) -> int:
     """The least resolution k whose net angle is at most `angle` > 0, in radians."""
-    if angle >= pi / 2:
-        return 1
-    start = max(1, ceil(sqrt(dimension - 1) / (2 * sin(angle))) - 1)
-    return next(k for k in range(start, start + 4) if net_angle(dimension, k) <= angle)
+    return 1 + bisect_left(range(1, 2**62), True, key=lambda resolution: net_angle(dimension, resolution) <= angle)
 
 
 def finest_resolution(dimension: int, most: int = MOST_WEIGHTS) -> int:
     """The largest resolution whose net has at most `most` ≥ K(1) vectors."""
-    low, high = 1, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if net_size(dimension, middle) <= most else (low, middle - 1)
-    return low
+    return bisect_right(range(1, most + 1), most, key=lambda resolution: net_size(dimension, resolution))
 
 
 def require_dimension(dimension: int, resolution: int) -> None:
@@ -307,13 +264,12 @@ def sign_counts(weights: Floats, points: Floats) -> tuple[NDArray[np.int64], NDA
 def _count_signs(weights: Floats, columns: Floats, above: NDArray[np.int64], below: NDArray[np.int64]) -> None:
     """One pass over the points a weight vector; the sums are exact, so their order does not matter."""
     for row in range(weights.shape[0]):
-        w0, w1, w2 = weights[row, 0], weights[row, 1], weights[row, 2]
-        w3, w4, w5 = weights[row, 3], weights[row, 4], weights[row, 5]
         more = np.int64(0)
         less = np.int64(0)
         for i in range(columns.shape[1]):
-            product = w0 * columns[0, i] + w1 * columns[1, i] + w2 * columns[2, i]
-            product += w3 * columns[3, i] + w4 * columns[4, i] + w5 * columns[5, i]
+            product = 0.0
+            for axis in range(MOST_DIMENSIONS):
+                product += weights[row, axis] * columns[axis, i]
             more += np.int64(product > 0)
             less += np.int64(product < 0)
         above[row] = more

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.classes.grid import MOST_POINTS, PublicGrid
 from dpmine.models.pac.classes.intervals import Intervals
-from dpmine.models.pac.classes.thresholds import CutSide, Stumps, Thresholds
+from dpmine.models.pac.classes.thresholds import MOST_POINTS, CutSide, PublicGrid, Stumps, Thresholds
 from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
@@ -100,12 +99,10 @@ class SampleCover:
     """A few hypotheses, scored one by one.
 
     Attributes:
-        name: that of the class they cover.
-        columns: how many features that class sees.
+        columns: how many features the class that they cover sees.
         hypotheses: at least one.
     """
 
-    name: str
     columns: int
     hypotheses: tuple[Hypothesis, ...]
 
@@ -156,6 +153,7 @@ class Family(ABC):
         name: what the class is called.
         columns: how many features its hypotheses see.
         vc: the VC dimension, or an upper bound on it.
+        apart: two members of a cover are farther apart than its radius times this; below 0 where some may be equal.
         finest: the least radius of a cover that can be made.
         sampled: the class that `sample_cover` covers, in words.
     """
@@ -164,6 +162,7 @@ class Family(ABC):
     name: Any
     columns: Any
     vc: Any
+    apart: Any
     finest: Any
     sampled: Any
 
@@ -171,13 +170,13 @@ class Family(ABC):
     def cover(self, radius: Fraction) -> HypothesisClass[Any]:
         """An r-cover of (H, ρ_U). Raises BadParameter for radii outside [finest, 1/4]."""
 
-    @abstractmethod
     def cover_size(self, radius: Fraction) -> int:
-        """|cover(radius)|, without making it. Same errors."""
+        """|cover(radius)|, which is known without its members. Same errors."""
+        return self.cover(radius).size
 
-    @abstractmethod
     def separation(self, radius: Fraction) -> Fraction:
-        """Two members of `cover(radius)` are always farther apart than this by ρ_U; −1 where some are equal."""
+        """Two members of `cover(radius)` are always farther apart than this by ρ_U; below 0 where some may be equal."""
+        return Fraction(self.apart) * self.checked(radius)
 
     @abstractmethod
     def sample_cover(self, features: Floats, radius: Fraction) -> HypothesisClass[Any]:
@@ -224,27 +223,20 @@ class ThresholdFamily(_OnInterval):
     __slots__ = ()
     name = "thresholds"
     vc = 1
+    apart = 1
     finest = Fraction(1, 2 * MOST_POINTS - 1)
     sampled = "all real thresholds"
 
     def cover(self, radius: Fraction) -> Thresholds:
-        """Thresholds on a public grid."""
-        points = self.cover_size(radius)
+        """⌈(1 + r)/(2r)⌉ thresholds on a public grid; an r-cover has ⌈1/(2r)⌉ members at least."""
+        points = ceil((1 + self.checked(radius)) / (2 * radius))
         last = self.lower + (self.upper - self.lower) * Fraction(2 * points - 2, 2 * points - 1)
         return Thresholds(PublicGrid.of(self.lower, last, points), self.feature)
-
-    def cover_size(self, radius: Fraction) -> int:
-        """⌈(1 + r)/(2r)⌉, exact; an r-cover has ⌈1/(2r)⌉ members at least."""
-        return ceil((1 + self.checked(radius)) / (2 * radius))
-
-    def separation(self, radius: Fraction) -> Fraction:
-        """The radius."""
-        return self.checked(radius)
 
     def sample_cover(self, features: Floats, radius: Fraction) -> SampleCover:
         """From the order statistics; a packing as well, and the smallest cover there is."""
         cuts = threshold_cuts(features[:, 0], radius)
-        return SampleCover(self.name, 1, tuple(RealThreshold(cut, feature=self.feature) for cut in cuts))
+        return SampleCover(1, tuple(RealThreshold(cut, feature=self.feature) for cut in cuts))
 
     def sample_cover_size(self, radius: Fraction) -> int:
         """⌈1/r⌉."""
@@ -263,26 +255,18 @@ class IntervalFamily(_OnInterval):
     __slots__ = ()
     name = "intervals"
     vc = 2
+    apart = Fraction(1, 2)
     finest = Fraction(1, MOST_POINTS)
     sampled = "all real intervals"
 
     def cover(self, radius: Fraction) -> Intervals:
-        """Intervals on a public grid; the last end is open, as nothing lies beyond `upper`."""
+        """N(N + 1)/2 intervals of ⌈1/r⌉ = N points; the last end is open, as nothing lies beyond `upper`."""
         return Intervals(_equal_parts(self.lower, self.upper, ceil(1 / self.checked(radius))), self.feature)
-
-    def cover_size(self, radius: Fraction) -> int:
-        """N(N + 1)/2 for N = ⌈1/r⌉, exact."""
-        points = ceil(1 / self.checked(radius))
-        return points * (points + 1) // 2
-
-    def separation(self, radius: Fraction) -> Fraction:
-        """Half the radius."""
-        return self.checked(radius) / 2
 
     def sample_cover(self, features: Floats, radius: Fraction) -> SampleCover:
         """All a <= x < b between cuts of radius r/2, and the empty interval: not a packing."""
         ends = [(inf, inf), *combinations(threshold_cuts(features[:, 0], radius / 2), 2)]
-        return SampleCover(self.name, 1, tuple(RealInterval(a, b, self.feature) for a, b in ends))
+        return SampleCover(1, tuple(RealInterval(a, b, self.feature) for a, b in ends))
 
     def sample_cover_size(self, radius: Fraction) -> int:
         """n(n − 1)/2 + 1 for n = ⌈2/r⌉."""
@@ -330,20 +314,16 @@ class StumpFamily(Family):
             records += 1
         return records
 
+    @property
+    def apart(self) -> int:
+        """With several features, the constants occur again."""
+        return 1 if self.columns == 1 else -1
+
     def cover(self, radius: Fraction) -> Stumps:
-        """Stumps on public grids."""
-        points = self._points(radius)
+        """2dN stumps on public grids, for N = ⌈1/(2r)⌉."""
+        points = ceil(1 / (2 * self.checked(radius)))
         grids = [_equal_parts(low, high, points) for low, high in zip(self.lower, self.upper, strict=True)]
         return Stumps(tuple(grids), self.features)
-
-    def cover_size(self, radius: Fraction) -> int:
-        """2dN for N = ⌈1/(2r)⌉, exact."""
-        return 2 * self.columns * self._points(radius)
-
-    def separation(self, radius: Fraction) -> Fraction:
-        """The radius with one feature; −1 with several, as the constants occur again."""
-        own = self.checked(radius)
-        return own if self.columns == 1 else Fraction(-1)
 
     def sample_cover(self, features: Floats, radius: Fraction) -> SampleCover:
         """The cuts of every feature, on both sides: not a packing, as stumps of different features may agree."""
@@ -353,14 +333,11 @@ class StumpFamily(Family):
             for cut in threshold_cuts(features[:, column], radius)
             for side in CutSide
         ]
-        return SampleCover(self.name, self.columns, tuple(cuts))
+        return SampleCover(self.columns, tuple(cuts))
 
     def sample_cover_size(self, radius: Fraction) -> int:
         """2d⌈1/r⌉."""
         return 2 * self.columns * ceil(1 / radius)
-
-    def _points(self, radius: Fraction) -> int:
-        return ceil(1 / (2 * self.checked(radius)))
 
 
 def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:

@@ -10,23 +10,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
 from math import floor, pi
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpmine.models.pac.classes.separators import (
     Separators,
-    SomeSeparators,
     finest_resolution,
     net_angle,
     net_resolution,
-    net_size,
     require_dimension,
 )
-from dpmine.models.pac.covers.families import Family
+from dpmine.models.pac.covers.families import Family, SampleCover
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,87 +38,43 @@ MOST_PREDICTIONS = 2**32
 _AT_A_TIME = 2**22  # words of predictions that are compared at a time
 
 
-class Metric(Protocol):
-    """Distances within a finite set of hypotheses, numbered from 0."""
+def packed_answers(predictions: Iterable[Bools], *, hypotheses: int, records: int) -> NDArray[np.uint64]:
+    """The predictions, a bit each: shape (K, w).
 
-    @property
-    def size(self) -> int:
-        """K, the number of hypotheses."""
-
-    def within(self, index: int, radius: Fraction) -> Bools:
-        """Which hypotheses are near one, at distance ≤ radius."""
-
-    def restrict(self, members: NDArray[np.int64]) -> Self:
-        """The same distances for these hypotheses only, in this order."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class DisagreementMetric:
-    """ρ_X: the share of the records of a sample X on which two hypotheses differ. Exact.
-
-    Attributes:
-        words: uint64, shape (K, w): the predictions, a bit each; made by `DisagreementMetric.of`.
-        records: m ≥ 1.
+    `predictions`: blocks of bool rows (b, m), a row a hypothesis, `hypotheses` rows together. Requires: at least one
+    record, and at most `MOST_PREDICTIONS` predictions.
     """
-
-    words: NDArray[np.uint64]
-    records: int
-
-    @classmethod
-    def of(cls, predictions: Iterable[Bools], *, hypotheses: int, records: int) -> Self:
-        """`predictions`: blocks of bool rows (b, m), a row a hypothesis, `hypotheses` rows together.
-
-        Requires: at least one record, and at most `MOST_PREDICTIONS` predictions.
-        """
-        words = np.zeros((hypotheses, -(-records // 64)), np.uint64)
-        row = 0
-        for block in predictions:
-            packed = np.packbits(block, axis=1)
-            words[row : row + len(block)].view(np.uint8)[:, : packed.shape[1]] = packed
-            row += len(block)
-        return cls(words, records)
-
-    @property
-    def size(self) -> int:
-        """K."""
-        return len(self.words)
-
-    def disagreements(self, index: int) -> NDArray[np.int64]:
-        """The number of records on which each hypothesis differs from one: int64, shape (K,)."""
-        step = max(1, _AT_A_TIME // self.words.shape[1])
-        parts = [
-            np.bitwise_count(self.words[start : start + step] ^ self.words[index]).sum(axis=1, dtype=np.int64)
-            for start in range(0, self.size, step)
-        ]
-        return np.concatenate(parts)
-
-    def within(self, index: int, radius: Fraction) -> Bools:
-        """Which hypotheses differ on at most r·m records."""
-        near: Bools = self.disagreements(index) <= floor(radius * self.records)
-        return near
-
-    def restrict(self, members: NDArray[np.int64]) -> Self:
-        """These hypotheses only."""
-        return replace(self, words=self.words[members])
+    words = np.zeros((hypotheses, -(-records // 64)), np.uint64)
+    row = 0
+    for block in predictions:
+        packed = np.packbits(block, axis=1)
+        words[row : row + len(block)].view(np.uint8)[:, : packed.shape[1]] = packed
+        row += len(block)
+    return words
 
 
-def greedy_centres(metric: Metric, radius: Fraction) -> Iterator[int]:
-    """The hypotheses that no earlier centre is near, in order: a cover and a packing at once.
+def disagreements(words: NDArray[np.uint64], index: int, among: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of records on which each of some hypotheses differs from one: int64, shape (len(among),)."""
+    counts = np.empty(len(among), np.int64)
+    step = max(1, _AT_A_TIME // words.shape[1])
+    for start in range(0, len(among), step):
+        differing = words[among[start : start + step]] ^ words[index]
+        np.bitwise_count(differing).sum(axis=1, out=counts[start : start + step])
+    return counts
 
-    Law: an r-packing exactly, and an r-cover by what `Metric.within` calls near. K·|G| distances at most, O(K) memory.
+
+def greedy_centres(size: int, near: Callable[[int, NDArray[np.int64]], Bools]) -> Iterator[int]:
+    """The hypotheses of 0 … `size` − 1 that no earlier centre is near, in order: a cover and a packing at once.
+
+    `near(centre, among)` says which of some hypotheses are within distance r of one of them.
+    Law: an r-packing exactly, and an r-cover by what `near` says. K·|G| distances at most, O(K) memory.
     Source: Kolmogorov & Tikhomirov 1961 (Lemma 13 of Chaudhuri & Hsu 2011): a maximal packing is a cover.
     """
-    names = np.arange(metric.size)
-    uncovered = np.ones(metric.size, dtype=bool)
-    first = 0
-    while len(names):
-        if 2 * np.count_nonzero(uncovered) < len(names):  # the rest are half as many: go on with them alone
-            left = np.flatnonzero(uncovered)
-            metric, names, uncovered, first = metric.restrict(left), names[left], np.ones(len(left), dtype=bool), 0
-            continue
-        first += int(np.argmax(uncovered[first:]))
-        yield int(names[first])
-        uncovered &= ~metric.within(first, radius)
+    left = np.arange(size)
+    while len(left):
+        centre = int(left[0])
+        yield centre
+        left = left[~near(centre, left)]
 
 
 ROUNDED_FEATURES = Fraction(1, 2**18)
@@ -148,6 +102,7 @@ class SeparatorFamily(Family):
 
     base: Separators
     name = "separators"
+    apart = 0
 
     @classmethod
     def of(
@@ -188,19 +143,11 @@ class SeparatorFamily(Family):
         return f"the {self.base.size} separators of resolution {self.base.resolution}"
 
     def cover(self, radius: Fraction) -> Separators:
-        """Separators with whole weights."""
-        return replace(self.base, resolution=self._resolution(radius))
+        """Separators with whole weights, of the resolution that what is left of the radius for angles takes."""
+        angle = float(self.checked(radius) - ALLOWANCE) * pi / _ROUNDED
+        return replace(self.base, resolution=net_resolution(self.columns, angle))
 
-    def cover_size(self, radius: Fraction) -> int:
-        """(2k + 1)^d − (2k − 1)^d, exact."""
-        return net_size(self.columns, self._resolution(radius))
-
-    def separation(self, radius: Fraction) -> Fraction:
-        """0."""
-        self.checked(radius)
-        return Fraction(0)
-
-    def sample_cover(self, features: Floats, radius: Fraction) -> Separators | SomeSeparators:
+    def sample_cover(self, features: Floats, radius: Fraction) -> Separators | SampleCover:
         """Greedy centres of the finite class, a packing as well.
 
         All of it, a 0-cover, where the centres would be too many to find, or the class times the rows, public numbers,
@@ -209,17 +156,16 @@ class SeparatorFamily(Family):
         compared = self.base.size * len(features)
         if compared > MOST_PREDICTIONS:
             return self.base
-        metric = DisagreementMetric.of(
-            self.base.predictions(features), hypotheses=self.base.size, records=len(features)
-        )
+        predictions = self.base.predictions(features)
+        words = packed_answers(predictions, hypotheses=self.base.size, records=len(features))
         most = _MOST_COMPARED // compared
-        centres = np.fromiter(islice(greedy_centres(metric, radius), most + 1), np.int64)
-        return SomeSeparators(self.base, centres) if len(centres) <= most else self.base
+        reach = floor(radius * len(features))
+        found = greedy_centres(self.base.size, lambda centre, among: disagreements(words, centre, among) <= reach)
+        centres = list(islice(found, most + 1))
+        if len(centres) > most:
+            return self.base
+        return SampleCover(self.columns, tuple(map(self.base.hypothesis, centres)))
 
     def sample_cover_size(self, radius: Fraction) -> int:  # noqa: ARG002 - there may be as many as there are at all
         """The size of the finite class."""
         return self.base.size
-
-    def _resolution(self, radius: Fraction) -> int:
-        """That of the net, by what is left of the radius for angles."""
-        return net_resolution(self.columns, float(self.checked(radius) - ALLOWANCE) * pi / _ROUNDED)

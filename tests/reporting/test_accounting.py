@@ -1,0 +1,64 @@
+"""Job files under zCDP accounting: the jobs are priced together, by ρ."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from reporting.jobs import PAIRS, job
+
+import dpmine
+from dpmine.errors import BadParameter, BudgetExceeded
+from dpmine.ledger.budget import Accounting
+from dpmine.reporting.batch import checked_batch
+from dpmine.reporting.page.render import render
+from dpmine.zcdp import epsilon_at
+
+if TYPE_CHECKING:
+    from reporting.jobs import Folder
+
+EPSILONS = [f"0.{number}" for number in range(10, 22)]
+SMALL = [
+    job(kind="top-itemset", name=f"Pairs at {each}", input="sales", unit="customer", epsilon=each, delta="1e-9")
+    for each in EPSILONS
+]
+TERMS: dict[str, Any] = {"epsilon": "1.5", "delta": "1e-5"}
+RHO = sum(Fraction(each) ** 2 for each in EPSILONS) / 8
+
+
+def test_many_small_jobs_fit_together(folder: Folder) -> None:
+    assert sum(map(Fraction, EPSILONS)) > Fraction("1.5")
+    with pytest.raises(BudgetExceeded, match="ε = 93/50"):
+        folder.run(*SMALL, **TERMS)
+    report = folder.run(*SMALL, accounting='"zcdp"', **TERMS)
+    budget = report.budget
+    assert budget is not None
+    assert budget.accounting is report.accounting is Accounting.ZCDP
+    assert budget.spent.rho == RHO
+    assert budget.spent.approximate_delta == len(SMALL) * Fraction(1, 10**9)
+    page = render(report)
+    epsilon = float(epsilon_at(RHO, Fraction(5, 10**6)))
+    assert f"ε = {epsilon:.6}" in page
+    assert f"ρ = {float(budget.granted.rho):.6g}" in page
+    assert folder.run(*SMALL, accounting='"zcdp"', **TERMS).budget == budget  # stored results are not charged again
+
+
+def test_the_ledger_says_how_where_the_file_does_not(folder: Folder) -> None:
+    url = folder.terms["ledger"].strip('"')
+    dpmine.Ledger(url).grant("shop", epsilon="1.5", delta="1e-5", accounting="zcdp", approximate_delta="1e-6")
+    read = folder.read(*SMALL, **TERMS)
+    batch = checked_batch(read, folder.store(read))
+    assert batch.accounting is Accounting.ZCDP
+    assert batch.total.approximate_delta == Fraction(1, 10**6)
+    with pytest.raises(BadParameter, match="under zcdp accounting"):
+        folder.run(*SMALL, accounting='"basic"', **TERMS)
+
+
+def test_terms_that_cannot_be(folder: Folder) -> None:
+    for terms in ({"accounting": '"rho"'}, {"accounting": '"zcdp"', "delta": "0"}, {"approximate_delta": "2"}):
+        with pytest.raises(BadParameter):
+            folder.run(*SMALL, **{**TERMS, **terms})
+    with pytest.raises(BudgetExceeded, match="ρ = "):
+        folder.run(job(**PAIRS), accounting='"zcdp"', **TERMS)
+    assert not (folder.path / "budget.db").exists()
