@@ -57,8 +57,7 @@ def history(line: CommandLine) -> None:
     entries = _ledger(line).history(_given(line, "dataset"))
     rows = list(map(asdict, entries))
     shown = [name for name in _OPTIONAL if any(getattr(entry, name) for entry in entries)]
-    concentrated = any(entry.amount.rho for entry in entries)
-    text = "\n".join("\t".join(_fields(entry, shown, concentrated=concentrated)) for entry in entries)
+    text = "\n".join("\t".join(_fields(entry, shown)) for entry in entries)
     destination.write_result(Prepared({"history": rows}, rows, text))
 
 
@@ -137,9 +136,9 @@ def _other_total(budget: Budget) -> str:
     return f"zcdp accounting ({granted}; {together}; ε adds up to {float(budget.spent.epsilon):.6g})"
 
 
-def _fields(entry: Entry, shown: Sequence[str], *, concentrated: bool) -> list[str]:
+def _fields(entry: Entry, shown: Sequence[str]) -> list[str]:
     """The fields of a line of history; "-" for nothing."""
     more = [f"{name} {getattr(entry, name) or '-'}" for name in shown]
     start = [str(entry.number), entry.time, entry.kind]
-    rho = [f"ρ = {float(entry.amount.rho):.6g}"] if concentrated else []
-    return [*start, f"ε = {entry.epsilon}, δ = {entry.delta}", *rho, *more, entry.job]
+    rho = f" (ρ = {float(entry.amount.rho):.6g})" if entry.accounting == "zcdp" else ""
+    return [*start, f"ε = {entry.epsilon}, δ = {entry.delta}{rho}", *more, entry.job]

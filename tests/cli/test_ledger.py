@@ -195,7 +195,7 @@ def test_history_verify_and_export(run: outcome_of) -> None:
     run(*CLASSIFY, *SHOP)
     lines = run("ledger", "history", *SHOP).out.splitlines()
     assert [line.split("\t")[2] for line in lines] == ["grant", "charge"]
-    assert lines[1].endswith("\tε = 1, δ = 0\tρ = 0.5\tunit row\tPrivateLogisticRegression")
+    assert lines[1].endswith("\tε = 1, δ = 0\tunit row\tPrivateLogisticRegression")
     assert run("ledger", "verify", *LEDGER).out == "2 entries, all as they were written\n"
     [exported] = json.loads(run("ledger", "export", *LEDGER).out)["datasets"]
     assert [entry["kind"] for entry in exported["history"]] == ["grant", "charge"]
@@ -312,6 +312,7 @@ def test_zcdp_accounting(run: outcome_of) -> None:
     assert lab["spent"]["rho_exact"] == "1/200"
     assert lab["remaining"]["epsilon"] == pytest.approx((2 * (0.2108765364 - 0.005)) ** 0.5)
     assert lab["guarantee"]["epsilon"] < 0.5
+    assert "\tε = 1/10, δ = 0 (ρ = 0.005)\t" in run("ledger", "history", *LEDGER, "--dataset", "lab").out
     dear = run(*CLASSIFY, *LEDGER, "--dataset", "lab", "--epsilon", "1")
     assert dear.status == 3
     assert "requested ρ = 0.5, δ = 0; remaining ρ = 0.205877" in dear.err

@@ -56,9 +56,9 @@ def test_histories_show_what_there_is(tmp_path: Path, capfd: pytest.CaptureFixtu
     assert run(command) == 0
     lines = [line.split("\t")[4:] for line in capfd.readouterr().out.splitlines()]
     assert lines == [
-        ["ρ = 0", "part -", "unit -", "reservation -", ""],
-        ["ρ = 0.5", "part north", "unit row", "reservation -", "search"],
-        ["ρ = 0.5", "part north", "unit row", "reservation 2", ""],
+        ["part -", "unit -", "reservation -", ""],
+        ["part north", "unit row", "reservation -", "search"],
+        ["part north", "unit row", "reservation 2", ""],
     ]
 
 
