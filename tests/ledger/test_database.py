@@ -113,6 +113,16 @@ def test_a_database_of_something_else_is_no_ledger(file: Path) -> None:
         assert "no ledger" in refusal(call)
 
 
+@pytest.mark.parametrize("version", ["NULL", "0", "-1", "'1'", "1.5", "x'01'"])
+def test_a_version_that_no_ledger_wrote(file: Path, version: str) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript("CREATE TABLE dpmine_version (version)")
+        connection.execute(f"INSERT INTO dpmine_version VALUES ({version})")
+        connection.commit()
+    for call in calls(f"sqlite:///{file}"):
+        assert "version of this ledger was changed by hand" in refusal(call)
+
+
 @pytest.mark.parametrize("content", [b"kanarienvogel" * 1000, b"SQLite format 3\x00" + b"\xff" * 8192])
 def test_a_file_that_is_no_database(file: Path, content: bytes) -> None:
     file.write_bytes(content)

@@ -104,6 +104,16 @@ FORMS = [
     (Kind.SETTLE, {"reservation": -2}),
     (Kind.SETTLE, {"job": "x"}),
     (Kind.SETTLE, {"part": "north"}),
+    (Kind.SETTLE, {"rho": "1/32"}),
+    (Kind.SETTLE, {"approximate_delta": "1/9"}),
+    (Kind.SETTLE, {"accounting": ""}),
+    (Kind.CHARGE, {"accounting": "zcdp"}),
+    (Kind.CHARGE, {"accounting": "rdp"}),
+    (Kind.CHARGE, {"rho": "-1/8"}),
+    (Kind.CHARGE, {"approximate_delta": ""}),
+    (Kind.GRANT, {"accounting": "zcdp"}),
+    (Kind.GRANT, {"rho": "1"}),
+    (Kind.GRANT, {"approximate_delta": "1/9"}),
 ]
 
 
@@ -120,6 +130,24 @@ def test_sealed_entries_that_no_ledger_writes_are_refused(file: object, kind: Ki
     place = max(place for place, entry in enumerate(entries) if entry.kind == kind)
     entries[place] = replace(entries[place], **changed)  # type: ignore[arg-type]
     with pytest.raises(BadLedger, match=f"Entry {place + 1} of 'shop' is none that a ledger would write"):
+        replayed(_sealed(entries))
+
+
+def test_sealed_entries_that_change_the_accounting_are_refused(file: object) -> None:
+    """Between grants, before the first charge, it may change; after that, no total of the other kind has been kept."""
+    ledger = Ledger(f"sqlite:///{file}")
+    ledger.grant("shop", epsilon=2, delta="1e-5")
+    ledger.grant("shop", epsilon=2, accounting="zcdp")
+    ledger.charge("shop", promise("1/9"), job="x")
+    ledger.grant("shop", epsilon=3)
+    ledger.charge("shop", promise("1/9"), job="x")
+    entries = list(ledger.history("shop"))
+    assert replayed(_sealed(entries)) == ledger.budget("shop")
+    entries[3:] = [
+        replace(entries[3], accounting="basic", rho="0", approximate_delta="0"),
+        replace(entries[4], accounting="basic"),
+    ]
+    with pytest.raises(BadLedger, match="Entry 4 of 'shop' is none that a ledger would write"):
         replayed(_sealed(entries))
 
 
