@@ -13,7 +13,7 @@ from dpmine.errors import BadParameter
 from dpmine.io.arrow import integers, integers_or, is_text
 from dpmine.io.open import is_spark_frame
 from dpmine.io.paths import paths_of
-from dpmine.itemsets.ingest.catalogue import narrow
+from dpmine.itemsets.ingest.encode import narrow
 from dpmine.itemsets.ingest.layouts import plan_layout
 from dpmine.itemsets.ingest.read import declared, declared_type, restricted
 from dpmine.itemsets.spark.session import Kept, replacing, spark_session
