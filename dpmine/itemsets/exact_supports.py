@@ -10,6 +10,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import as_texts, integer_array, is_integer, items_of
@@ -89,8 +90,6 @@ class ListedSupports:
 
     def table(self) -> Any:
         """An Arrow table with the columns items (lists, sorted) and support, a count; nothing is a Python object."""
-        import pyarrow as pa
-
         return pa.table({"items": self.lists(), "support": integer_array(self.supports)})
 
     def frozensets(self) -> list[frozenset[Any]]:
@@ -104,8 +103,6 @@ class ListedSupports:
 
     def lists(self) -> Any:
         """The itemsets as an Arrow array of lists."""
-        import pyarrow as pa
-
         lengths = np.concatenate([np.full(len(part), part.items.shape[1]) for part in self.parts])
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         codes = np.concatenate([part.items.ravel() for part in self.parts], dtype=np.int64)

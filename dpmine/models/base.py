@@ -29,7 +29,7 @@ class PlannedFit(NamedTuple):
 
     unit: PrivacyUnit
     settings: Any
-    """The parameters, read and checked; None for estimators that keep none."""
+    """The parameters, read and checked."""
     guarantee: Guarantee
     """The most that the fit will promise, and what it is charged."""
 
@@ -68,7 +68,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge, units: Units | None = None) -> Self:
         """`fit`, for what `pay` returned, once, and with the parameters that were charged; BadParameter otherwise."""
-        planned = self._planned(None if units is None else units.name)
+        planned = self._planned(None if units is None else units.name, self._features_of(X))
         return self._train(X, y, Bounding(planned.unit.rows, units), charge, planned, bits=SystemBits())
 
     def pay(self, features: Sequence[str] | None = None, *, units: str | None = None) -> Charge:
@@ -80,17 +80,16 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """
         return self._charged(units, features)[0]
 
-    def promise(self, units: str | None = None) -> Guarantee:
-        """The most that a fit will promise, by its parameters alone; `units` as in `pay`.
+    def promise(self, units: str | None = None, features: Sequence[str] | None = None) -> Guarantee:
+        """The most that a fit will promise, by its parameters alone; `units` and `features` as in `pay`.
 
         Raises BadParameter for unusable parameters.
         """
-        return self._planned(units).guarantee
+        return self._planned(units, features).guarantee
 
     def require_parameters(self, features: Sequence[str] | None = None) -> None:
         """Raises BadParameter for unusable parameters, before any data are read; `features` as in `pay`."""
-        self._promised(1, features)
-        self._require_usable(features)
+        self._settings(1, features)
 
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
         """The privacy unit of a fit; `units` as in `pay`. Raises BadParameter."""
@@ -117,14 +116,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:
         """A fit by given randomness, which nothing is charged for."""
         forget_fit(self)
-        self._learn(X, y, self._settings(bounding.rows), bounding, bits=bits)
+        self._learn(X, y, self._settings(bounding.rows, self._features_of(X)), bounding, bits=bits)
         return self
 
     def _charged(self, units: str | None, features: Sequence[str] | None) -> tuple[Charge, PlannedFit]:
         """A fit, planned and charged."""
         if self._read_from_file:
             raise BadParameter("A model file does not keep what training needs: make a new estimator to train again.")
-        self._require_usable(features)
         planned, account = self._planned(units, features), Account.of(self.ledger, self.dataset)
         charge = account.charge(planned.guarantee, job=type(self).__name__)
         forget_fit(self)
@@ -132,37 +130,25 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _planned(self, units: str | None, features: Sequence[str] | None = None) -> PlannedFit:
         unit = self.privacy_unit(units)
-        settings, promise = self._promised(unit.rows, features)
-        return PlannedFit(unit, settings, unit.protecting(promise))
-
-    def _promised(self, rows: int, features: Sequence[str] | None) -> tuple[Any, Guarantee]:
-        """The settings, and the most that they promise for any `rows` rows together."""
-        settings = self._settings(rows, features)
-        return settings, self._promise(rows) if settings is None else settings.promise()
+        settings = self._settings(unit.rows, features)
+        return PlannedFit(unit, settings, unit.protecting(settings.promise()))
 
     def _features_of(self, X: Any) -> list[str] | None:  # noqa: ARG002 - some classes look
         """Names of X's columns, for parameters that name some; found without a look at any value. None: not needed."""
         return None
 
-    def _require_usable(self, features: Sequence[str] | None) -> None:
-        """Raises BadParameter for parameters that neither `_settings` nor `_promise` looks at."""
-
     def _settings(self, rows: int, features: Sequence[str] | None = None) -> Any:  # noqa: ARG002 - for subclasses
         """The parameters read and checked, for `rows` rows per unit; their `promise()` is for any `rows` together.
 
-        None where `_promise` says it. Raises BadParameter.
+        `features` as in `pay`. Subclasses call this one first. Raises BadParameter.
         """
         return None
-
-    def _promise(self, rows: int) -> Guarantee:
-        """`promise`, for any `rows` rows together, of estimators without settings."""
-        raise NotImplementedError
 
     @abstractmethod
     def _learn(self, X: Any, y: Any, settings: Any, bounding: Bounding, *, bits: BitSource) -> None:
         """Set the fitted attributes, `guarantee_` among them: for each record, or what `bounding` makes one.
 
-        `settings` are those of `bounding.rows` rows; None for classes without them.
+        `settings` are those of `bounding.rows` rows.
         """
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -36,9 +36,10 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     classes: Sequence[Any] | None
 
-    def _require_usable(self, features: Sequence[str] | None) -> None:  # noqa: ARG002 - some classes look at them
+    def _settings(self, rows: int, features: Sequence[str] | None = None) -> Any:
         if self.classes is not None:
             _known_classes(self.classes)
+        return super()._settings(rows, features)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

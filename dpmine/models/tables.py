@@ -324,8 +324,6 @@ def predict_table(estimator: Any, data: Any, *, progress: Callable[[float], None
     Requires: an estimator with named features. The guarantee protects the rows it was trained on, not these.
     Raises BadData for columns that are missing or not numbers.
     """
-    import pyarrow as pa
-
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         raise BadData("The model has no names of features: train it on a table, or with named columns.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from support.cases import every
+from support.mechanism_laws import PURE
 from support.numpy_bits import NumpyBits
 from support.tapes import TapeBits, TapeExhausted
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 RARE = 2.0**-60
 TINY = Fraction(1, 10**30)
-PURE = ("exponential", "max_of_exponentials", "max_of_laplaces")
 OPTIONS: dict[str, dict[str, Any]] = {"bounded_growth": {"max_items_per_unit": 3}, "exact": {"not_private": True}}
 RATE = Fraction(1)
 """ε of the mechanism below, times 1/2: its noise has scale 1."""

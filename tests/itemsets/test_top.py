@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from support import datasets
 from support.cases import every
+from support.mechanism_laws import PURE, UNKNOWN_UNIVERSE
 from support.oracles.itemsets import all_supports
 from support.sealed import SealedData
 
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from dpmine.itemsets.results import TopItemsets
 
 SURE = 1000
-PURE = ("exponential", "max_of_laplaces", "max_of_exponentials")
-UNKNOWN_UNIVERSE = ("large_margin", "large_margin_tight", "limited_domain", "stable_maximiser")
 SIZES = (1, 2, 3)
 
 

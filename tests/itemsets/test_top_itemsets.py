@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cases import every
 from support.effort import examples
+from support.mechanism_laws import APPROXIMATE, PURE
 from support.sealed import SealedData
 
 import dpmine
@@ -41,8 +42,6 @@ BASKETS = [
     *[["e"]] * 2,
 ]
 ITEMS = "abcde"
-PURE = ("exponential", "max_of_laplaces", "max_of_exponentials")
-APPROXIMATE = ("large_margin", "large_margin_tight", "limited_domain", "stable_maximiser", "bounded_growth")
 
 
 def brute_force(sizes: tuple[int, int]) -> Counter[frozenset[str]]:

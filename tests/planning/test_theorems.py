@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.cases import every
 from support.effort import examples
 
-from dpmine.planning.planner import approximate_lower_bound, proved_gap, pure_lower_bound
+from dpmine.planning.planner import approximate_lower_bound, pure_lower_bound
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS
@@ -33,7 +33,7 @@ def test_proved_leads_suffice_whatever_the_rest_looks_like(neighbors: Neighbors,
     known = data.draw(st.booleans())
     candidates = 1 + sum(others.counts) if known else None
     for mechanism in usable(epsilon, DELTA, neighbors, candidates=candidates):
-        top = others.scores[0] + proved_gap(mechanism, candidates, failure)
+        top = others.scores[0] + mechanism.proved_lead(candidates or 1, failure)
         if top > others.scores[0]:
             profile = Profile((top, *others.scores), (1, *others.counts), 0 if known else MANY_DUMMIES)
             assert success_probability(mechanism, profile) >= 1 - failure - 1e-9, mechanism.name
@@ -47,7 +47,7 @@ def test_proved_leads_suffice_whatever_the_rest_looks_like(neighbors: Neighbors,
 )
 def test_no_shape_needs_more_than_is_proved(epsilon: str, candidates: int | None, neighbors: Neighbors) -> None:
     for mechanism in usable(Fraction(epsilon), DELTA, neighbors, candidates=candidates):
-        proved = ceil(proved_gap(mechanism, candidates, 0.05))
+        proved = ceil(mechanism.proved_lead(candidates or 1, 0.05))
         assert all(least_gap(mechanism, shape, candidates, 0.95) <= max(1, proved) for shape in Shape), mechanism.name
 
 
@@ -55,18 +55,18 @@ def test_the_published_constants() -> None:
     """Theorem 3 of the large-margin paper at ε = 1, δ = 1e-6, η = 0.05, ℓ* = 1, written out."""
     large_margin = MECHANISMS["large_margin"](Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE)
     threshold = 3 * log(1.5e6) + 6 * log(3e6) + 12 * log(6e6) + 6 * (1 + log(3e6))
-    assert proved_gap(large_margin, None, 0.05) == pytest.approx(21 * log(60) + threshold)
+    assert large_margin.proved_lead(1, 0.05) == pytest.approx(21 * log(60) + threshold)
     tight = MECHANISMS["large_margin_tight"](Fraction(1), Fraction(1, 10**6), Neighbors.ADD_REMOVE)
-    assert proved_gap(tight, None, 0.05) == pytest.approx(1 + 2.5 * log(4e6) + 5 * log(20))
+    assert tight.proved_lead(1, 0.05) == pytest.approx(1 + 2.5 * log(4e6) + 5 * log(20))
     laplaces = MECHANISMS["max_of_laplaces"](Fraction(1, 2), Fraction(0), Neighbors.REPLACE_ONE)
-    assert proved_gap(laplaces, 1000, 0.05) == pytest.approx(4 / 0.5 * log(1000 / 0.05))
+    assert laplaces.proved_lead(1000, 0.05) == pytest.approx(4 / 0.5 * log(1000 / 0.05))
     exponential = MECHANISMS["exponential"](Fraction(1, 2), Fraction(0), Neighbors.ADD_REMOVE)
-    assert proved_gap(exponential, 1000, 0.05) == pytest.approx(1 / 0.5 * log(1000 / 0.05))
+    assert exponential.proved_lead(1000, 0.05) == pytest.approx(1 / 0.5 * log(1000 / 0.05))
 
 
 def test_the_stable_maximisers_bound_is_exact() -> None:
     stable = MECHANISMS["stable_maximiser"](Fraction(1), DELTA, Neighbors.REPLACE_ONE)
-    profile = Profile((proved_gap(stable, None, 0.2), 0.0), (1, 1))
+    profile = Profile((stable.proved_lead(1, 0.2), 0.0), (1, 1))
     assert success_probability(stable, profile) == pytest.approx(0.8)
 
 

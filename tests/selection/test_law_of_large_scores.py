@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.cases import every
+from support.mechanism_laws import PURE
 
 import dpmine
-
-PURE = ["exponential", "max_of_laplaces", "max_of_exponentials"]
 
 
 @every("mechanism", PURE)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support.adversary import Descent, LazyUniverse
 from support.cases import every
 from support.effort import examples
+from support.mechanism_laws import APPROXIMATE, PURE
 from support.numpy_bits import NumpyBits
 from support.oracles import top_k as top_k_laws
 from support.oracles.mechanisms import chi_square_p, tally
@@ -38,8 +39,6 @@ UNIT = {REPLACE: 2, ADD: 1}
 RELATIONS = pytest.mark.parametrize("neighbors", [REPLACE, ADD])
 ERROR = 1e-9
 """The nominal error of each comparison with a law."""
-PURE = ("exponential", "max_of_laplaces", "max_of_exponentials")
-APPROXIMATE = ("large_margin", "large_margin_tight", "limited_domain", "stable_maximiser", "bounded_growth")
 TRUTH = {"a": 5, "b": 4, "c": 4, "d": 2, "e": 1, "f": 0}
 NONE = Fraction(0)
 

@@ -21,7 +21,14 @@ from dpmine.selection.mechanisms.registry import Exact
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
 from dpmine.selection.mechanisms.stable_maximiser import StableMaximiser
 
+PURE = ("exponential", "max_of_laplaces", "max_of_exponentials")
+UNKNOWN_UNIVERSE = ("large_margin", "large_margin_tight", "limited_domain", "stable_maximiser")
+APPROXIMATE = (*UNKNOWN_UNIVERSE, "bounded_growth")
+
 __all__ = [
+    "APPROXIMATE",
+    "PURE",
+    "UNKNOWN_UNIVERSE",
     "LaplacePair",
     "LevelLaw",
     "NegativeExponential",

@@ -1,10 +1,10 @@
-"""The catalogue: the items that can be bought, given by the user as public knowledge, or seen in the data."""
+"""The catalogue: the items that can be bought, given by the user as public knowledge."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,39 +15,28 @@ from pyarrow import fs
 from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
 from dpmine.io.arrow import (
     LONGEST_TEXT,
-    as_texts,
     can_be_item,
-    integers_or,
     is_integer,
     is_mixed,
     is_text,
     item_array,
     plain,
-    text_array,
     type_name,
     without_long_texts,
 )
 from dpmine.io.paths import NO_FILE, READ_ERRORS, ROWS_MISSING, locate, reason, shown_name
 from dpmine.io.source import quoted
-from dpmine.itemsets.ingest.encode import occurring, recoded
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dpmine.itemsets.ingest.encode import Coded, Codes
+from dpmine.itemsets.ingest.encode import narrow, plain_items, sorted_items
 
 _PARQUET_MAGIC = b"PAR1"
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, at the beginning of a file
-_LONGEST_STRING_ARRAY = 2**31 - 1  # bytes of text that pa.string() can address
-MOST_ITEMS = 2**31 - 1
-"""Codes of items are int32."""
 
 
 def read_catalogue(source: object) -> pa.Array:
     """A public list of items, sorted: int64, or string.
 
     `source` is a path or URL of a text file (UTF-8, one item a line, empty lines ignored) or of a Parquet file with one
-    column, a sequence of integers or texts, or an Arrow array. Items of a text file are texts; `labelled` reads them as
+    column, a sequence of integers or texts, or an Arrow array. Items of a text file are texts; `matched` reads them as
     integers where the data's items are.
 
     Raises UnreadableFile for the file; BadData where the catalogue is empty, repeats an item, or holds nulls or other
@@ -57,26 +46,6 @@ def read_catalogue(source: object) -> pa.Array:
         name = shown_name(str(source))
         return _checked(_file_items(str(source), name), f"The catalogue {name}")
     return _checked(_given_items(source), "The catalogue")
-
-
-def labelled(items: Coded, catalogue: pa.Array | None) -> tuple[pa.Array, NDArray[np.int32]]:
-    """The labels, and each row's position among them: −1 where the item is null or not one of them.
-
-    They are those of a catalogue that was `matched`; without one, the items that occur, sorted, texts as large_string
-    (see `narrow`). Bytes of a text that
-    are not UTF-8 count as U+FFFD, so that no single text makes the others unreadable.
-    """
-    present = np.flatnonzero(occurring(items.codes, items.count))
-    values = _normal(items.decode(present))
-    values = valid_texts(values) if is_text(values.type) else values
-    labels = _sorted(values.unique()) if catalogue is None else catalogue
-    if len(labels) > MOST_ITEMS:
-        raise BadData(
-            "The data hold more different items than 32 bits can number: give a catalogue of those that matter."
-        )
-    position = np.full(items.count + 1, -1, np.int32)  # the first entry is the position of code −1, null
-    position[present + 1] = _positions(values, labels)
-    return labels, recoded(items.codes, position)
 
 
 def matched(catalogue: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -90,49 +59,6 @@ def matched(catalogue: pa.Array, kind: pa.DataType) -> pa.Array:
     if is_text(kind):
         raise BadData("The catalogue holds integers, but the data's items are texts: give the catalogue as texts.")
     return _checked(_as_integers(catalogue), "The catalogue, read as integers,")
-
-
-def narrow(labels: pa.Array) -> pa.Array:
-    """Texts as string, or as large_string where they need it; other labels as they are."""
-    if is_integer(labels.type) or is_mixed(labels.type):
-        return labels
-    labels = labels.cast(pa.large_string())
-    return labels.cast(pa.string()) if labels.nbytes < _LONGEST_STRING_ARRAY else labels
-
-
-def valid_texts(texts: pa.Array) -> pa.Array:
-    """Texts as large_string, bytes that are not UTF-8 replaced by U+FFFD; different ones may become equal."""
-    texts = texts.cast(pa.large_string())
-    try:
-        texts.validate(full=True)
-    except pa.ArrowException:
-        return text_array([text.decode(errors="replace") for text in texts.cast(pa.large_binary()).to_pylist()])
-    return texts
-
-
-def _positions(values: pa.Array, labels: pa.Array) -> Codes:
-    """The place of each value among labels, −1 for none; labels of another type are compared as texts."""
-    if pa.types.is_null(values.type):
-        return np.zeros(0, np.int64)
-    if is_text(labels.type):
-        labels = labels.cast(pa.large_string())
-    if values.type != labels.type:
-        values, labels = as_texts(values), as_texts(labels)
-    return integers_or(-1, pc.index_in(values, value_set=labels))
-
-
-def _normal(items: pa.Array) -> pa.Array:
-    """Items as int64, uint64, large_string, labels of Python values or null."""
-    if is_integer(items.type):
-        return items if items.type == pa.uint64() else items.cast(pa.int64())
-    return items.cast(pa.large_string()) if is_text(items.type) else items
-
-
-def _sorted(items: pa.Array) -> pa.Array:
-    """Items in ascending order, texts by code points; no items become no texts."""
-    if pa.types.is_null(items.type):
-        return pa.nulls(0, pa.large_string())
-    return items.take(pc.sort_indices(items))
 
 
 def _checked(items: pa.Array, owner: str) -> pa.Array:
@@ -151,7 +77,7 @@ def _checked(items: pa.Array, owner: str) -> pa.Array:
         raise BadData(f"{owner} holds integers beyond int64: make all items texts, in the data, too.")
     if without_long_texts(pa.chunked_array([items])).null_count:
         raise BadData(f"{owner} holds a text of more than {LONGEST_TEXT:,} bytes: no item of the data can be so long.")
-    items = _sorted(items.cast(pa.int64()) if is_integer(items.type) else _normal(items))
+    items = sorted_items(items.cast(pa.int64()) if is_integer(items.type) else plain_items(items))
     try:
         items.validate(full=True)
     except pa.ArrowException:

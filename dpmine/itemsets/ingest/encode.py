@@ -1,4 +1,4 @@
-"""Columns as integer codes, equal ones for equal values, without a Python object a row; compiled passes over codes."""
+"""Columns as integer codes, equal ones for equal values, without a Python object a row; the labels of their items."""
 
 from __future__ import annotations
 
@@ -7,10 +7,21 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dpmine.compiled import compiled
 from dpmine.errors import BadData
-from dpmine.io.arrow import integer_array, integers, integers_or, is_mixed, is_text, without_long_texts
+from dpmine.io.arrow import (
+    as_texts,
+    integer_array,
+    integers,
+    integers_or,
+    is_integer,
+    is_mixed,
+    is_text,
+    text_array,
+    without_long_texts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -179,6 +190,74 @@ def _run_numbers(ascending: Codes) -> Codes:
     runs = np.zeros(ascending.size, np.int64)
     np.cumsum(ascending[1:] != ascending[:-1], out=runs[1:])
     return runs
+
+
+_LONGEST_STRING_ARRAY = 2**31 - 1  # bytes of text that pa.string() can address
+MOST_ITEMS = 2**31 - 1
+"""Codes of items are int32."""
+
+
+def labelled(items: Coded, catalogue: pa.Array | None) -> tuple[pa.Array, NDArray[np.int32]]:
+    """The labels, and each row's position among them: −1 where the item is null or not one of them.
+
+    They are those of a catalogue that was `matched`; without one, the items that occur, sorted, texts as large_string
+    (see `narrow`). Bytes of a text that
+    are not UTF-8 count as U+FFFD, so that no single text makes the others unreadable.
+    """
+    present = np.flatnonzero(occurring(items.codes, items.count))
+    values = plain_items(items.decode(present))
+    values = valid_texts(values) if is_text(values.type) else values
+    labels = sorted_items(values.unique()) if catalogue is None else catalogue
+    if len(labels) > MOST_ITEMS:
+        raise BadData(
+            "The data hold more different items than 32 bits can number: give a catalogue of those that matter."
+        )
+    position = np.full(items.count + 1, -1, np.int32)  # the first entry is the position of code −1, null
+    position[present + 1] = _positions(values, labels)
+    return labels, recoded(items.codes, position)
+
+
+def narrow(labels: pa.Array) -> pa.Array:
+    """Texts as string, or as large_string where they need it; other labels as they are."""
+    if is_integer(labels.type) or is_mixed(labels.type):
+        return labels
+    labels = labels.cast(pa.large_string())
+    return labels.cast(pa.string()) if labels.nbytes < _LONGEST_STRING_ARRAY else labels
+
+
+def valid_texts(texts: pa.Array) -> pa.Array:
+    """Texts as large_string, bytes that are not UTF-8 replaced by U+FFFD; different ones may become equal."""
+    texts = texts.cast(pa.large_string())
+    try:
+        texts.validate(full=True)
+    except pa.ArrowException:
+        return text_array([text.decode(errors="replace") for text in texts.cast(pa.large_binary()).to_pylist()])
+    return texts
+
+
+def _positions(values: pa.Array, labels: pa.Array) -> Codes:
+    """The place of each value among labels, −1 for none; labels of another type are compared as texts."""
+    if pa.types.is_null(values.type):
+        return np.zeros(0, np.int64)
+    if is_text(labels.type):
+        labels = labels.cast(pa.large_string())
+    if values.type != labels.type:
+        values, labels = as_texts(values), as_texts(labels)
+    return integers_or(-1, pc.index_in(values, value_set=labels))
+
+
+def plain_items(items: pa.Array) -> pa.Array:
+    """Items as int64, uint64, large_string, labels of Python values or null."""
+    if is_integer(items.type):
+        return items if items.type == pa.uint64() else items.cast(pa.int64())
+    return items.cast(pa.large_string()) if is_text(items.type) else items
+
+
+def sorted_items(items: pa.Array) -> pa.Array:
+    """Items in ascending order, texts by code points; no items become no texts."""
+    if pa.types.is_null(items.type):
+        return pa.nulls(0, pa.large_string())
+    return items.take(pc.sort_indices(items))
 
 
 _SHORT = 32  # items up to which insertion sorts fastest

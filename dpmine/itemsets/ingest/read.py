@@ -22,8 +22,19 @@ from dpmine.io.arrow import (
 )
 from dpmine.io.open import FileSource
 from dpmine.io.source import collected
-from dpmine.itemsets.ingest.catalogue import labelled, matched, narrow
-from dpmine.itemsets.ingest.encode import Coded, Key, arranged, coded, combined, dense, is_ascending, strictly_ascending
+from dpmine.itemsets.ingest.catalogue import matched
+from dpmine.itemsets.ingest.encode import (
+    Coded,
+    Key,
+    arranged,
+    coded,
+    combined,
+    dense,
+    is_ascending,
+    labelled,
+    narrow,
+    strictly_ascending,
+)
 from dpmine.itemsets.ingest.layouts import Layout, item_type
 from dpmine.itemsets.transactions.base import Baskets
 

@@ -27,8 +27,7 @@ from dpmine.io.arrow import (
 )
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.counting.rows import item_supports
-from dpmine.itemsets.ingest.catalogue import MOST_ITEMS, narrow
-from dpmine.itemsets.ingest.encode import coded, is_ascending, sort_rows
+from dpmine.itemsets.ingest.encode import MOST_ITEMS, coded, is_ascending, narrow, sort_rows
 from dpmine.itemsets.ingest.layouts import Layout
 from dpmine.itemsets.ingest.read import Cells, batch_cost, grouped, lines_in
 from dpmine.itemsets.transactions.base import starts_of

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.io.arrow import integers
-from dpmine.itemsets.spark.session import replacing
+from dpmine.itemsets.spark.session import functions, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,8 +60,6 @@ def itemset_columns(size: int) -> list[str]:
 
 def counted(store: BasketStore, search: ParentSearch, *, heavy: bool, session: Any) -> Any:
     """The itemsets of a search and their supports: a frame with a0, …, `support`."""
-    from pyspark.sql import functions
-
     light = _found(store, search, _places(store.frame.where(~functions.col("heavy")) if heavy else store.frame, store))
     if heavy:
         blocks = _blocks(store.frame.where("heavy"), store, session)
@@ -71,8 +69,6 @@ def counted(store: BasketStore, search: ParentSearch, *, heavy: bool, session: A
 
 def _found(store: BasketStore, search: ParentSearch, places: Any) -> Any:
     """One row a unit and itemset, from rows of a basket and a place (`place`, a0) in it."""
-    from pyspark.sql import functions
-
     rank = functions.col("a0")
     rows = places.where((rank >= search.first) & (rank < search.end) & (functions.col("place") >= search.size - 1))
     for taken in range(1, search.size):
@@ -85,8 +81,6 @@ def _found(store: BasketStore, search: ParentSearch, places: Any) -> Any:
 
 def _extended(rows: Any, units: tuple[str, ...], taken: int, *, last: bool) -> Any:
     """Every row once for each more frequent item of its basket, which becomes the next column."""
-    from pyspark.sql import functions
-
     known, name = [*units, *itemset_columns(taken)], f"a{taken}"
     front = functions.slice("items", functions.lit(1), functions.col("place"))
     if last:
@@ -95,15 +89,11 @@ def _extended(rows: Any, units: tuple[str, ...], taken: int, *, last: bool) -> A
 
 
 def _places(baskets: Any, store: BasketStore) -> Any:
-    from pyspark.sql import functions
-
     return baskets.select(*store.units, "items", functions.posexplode("items").alias("place", "a0"))
 
 
 def _blocks(baskets: Any, store: BasketStore, session: Any) -> Any:
     """The places of long baskets, dealt out over all tasks: a block of them at a time, with the basket's items."""
-    from pyspark.sql import functions
-
     start = functions.sequence(functions.lit(0), functions.size("items") - 1, functions.lit(BLOCK))
     blocks = baskets.select(*store.units, "items", functions.explode(start).alias("start"))
     with replacing():
@@ -197,8 +187,6 @@ class BasketStore:
 
         Kept by the cluster once something was counted in it; a unit's baskets lie in one partition.
         """
-        from pyspark.sql import functions
-
         arrays = ranked.groupBy(*rows.keys).agg(functions.sort_array(functions.collect_set("rank")).alias("items"))
         arrays = arrays.where(functions.size("items") > 1)
         if not rows.baskets:
@@ -208,8 +196,6 @@ class BasketStore:
 
     def containing(self, ranks: Sequence[int]) -> int:
         """The number of units with a basket that holds all these items."""
-        from pyspark.sql import functions
-
         found = self.frame
         for rank in ranks:
             found = found.where(functions.array_contains("items", functions.lit(int(rank))))
@@ -218,8 +204,6 @@ class BasketStore:
 
     def work(self, size: int) -> Work:
         """What counting itemsets of `size` items costs, item by item; one pass over the store."""
-        from pyspark.sql import functions
-
         places = self.frame.select("heavy", functions.posexplode("items").alias("place", "rank"))
         ways = functions.lit(1.0)
         for taken in range(size - 1):  # place! / (place − size + 1)! / (size − 1)!, and 0 for a low place
@@ -252,7 +236,7 @@ class Work:
 
 def _by_unit(arrays: Any, units: Sequence[str]) -> Any:
     """All baskets of a unit in one partition: no itemset needs to travel to be counted once a unit."""
-    from pyspark.sql import Window, functions
+    from pyspark.sql import Window
 
     placed = arrays.repartition(*units)
     length = functions.size("items").cast("double")

@@ -13,10 +13,10 @@ from dpmine.errors import BadParameter
 from dpmine.io.arrow import integers, integers_or, is_text
 from dpmine.io.open import is_spark_frame
 from dpmine.io.paths import paths_of
-from dpmine.itemsets.ingest.catalogue import narrow
+from dpmine.itemsets.ingest.encode import narrow
 from dpmine.itemsets.ingest.layouts import plan_layout
 from dpmine.itemsets.ingest.read import declared, declared_type, restricted
-from dpmine.itemsets.spark.session import Kept, replacing, spark_session
+from dpmine.itemsets.spark.session import Kept, functions, replacing, spark_session
 from dpmine.itemsets.spark.source import ITEM, TABLE, SparkSource
 from dpmine.itemsets.spark.supports import UNREADABLE, SparkBaskets, small
 from dpmine.itemsets.transactions.base import Read
@@ -72,8 +72,6 @@ def read_spark(
 
 def _items(rows: SparkRows, known: pa.Array | None, session: Any) -> tuple[pa.Array, NDArray[np.int64]]:
     """The labels, sorted, and the number of units of each."""
-    from pyspark.sql import functions
-
     frame = rows.frame
     if known is not None:
         with replacing():

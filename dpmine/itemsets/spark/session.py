@@ -52,6 +52,18 @@ _FAILED = (
 )
 
 
+class _Functions:
+    """`pyspark.sql.functions`, imported with the first one that is called: pyspark need not be installed."""
+
+    def __getattr__(self, name: str) -> Any:
+        from pyspark.sql import functions as found
+
+        return getattr(found, name)
+
+
+functions: Any = _Functions()
+
+
 def spark_session(memory: int) -> Any:
     """The active session; else one as the environment configures it; else a quiet local one of `memory` bytes.
 
@@ -258,7 +270,6 @@ class Kept:
     def keep(self, frame: Any) -> Any:
         """The frame, stored by the cluster once it is computed: in memory, else on the executors' disks."""
         from pyspark import StorageLevel
-        from pyspark.sql import functions
 
         # Frames of one plan share what is kept, and lose it together: a condition that always holds distinguishes them.
         own = frame.where(functions.lit(f"{_PROCESS} {next(_NUMBERS)}") != "")

@@ -25,7 +25,7 @@ from dpmine.io.open import partition_keys
 from dpmine.io.paths import shown_name
 from dpmine.io.source import ArrowSource
 from dpmine.itemsets.ingest.layouts import Layout
-from dpmine.itemsets.spark.session import condition_of, replacing
+from dpmine.itemsets.spark.session import condition_of, functions, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -145,8 +145,6 @@ class SparkSource:
 
     def _rows_of_lists(self, plan: LayoutPlan) -> SparkRows:
         """Each row is a basket, and its own unit where none is named."""
-        from pyspark.sql import functions
-
         kind, items = self._lists(plan)
         units = plan.unit_columns if plan.unit else ()
         keys = [self._column(name).alias(key) for name, key in zip(plan.unit, units, strict=True)]
@@ -160,8 +158,6 @@ class SparkSource:
 
     def _lists(self, plan: LayoutPlan) -> tuple[pa.DataType, Any]:
         """The type of the items, and the column of lists of them."""
-        from pyspark.sql import functions
-
         if plan.layout is Layout.LIST:
             kind, lists = self.source.type_of(plan.items[0]).value_type, self._column(plan.items[0])
             return kind, functions.transform(lists, lambda item: _item(item, kind))
@@ -169,8 +165,6 @@ class SparkSource:
         return pa.string(), functions.array(*bought)
 
     def _column(self, name: str) -> Any:
-        from pyspark.sql import functions
-
         return functions.col(f"c{self.source.names.index(name)}")
 
 
@@ -180,8 +174,6 @@ def _item(column: Any, kind: pa.DataType) -> Any:
         return column.cast("bigint")
     if not is_text(kind):
         return column.cast("string") if pa.types.is_null(kind) else column
-    from pyspark.sql import functions
-
     return functions.make_valid_utf8(column.cast("string"))  # as `valid_texts` does here
 
 
@@ -297,8 +289,6 @@ def _base(path: str) -> str:
 
 def _with_keys(session: Any, frame: Any, keys: dict[str, Keys]) -> Any:
     """The frame with a column of texts for each key that is no column of the files."""
-    from pyspark.sql import functions
-
     names = [name for name in next(iter(keys.values())) if name not in frame.columns]
     if not names:
         return frame

@@ -28,7 +28,7 @@ from dpmine.itemsets.spark.counting import (
     itemset_columns,
     stored_threshold,
 )
-from dpmine.itemsets.spark.session import replacing
+from dpmine.itemsets.spark.session import functions, replacing
 from dpmine.itemsets.spark.source import ITEM
 from dpmine.itemsets.transactions.base import (
     COUNT_LIMIT,
@@ -145,8 +145,6 @@ class _Counted:
 
     def between(self, low: int, high: int) -> Any:
         """Those with low ≤ support < high."""
-        from pyspark.sql import functions
-
         support = functions.col(SUPPORT)
         return self.table().where((support >= low) & (support < high))
 
@@ -208,8 +206,6 @@ class SparkMiner(SupportSource):
 
     def _looked_up(self, ranks: list[int]) -> int:
         """The support of items given by falling ranks."""
-        from pyspark.sql import functions
-
         known = self._counted.get(len(ranks))
         if known is not None and known.tables:
             found = known.table()
@@ -305,8 +301,6 @@ def _stored(baskets: SparkBaskets, ranks: Ranks, threshold: int) -> BasketStore:
 
 def _keys(known: _Counted, size: int, low: int, high: int) -> Any:
     """The itemsets of a range of supports, as they are joined."""
-    from pyspark.sql import functions
-
     keys = known.between(low, high).select(*itemset_columns(size))
     number = sum(count for support, count in known.levels.items() if low <= support < high)
     return functions.broadcast(keys) if number <= _BROADCAST else keys
@@ -323,8 +317,6 @@ def _member(level: Any, names: Sequence[str], n: int) -> list[int]:
     """Row number n of a level in the order of its columns."""
     if n < _SORTED_AT_ONCE:
         return [int(rank) for rank in _rows(level.select(*names).orderBy(*names).offset(n).limit(1))[0]]
-    from pyspark.sql import functions
-
     rank, before = _place(_rows(level.groupBy(names[0]).count()), n)
     rest = level.where(functions.col(names[0]) == rank)
     return [rank, *(_member(rest, names[1:], n - before) if len(names) > 1 else ())]
@@ -352,6 +344,4 @@ def _histogram(levels: Counter[int], threshold: int) -> SupportHistogram:
 
 def small(items: Any, number: int) -> Any:
     """A frame of `number` items, sent to every executor where they are few enough."""
-    from pyspark.sql import functions
-
     return functions.broadcast(items) if number <= BROADCAST_ITEMS else items

@@ -104,7 +104,8 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
     )
     """Parameters that say what the model is, exact in a file."""
 
-    def _settings(self, rows: int = 1, features: Sequence[str] | None = None) -> AccuracySettings:  # noqa: ARG002
+    def _settings(self, rows: int = 1, features: Sequence[str] | None = None) -> AccuracySettings:
+        super()._settings(rows, features)
         shared = SharedBudget(positive("epsilon_max", self.epsilon_max), probability("delta", self.delta), rows)
         truth("keep_last", self.keep_last)
         require_replace_one(self.neighbors, PUBLIC_ROWS)

@@ -75,6 +75,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
     def _loss(self) -> Loss: ...
 
     def _settings(self, rows: int = 1, features: Sequence[str] | None = None) -> LinearSettings:
+        super()._settings(rows, features)
         shared = SharedBudget(positive("epsilon", self.epsilon), probability("delta", self.delta), rows)
         loss = self._loss()
         require_replace_one(self.neighbors)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW
@@ -21,6 +21,18 @@ if TYPE_CHECKING:
     from dpmine.models.contribution import Bounding, PrivacyUnit
     from dpmine.models.pac.covers.families import Family
     from dpmine.parameters import Number
+
+
+class LearningSettings(NamedTuple):
+    """What a fit needs to know, apart from data."""
+
+    target: Target
+    learner: Learner
+
+    def promise(self) -> Guarantee:
+        """What learning will promise, before its notes."""
+        unit = LABEL_UNIT if self.learner is Learner.LABEL_PRIVATE else ROW
+        return Guarantee(self.target.epsilon, Fraction(0), Neighbors.REPLACE_ONE, unit)
 
 
 @dataclass(eq=False, repr=False)
@@ -81,28 +93,24 @@ class PrivateLearner(HypothesisClassifier):
     rows_per_unit: int = field(init=False, default=1)
     """The error bound is for independent records, so no unit may have several."""
 
-    def _promise(self, rows: int) -> Guarantee:  # noqa: ARG002 - one
-        labels_only = self._checked_learner() is Learner.LABEL_PRIVATE
+    def _settings(self, rows: int, features: Sequence[str] | None = None) -> LearningSettings:
+        super()._settings(rows, features)
+        learner = self._checked_learner()
         if Neighbors.parse(self.neighbors) is not Neighbors.REPLACE_ONE:
             raise BadParameter("Private learners need neighbors replace_one: the number of records is public.")
-        target = self._target()
-        if labels_only and self.unit != ROW:
+        target = Target.of(epsilon=self.epsilon, accuracy=self.accuracy, failure=self.failure)
+        if learner is Learner.LABEL_PRIVATE and self.unit != ROW:
             raise BadParameter("unit is for learners that protect whole rows: leave it out with label_private.")
-        return Guarantee(target.epsilon, Fraction(0), Neighbors.REPLACE_ONE, LABEL_UNIT if labels_only else ROW)
-
-    def _require_usable(self, features: Sequence[str] | None) -> None:
-        super()._require_usable(features)
-        learner = self._checked_learner()
         if self.best_error is not None:
             below_one("best_error", self.best_error)
         names = presumed_features(self.hypotheses, self.lower, self.upper) if features is None else features
         family = self._family(names)
         if features is not None:
             require_columns(family, len(features))
-        target = self._target()
         refusal = None if learner is Learner.LABEL_PRIVATE else too_fine(family, target, learner.setting)
         if refusal:
             raise BadParameter(refusal)
+        return LearningSettings(target, learner)
 
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
         """See `PrivateEstimator.privacy_unit`."""
@@ -110,10 +118,10 @@ class PrivateLearner(HypothesisClassifier):
             raise BadParameter("units are for learners that protect whole rows: leave them out with label_private.")
         return super().privacy_unit(units)
 
-    def _learn(self, X: Any, y: Any, settings: None, bounding: Bounding, *, bits: BitSource) -> None:  # noqa: ARG002
-        learner, records = self._checked_learner(), self._records(X, y, bounding, bits=bits)
-        family = self._family(self.names_)
-        found = learn(records, family, self._target(), learner, best_error=self.best_error, bits=bits)
+    def _learn(self, X: Any, y: Any, settings: LearningSettings, bounding: Bounding, *, bits: BitSource) -> None:
+        records = self._records(X, y, bounding, bits=bits)
+        family, target = self._family(self.names_), settings.target
+        found = learn(records, family, target, settings.learner, best_error=self.best_error, bits=bits)
         self.hypothesis_, self.promise_ = found.hypothesis, found.error_bound
         self.guarantee_ = found.guarantee.noting(*self._data_notes())
 
@@ -122,9 +130,6 @@ class PrivateLearner(HypothesisClassifier):
         if self.best_error is not None and learner is not Learner.LABEL_PRIVATE:
             raise BadParameter("best_error is for learner='label_private': leave it out.")
         return learner
-
-    def _target(self) -> Target:
-        return Target.of(epsilon=self.epsilon, accuracy=self.accuracy, failure=self.failure)
 
     def _family(self, names: Sequence[str]) -> Family:
         if isinstance(self.hypotheses, str):

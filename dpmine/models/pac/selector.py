@@ -65,6 +65,17 @@ DEFAULT_MECHANISM = "max_of_exponentials"
 nearly as good, so mechanisms that look for a margin seldom find one (docs/proofs/models/hypothesis_classes.md)."""
 
 
+@dataclass(frozen=True, slots=True)
+class PrivateChoice:
+    """What a fit needs to know, apart from data: whatever the rows per unit, scores are divided by a sensitivity."""
+
+    mechanism: Mechanism
+
+    def promise(self) -> Guarantee:
+        """What the choice will promise, before its notes."""
+        return guarantee_of(self.mechanism).for_unit(ROW)
+
+
 @dataclass(eq=False, repr=False)
 class HypothesisSelector(HypothesisClassifier):
     """The hypothesis of a class that classifies the most records correctly, chosen with differential privacy.
@@ -131,31 +142,28 @@ class HypothesisSelector(HypothesisClassifier):
     classes: Sequence[Any] | None = None
     not_private: bool = False
 
-    def _learn(self, X: Any, y: Any, settings: None, bounding: Bounding, *, bits: BitSource) -> None:  # noqa: ARG002
-        records = self._records(X, y, bounding, bits=bits)
+    def _learn(self, X: Any, y: Any, settings: PrivateChoice, bounding: Bounding, *, bits: BitSource) -> None:
+        records, mechanism = self._records(X, y, bounding, bits=bits), settings.mechanism
         self.whole_ = whole_features(X)
         hypotheses = self.class_for(self.names_)
-        mechanism = self._mechanism(hypotheses.size)
         _require_columns(hypotheses, self.names_)
         step = Fraction(bounding.rows)
         self.candidate_ = choose(mechanism, hypotheses.universe(records), sensitivity=step, bits=bits)
         self._settle(hypotheses)
         self.mechanism_ = mechanism.name
         self.advice_ = advice(mechanism, hypotheses.size, step) if self.candidate_ is None else ""
-        self.guarantee_ = guarantee_of(mechanism).for_unit(ROW).noting(_NOTE, *self._data_notes())
+        self.guarantee_ = settings.promise().noting(_NOTE, *self._data_notes())
 
-    def _require_usable(self, features: Sequence[str] | None) -> None:
-        super()._require_usable(features)
+    def _settings(self, rows: int, features: Sequence[str] | None = None) -> PrivateChoice:
+        super()._settings(rows, features)
         if features is None and isinstance(self.hypotheses, str):
             features = presumed_features(self.hypotheses, self.lower, self.upper, self.grid, width=self.width)
         names = features or ()
         hypotheses = self.class_for(names)
-        self._mechanism(hypotheses.size)
+        settings = PrivateChoice(self._mechanism())
         if names:
             _require_columns(hypotheses, names)
-
-    def _promise(self, rows: int) -> Guarantee:  # noqa: ARG002 - scores are divided by their sensitivity
-        return guarantee_of(self._mechanism(1)).for_unit(ROW)
+        return settings
 
     def class_for(self, names: Sequence[str]) -> HypothesisClass[Any]:
         """The class of hypotheses about features of those names. Raises BadParameter for unusable parameters."""
@@ -225,7 +233,7 @@ class HypothesisSelector(HypothesisClassifier):
         """The hypothesis that the candidate stands for."""
         self.hypothesis_ = None if self.candidate_ is None else hypotheses.hypothesis(self.candidate_)
 
-    def _mechanism(self, size: int) -> Mechanism:
+    def _mechanism(self) -> Mechanism:
         wanted = plain_name(self.mechanism)
         if wanted == BoundedGrowth.name:
             raise BadParameter("bounded_growth is for itemsets, where a unit supports few candidates: take another.")
@@ -234,7 +242,6 @@ class HypothesisSelector(HypothesisClassifier):
             epsilon=self.epsilon,
             delta=self.delta,
             neighbors=self.neighbors,
-            candidates=size,
             not_private=self.not_private,
         )
 

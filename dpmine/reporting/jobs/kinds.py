@@ -161,7 +161,7 @@ class ModelJob(TableJob):
         estimator.require_parameters(features)
         numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
         require_columns(list(self.paths), numbers, labels=labels, keys=self.units, asserted=self.asserted)
-        guarantee: Guarantee = estimator.promise(unit_name(self.units))
+        guarantee: Guarantee = estimator.promise(unit_name(self.units), features)
         return guarantee
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:

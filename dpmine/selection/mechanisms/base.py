@@ -114,6 +114,14 @@ class Mechanism(ABC):
         `candidates` is how many others there are, where the mechanism cares. For advice only.
         """
 
+    def proved_lead(self, candidates: int, failure: float) -> float:
+        """A lead that is proved to suffice for success with probability 1 − `failure`, whatever the rest looks like.
+
+        `candidates` ≥ 1 is the number of public ones, where the mechanism cares. Only the planner asks, and only
+        mechanisms that it can use; below 0 any lead suffices.
+        """
+        raise NotImplementedError
+
     def lead_over(self) -> str:
         """Whom the best candidate has to lead: what `lead` is measured against."""
         return "all others"

@@ -47,6 +47,11 @@ class MarginMechanism(Mechanism):
     Without a stop all candidates are drawn from; in a universe with dummies that, like a dummy drawn, is nothing.
     """
 
+    @property
+    def first_threshold(self) -> float:
+        """T(1)."""
+        return float(self.search().threshold(np.ones(1))[0])
+
     def lead_over(self) -> str:
         """A few may be close."""
         return "all others but a few"
@@ -126,6 +131,10 @@ class LargeMargin(MarginMechanism):
         epsilon, delta = float(self.epsilon), float(self.delta)
         constant = 6 + (3 * log(1.5 / delta) + 24 * log(3 / delta)) / epsilon
         return constant + (12 * log(2) + 36) / epsilon
+
+    def proved_lead(self, candidates: int, failure: float) -> float:  # noqa: ARG002 - as above
+        """γ* = (21/ε) ln(3/η) + T(1): the winner is drawn alone. The large-margin paper, Theorem 3 with ℓ* = 1."""
+        return 21 / float(self.epsilon) * log(3 / failure) + self.first_threshold
 
     def search(self) -> StoppingSearch:
         """X = Lap(3/ε) − Lap(6/ε), tests with fresh Lap(12/ε)."""
@@ -223,6 +232,10 @@ class LargeMarginTight(MarginMechanism):
         """T(1) + 3 E[ρ]: the winner stands out alone."""
         unit, (first, trial, _) = float(self.unit), (float(share) for share in self.shares)
         return unit + unit / trial * log(2 / float(self.delta_share * self.delta)) + 3 * unit / first
+
+    def proved_lead(self, candidates: int, failure: float) -> float:  # noqa: ARG002 - as above
+        """T(1) + (u/ε_a) ln(1/η): ρ stays below the lead, so the search stops with the winner alone, as ν ≥ 0."""
+        return self.first_threshold + float(self.unit / self.shares[0]) * log(1 / failure)
 
     @property
     def shares(self) -> tuple[Fraction, Fraction, Fraction]:

@@ -6,7 +6,7 @@ Proof: docs/proofs/selection/limited_domain.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log
+from math import exp, log
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmine.exact.noise import GumbelNoise, draw
@@ -62,6 +62,11 @@ class LimitedDomain(Mechanism):
         """Above the (k̄+1)-th score: what beats "nothing"."""
         unit, epsilon = float(self.unit), float(self.epsilon)
         return unit + unit / epsilon * (log(self.kbar / float(self.delta)) + 3)
+
+    def proved_lead(self, candidates: int, failure: float) -> float:  # noqa: ARG002 - as above
+        """(u/ε) ln((k̄/η)(1 + e^ε/δ)): k̄ others at most, and "nothing", at least so far below the winner."""
+        nothing = float(self.epsilon) - log(float(self.delta))
+        return float(self.scale) * (log(self.kbar / failure) + nothing + log(1 + exp(-nothing)))
 
     def lead_over(self) -> str:
         """The first candidate that is not kept."""

@@ -45,6 +45,10 @@ class NoisyMaxMechanism(Mechanism):
         """Scale × (ln K + 3): the others' weights sum to K e^{−lead/b}."""
         return float(self.scale) * (log(candidates) + 3)
 
+    def proved_lead(self, candidates: int, failure: float) -> float:
+        """(u/ε) ln(K/η): the others weigh at most K e^(−lead·ε/u). McSherry & Talwar 2007, Theorem 6."""
+        return float(self.scale) * (log(candidates) - log(failure))
+
 
 class Exponential(NoisyMaxMechanism):
     """P(i) ∝ exp(ε c_i / 2), or exp(ε c_i) under add_remove; ε-private.
@@ -78,6 +82,10 @@ class MaxOfLaplaces(NoisyMaxMechanism):
     def noise(self) -> LaplaceNoise:
         """Laplace noise of the mechanism's scale."""
         return LaplaceNoise(self.scale)
+
+    def proved_lead(self, candidates: int, failure: float) -> float:
+        """(2u/ε) ln(K/η): no noise strays further than half of it. Dwork & Roth 2014, Theorem 3.8's argument."""
+        return 2 * super().proved_lead(candidates, failure)
 
     def law(self, profile: Profile) -> LevelLaw:
         """One quadrature over the winning value."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support.mechanism_laws import PURE, UNKNOWN_UNIVERSE
 from support.sealed import SealedBaskets, Untouchable
 from support.spending import spent
 
@@ -16,8 +17,7 @@ from dpmine.errors import BadParameter, BudgetExceeded, NotPrivate
 
 ITEMS = ["bread", "butter", "tea", "salt"]
 BASKETS = [["bread", "butter"]] * 40 + [["bread", "tea"]] * 9 + [["tea"]] * 3
-PURE = ["exponential", "max_of_laplaces", "max_of_exponentials"]
-MECHANISMS = [*PURE, "large_margin", "large_margin_tight", "limited_domain", "stable_maximiser", "auto"]
+MECHANISMS = [*PURE, *UNKNOWN_UNIVERSE, "auto"]
 
 
 class SealedBatches(Iterator[pa.RecordBatch]):
