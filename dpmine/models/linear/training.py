@@ -41,6 +41,15 @@ _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**9)
 
 
 @dataclass(frozen=True, slots=True)
+class Fitted:
+    """A trained classifier: λ, the weights in the unit ball's coordinates, and the guarantee for both."""
+
+    parameter: Fraction
+    weights: Floats
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, slots=True)
 class LinearSettings:
     """What a fit needs to know, apart from data; `PrivateLogisticRegression` makes it of its parameters."""
 
