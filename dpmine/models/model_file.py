@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData
-from dpmine.parameters import positive, probability
+from dpmine.parameters import exact_number, positive, probability
 from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors, Zcdp
 from dpmine.version import __version__
 
@@ -170,7 +170,7 @@ def _read_zcdp(entry: dict[str, Any], implied: Zcdp) -> Zcdp | None:
     """None for no more than what (ε, δ) implies, and in files of versions that did not write it."""
     if entry.get("rho_exact") is None:
         return None
-    found = Zcdp(Fraction(text_of(entry["rho_exact"])), Fraction(text_of(entry["approximate_delta_exact"])))
+    found = Zcdp(*(exact_number(name, text_of(entry[f"{name}_exact"])) for name in ("rho", "approximate_delta")))
     if min(found.rho, found.delta) < 0:
         raise ValueError
     return None if found == implied else found
