@@ -72,7 +72,7 @@ def verify(line: CommandLine) -> None:
 
 
 def export(line: CommandLine) -> None:
-    """Write budgets and histories as one JSON object, or charges as events of dp-accounting.
+    """Write budgets and histories as JSON, or as dp-accounting events.
 
     Example: dpmine ledger export --ledger sqlite:///budget.db -o budget.json
     """

@@ -7,7 +7,9 @@ from fractions import Fraction
 from math import erfc, exp, sqrt
 
 import pytest
+from scipy import stats
 from support.cases import every
+from support.numpy_bits import NumpyBits
 
 from dpmine.exact.reals import working_precision
 from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace, GaussianTail, narrower
@@ -74,6 +76,17 @@ def test_half_widths_are_the_least(count: int) -> None:
         variance = noise.variance(count)
         assert (1 - beyond(variance, width)) ** together >= 0.95
         assert (1 - beyond(variance, width - 1)) ** together < 0.95
+
+
+@pytest.mark.statistical
+@every(("epsilon", "count"), [(Fraction(1), 40), (Fraction(1), 1)])
+def test_coverage(epsilon: Fraction, count: int) -> None:
+    """In 2,000 runs, all supports at once are within the joint half width at least 19 times of 20."""
+    noise, bits = DiscreteGaussian(rho_at(epsilon, Fraction(1, 10**6))), NumpyBits(11)
+    width = noise.simultaneous_half_width(count)
+    covered = sum(max(abs(noise.draw(count, bits=bits)) for _ in range(count)) <= width for _ in range(2_000))
+    assert stats.binom.cdf(covered, 2_000, 0.95) > 1e-6
+    assert stats.binom.sf(covered, 2_000, 0.97) > 1e-6
 
 
 def test_many_supports_get_gaussian_noise() -> None:
