@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dpmine
+from dpmine.planning.accounting import plan_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,6 +103,7 @@ def same_drawing(drawn: str, kept: str) -> bool:
 def test_figures_are_what_the_script_draws(tmp_path: Path) -> None:
     figures = module(DOCS / "figures.py")
     figures.draw(tmp_path)
+    plan_runs(200, epsilon="0.1", delta="1e-5").plot(tmp_path / "runs.svg")  # as its caption says
     drawn = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.svg")}
     kept = {path.name: path.read_text(encoding="utf-8") for path in DOCS.rglob("*.svg")}
     assert drawn.keys() == kept.keys()
