@@ -67,7 +67,7 @@ def top_itemset(
             of baskets.
         size: items in the itemset: 2, or a range "2-3".
         epsilon: ε > 0, read exactly (0.1 is one tenth).
-        delta: δ in (0, 1), used by approximate mechanisms only.
+        delta: δ in (0, 1), used by approximate mechanisms, and for supports where Gaussian noise is narrower.
         mechanism: a name out of `dpmine.selection.select.MECHANISMS`, "items_first" (items are chosen first, then
             itemsets of these), or "auto": the one that needs the smallest lead at this ε, δ, relation and number of
             itemsets of the catalogue.

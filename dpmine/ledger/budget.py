@@ -283,7 +283,10 @@ class Budget:
 
     @property
     def guarantee(self) -> Amount:
-        """The ε and δ that all charges so far keep together; ε rounded up."""
+        """The ε and δ that all charges so far keep together, had they been fixed beforehand; ε rounded up.
+
+        Where the number of runs depended on results, only the granted ε and δ are proved under zCDP accounting.
+        """
         return guaranteed(self.spent, self.accounting, self.granted.delta - self.granted.approximate_delta)
 
     def charging(self, part: str, amount: Amount) -> Budget:
@@ -308,12 +311,22 @@ class Budget:
         return after
 
     def granting(self, granted: Amount) -> Budget:
-        """The budget with another total. Raises BudgetExceeded below what is spent."""
+        """The budget with another total. Raises BudgetExceeded below what is spent.
+
+        Under zCDP accounting, once anything is charged, neither ρ nor the δ for approximate parts may fall: exchanging
+        one for the other after seeing results would allow more than either total (docs/proofs/zcdp.md, section 3).
+        """
         if not granted.fits(self.spent, self.accounting):
             spent, total = self.spent.shown(self.accounting), granted.shown(self.accounting)
             raise BudgetExceeded(
                 f"{self.dataset!r} has spent {spent}, which is more than the {total} to be granted: "
                 "grant at least what is spent."
+            )
+        kept = granted.rho >= self.granted.rho and granted.approximate_delta >= self.granted.approximate_delta
+        if self.accounting is Accounting.ZCDP and self.charged and not kept:
+            raise BudgetExceeded(
+                f"{self.dataset!r} has been charged, and neither ρ nor the δ for approximate parts may fall then: "
+                f"grant at least {self.granted.shown(self.accounting)}, with a larger --epsilon or --delta."
             )
         return replace(self, granted=granted)
 
@@ -359,7 +372,7 @@ class Budget:
         if self.accounting is Accounting.ZCDP and over.approximate_delta > 0 >= over.rho:
             return (
                 "ρ is left, but not enough of the δ for approximate parts: run a mechanism with δ = 0 (for itemsets: "
-                "give --catalogue), or grant more of it (dpmine ledger grant --approximate-delta)."
+                "give --catalogue), or grant a larger --delta and --approximate-delta (dpmine ledger grant)."
             )
         if self.accounting is Accounting.BASIC and amount.delta > self.granted.delta == 0:
             options = f"--epsilon {self.granted.epsilon} --delta {short(amount.delta)}"

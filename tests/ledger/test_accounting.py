@@ -120,7 +120,7 @@ def test_approximate_runs_use_their_own_share_of_delta(local: Ledger) -> None:
     remaining = local.budget("shop").remaining
     assert remaining.delta == remaining.approximate_delta == 0
     assert remaining.rho > 0
-    assert local.grant("shop", epsilon=3, delta="1e-5", approximate_delta="3e-6").remaining.delta == Fraction(1, 10**6)
+    assert local.grant("shop", epsilon=3, delta="2e-5", approximate_delta="3e-6").remaining.delta == Fraction(1, 10**6)
     assert local.verify() == 5
 
 
@@ -210,7 +210,22 @@ def test_a_regrant_is_never_below_what_is_spent(local: Ledger) -> None:
     ):
         with pytest.raises(BudgetExceeded, match=r"has spent ρ = 0.025, δ = 5e-06"):
             local.grant("shop", **terms)
-    assert local.grant("shop", epsilon="1.5", delta="1e-5", approximate_delta="5e-6").entries == 7
+    assert local.grant("shop", epsilon="2.5", delta="1e-5", approximate_delta="5e-6").entries == 7
+
+
+@pytest.mark.parametrize(
+    "terms", [("1", "1e-5", "1e-6"), ("2", "1e-5", "9e-6"), ("3", "2e-5", "1e-7"), ("1.5", "2e-5", "5e-6")]
+)
+def test_a_charged_total_is_never_exchanged(ledger: Ledger, terms: tuple[str, str, str]) -> None:
+    """ρ given up for δ after a result was seen, or the other way: together they would allow more than either total."""
+    epsilon, delta, share = terms
+    ledger.grant("shop", epsilon=2, delta="1e-5", accounting="zcdp", approximate_delta="1e-6")
+    ledger.grant("shop", epsilon=2, delta="1e-5", accounting="zcdp", approximate_delta="5e-6")
+    ledger.charge("shop", promise("0.1"), job="")
+    with pytest.raises(BudgetExceeded, match="neither ρ nor the δ for approximate parts may fall"):
+        ledger.grant("shop", epsilon=epsilon, delta=delta, approximate_delta=share)
+    assert ledger.grant("shop", epsilon=2, delta="2e-5", approximate_delta="5e-6").entries == 4
+    assert ledger.verify() == 4
 
 
 @pytest.mark.parametrize(("rule", "neighbors"), [("by_unit", ADD), ("by_index", Neighbors.REPLACE_ONE)])

@@ -40,8 +40,8 @@ def render(report: Report, *, today: datetime | None = None) -> str:
     """
     terms, outcomes = report.job_file.terms, report.outcomes
     here = Amount.total([outcome.charge for outcome in outcomes])
-    promised = _guaranteed(report, Amount.total([outcome.most for outcome in outcomes]))
-    came_to = _guaranteed(report, here)
+    most = Amount.total([outcome.most for outcome in outcomes])
+    promised, came_to = _guaranteed(report, most, most), _guaranteed(report, here, most)
     replaced = terms.neighbors is Neighbors.REPLACE_ONE
     page = templates().get_template("report.html.j2")
     return page.render(
@@ -110,12 +110,15 @@ def _spending(budget: Budget, part: str, here: Amount) -> dict[str, Any]:
     return {"chart": stacked(caption, _SPENT, shares), "rows": rows}
 
 
-def _guaranteed(report: Report, cost: Amount) -> Amount:
-    """The (ε, δ) of results of that cost: by ρ where the ledger adds that up, unless the ε add up to less."""
-    basic = Amount(cost.epsilon, cost.delta)
+def _guaranteed(report: Report, cost: Amount, most: Amount) -> Amount:
+    """The (ε, δ) of results of that cost: by ρ where the ledger adds that up, unless the ε add up to less.
+
+    Which of the two it is depends on the most that they may cost alone: chosen by outcomes, both δ would have to count.
+    """
     slack = report.total.delta - report.total.approximate_delta
-    both = guaranteed(cost, report.accounting, slack)
-    return both if both.epsilon < basic.epsilon else basic
+    if guaranteed(most, report.accounting, slack).epsilon < most.epsilon:
+        return guaranteed(cost, report.accounting, slack)
+    return Amount(cost.epsilon, cost.delta)
 
 
 def _share(amount: Fraction, granted: Fraction) -> float:
