@@ -40,7 +40,7 @@ class Zcdp:
         return Zcdp(self.rho + other.rho, self.delta + other.delta)
 
     def times(self, count: int) -> Zcdp:
-        """That of so many runs."""
+        """That of `count` runs."""
         return Zcdp(self.rho * count, self.delta * count)
 
     @classmethod
@@ -100,7 +100,7 @@ class Guarantee:
         return replace(self, notes=(*self.notes, *notes))
 
     def grouped(self, rows: int, delta: Fraction) -> Self:
-        """The guarantee for so many records together, whose δ is given: ε is that of a record as many times."""
+        """The guarantee for `rows` records together: `rows` times the ε of one, and the given δ."""
         return replace(self, epsilon=self.epsilon * rows, delta=delta, concentrated=None)
 
     def without_privacy(self, reason: str) -> Self:

@@ -31,6 +31,7 @@ from dpmine.models.pac.sample_complexity import (
     records_for_cover,
     records_for_labels,
 )
+from dpmine.selection.recommend import least
 from experiments import hypothesis_figures as figures
 from experiments.hypothesis_data import (
     ADULT_GRIDS,
@@ -96,14 +97,11 @@ def promised_smoothness(records: int, epsilon: Fraction, accuracy: Fraction) -> 
 def learner_accuracy(distribution: Mixture, records: int, epsilon: Fraction) -> Fraction | None:
     """The least a in thousandths that is promised for this κ; None where none up to 1/2 is."""
     smoothness = Fraction(distribution.smoothness)
-    low, high = 0, 500
-    if promised_smoothness(records, epsilon, Fraction(high, 1000)) < smoothness:
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = promised_smoothness(records, epsilon, Fraction(middle, 1000)) >= smoothness
-        low, high = (low, middle) if enough else (middle, high)
-    return Fraction(high, 1000)
+
+    def is_promised(thousandths: int) -> bool:
+        return promised_smoothness(records, epsilon, Fraction(thousandths, 1000)) >= smoothness
+
+    return Fraction(least(is_promised, start=1, end=500), 1000) if is_promised(500) else None
 
 
 def thresholds_chosen(records: Records) -> dict[tuple[str, Fraction | None], float]:
@@ -177,13 +175,12 @@ def expected_errors(universe: Any, mechanism: str) -> float:
 
 def crossing(gap: int, mechanism: str) -> int:
     """log2 |H| at which the exponential mechanism begins to lose more than another one, by halving."""
-    low, high = 7, 980
-    while high - low > 1:
-        middle = (low + high) // 2
-        universe = Levels(three_best(middle, gap))
-        is_behind = expected_errors(universe, "exponential") > expected_errors(universe, mechanism) + 0.001
-        low, high = (low, middle) if is_behind else (middle, high)
-    return high
+
+    def is_behind(size: int) -> bool:
+        universe = Levels(three_best(size, gap))
+        return expected_errors(universe, "exponential") > expected_errors(universe, mechanism) + 0.001
+
+    return least(is_behind, start=8, end=980)
 
 
 def part_2(folder: Path, *, quick: bool) -> None:

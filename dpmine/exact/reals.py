@@ -185,13 +185,13 @@ def below(formula: Callable[[], Ball], bits: int) -> Fraction:
 
 
 def decimal_above(value: Fraction, digits: int) -> Fraction:
-    """The least decimal number of so many significant digits that is not below `value` > 0."""
+    """The least decimal number with `digits` significant digits that is not below `value` > 0."""
     unit = Fraction(10) ** (power_below(value, 10) + 1 - digits)
     return ceil(value / unit) * unit
 
 
 def decimal_below(value: Fraction, digits: int) -> Fraction:
-    """The largest decimal number of so many significant digits that is not above `value` > 0."""
+    """The largest decimal number with `digits` significant digits that is not above `value` > 0."""
     unit = Fraction(10) ** (power_below(value, 10) + 1 - digits)
     return value // unit * unit
 

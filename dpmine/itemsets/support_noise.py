@@ -20,6 +20,7 @@ from dpmine.exact.noise import discrete_gaussian, discrete_laplace_of_scale
 from dpmine.exact.reals import above, below, exact_ball, working_precision
 from dpmine.parameters import exact_share, positive, whole
 from dpmine.privacy import Zcdp, rounded_up, short
+from dpmine.selection.recommend import least
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,13 +155,7 @@ class DiscreteGaussian(SupportNoise):
             with working_precision(_FIRST_BITS):
                 return bool(tail.beyond(width) <= _outside(level, together))
 
-        low, high = -1, 1
-        while not suffices(high):
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if suffices(middle) else (middle, high)
-        return high
+        return least(suffices, start=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,7 @@ def plan_runs(runs: int, *, epsilon: Number = 1, delta: Number = 1e-6) -> RunsPl
 
 
 def _concentrated(count: int, rho: Fraction, delta: Fraction) -> Fraction:
-    """ε of so many runs at δ, rounded up."""
+    """ε of `count` runs together at δ, rounded up."""
     return decimal_above(epsilon_at(count * rho, delta), _DIGITS)
 
 

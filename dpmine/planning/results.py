@@ -180,7 +180,7 @@ def _odds(need: Need) -> str:
 
 
 def _impossible(plan: Plan) -> str:
-    pure = "at any lead, as nobody knows the candidates"
+    pure = "at any lead, as the candidates are unknown"
     if plan.pure_lower_bound is not None:
         pure = f"below {plan.pure_lower_bound:,.1f}"
     return (

@@ -258,7 +258,7 @@ class BinSearch:
         return (self._only if len(self.bins) == 1 else self._chosen)(clipped, places, bits=bits)
 
     def terms(self, train_size: int, validation_size: int) -> ValidationTerms:
-        """The public terms of a validation with so many records; half of δ is for an approximate chooser."""
+        """The public terms of a validation with these numbers of records; half of δ is for an approximate chooser."""
         half, fewest = self.shared.row_delta / 2, int(np.argmin(self.bins))
         return self.search.terms(train_size, validation_size, fallback=fewest, stable_delta=half)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.reals import GUARD_BITS, Ball, above, below, exact_ball, logarithm, working_precision
 from dpmine.parameters import below_one, exact_number, positive, probability, whole
+from dpmine.selection.recommend import least
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,7 +131,7 @@ def records_for_labels(target: Target, vc: int, best_error: Number, size: int) -
     """
     shatters, error = whole("vc", vc), below_one("best_error", best_error)
     room, tails = target.accuracy**2 / (16 * (error + target.accuracy)), 16 / target.failure
-    converging = _least(ceil(Fraction(shatters, 2)), lambda m: converged(m, shatters, 1, tails, room))
+    converging = least(lambda m: converged(m, shatters, 1, tails, room), start=ceil(Fraction(shatters, 2)))
     rate, odds = 16 / (target.accuracy * target.epsilon), 2 * whole("size", size) / target.failure
     choosing = whole_above(lambda: exact_ball(rate) * logarithm(odds))
     return max(converging, choosing)
@@ -175,17 +176,6 @@ def converged(records: int, vc: int, functions: int, odds: Fraction, room: Fract
     with working_precision(PRECISION):
         patterns = functions * vc * (1 + logarithm(Fraction(2 * records, vc)))
         return bool(4 * (patterns + logarithm(odds)) <= exact_ball(room * records))
-
-
-def _least(start: int, holds: Callable[[int], bool]) -> int:
-    """The least whole number ≥ max(1, start) for which `holds`, which then holds for all larger ones."""
-    low, high = max(1, start) - 1, max(1, start)
-    while not holds(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
 
 
 def checked_smoothness(value: Number, name: str = "smoothness") -> Fraction:

@@ -303,7 +303,7 @@ class CandidateSearch:
     def terms(
         self, train_size: int, validation_size: int, *, fallback: int, stable_delta: Fraction | None = None
     ) -> ValidationTerms:
-        """The terms of a validation of so many records.
+        """The terms of a validation with these numbers of records.
 
         `stable_delta` is for stability, with what a pure chooser leaves; None: no stability rests on chance.
         """

@@ -126,7 +126,7 @@ def _shown(value: Any) -> Any:
 
 
 def shortened(text: str, pixels: float) -> str:
-    """The text, cut so that it takes about so many pixels at most."""
+    """The text, cut to about that many pixels."""
     room = pixels / FONT
     if sum(map(_width, text)) <= room:
         return text

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _MOST_ROWS = 200
-_MOST_SAID = 20  # ε beyond which the factor is a number that nobody reads
+_MOST_SAID = 20  # ε beyond which the factor is too large to be of use
 _SPENT = {"spent by this page": "bar", "spent by other runs": "other", "remaining": "soft"}
 """The parts of a budget, with their colours."""
 
