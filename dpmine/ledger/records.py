@@ -94,8 +94,8 @@ class Entry:
 
     def seal(self, previous: str) -> str:
         """SHA-256 of this entry and of the seal before it, so that no earlier entry can change unseen."""
-        told = astuple(self) if self.accounting else astuple(self)[:-_ADDED]
-        content = json.dumps([previous, *told], ensure_ascii=False, separators=(",", ":"))
+        values = astuple(self) if self.accounting else astuple(self)[:-_ADDED]
+        content = json.dumps([previous, *values], ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(content.encode()).hexdigest()
 
 

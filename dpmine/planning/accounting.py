@@ -111,7 +111,7 @@ class RunsPlan:
             since = "never below 10^9 runs" if row.crossing is None else f"from {row.crossing:,} runs on"
             lines.append(
                 f"{row.kind}: basic ε = {float(row.basic):g}, zcdp ε = {float(row.zcdp):g}; "
-                f"take {row.better} (zcdp is better {since})"
+                f"use {row.better} (zcdp is better {since})"
             )
         return "\n".join([*lines, "What runs spend of a δ of their own adds up under both."])
 

@@ -201,8 +201,8 @@ def labelled(items: Coded, catalogue: pa.Array | None) -> tuple[pa.Array, NDArra
     """The labels, and each row's position among them: −1 where the item is null or not one of them.
 
     They are those of a catalogue that was `matched`; without one, the items that occur, sorted, texts as large_string
-    (see `narrow`). Bytes of a text that
-    are not UTF-8 count as U+FFFD, so that no single text makes the others unreadable.
+    (see `narrow`). Bytes of a text that are not UTF-8 count as U+FFFD, so that no single text makes the others
+    unreadable.
     """
     present = np.flatnonzero(occurring(items.codes, items.count))
     values = plain_items(items.decode(present))
