@@ -18,8 +18,9 @@ from flint import arb
 
 from dpmine.exact.noise import discrete_gaussian, discrete_laplace_of_scale
 from dpmine.exact.reals import above, below, exact_ball, working_precision
-from dpmine.parameters import exact_share, positive, whole
-from dpmine.privacy import Zcdp, rounded_up, short
+from dpmine.ledger.budget import Amount
+from dpmine.parameters import exact_share, whole
+from dpmine.privacy import Zcdp, short
 from dpmine.selection.recommend import least
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class SupportNoise(ABC):
 
     @abstractmethod
     def _half_width(self, count: int, level: Fraction, *, together: int) -> int:
-        """The least t for which `together` independent noises, each of one of `count` supports, are within ±t."""
+        """A t for which `together` noises, each of one of `count` supports, are within ±t with probability `level`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +87,18 @@ class DiscreteLaplace(SupportNoise):
     @property
     def zcdp(self) -> Zcdp:
         """ε²/2."""
-        return Zcdp(self.epsilon**2 / 2)
+        return Zcdp.implied(self.epsilon, Fraction(0))
 
     def draw(self, count: int, *, bits: BitSource) -> int:
         """Of scale m/ε."""
         return discrete_laplace_of_scale(l1_sensitivity(count) / self.epsilon, bits=bits)
 
     def __str__(self) -> str:
-        return f"ε = {self.epsilon}, δ = 0"
+        return str(Amount(self.epsilon))
 
     def to_dict(self) -> dict[str, Any]:
         """(ε, 0)."""
-        return {"noise": "laplace", **_numbers(epsilon=self.epsilon, delta=Fraction(0))}
+        return {"noise": "laplace", **Amount(self.epsilon).to_dict("epsilon", "delta")}
 
     def describe(self, count: int) -> str:
         """With the scale."""
@@ -141,7 +142,7 @@ class DiscreteGaussian(SupportNoise):
 
     def to_dict(self) -> dict[str, Any]:
         """ρ."""
-        return {"noise": "gaussian", **_numbers(rho=self.rho)}
+        return {"noise": "gaussian", **Amount(rho=self.rho).to_dict("rho")}
 
     def describe(self, count: int) -> str:
         """With σ, about."""
@@ -149,7 +150,7 @@ class DiscreteGaussian(SupportNoise):
 
     def _half_width(self, count: int, level: Fraction, *, together: int) -> int:
         """By bisection of the certified tail: an undecided comparison counts as a no."""
-        tail = GaussianTail(positive("variance", self.variance(count)))
+        tail = GaussianTail(self.variance(count))
 
         def suffices(width: int) -> bool:
             with working_precision(_FIRST_BITS):
@@ -187,17 +188,20 @@ class GaussianTail:
         """The sum over all whole numbers, of whichever of Poisson's two forms converges fast."""
         twice = 2 * self.variance
         if twice < 1:
-            return self._theta((-exact_ball(1 / twice)).exp())
+            return self._theta(exact_ball(1 / twice))
         spread = exact_ball(twice)
-        return (arb.pi() * spread).sqrt() * self._theta((-(arb.pi() ** 2) * spread).exp())
+        return (arb.pi() * spread).sqrt() * self._theta(arb.pi() ** 2 * spread)
 
     @staticmethod
-    def _theta(base: Ball) -> Ball:
-        """1 + 2 Σ base^{k²}, for base ≤ e^{−1}: what is left out is below 4 base^{(K+1)²}."""
+    def _theta(rate: Ball) -> Ball:
+        """1 + 2 Σ e^{−rate·k²}, for rate ≥ 1: what is left out is below 4 e^{−rate·(K+1)²}.
+
+        Not by powers of e^{−rate}: where that is a ball around 0, they are not numbers.
+        """
         total, last = exact_ball(1), isqrt(2 * _FIRST_BITS) + 1
         for k in range(1, last + 1):
-            total += 2 * base ** (k * k)
-        return total + arb(0, 1) * 4 * base ** ((last + 1) ** 2)
+            total += 2 * (-rate * (k * k)).exp()
+        return total + arb(0, 1) * 4 * (-rate * (last + 1) ** 2).exp()
 
 
 def l1_sensitivity(count: int) -> Fraction:
@@ -218,12 +222,6 @@ def narrower(laplace: DiscreteLaplace, gaussian: DiscreteGaussian | None, count:
     if gaussian is None or laplace.simultaneous_half_width(count) <= gaussian.simultaneous_half_width(count):
         return laplace
     return gaussian
-
-
-def _numbers(**numbers: Fraction) -> dict[str, Any]:
-    """Floats for reading, exact texts beside them."""
-    readable = {name: rounded_up(value) for name, value in numbers.items()}
-    return {**readable, **{f"{name}_exact": str(value) for name, value in numbers.items()}}
 
 
 def _outside(level: Fraction, together: int) -> Ball:

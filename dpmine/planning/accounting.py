@@ -108,10 +108,14 @@ class RunsPlan:
     def __str__(self) -> str:
         lines = [f"{self.runs:,} runs at ε = {short(self.epsilon)} each; δ = {short(self.delta)} for zcdp accounting:"]
         for row in self.rows:
-            since = "never below 10^9 runs" if row.crossing is None else f"from {row.crossing:,} runs on"
+            since = (
+                "not better for any number up to 10^9"
+                if row.crossing is None
+                else f"better from {row.crossing:,} runs on"
+            )
             lines.append(
                 f"{row.kind}: basic ε = {float(row.basic):g}, zcdp ε = {float(row.zcdp):g}; "
-                f"use {row.better} (zcdp is better {since})"
+                f"use {row.better} (zcdp is {since})"
             )
         return "\n".join([*lines, "What runs spend of a δ of their own adds up under both."])
 
@@ -142,7 +146,7 @@ def _concentrated(count: int, rho: Fraction, delta: Fraction) -> Fraction:
 
 def _row(kind: str, rho: Fraction, runs: int, epsilon: Fraction, delta: Fraction) -> RunsRow:
     def is_better(count: int) -> bool:
-        return _concentrated(int(count), rho, delta) < int(count) * epsilon
+        return _concentrated(count, rho, delta) < count * epsilon
 
     crossing = least(is_better, start=1) if is_better(_MOST_RUNS) else None
     return RunsRow(kind, rho, runs * epsilon, _concentrated(runs, rho, delta), crossing)
@@ -192,7 +196,7 @@ class NoisePlan:
             lines.append(
                 f"{noise.describe(self.numbers)}{mark}: ±{width['each']:,} each, ±{width['all']:,} all together"
             )
-        return "\n".join([*lines, "(* taken: the narrower one for all together)"])
+        return "\n".join([*lines, "(* used: the narrower one for all together)"])
 
 
 def plan_noise(numbers: int, *, epsilon: Number = 1, delta: Number = 1e-6) -> NoisePlan:
@@ -205,7 +209,11 @@ def plan_noise(numbers: int, *, epsilon: Number = 1, delta: Number = 1e-6) -> No
         >>> plan_noise(100, epsilon=1, delta="1e-6").to_dict()["taken"]
         'gaussian'
     """
-    count, total, slack = public_count("noise", numbers), positive("epsilon", epsilon), exact_share("delta", delta)
+    count, total, slack = (
+        public_count("numbers (--noise)", numbers),
+        positive("epsilon", epsilon),
+        exact_share("delta", delta),
+    )
     rho = rho_at(total, slack)
     if not rho:
         raise BadParameter("No Gaussian noise fits so small an epsilon and delta: give larger ones.")

@@ -31,7 +31,7 @@ class Need:
         gap: the smallest lead of the best support over the second, in units, for success with the wanted probability.
         support: the support of the best itemset at that lead, in units.
         gap_share: `gap` as a share of the units; None where their number was not given.
-        support_share: the same for `support`; above 1, so many units do not exist.
+        support_share: the same for `support`; above 1, there are too few units.
         success_at_gap: the probability of success at the gap that was asked about; None where none was.
         least_epsilon: the least ε (to two digits) with which that gap suffices; None where none was asked about, or no
             ε up to 1000 helps.

@@ -274,7 +274,7 @@ def _require_fit(mechanism: Mechanism, sensitivity: Fraction, *, hidden: bool) -
     """Reject what would void the guarantee; `hidden` where the list of candidates is not public."""
     if mechanism.needs_catalogue and hidden:
         raise BadParameter(
-            f"{mechanism.name} needs a public list of all candidates, and padding stands for one that nobody knows: "
+            f"{mechanism.name} needs a public list of all candidates, and padding stands for an unknown one: "
             "use limited_domain, large_margin_tight or large_margin."
         )
     if isinstance(mechanism, BoundedGrowth) and sensitivity != 1:

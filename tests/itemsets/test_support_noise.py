@@ -89,6 +89,14 @@ def test_coverage(epsilon: Fraction, count: int) -> None:
     assert stats.binom.sf(covered, 2_000, 0.97) > 1e-6
 
 
+@every("rho", ["1e50", "1e-40", "1e-100"])
+def test_extreme_noise_has_a_half_width(rho: str) -> None:
+    noise = DiscreteGaussian(Fraction(rho))
+    for count in (1, 3, 2**62):
+        width, sigma = noise.simultaneous_half_width(count), sqrt(noise.variance(count))
+        assert width == 0 if sigma < 1e-3 else sigma < width < 15 * sigma
+
+
 def test_many_supports_get_gaussian_noise() -> None:
     laplace = DiscreteLaplace(Fraction(1))
     gaussian = DiscreteGaussian(rho_at(Fraction(1), Fraction(1, 10**6)))
