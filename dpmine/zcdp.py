@@ -34,7 +34,7 @@ def delta_at(rho: Fraction, epsilon: Fraction) -> Fraction:
 
     Example:
         >>> float(delta_at(Fraction(1, 10), Fraction(1)))
-        0.00893324577181836...
+        0.008933245771818...
     """
     loss, most = not_negative("rho", rho), positive("epsilon", epsilon)
     if not loss:

@@ -56,6 +56,8 @@ class _Functions:
     """`pyspark.sql.functions`, imported with the first one that is called: pyspark need not be installed."""
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # Python's own questions, such as those of doctest, do not need pyspark
+            raise AttributeError(name)
         from pyspark.sql import functions as found
 
         return getattr(found, name)
