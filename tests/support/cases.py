@@ -26,15 +26,31 @@ OUTCOMES = (Exception, pytest.fail.Exception, pytest.skip.Exception)
 
 
 def every(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run a check for all values of the parameters `names`; several stand for all combinations, as usual."""
+    """Run a check for all values of the parameters `names`; several stand for all combinations, as usual.
+
+    Where there are no cases, because the files that they are read from are missing, the test is skipped.
+    """
     parameters = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     axis = [dict(zip(parameters, case if len(parameters) > 1 else [case], strict=True)) for case in cases]
 
     def decorate(check: Callable[..., None]) -> Callable[..., None]:
+        if not axis:
+            skipped: Callable[..., None] = pytest.mark.skip(reason="there are no cases")(_nothing(check))
+            return skipped
         axes = [axis, *getattr(check, "axes", [])]
         return _in_one_test(getattr(check, "check", check), axes)
 
     return decorate
+
+
+def _nothing(check: Callable[..., None]) -> Callable[[], None]:
+    """A test of the same name without parameters."""
+
+    def test() -> None:
+        pass
+
+    test.__name__, test.__doc__, test.__module__ = check.__name__, check.__doc__, check.__module__
+    return test
 
 
 def _in_one_test(check: Callable[..., None], axes: list[list[Values]]) -> Callable[..., None]:
