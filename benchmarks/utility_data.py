@@ -71,7 +71,7 @@ class Case:
             self.miner,
             range(self.size, self.size + 1),
             catalogue_is_public=catalogue_is_public,
-            restricted=lambda codes: Miner(self.baskets.projected(codes)),
+            transactions=self.baskets,
         )
 
     @cached_property

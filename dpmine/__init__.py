@@ -68,6 +68,7 @@ __all__ = [
     "Universe",
     "UnreadableFile",
     "audit",
+    "discover_items",
     "itemset_supports",
     "law",
     "plan",
@@ -81,6 +82,7 @@ _HOMES = {
     "auditing.run": "audit",
     "errors": "AccuracyWarning BadData BadLedger BadParameter BudgetExceeded DpmineError LayoutWarning NotPrivate "
     "UnreadableFile",
+    "itemsets.discovered": "discover_items",
     "itemsets.exact_supports": "itemset_supports",
     "itemsets.top": "top_itemset top_itemsets",
     "ledger.ledger": "Ledger",

@@ -1,4 +1,4 @@
-"""dpmine top-itemset and dpmine supports."""
+"""dpmine top-itemset, dpmine catalogue and dpmine supports."""
 
 from __future__ import annotations
 
@@ -49,6 +49,23 @@ def top_itemset(line: CommandLine) -> None:
     say = messages.notice if result.guarantee.private else messages.warn
     for text in _notices(result, destination):
         say(text)
+
+
+def catalogue(line: CommandLine) -> None:
+    """Find the items that many units have, privately, as a catalogue that later runs take with --catalogue.
+
+    Example: dpmine catalogue sales.parquet --unit customer --item product -o items.txt
+    """
+    from dpmine.itemsets.discovered import discover_items
+
+    destination = line.destination
+    load_numba()
+    require_apart({"--output": destination.path}, line.files, ledger_files(line.ledger))
+    with line.messages as messages:
+        found = discover_items(line.files, **line.values(), progress=messages.progress, notice=messages.notice)
+    destination.write_result(found)
+    if destination.format is not Format.TEXT or destination.path is not None:
+        messages.notice(f"{len(found)} items; {found.guarantee}")
 
 
 def supports(line: CommandLine) -> None:

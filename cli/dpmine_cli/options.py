@@ -52,6 +52,11 @@ _SUPPORTS = {
     "memory": _TOP["memory"],
     "engine": _TOP["engine"],
 }
+_CATALOGUE = {
+    **{name: _TOP[name] for name in ("files", "item", "unit", "basket", "one_hot", "epsilon", "delta", "neighbors")},
+    "max_items_per_unit": Option("How many of its items a unit may name.", "N", 50, int),
+    **{name: _TOP[name] for name in ("ledger", "dataset", "memory", "engine")},
+}
 _REPORT = {
     "jobs": Option("The job file: a budget, inputs and jobs.", "JOBS.toml", kind=Path, needed=True),
     "output": Option(
@@ -96,6 +101,7 @@ _EXPORT = {
 }
 OPTIONS = {
     **{name: {**table, **_RESULT} for name, table in OF_JOBS.items()},
+    "catalogue": {**_CATALOGUE, **_RESULT},
     "supports": {**_SUPPORTS, **_RESULT},
     "audit": {**_AUDIT, **_RESULT},
     "plan": {**_PLAN, **_RESULT},

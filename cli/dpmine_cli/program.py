@@ -101,6 +101,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 add(app, "top-itemset", itemsets.top_itemset, "Choose the top itemsets of transactions, privately.")
+add(app, "catalogue", itemsets.catalogue, "Find the items that may be named, privately: a catalogue for later runs.")
 add(app, "supports", itemsets.supports, "Print exact supports. NOT private.")
 add(app, "audit", plan.audit, "Measure the privacy of mechanisms against their claims.")
 add(app, "plan", plan.plan, "Say what can be expected, without touching data.")

@@ -184,6 +184,39 @@ def discrete_laplace(scales: Integers, *, bits: BitSource) -> Integers:
     return _until_accepted(len(scales), attempt)
 
 
+def discrete_gaussian_array(count: int, scale: int, *, bits: BitSource) -> Integers:
+    """`count` independent whole numbers k with Pr[k] proportional to e^{−k²/(2σ²)}, for a whole `scale` σ in [1, 2^30].
+
+    As `discrete_gaussian` with t = σ: discrete Laplace numbers, kept with probability e^{−(|k| − σ)²/(2σ²)}.
+    """
+    size = np.uint64(scale)
+
+    def attempt(places: NDArray[np.intp]) -> tuple[Integers, Truths]:
+        proposed = discrete_laplace(np.full(len(places), scale), bits=bits)
+        wholes, rest = np.divmod(np.abs(np.abs(proposed) - scale).astype(np.uint64), size)
+        # The square of (wholes + rest/σ), halved, is a sum of three exponents whose numbers fit into 64 bits.
+        accepted = _coins(wholes * wholes, np.uint64(2), bits=bits)
+        accepted &= _coins(wholes * rest, size, bits=bits)
+        accepted &= _coins(rest * rest, 2 * size * size, bits=bits)
+        return proposed, accepted
+
+    return _until_accepted(count, attempt)
+
+
+def _coins(numerators: Words, denominator: np.uint64, *, bits: BitSource) -> Truths:
+    """Independent events of probability e^{−n/m}, for any n: e^{−1} as often as m goes into n, and the rest."""
+    wholes, rest = np.divmod(numerators, denominator)
+    result = happen_exponentially(rest, np.full(len(rest), denominator), bits=bits)
+    going = np.flatnonzero(result & (wholes > 0))
+    while len(going):
+        one = np.ones(len(going), dtype=np.uint8)
+        happened = happen_exponentially(one, one, bits=bits)
+        result[going[~happened]] = False
+        wholes[going] -= np.uint64(1)
+        going = going[happened & (wholes[going] > 0)]
+    return result
+
+
 def discrete_laplace_of_scale(scale: Fraction, *, bits: BitSource) -> int:
     """One whole number k with Pr[k] proportional to e^{−|k|/scale}, for any rational `scale` > 0.
 

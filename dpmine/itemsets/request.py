@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, LayoutWarning
 from dpmine.exact.reals import decimal_below
+from dpmine.itemsets.by_items import ByItems, Discover, build_way
 from dpmine.itemsets.ingest.layouts import Origin
 from dpmine.itemsets.noisy_supports import MOST_ITEMS
 from dpmine.itemsets.rules import number_of_units
 from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
-from dpmine.itemsets.universe import ITEMS_FIRST, ItemsFirst, PublicCatalogue, Sizes, itemset_count, parse_sizes
+from dpmine.itemsets.universe import PublicCatalogue, Sizes, parse_sizes
 from dpmine.ledger.budget import Amount
-from dpmine.parameters import below_one, positive, probability, public_count, whole
+from dpmine.parameters import below_one, positive, whole
 from dpmine.privacy import Neighbors, Zcdp
 from dpmine.selection.mechanisms.report_noisy_max import NoisyMaxMechanism
 from dpmine.selection.recommend import Shape, least, stylised
 from dpmine.selection.select import AUTO, advice, plain_name
-from dpmine.selection.top_k import Built, build_top_k
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
@@ -108,9 +108,6 @@ MOST_PLACES = 100_000
 """Itemsets that one run may choose."""
 MOST_RULES = 1_000_000
 """Rules that one run may be asked for: an item of an itemset is on either side, or on none."""
-_TIMES_THE_ITEMS = 4  # by which a catalogue exceeds k where going by way of the items is worth its price
-MANY_PLACES = 50
-"""From here on "auto" goes by way of the items: docs/explanation/experiments.md has the measurements."""
 SUPPORTS_SHARE = Fraction(1, 3)
 """Of ε, where the split is left to us: docs/explanation/experiments.md has the measurements."""
 _K = "k (--top)"
@@ -233,7 +230,7 @@ class Request:
         candidates = known.candidates(sizes)
         if candidates is not None and count > candidates:
             raise BadParameter(f"{_K} must not exceed the {candidates} itemsets of the catalogue.")
-        built = _built(
+        built = build_way(
             requested,
             sizes,
             known,
@@ -244,7 +241,7 @@ class Request:
             neighbors=neighbors,
             not_private=not_private,
             kbar=kbar,
-            max_items_per_unit=_itemsets_per_unit(max_items_per_unit, sizes),
+            max_items_per_unit=max_items_per_unit,
         )
         top_k = built.top_k
         if top_k.needs_catalogue and not known.is_given:
@@ -255,7 +252,7 @@ class Request:
             top_k,
             requested,
             built.reason,
-            max_items_per_unit,
+            None if isinstance(top_k, Discover) else max_items_per_unit,
             BudgetSplit.of(top_k, supports, below_one("delta", delta), _most_supports(count, sizes, subsets=rules)),
             rules,
             public_units,
@@ -276,7 +273,7 @@ class Request:
     def advice(self) -> str:
         """What would have been needed for more itemsets to be returned: facts of the parameters, never of the data."""
         candidates = self.catalogue.candidates(self.sizes)
-        if self.top_k.count == 1 and not isinstance(self.top_k, ItemsFirst):
+        if self.top_k.count == 1 and not isinstance(self.top_k, ByItems):
             return advice(self.top_k.mechanism, candidates)
         lead = ceil(self.top_k.lead(candidates or 1))
         return (
@@ -285,11 +282,10 @@ class Request:
 
     def doubt(self) -> str:
         """Why most of the list is expected to be noise, and what helps, from public parameters alone; else ""."""
-        way = self.top_k.itemsets if isinstance(self.top_k, ItemsFirst) else self.top_k
+        way = self.top_k
         if not isinstance(way.mechanism, NoisyMaxMechanism):  # where no candidate leads, the others return none
             return ""
-        items = self.top_k.items.count if isinstance(self.top_k, ItemsFirst) else len(self.catalogue.items or ())
-        candidates = itemset_count(items, self.sizes)
+        candidates = way.candidates if isinstance(way, ByItems) else self.catalogue.candidates(self.sizes) or 0
         needed = support_needed(way.count, float(way.mechanism.scale), candidates) if candidates else 0
         units = USUAL_UNITS if self.units is None else self.units
         if needed * BEST_SHARE <= units:
@@ -300,38 +296,6 @@ class Request:
             f"about {needed:,} or more ({units:,} units{assumed}). Noise fills the list otherwise: give a larger "
             "--epsilon, or a smaller --top."
         )
-
-
-def _built(
-    name: str,
-    sizes: tuple[int, int],
-    known: PublicCatalogue,
-    candidates: int | None,
-    *,
-    kbar: int | None,
-    **parameters: Any,
-) -> Built:
-    """The way that the mechanism's plain name stands for; with many places "auto" goes by way of the items."""
-    count, cut = parameters["count"], parameters["max_items_per_unit"]
-    large = known.items is None or len(known.items) >= _TIMES_THE_ITEMS * count
-    by_default = name == AUTO and count >= MANY_PLACES and sizes[0] > 1 and kbar is None and cut is None and large
-    if name == ITEMS_FIRST and cut is not None:
-        raise BadParameter(f"{ITEMS_FIRST} has no option max_items_per_unit: name the mechanism that has it.")
-    if name != ITEMS_FIRST and not by_default:
-        return build_top_k(name, candidates=candidates, kbar=kbar, **parameters)
-    reason = (
-        f"with {MANY_PLACES} places and more, items_first has mostly found more of the best itemsets than the others."
-    )
-    way = ItemsFirst.of(
-        count,
-        positive("epsilon", parameters["epsilon"]),
-        (probability if known.items is None else below_one)("delta", parameters["delta"]),
-        Neighbors.parse(parameters["neighbors"]),
-        sizes=sizes,
-        catalogue_size=None if known.items is None else len(known.items),
-        kept=None if kbar is None else public_count("kbar", kbar),
-    )
-    return Built(way, reason if name == AUTO else "")
 
 
 def _split(epsilon: Number, release_support: Number | str | None) -> tuple[Fraction, Fraction]:
@@ -360,13 +324,3 @@ def _require_rules_possible(count: int, sizes: tuple[int, int], supports: Fracti
         raise BadParameter(f"size must be at most {MOST_ITEMS} where the supports of all subsets are released.")
     if count * 3 ** sizes[1] > MOST_RULES:
         raise BadParameter(f"k itemsets of size r have up to k·3^r rules, and {MOST_RULES:,} are the most: give less.")
-
-
-def _itemsets_per_unit(max_items: int | None, sizes: tuple[int, int]) -> int | None:
-    """How many itemsets of the sizes a unit of `max_items` items supports at most."""
-    if max_items is None:
-        return None
-    supported = itemset_count(whole("max_items_per_unit", max_items), sizes)
-    if not supported:
-        raise BadParameter("max_items_per_unit must be at least the size of the itemsets.")
-    return supported

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine.errors import AccuracyWarning, BadParameter
+from dpmine.errors import AccuracyWarning
 from dpmine.exact.bits import SystemBits
 from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.noisy_supports import Consistency, release, with_subsets
 from dpmine.itemsets.request import Request, notice_layout, notify
 from dpmine.itemsets.results import TopItemsets
-from dpmine.itemsets.transactions.base import NOT_CUT_BY_SPARK, Engine
+from dpmine.itemsets.transactions.base import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.ledger.charging import Account
@@ -69,8 +69,9 @@ def top_itemset(
         epsilon: ε > 0, read exactly (0.1 is one tenth).
         delta: δ in (0, 1), used by approximate mechanisms, and for supports where Gaussian noise is narrower.
         mechanism: a name out of `dpmine.selection.select.MECHANISMS`, "items_first" (items are chosen first, then
-            itemsets of these), or "auto": the one that needs the smallest lead at this ε, δ, relation and number of
-            itemsets of the catalogue.
+            itemsets of these), "discover" (the same without a catalogue: items that many units have are found first),
+            or "auto": the one that needs the smallest lead at this ε, δ, relation and number of itemsets of the
+            catalogue.
         neighbors: "replace_one" (the number of units is public) or "add_remove".
         unit: column(s) that name the privacy unit, the person to protect.
         basket: column(s) that distinguish the baskets of one unit (long layout).
@@ -86,7 +87,8 @@ def top_itemset(
         units: a public number of units, only to turn supports into shares.
         kbar: how many candidates `limited_domain` keeps, or how many items `items_first` does; public.
         max_items_per_unit: for `bounded_growth`, which needs it: every unit's data are cut to this number of items
-            (its most frequent ones) before anything is counted.
+            (its most frequent ones) before anything is counted. For "discover": how many of its items a unit may name
+            while items are found (default 50); all of them count in supports.
         not_private: opts in to the mechanism "exact".
         ledger: a `dpmine.Ledger` or its URL, charged before any data are read.
         dataset: the data set's name in the ledger.
@@ -148,10 +150,10 @@ def top_itemsets(
 
     All other arguments, and what is raised, are those of `top_itemset`; a public catalogue must have k itemsets.
     (ε, δ) is the budget of all k together. The exponential and the limited-domain mechanism choose all in one shot;
-    "items_first" chooses items, then itemsets of these, each in one shot; every other mechanism is run k times, each
-    time on what is left. With k > 1, "auto" means one of the first two, whichever needs the smaller lead by public
-    parameters; from k = 50 on mostly "items_first". A pure mechanism uses δ too where that buys smaller noise, unless
-    δ is 0.
+    "items_first" and "discover" choose items, then itemsets of these in one shot; every other mechanism is run k times,
+    each time on what is left. With k > 1, "auto" means one of the first two, whichever needs the smaller lead by public
+    parameters; without a catalogue "discover" from k = 10 on, with one mostly "items_first" from k = 50 on. A pure
+    mechanism uses δ too where that buys smaller noise, unless δ is 0.
 
     Example:
         >>> import dpmine
@@ -183,10 +185,8 @@ def top_itemsets(
         units=units,
         not_private=not_private,
     )
-    from dpmine.itemsets.read import engine_of, read_transactions
+    from dpmine.itemsets.read import read_transactions
 
-    if max_items_per_unit is not None and engine_of(engine, data) is Engine.SPARK:
-        raise BadParameter(NOT_CUT_BY_SPARK)
     read = read_transactions(
         data,
         columns,
@@ -240,7 +240,7 @@ def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tu
         miner,
         possible,
         catalogue_is_public=request.catalogue.is_given,
-        restricted=lambda codes: baskets.projected(codes).miner(),
+        transactions=baskets,
     )
     return request.top_k.choose(universe, bits=SystemBits())
 

@@ -1,7 +1,6 @@
 """The candidates of a run: itemsets of a size (or a range of sizes), of items of a public catalogue or of unknown ones.
 
-As a universe, their supports are mined only as deep as the mechanism asks. With many places, items are chosen first,
-then itemsets of these alone: docs/proofs/selection/composition.md.
+As a universe, their supports are mined only as deep as the mechanism asks.
 """
 
 from __future__ import annotations
@@ -9,28 +8,23 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import accumulate
 from math import comb
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
 from dpmine.parameters import whole
-from dpmine.selection.composition import bounded_range_stages
-from dpmine.selection.top_k import LimitedDomainTopK, OneShot, TopK
 from dpmine.selection.universes.base import MANY_DUMMIES, Level, Score
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.transactions.base import Itemsets, SupportSource
-    from dpmine.privacy import Guarantee, Neighbors, Zcdp
-    from dpmine.selection.mechanisms.report_noisy_max import Exponential
-    from dpmine.selection.universes.base import Universe
+    from dpmine.itemsets.transactions.base import Itemsets, SupportSource, Transactions
+    from dpmine.privacy import Guarantee
 
 
 _MANY = 100_000
@@ -40,8 +34,6 @@ _DESCENT = 4  # by which the threshold falls until something is found: searches 
 
 Itemset = tuple[int, ...]
 """Item codes, increasing."""
-Restriction: TypeAlias = "Callable[[Sequence[int]], SupportSource]"
-"""The supports of the itemsets of some items (codes, increasing), which get the codes 0, 1, … in that order."""
 
 
 class ItemsetUniverse:
@@ -57,11 +49,14 @@ class ItemsetUniverse:
         sizes: Sequence[int],
         *,
         catalogue_is_public: bool,
-        restricted: Restriction | None = None,
+        transactions: Transactions | None = None,
     ) -> None:
-        """`sizes`: increasing, each at least 1; with a public catalogue none above its size; `among` restricts."""
+        """`sizes`: increasing, each at least 1; with a public catalogue none above its size.
+
+        `transactions` are those that are mined: what chooses items before itemsets needs them.
+        """
         self._miner = miner
-        self._restricted = restricted
+        self._transactions = transactions
         self._sizes = sizes
         self._items = len(miner.item_supports)
         self._resident = miner.resident_threshold
@@ -79,16 +74,21 @@ class ItemsetUniverse:
         """The single items of the same catalogue."""
         return ItemsetUniverse(self._miner, range(1, 2), catalogue_is_public=self._catalogue_is_public)
 
+    @property
+    def transactions(self) -> Transactions:
+        """Those that are mined; LookupError for a universe that was made without them."""
+        if self._transactions is None:
+            raise LookupError("this universe was made without its transactions")
+        return self._transactions
+
     def among(self, codes: Sequence[int]) -> ItemsetUniverse | None:
         """The itemsets of these sizes and items alone, item i being codes[i]; None where there is no such itemset.
 
         `codes` are increasing, and public by now: so are all these itemsets.
-        Raises LookupError for a universe that was made without `restricted`.
         """
         sizes = [size for size in self._sizes if size <= len(codes)]
-        if self._restricted is None:
-            raise LookupError("this universe was made without restricted")
-        return ItemsetUniverse(self._restricted(codes), sizes, catalogue_is_public=True) if sizes else None
+        miner = self.transactions.projected(codes).miner() if sizes else None
+        return None if miner is None else ItemsetUniverse(miner, sizes, catalogue_is_public=True)
 
     @property
     def size(self) -> int | None:
@@ -292,106 +292,3 @@ class PublicCatalogue:
 def itemset_count(items: int, sizes: tuple[int, int]) -> int:
     """How many itemsets of the sizes can be made of a number of items."""
     return sum(comb(items, size) for size in range(sizes[0], min(sizes[1], items) + 1))
-
-
-C = TypeVar("C", bound="Hashable")
-
-ITEMS_FIRST = "items_first"
-ITEMS_SHARE = Fraction(1, 3)
-"""Of the budget, for the items, whose supports are larger and stand more noise.
-
-Measured: docs/explanation/experiments.md.
-"""
-_MORE_ITEMS = 10
-_KBAR = 2**14  # items that an unknown catalogue is cut to: few shops sell more that matter
-
-
-@dataclass(frozen=True, slots=True)
-class ItemsFirst(TopK):
-    """m items in one shot, then k itemsets of these items in one shot.
-
-    There are far fewer itemsets of m items than of all, so that far fewer of no support come first by noise alone; an
-    itemset with an item that was not chosen is lost. The items come out of a public catalogue by the exponential
-    mechanism, or out of an unknown one by the limited-domain mechanism; all itemsets of chosen items are public.
-    Source: Li, Qardaji, Su & Cao 2012 (the idea, with other mechanisms).
-    """
-
-    sizes: tuple[int, int]
-    items: TopK
-    itemsets: OneShot
-
-    @classmethod
-    def of(
-        cls,
-        count: int,
-        epsilon: Fraction,
-        delta: Fraction,
-        neighbors: Neighbors,
-        *,
-        sizes: tuple[int, int],
-        catalogue_size: int | None,
-        kept: int | None = None,
-    ) -> Self:
-        """`kept` is m, by default k + 10; `catalogue_size` is None where the items are not public.
-
-        Raises BadParameter where the itemsets of m items are fewer than k.
-        """
-        wanted = count + _MORE_ITEMS if kept is None else kept
-        number = wanted if catalogue_size is None else min(wanted, catalogue_size)
-        if itemset_count(number, sizes) < count:
-            raise BadParameter(
-                "kbar, the number of items that items_first keeps, allows fewer itemsets than k (--top)."
-            )
-        rest = delta if catalogue_size is not None else delta / 2
-        stages = bounded_range_stages(number, count, ITEMS_SHARE, epsilon, rest)
-        none, first, second = Fraction(0), stages.first_epsilon, stages.second_epsilon
-        itemsets = OneShot(count, count * second, none, neighbors, second)
-        if catalogue_size is not None:
-            items: TopK = OneShot(number, number * first, none, neighbors, first)
-            return cls(count, epsilon, stages.delta, neighbors, sizes, items, itemsets)
-        slack = delta - stages.delta
-        items = LimitedDomainTopK(number, number * first, slack, neighbors, first, slack, max(_KBAR, number))
-        return cls(count, epsilon, delta, neighbors, sizes, items, itemsets)
-
-    @property
-    def name(self) -> str:
-        """Its own."""
-        return ITEMS_FIRST
-
-    @property
-    def mechanism(self) -> Exponential:
-        """That of the last stage, at its ε_0."""
-        return self.itemsets.mechanism
-
-    @property
-    def zcdp(self) -> Zcdp:
-        """That of both stages."""
-        return self.items.zcdp + self.itemsets.zcdp
-
-    @property
-    def needs_catalogue(self) -> bool:
-        """Whether the items have to be public."""
-        return self.items.needs_catalogue
-
-    def choose(self, universe: Universe[C], *, bits: BitSource) -> tuple[C, ...]:
-        """At most k itemsets. Raises BadParameter for a universe of anything but itemsets."""
-        itemsets: object = universe  # that a universe of C is one of itemsets is nothing a type can say here
-        if not isinstance(itemsets, ItemsetUniverse):
-            raise BadParameter("items_first chooses itemsets only.")
-        found = self.items.choose(itemsets.of_items(), bits=bits)
-        codes = sorted(code for (code,) in found)
-        left = itemsets.among(codes)
-        chosen = () if left is None else self.itemsets.choose(left, bits=bits)
-        return cast("tuple[C, ...]", tuple(tuple(codes[code] for code in itemset) for itemset in chosen))
-
-    def lead(self, candidates: int) -> float:  # noqa: ARG002 - only the itemsets of chosen items are rivals
-        """The itemsets' own; the items' is another matter."""
-        return self.itemsets.lead(itemset_count(self.items.count, self.sizes))
-
-    def lead_over(self) -> str:
-        """The itemsets of chosen items."""
-        return f"the other itemsets of the {self.items.count} items that are kept"
-
-    def rounds(self) -> str:
-        """Both stages."""
-        return f"items: {self.items.rounds()}; itemsets of these: {self.itemsets.rounds()}"

@@ -17,9 +17,10 @@ from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
+from dpmine.itemsets.by_items import ITEMS_SHARE, MANY_PLACES, ItemsFirst
 from dpmine.itemsets.counting.miner import Miner, support_of
-from dpmine.itemsets.request import MANY_PLACES, Request
-from dpmine.itemsets.universe import ITEMS_SHARE, ItemsetUniverse, ItemsFirst
+from dpmine.itemsets.request import Request
+from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.privacy import Neighbors
 from dpmine.selection.composition import bounded_range_rounds, bounded_range_stages
 from dpmine.selection.top_k import OneShot
@@ -59,9 +60,7 @@ ASKED: dict[str, Any] = {
 
 def universe(units: Units, items: int, sizes: range, *, public: bool = True) -> ItemsetUniverse:
     baskets = baskets_of(units, items)
-    return ItemsetUniverse(
-        Miner(baskets), sizes, catalogue_is_public=public, restricted=lambda codes: Miner(baskets.projected(codes))
-    )
+    return ItemsetUniverse(Miner(baskets), sizes, catalogue_is_public=public, transactions=baskets)
 
 
 def peeled(scores: dict[Any, int], count: int, rate: float) -> dict[tuple[Any, ...], float]:
@@ -113,7 +112,7 @@ def test_only_itemsets_have_items() -> None:
     way = ItemsFirst.of(1, Fraction(1), Fraction(0), Neighbors.REPLACE_ONE, sizes=(2, 2), catalogue_size=ITEMS)
     with pytest.raises(BadParameter, match="itemsets only"):
         way.choose(Dense([1, 2, 3]), bits=SystemBits())
-    with pytest.raises(LookupError, match="restricted"):
+    with pytest.raises(LookupError, match="transactions"):
         ItemsetUniverse(Miner(baskets_of(UNITS, ITEMS)), range(2, 3), catalogue_is_public=True).among([0, 1])
 
 
@@ -197,8 +196,10 @@ def test_too_few_items_are_refused(given_: dict[str, Any], words: str) -> None:
 
 
 def test_auto_takes_it_for_many_places() -> None:
-    names: Sequence[str] = [asked(mechanism="auto", k=k).top_k.name for k in (1, MANY_PLACES - 1, MANY_PLACES)]
-    assert names == ["limited_domain", "limited_domain", "items_first"]
-    assert "items_first" in asked(mechanism="auto", k=MANY_PLACES).reason
+    names: Sequence[str] = [
+        asked(mechanism="auto", k=k, catalogue=range(1000)).top_k.name for k in (MANY_PLACES - 1, MANY_PLACES)
+    ]
+    assert names == ["exponential", "items_first"]
+    assert "items_first" in asked(mechanism="auto", k=MANY_PLACES, catalogue=range(1000)).reason
     assert asked(mechanism="auto", k=MANY_PLACES, catalogue=range(MANY_PLACES)).top_k.name != "items_first"
-    assert asked(mechanism="auto", k=MANY_PLACES, size=1).top_k.name == "limited_domain"
+    assert asked(mechanism="auto", k=MANY_PLACES, size=1, catalogue=range(1000)).top_k.name != "items_first"

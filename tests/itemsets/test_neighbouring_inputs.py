@@ -49,6 +49,7 @@ EACH: dict[str, dict[str, Any]] = {
     "stable_maximiser": {},
     "bounded_growth": {"max_items_per_unit": 5},
     "items_first": {},
+    "discover": {},
     "auto": {},
 }
 MORE: dict[str, dict[str, Any]] = {

@@ -40,6 +40,7 @@ PINNED = [
     "Universe",
     "UnreadableFile",
     "audit",
+    "discover_items",
     "itemset_supports",
     "law",
     "plan",

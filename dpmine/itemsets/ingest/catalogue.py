@@ -30,14 +30,16 @@ from dpmine.itemsets.ingest.encode import narrow, plain_items, sorted_items
 
 _PARQUET_MAGIC = b"PAR1"
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, at the beginning of a file
+REMARK = "# dpmine: "
+"""What the first lines of a text file may begin with: they are no items, but say where the catalogue comes from."""
 
 
 def read_catalogue(source: object) -> pa.Array:
     """A public list of items, sorted: int64, or string.
 
-    `source` is a path or URL of a text file (UTF-8, one item a line, empty lines ignored) or of a Parquet file with one
-    column, a sequence of integers or texts, or an Arrow array. Items of a text file are texts; `matched` reads them as
-    integers where the data's items are.
+    `source` is a path or URL of a text file (UTF-8, one item a line; empty lines, and the remarks of dpmine in front,
+    are ignored) or of a Parquet file with one column, a sequence of integers or texts, or an Arrow array. Items of a
+    text file are texts; `matched` reads them as integers where the data's items are.
 
     Raises UnreadableFile for the file; BadData where the catalogue is empty, repeats an item, or holds nulls or other
     types; BadParameter where `source` is none of the above.
@@ -146,7 +148,10 @@ def _text_items(content: pa.Buffer, name: str) -> pa.Array:
     except pa.ArrowInvalid:
         raise UnreadableFile(f"The catalogue {name} is not UTF-8 text: convert it, or give a Parquet file.") from None
     lines = pc.replace_substring_regex(pc.split_pattern(text, "\n").flatten(), "\r$", "")
-    return lines.filter(pc.binary_length(lines).cast(pa.bool_()))
+    is_remark = pc.starts_with(lines, REMARK)
+    first = pc.index(is_remark, False).as_py()
+    items = lines[first if first >= 0 else len(lines) :]
+    return items.filter(pc.binary_length(items).cast(pa.bool_()))
 
 
 def _parquet_items(content: pa.Buffer, name: str) -> Any:

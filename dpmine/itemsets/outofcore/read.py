@@ -101,6 +101,10 @@ class PartitionedBaskets(Transactions):
         """See `Transactions`."""
         return self._changed(lambda part: part.truncated(max_items_per_unit), self.labels)
 
+    def item_weights(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
+        """See `Transactions`. Takes one pass."""
+        return sum((part.item_weights(weights) for part in self.parts()), np.zeros(len(self.labels), np.int64))
+
     def projected(self, codes: Sequence[int]) -> PartitionedBaskets:
         """See `Transactions`."""
         return self._changed(lambda part: part.projected(codes), self.labels.take(list(codes)))

@@ -21,7 +21,8 @@ from dpmine.compiled import compiled
 from dpmine.errors import UnreadableFile
 from dpmine.io.arrow import integer_array, integers, is_text
 from dpmine.itemsets.outofcore.streams import PackedBaskets, cost_of, require_room
-from dpmine.itemsets.transactions.base import Baskets, mixed, starts_of
+from dpmine.itemsets.transactions.base import Baskets, starts_of
+from dpmine.itemsets.transactions.hashes import xxhash64
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +103,6 @@ class SpillFile:
 MOST_WAYS = 256
 _MORE_WAYS = 16
 _DEEPEST = 4  # divisions after which a partition that is too large holds one unit that is too large
-_STEP = 0x9E3779B97F4A7C15
 
 
 @dataclass(eq=False)
@@ -173,17 +173,16 @@ class CompactFile:
 
 def _hashes(lines: pa.Table, unit: tuple[str, ...], depth: int) -> NDArray[np.uint64]:
     """A hash of each line's unit; the same for equal units in all tables."""
-    whole = np.full(lines.num_rows, (depth + 1) * _STEP % 2**64, np.uint64)
-    for name in unit:
-        whole = mixed(whole ^ _column_hashes(lines.column(name)))
-    return whole
+    columns = [_column_hashes(lines.column(name)) for name in unit]
+    return xxhash64(np.full(lines.num_rows, depth), *columns).view(np.uint64)
 
 
-def _column_hashes(column: pa.ChunkedArray) -> NDArray[np.uint64]:
+def _column_hashes(column: pa.ChunkedArray) -> NDArray[np.int64]:
     if not is_text(column.type):
-        return integers(column).view(np.uint64)
+        found: NDArray[np.int64] = integers(column).view(np.int64)
+        return found
     hashes = [_text_hashes(chunk) for chunk in column.chunks]
-    return np.concatenate([*hashes, np.zeros(0, np.uint64)])  # a table without lines may have no chunks
+    return np.concatenate([*hashes, np.zeros(0, np.uint64)]).view(np.int64)  # a table without lines may have no chunks
 
 
 def _text_hashes(chunk: pa.Array) -> NDArray[np.uint64]:

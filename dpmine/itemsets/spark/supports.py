@@ -32,12 +32,12 @@ from dpmine.itemsets.spark.session import functions, replacing
 from dpmine.itemsets.spark.source import ITEM
 from dpmine.itemsets.transactions.base import (
     COUNT_LIMIT,
-    NOT_CUT_BY_SPARK,
     Itemsets,
     SupportHistogram,
     SupportSource,
     Transactions,
 )
+from dpmine.itemsets.transactions.hashes import label_hashes
 from dpmine.itemsets.transactions.memory import parse_memory
 
 if TYPE_CHECKING:
@@ -95,9 +95,45 @@ class SparkBaskets(Transactions):
         """See `Transactions`."""
         return SparkMiner(self)
 
-    def truncated(self, max_items_per_unit: int) -> SparkBaskets:  # noqa: ARG002 - whatever it is
-        """Raises BadParameter."""
-        raise BadParameter(NOT_CUT_BY_SPARK)
+    def truncated(self, max_items_per_unit: int) -> SparkBaskets:
+        """See `Transactions`. A pass over the data."""
+        held = self._held(max_items_per_unit)
+        units = self.rows.units
+        frame = self.kept.keep(self.rows.frame.join(held.select(*units, ITEM), [*units, ITEM], "left_semi"))
+        supports = self._by_item(held, functions.count("*"))
+        return replace(self, item_supports=supports, rows=replace(self.rows, frame=frame))
+
+    def item_weights(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
+        """See `Transactions`. A pass over the data."""
+        held = self._held(len(weights))
+        count = functions.count("*").over(_window(self.rows.units))
+        held = held.withColumn("of", count.cast("int"))
+        numbers = integer_array(np.arange(1, len(weights) + 1)).cast(pa.int32())
+        with replacing():
+            known = self.session.createDataFrame(pa.table({"of": numbers, "weight": integer_array(weights)}))
+        return self._by_item(held.join(functions.broadcast(known), "of"), functions.sum("weight"))
+
+    def _held(self, limit: int) -> Any:
+        """A row for each of the `limit` items, at most, that a unit keeps: the columns of the unit, `item`, `rank`."""
+        codes = np.arange(len(self.labels))
+        hashes = integer_array(label_hashes(self.labels))
+        with replacing():
+            known = self.items_frame(codes, hash=hashes)
+        rows = self.rows.frame.join(small(known, len(codes)), ITEM)
+        rows = rows if self.rows.rows_are_units else rows.distinct()
+        units = self.rows.units
+        held = rows.groupBy(*units, ITEM, "rank", "hash").agg(functions.count("*").alias("baskets"))
+        lot = functions.xxhash64(functions.bit_xor("hash").over(_window(units)), "hash")
+        best = functions.row_number().over(_window(units).orderBy(functions.desc("baskets"), "lot"))
+        return held.withColumn("lot", lot).withColumn("place", best).where(functions.col("place") <= limit)
+
+    def _by_item(self, held: Any, total: Any) -> NDArray[np.int64]:
+        """int64[N]: what is added up over the rows of each item."""
+        with replacing(UNREADABLE):
+            found = held.groupBy("rank").agg(total.alias("total")).toArrow()
+        sums = np.zeros(len(self.labels), np.int64)
+        sums[integers(found.column("rank"))] = integers(found.column("total"))
+        return sums
 
     def close(self) -> None:
         """The cluster need not keep anything for these transactions any more."""
@@ -108,12 +144,12 @@ class SparkBaskets(Transactions):
         some = list(codes)
         return replace(self, labels=self.labels.take(some), item_supports=self.item_supports[some])
 
-    def items_frame(self, codes: Sequence[int] | NDArray[np.int64]) -> Any:
-        """A frame of items (`item`) and their places in `codes` (`rank`)."""
+    def items_frame(self, codes: Sequence[int] | NDArray[np.int64], **more: Any) -> Any:
+        """A frame of items (`item`), their places in `codes` (`rank`), and `more` columns of theirs."""
         labels = self.labels.take(integer_array(np.asarray(codes, np.int64)))
         ranks = integer_array(np.arange(len(labels))).cast(pa.int32())
         with replacing():
-            return self.session.createDataFrame(pa.table({ITEM: labels, "rank": ranks}))
+            return self.session.createDataFrame(pa.table({ITEM: labels, "rank": ranks, **more}))
 
     def coded(self, codes: Sequence[int] | NDArray[np.int64]) -> Any:
         """The rows of these items: keys and `rank`, the item's place in `codes`."""
@@ -340,6 +376,13 @@ def _rows(frame: Any) -> list[Any]:
 def _histogram(levels: Counter[int], threshold: int) -> SupportHistogram:
     """The levels that reach the threshold, highest first."""
     return SupportHistogram.of({support: count for support, count in levels.items() if support >= threshold})
+
+
+def _window(units: Sequence[str]) -> Any:
+    """The rows of a unit."""
+    from pyspark.sql import Window
+
+    return Window.partitionBy(*units)
 
 
 def small(items: Any, number: int) -> Any:

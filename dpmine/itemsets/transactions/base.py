@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from hashlib import blake2b
 from operator import index
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from dpmine.errors import BadParameter
+from dpmine.itemsets.transactions.hashes import label_hashes, xxhash64
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 COUNT_LIMIT = 1 << 61
 """Numbers of itemsets stop growing here, far from the end of int64; a number that reached it is not exact."""
-NOT_CUT_BY_SPARK = (
-    "max_items_per_unit is not for engine 'spark': count with engine 'local', or take a mechanism that needs no cut."
-)
 
 
 class Engine(StrEnum):
@@ -68,6 +65,13 @@ class Transactions(ABC):
         A unit keeps the items that most of its baskets hold; ties are broken by a hash of the unit's items, so that no
         item is favoured by its name. Both depend on the unit's own data alone, so neighbouring data sets stay
         neighbours. Baskets left empty are dropped; a unit keeps at least one. BadParameter where the engine cannot.
+        """
+
+    @abstractmethod
+    def item_weights(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
+        """int64[N]: for each item the sum of weights[n − 1] over the units that have it; n is how many items one has.
+
+        A unit with more than len(weights) distinct items has those alone that `truncated` leaves it.
         """
 
     @abstractmethod
@@ -309,8 +313,30 @@ class Baskets:
 
     def truncated(self, max_items_per_unit: int) -> Self:
         """See `Transactions.truncated`."""
-        unit_of = np.repeat(self.unit_numbers().astype(np.int64), np.diff(self.basket_starts))
-        return self.keeping(_kept(unit_of, self.items, _hashes(self.labels), max_items_per_unit))
+        return self.keeping(_kept(self._owners(), self.items, label_hashes(self.labels), max_items_per_unit))
+
+    def item_weights(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
+        """See `Transactions.item_weights`."""
+        units, items = self._holdings()
+        counts = np.bincount(units, minlength=self.unit_count)
+        if counts.max(initial=0) > len(weights):
+            return self.truncated(len(weights)).item_weights(weights)
+        sums = np.zeros(self.catalogue_size, np.int64)
+        np.add.at(sums, items, weights[counts[units] - 1])
+        return sums
+
+    def _holdings(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The units and their items, each pair once."""
+        units = self._owners()
+        if self.one_basket_each:
+            return units, self.items.astype(np.int64)
+        catalogue = max(1, self.catalogue_size)
+        pairs = np.unique(units * catalogue + self.items)
+        return pairs // catalogue, pairs % catalogue
+
+    def _owners(self) -> NDArray[np.int64]:
+        """The unit of every occurrence."""
+        return np.repeat(self.unit_numbers().astype(np.int64), np.diff(self.basket_starts))
 
     def unit_numbers(self) -> NDArray[np.int32]:
         """int32[baskets]: the unit that owns each basket."""
@@ -328,7 +354,7 @@ def starts_of(*lengths: NDArray[np.signedinteger[Any]]) -> NDArray[np.int64]:
 def _kept(
     units: NDArray[np.int64],
     items: NDArray[np.int32],
-    hashes: NDArray[np.uint64],
+    hashes: NDArray[np.int64],
     limit: int,
 ) -> NDArray[np.bool_]:
     """Which occurrences survive: those whose item is among the unit's `limit` most frequent ones."""
@@ -342,24 +368,11 @@ def _kept(
     return (place < limit)[pair_of]
 
 
-def _lots(owners: NDArray[np.int64], hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A number for every item of every unit, scrambled by the sum of the unit's hashes."""
-    sums = np.zeros(int(owners.max(initial=-1)) + 1, np.uint64)
-    np.add.at(sums, owners, hashes)
-    return mixed(sums[owners] ^ hashes)
-
-
-def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Numbers in which each digit of the given ones matters everywhere (Steele et al. 2014, mix64)."""
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
-    return numbers ^ (numbers >> np.uint64(31))
-
-
-def _hashes(labels: Any) -> NDArray[np.uint64]:
-    """A public 64-bit hash of every label."""
-    digests = (blake2b(str(label).encode(), digest_size=8).digest() for label in labels.to_pylist())
-    return np.frombuffer(b"".join(digests), np.uint64)
+def _lots(owners: NDArray[np.int64], hashes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A number for every item of every unit, scrambled by all hashes of the unit; `owners` are sorted."""
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    units = np.bitwise_xor.reduceat(hashes, starts) if len(starts) else hashes
+    return xxhash64(np.repeat(units, np.diff(starts, append=len(owners))), hashes)
 
 
 def in_order(items: Iterable[Any]) -> list[Any]:

@@ -110,7 +110,7 @@ TOP_ITEMSET = {
     "delta": _DELTA,
     "mechanism": Option(
         "auto, large-margin, large-margin-tight, limited-domain, stable-maximiser, bounded-growth, exponential, "
-        "max-of-exponentials, max-of-laplaces, items-first, exact.",
+        "max-of-exponentials, max-of-laplaces, items-first, discover, exact.",
         "NAME",
         "auto",
     ),
@@ -134,7 +134,10 @@ TOP_ITEMSET = {
     ),
     "kbar": Option("limited-domain: candidates that it keeps; items-first: items (public).", "N", kind=int),
     "max_items_per_unit": Option(
-        "Cut every unit to so many items before counting; bounded-growth needs it.", "N", kind=int
+        "bounded-growth: cut every unit to so many items before counting; discover: how many of its items a unit may "
+        "name (default 50).",
+        "N",
+        kind=int,
     ),
     "not_private": _NOT_PRIVATE,
     **_LEDGER,

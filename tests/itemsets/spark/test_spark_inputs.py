@@ -99,7 +99,6 @@ WRONG: list[tuple[type[dpmine.DpmineError], dict[str, Any], Sequence[str]]] = [
     (BadData, {"unit": "u", "item": "big"}, ("'big'", "decimal")),
     (BadData, {}, ("not clear",)),
     (BadData, {"unit": "u", "item": "i", "catalogue": [1, 2]}, ("integers", "texts")),
-    (BadParameter, {"unit": "u", "item": "i", "max_items_per_unit": 3}, ("max_items_per_unit",)),
 ]
 
 

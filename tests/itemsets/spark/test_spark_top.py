@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from support.conformance.sources import table_of
 from support.datasets import mushroom
 from support.numpy_bits import NumpyBits
-from support.oracles.spark import LONG, on_spark, random_rows
+from support.oracles.spark import LONG, answers, on_spark, random_rows
 from support.reading import read_baskets
 
 import dpmine
+from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.spark.supports import SparkMiner
 from dpmine.itemsets.universe import ItemsetUniverse
@@ -60,6 +63,29 @@ def test_members_and_tails_have_their_supports(spark: Any) -> None:
         itemset, support = universe.tail(floor, bits=bits)
         assert local.support(itemset) == support < floor
     read.close()
+
+
+@pytest.mark.parametrize("limit", [1, 3, 50])
+def test_units_are_cut_and_weighed_as_they_are_here(spark: Any, limit: int) -> None:
+    """Frequent items first, and ties by the same hash."""
+    table = table_of(random_rows(23, units=80, items=12))
+    for columns in (LONG, Columns.of(unit="u", item="i")):
+        there, here = on_spark(spark, table, columns).transactions, read_baskets(table, columns).baskets
+        weights = np.array([isqrt(10**6 // count) for count in range(1, limit + 1)])
+        assert there.item_weights(weights).tolist() == here.item_weights(weights).tolist()
+        assert answers(there.truncated(limit).miner(), 2, 1) == answers(here.truncated(limit).miner(), 2, 1)
+        there.close()
+
+
+@pytest.mark.parametrize("kind", ["integers", "texts"])
+def test_items_are_discovered(spark: Any, kind: str) -> None:
+    items = [1, 2, 3] if kind == "integers" else ["a", "b", "c"]
+    lists = [items[:2]] * 300 + [items[1:]] * 300 + [[]]
+    frame = spark.createDataFrame(pa.table({"items": pa.array(lists)}))
+    assert list(dpmine.discover_items(frame, items="items", epsilon=100)) == items
+    found = dpmine.top_itemsets(frame, 2, items="items", epsilon=1000, mechanism="discover")
+    assert set(found) == {frozenset(items[:2]), frozenset(items[1:])}
+    assert not cached(spark)
 
 
 @pytest.mark.parametrize("mechanism", ["exact", "exponential", "items_first", "auto"])

@@ -70,14 +70,6 @@ def test_an_engine_that_is_none(sales: str, command: str) -> None:
     assert "'local' or 'spark'" in assert_one_error(spawn(command, sales, "--engine", "storm", *rest))
 
 
-def test_no_cut_of_units_by_spark(sales: str) -> None:
-    outcome = spawn(
-        *("top-itemset", sales, "--engine", "spark"),
-        *("--mechanism", "bounded-growth", "--max-items-per-unit", "5"),
-    )
-    assert "max_items_per_unit" in assert_one_error(outcome)
-
-
 @pytest.mark.spark
 def test_no_java(sales: str, tmp_path: Path) -> None:
     require_spark()

@@ -8,20 +8,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpmine.itemsets.transactions.base import Baskets
+from dpmine.itemsets.counting.miner import BasketsInMemory
 from support.datasets import shared_path
 
 Units = Sequence[Sequence[Iterable[int]]]
 """For each unit its baskets, each a set of item codes."""
 
 
-def baskets_of(units: Units, catalogue: int | None = None) -> Baskets:
+def baskets_of(units: Units, catalogue: int | None = None) -> BasketsInMemory:
     """The compressed form; empty baskets and units without baskets are left out, as ingestion leaves them out."""
     kept = [[sorted(set(basket)) for basket in unit if list(basket)] for unit in units]
     kept = [unit for unit in kept if unit]
     flat = [basket for unit in kept for basket in unit]
     size = max((basket[-1] + 1 for basket in flat), default=0) if catalogue is None else catalogue
-    return Baskets(
+    return BasketsInMemory(
         labels=pa.array(range(size), pa.int64()),
         items=np.array([code for basket in flat for code in basket], np.int32),
         basket_starts=np.cumsum([0, *map(len, flat)], dtype=np.int64),
@@ -50,14 +50,14 @@ def levels(supports: Mapping[tuple[int, ...], int], threshold: int) -> list[tupl
     return sorted(counts.items(), reverse=True)
 
 
-def shared_baskets(name: str) -> Baskets:
+def shared_baskets(name: str) -> BasketsInMemory:
     """A data set of the shared folder, each transaction one unit with one basket."""
     table = pq.read_table(shared_path(f"data/{name}.parquet"))
     labels, codes = np.unique(table["item"].to_numpy(), return_inverse=True)
     rows = np.unique(table["transaction_id"].to_numpy().astype(np.int64) * len(labels) + codes)
     transactions = rows // len(labels)
     starts = np.flatnonzero(np.diff(transactions, prepend=-1, append=-1)).astype(np.int64)
-    return Baskets(
+    return BasketsInMemory(
         labels=pa.array(labels),
         items=(rows % len(labels)).astype(np.int32),
         basket_starts=starts,

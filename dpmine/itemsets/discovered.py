@@ -1,0 +1,156 @@
+"""A catalogue that is paid for once: the items that many units have, found with differential privacy."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dpmine.errors import BadParameter
+from dpmine.exact.bits import SystemBits
+from dpmine.io.source import ColumnNames, Columns
+from dpmine.itemsets.by_items import DISCOVER, items_per_unit
+from dpmine.itemsets.discovery import ITEMS_PER_UNIT, Discovery
+from dpmine.itemsets.ingest.catalogue import REMARK
+from dpmine.itemsets.request import notice_layout
+from dpmine.itemsets.transactions.base import Engine
+from dpmine.itemsets.transactions.memory import parse_memory
+from dpmine.ledger.charging import Account
+from dpmine.parameters import positive, probability
+from dpmine.privacy import Guarantee, Neighbors
+from dpmine.zcdp import rho_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dpmine.itemsets.ingest.layouts import LayoutPlan
+    from dpmine.ledger.ledger import Ledger
+    from dpmine.parameters import Number
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredItems:
+    """Items that may be named, in order: integers or texts. A sequence of them is a catalogue.
+
+    Attributes:
+        items: the items.
+        guarantee: that of the discovery; every run with this catalogue has its own beside it.
+    """
+
+    items: tuple[Any, ...]
+    guarantee: Guarantee
+
+    def __len__(self) -> int:
+        """The number of items."""
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The items, in order."""
+        return iter(self.items)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain form for JSON."""
+        from dpmine.version import __version__
+
+        return {"items": list(self.items), "guarantee": self.guarantee.to_dict(), "dpmine": __version__}
+
+    def to_json(self) -> str:
+        """One JSON object, on one line."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    def to_arrow(self) -> Any:
+        """A pyarrow Table with the column item (int64 or string); the guarantee is metadata."""
+        import pyarrow as pa
+
+        integers = bool(self.items) and all(isinstance(item, int) for item in self.items)
+        items = pa.array(self.items if integers else map(str, self.items), pa.int64() if integers else pa.string())
+        return pa.table({"item": items}).replace_schema_metadata({"dpmine": self.to_json()})
+
+    def __str__(self) -> str:
+        """A catalogue as text: the guarantee as remarks, then an item a line."""
+        lines = [str(item) for item in self.items]
+        fit = [line for line in lines if line and line.splitlines() == [line] and not line.startswith(REMARK)]
+        left_out = len(lines) - len(fit)
+        odd = [f"{REMARK}left out: {left_out} items that are no line of text; write Parquet"] if left_out else []
+        return "\n".join([f"{REMARK}items found in the data ({self.guarantee})", *odd, *fit])
+
+
+def discover_items(
+    data: Any,
+    *,
+    epsilon: Number = 1,
+    delta: Number = 1e-6,
+    neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
+    unit: ColumnNames = None,
+    basket: ColumnNames = None,
+    item: str | None = None,
+    items: str | None = None,
+    one_hot: bool = False,
+    max_items_per_unit: int = ITEMS_PER_UNIT,
+    ledger: Ledger | str | None = None,
+    dataset: str | None = None,
+    memory: int | str | None = None,
+    engine: str = Engine.LOCAL,
+    progress: Callable[[float], None] | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> DiscoveredItems:
+    """The items that many privacy units have, found with differential privacy: a catalogue for every later run.
+
+    All arguments but `max_items_per_unit`, and what is raised, are those of `dpmine.top_itemset`.
+
+    Args:
+        data: as there.
+        epsilon: ε > 0 of the discovery.
+        delta: δ in (0, 1) of the discovery; half of it is the probability that an item of one unit alone is named.
+        neighbors: as there.
+        unit: as there; so are basket, item, items and one_hot.
+        basket: see `unit`.
+        item: see `unit`.
+        items: see `unit`.
+        one_hot: see `unit`.
+        max_items_per_unit: how many of its items a unit may name, at most 10,000: those that most of its baskets hold.
+        ledger: as there; so are dataset, memory, engine, progress and notice.
+        dataset: see `ledger`.
+        memory: see `ledger`.
+        engine: see `ledger`.
+        progress: see `ledger`.
+        notice: see `ledger`.
+
+    Example:
+        >>> import dpmine
+        >>> found = dpmine.discover_items([["bread", "milk"], ["bread", "milk", "tea"]] * 1000)
+        >>> found.items
+        ('bread', 'milk', 'tea')
+
+    See Also:
+        top_itemsets: with mechanism="discover" it finds the items it needs by itself.
+
+    Source: Gopi et al. 2020. Proof: docs/proofs/discovery.md.
+    """
+    columns, limit = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot), parse_memory(memory)
+    slack, relation = probability("delta", delta), Neighbors.parse(neighbors)
+    guarantee = Guarantee(positive("epsilon", epsilon), slack, relation)
+    rho = rho_at(guarantee.epsilon, slack / 2)
+    if not rho:
+        raise BadParameter("epsilon is too small to discover any item at this delta: give a larger one.")
+    discovery = Discovery(rho, slack / 2, relation, items_per_unit(max_items_per_unit))
+    guarantee = replace(guarantee, concentrated=discovery.zcdp)
+    account = Account.of(ledger, dataset)
+
+    def planned(plan: LayoutPlan) -> None:
+        if notice is None:  # a warning may be an error: before the charge
+            notice_layout(plan, None)
+        account.charge(guarantee.for_unit(plan.unit_name), job=DISCOVER)
+        if notice is not None:
+            notice_layout(plan, notice)
+
+    from dpmine.io.arrow import integer_array, items_of
+    from dpmine.itemsets.read import read_transactions
+
+    read = read_transactions(data, columns, progress=progress, memory=limit, planned=planned, engine=engine)
+    with closing(read):
+        baskets = read.transactions
+        found = discovery.find(baskets, bits=SystemBits())
+        named = items_of(baskets.labels.take(integer_array(found.codes)))
+        return DiscoveredItems(tuple(named), guarantee.for_unit(baskets.unit))

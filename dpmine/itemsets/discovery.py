@@ -1,0 +1,172 @@
+"""Which items may be named at all: those that many units have, found with Gaussian noise, where no catalogue is public.
+
+Proof: docs/proofs/discovery.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from math import isqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpmine.errors import BadParameter
+from dpmine.exact.noise import discrete_gaussian_array
+from dpmine.exact.reals import exact_ball, logarithm, working_precision
+from dpmine.privacy import Neighbors, Zcdp
+from dpmine.selection.recommend import least
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.exact.reals import Ball
+    from dpmine.itemsets.transactions.base import Transactions
+
+
+ITEMS_PER_UNIT = 50
+"""How many of its items a unit may name, by default: docs/explanation/experiments.md compares."""
+MOST_ITEMS_PER_UNIT = 10_000
+_WEIGHT = 1 << 20  # S: what a unit gives to its items, in length
+_LARGEST_SCALE = 1 << 30  # of the noise, whose squares are then whole numbers of 64 bits
+_BITS = 192
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The items that were released, and what was spent on them.
+
+    Attributes:
+        codes: int64[m], increasing.
+        looks: how many were taken.
+    """
+
+    codes: NDArray[np.int64]
+    looks: int
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """Items whose noisy weight reaches a threshold that an item of a single unit reaches with probability at most δ.
+
+    A unit with n ≤ D items gives each the weight ⌊S/√n⌋, so that its weights have length S at most, whatever n is. The
+    sums of the units' weights get discrete Gaussian noise. A look adds a further noisy copy of the sums to those of the
+    looks before, and releases the items that reach its threshold. There is another look only while fewer than `enough`
+    items are released. δ-approximate ρ-zCDP for all looks together; the first l of them cost Σ_{j ≤ l} `rhos`[j].
+
+    Attributes:
+        rho: ρ > 0 of all looks.
+        delta: δ in (0, 1) of all looks.
+        neighbors: the relation.
+        items_per_unit: D ≥ 1, public.
+        looks: how ρ is divided among the looks: whole numbers that stand in the ratio of their parts.
+        enough: how many items end the search.
+
+    Raises BadParameter where ρ is so small that a unit's weights would all be 0.
+    Source: Gopi et al. 2020 (the weights, the threshold); this project (whole numbers, looks).
+    """
+
+    rho: Fraction
+    delta: Fraction
+    neighbors: Neighbors
+    items_per_unit: int = ITEMS_PER_UNIT
+    looks: tuple[int, ...] = (1,)
+    enough: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.weights[-1]:
+            raise BadParameter("epsilon is too small to discover any item: give a larger one, or a catalogue.")
+
+    @property
+    def zcdp(self) -> Zcdp:
+        """(ρ, δ)."""
+        return Zcdp(self.rho, self.delta)
+
+    @cached_property
+    def rhos(self) -> tuple[Fraction, ...]:
+        """What each look costs at most."""
+        return tuple(self.rho * part / sum(self.looks) for part in self.looks)
+
+    @cached_property
+    def weight(self) -> int:
+        """S: 2^20, or less where the noise would be too large for 64 bits."""
+        return min(_WEIGHT, isqrt(int(self._squared_reach(min(self.rhos)) * _LARGEST_SCALE**2)))
+
+    @cached_property
+    def weights(self) -> NDArray[np.int64]:
+        """int64[D]: what each item gets of a unit that has 1, 2, … D items. Rounded down, or a unit could give more."""
+        square = self.weight**2
+        return np.array([isqrt(square // count) for count in range(1, self.items_per_unit + 1)], np.int64)
+
+    @cached_property
+    def scales(self) -> tuple[int, ...]:
+        """σ_j, a whole number: with noise of this scale the look costs at most its part of ρ."""
+        return tuple(_root_above(self.weight**2 / self._squared_reach(rho)) for rho in self.rhos)
+
+    def _squared_reach(self, rho: Fraction) -> Fraction:
+        """(S/σ)² at a cost of ρ. The sums of neighbours are S apart at most, or √2 S where one unit takes a place."""
+        return rho if self.neighbors is Neighbors.REPLACE_ONE else 2 * rho
+
+    @cached_property
+    def thresholds(self) -> tuple[int, ...]:
+        """T_j, of the sum Σ_{i ≤ j} looks_i·(W + X_i) of the noisy copies so far. Certified.
+
+        An item of one unit, which gives it the weight w, reaches T_j with probability at most 1 − (1 − δ_j)^{1/n}, for
+        every n ≤ D, where δ_j = δ/`len(looks)`. The sum of the noises is no larger than Gaussian noise of variance
+        Σ looks_i² σ_i², plus Σ looks_i.
+        """
+        copies = tuple(accumulate(self.looks))
+        variances = accumulate(part**2 * scale**2 for part, scale in zip(self.looks, self.scales, strict=True))
+        return tuple(self._threshold(number, variance) for number, variance in zip(copies, variances, strict=True))
+
+    def _threshold(self, copies: int, variance: int) -> int:
+        """The least whole T with Φ̄((T − copies·(⌊S/√n⌋ + 1))/σ) ≤ 1 − (1 − δ_j)^{1/n} for every n ≤ D.
+
+        Certified: an undecided comparison is a no. The largest n, which mostly decides, comes first.
+        """
+        delta, threshold = self.delta / len(self.looks), 0
+        with working_precision(_BITS):
+            spread = exact_ball(2 * variance).sqrt()
+            for count in range(self.items_per_unit, 0, -1):
+                allowed = -(logarithm(1 - delta) / count).expm1()
+                start = copies * (int(self.weights[count - 1]) + 1)
+                threshold = max(threshold, start + _least_rare(spread, allowed, known=threshold - start))
+        return threshold
+
+    def find(self, transactions: Transactions, *, bits: BitSource) -> Found:
+        """The items of the transactions; takes one pass over them."""
+        return self.release(transactions.item_weights(self.weights), bits=bits)
+
+    def release(self, sums: NDArray[np.int64], *, bits: BitSource) -> Found:
+        """The items of these sums of weights (int64[N]). One of weight 0 is never released, as if it did not exist."""
+        held = np.flatnonzero(sums)
+        total, found = np.zeros(len(held), np.int64), np.zeros(len(held), np.bool_)
+        looks = 0
+        while looks == 0 or (looks < len(self.looks) and np.count_nonzero(found) < self.enough):
+            noise = discrete_gaussian_array(len(held), self.scales[looks], bits=bits)
+            total += self.looks[looks] * (sums[held] + noise)
+            found |= total >= self.thresholds[looks]
+            looks += 1
+        return Found(held[found], looks)
+
+
+def _root_above(square: Fraction) -> int:
+    """The least whole number whose square is at least that."""
+    return isqrt(-(-square.numerator // square.denominator) - 1) + 1
+
+
+def _least_rare(spread: Ball, allowed: Ball, *, known: int) -> int:
+    """The least whole x ≥ 0 with Φ̄(x√2/spread) ≤ `allowed`; `known` where that suffices, which is a bound then."""
+
+    def suffices(x: int) -> bool:
+        return bool((exact_ball(x) / spread).erfc() / 2 <= allowed)
+
+    if known >= 0 and suffices(known):
+        return known
+    end = spread * (-allowed.log()).sqrt()  # Φ̄(y) ≤ e^{−y²/2}/2
+    return least(suffices, start=0, end=int(end.ceil().upper().unique_fmpz()) + 1)

@@ -1,0 +1,137 @@
+"""Catalogues that are found once: what they hold, what they say, and what reads them."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.cases import every
+
+import dpmine
+from dpmine.itemsets.by_items import DISCOVERED_PLACES, Discover
+from dpmine.itemsets.discovered import DiscoveredItems
+from dpmine.itemsets.ingest.catalogue import REMARK, read_catalogue
+from dpmine.itemsets.request import Request
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SALES = pa.table({"item": ["tea", "milk"] * 500 + ["rare"], "unit": [*range(500), *range(500), 7]})
+NAMED: dict[str, Any] = {"unit": "unit", "item": "item"}
+GUARANTEE = dpmine.Guarantee(Fraction(1), Fraction(1, 10**6), dpmine.Neighbors.REPLACE_ONE, unit="unit")
+
+
+def asked(**options: Any) -> Request:
+    given: dict[str, Any] = {
+        "k": 20,
+        "size": 2,
+        "epsilon": 1,
+        "delta": "1e-6",
+        "mechanism": "discover",
+        "neighbors": "replace_one",
+        "catalogue": None,
+        "kbar": None,
+        "max_items_per_unit": None,
+        "release_support": None,
+        "rules": False,
+        "units": None,
+        "not_private": False,
+    }
+    return Request.of(**{**given, **options})
+
+
+def test_items_of_many_units_are_found() -> None:
+    found = dpmine.discover_items(SALES, **NAMED, epsilon=3)
+    assert (list(found), len(found)) == (["milk", "tea"], 2)
+    assert str(found.guarantee) == "ε = 3, δ = 1e-06 per unit, neighbours replace-one"
+    assert found.guarantee.zcdp.delta == Fraction(1, 2 * 10**6)
+    assert found.guarantee.rho is not None
+    assert found.guarantee.rho < Fraction(9, 2)
+
+
+def test_nothing_is_found_where_units_are_few() -> None:
+    found = dpmine.discover_items([["a", "b"]])
+    assert (len(found), str(found).count("\n")) == (0, 0)
+
+
+def test_a_run_is_charged_before_data_are_read(tmp_path: Path) -> None:
+    ledger = dpmine.Ledger(f"sqlite:///{tmp_path}/l.db")
+    ledger.grant("shop", epsilon=1, delta=1e-6)
+    dpmine.discover_items(SALES, **NAMED, ledger=ledger, dataset="shop")
+    assert ledger.budget("shop").spent.epsilon == 1
+    with pytest.raises(dpmine.BudgetExceeded):
+        dpmine.discover_items(SALES, **NAMED, ledger=ledger, dataset="shop")
+
+
+@every("items", [("a b", "ä", "12"), (1, 2, 30), ()])
+def test_every_form_reads_back(tmp_path: Path, items: tuple[Any, ...]) -> None:
+    found = DiscoveredItems(items, GUARANTEE)
+    assert json.loads(found.to_json())["items"] == list(items)
+    text, table = tmp_path / "items.txt", tmp_path / "items.parquet"
+    text.write_text(f"{found}\n", encoding="utf-8")
+    pq.write_table(found.to_arrow(), table)
+    assert pq.read_schema(table).metadata[b"dpmine"].decode() == found.to_json()
+    if not items:
+        with pytest.raises(dpmine.BadData, match="is empty"):
+            read_catalogue(str(text))
+        return
+    for path in (text, table):
+        assert sorted(map(str, read_catalogue(str(path)).to_pylist())) == sorted(map(str, items))
+    assert read_catalogue(found).to_pylist() == sorted(items)
+
+
+def test_names_that_are_no_line_are_left_out_of_text_and_said() -> None:
+    found = str(DiscoveredItems(("a\nb", "c", f"{REMARK}d"), GUARANTEE)).splitlines()
+    assert found[1:] == [f"{REMARK}left out: 2 items that are no line of text; write Parquet", "c"]
+
+
+def test_remarks_end_where_items_begin(tmp_path: Path) -> None:
+    path = tmp_path / "items.txt"
+    path.write_text(f"{REMARK}one\na\n{REMARK}two\n# three\n", encoding="utf-8")
+    assert read_catalogue(str(path)).to_pylist() == [f"{REMARK}two", "# three", "a"]
+
+
+def test_auto_discovers_from_ten_places_on() -> None:
+    names = [asked(mechanism="auto", k=k).top_k.name for k in (1, DISCOVERED_PLACES - 1, DISCOVERED_PLACES, 1000)]
+    assert names == ["limited_domain", "limited_domain", "discover", "discover"]
+    assert asked(mechanism="auto").reason.startswith("without a catalogue and with 10 places and more, discover")
+    assert asked(mechanism="auto", kbar=1000).top_k.name == "limited_domain"
+    assert asked(mechanism="auto", catalogue=range(100)).top_k.name == "exponential"
+
+
+def test_what_a_request_says() -> None:
+    request = asked(release_support=1, max_items_per_unit=7)
+    assert isinstance(request.top_k, Discover)
+    assert (request.top_k.discovery.items_per_unit, request.max_items_per_unit) == (7, None)
+    assert request.guarantee.zcdp.rho == request.top_k.zcdp.rho + (request.split.supports or request.top_k).zcdp.rho
+    assert "items: Gaussian noise" in str(request.split)
+    assert "lead the other itemsets of the 60 items" in request.advice()
+    assert "fewer than half of the 20" in request.doubt()
+    assert not asked(units=10**6).doubt()
+
+
+@every(
+    "options, words",
+    [
+        ({"catalogue": ["a", "b", "c", "d", "e", "f", "g"]}, "not public"),
+        ({"catalogue": "from-data"}, "not public"),
+        ({"kbar": 50}, "no option kbar"),
+        ({"delta": 0}, "delta"),
+        ({"epsilon": "1e-12", "delta": "1e-60"}, "epsilon is too small"),
+        ({"max_items_per_unit": 0}, "max_items_per_unit"),
+        ({"max_items_per_unit": 10_001}, "10,000"),
+    ],
+)
+def test_what_cannot_be_discovered(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(dpmine.BadParameter, match=words):
+        asked(**options)
+
+
+def test_a_discovery_needs_some_budget() -> None:
+    for wrong in ({"epsilon": "1e-12", "delta": "1e-60"}, {"delta": 0}, {"max_items_per_unit": 0}):
+        with pytest.raises(dpmine.BadParameter):
+            dpmine.discover_items(SALES, **NAMED, **wrong)
