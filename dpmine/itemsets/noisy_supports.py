@@ -6,7 +6,7 @@ Proof: docs/proofs/noisy_supports.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -61,6 +61,19 @@ class SupportRelease:
     noise: SupportNoise
     consistency: Consistency
     level: Fraction = LEVEL
+
+    def reaching(self, itemsets: Sequence[Itemset], least: int | None) -> tuple[Itemset, ...]:
+        """Those of `itemsets` whose value is at least `least`; for None, those whose interval does not reach 0."""
+        pairs = zip(self.values, self.intervals, strict=True)
+        known = dict(zip(self.itemsets, pairs, strict=True))
+        return tuple(each for each in itemsets if _reaches(*known[each], least))
+
+    def of_parts(self, itemsets: Sequence[Itemset]) -> SupportRelease:
+        """What was released of `itemsets` and of their subsets."""
+        rows = zip(self.itemsets, self.values, self.intervals, strict=True)
+        kept = [row for row in rows if any(row[0] <= itemset for itemset in itemsets)]
+        named, values, intervals = ([*column] for column in zip(*kept, strict=True)) if kept else ([], [], [])
+        return replace(self, itemsets=tuple(named), values=tuple(values), intervals=tuple(intervals))
 
 
 def release(
@@ -121,6 +134,10 @@ def with_subsets(itemsets: Sequence[Itemset]) -> tuple[Itemset, ...]:
         raise BadParameter(f"size must be at most {MOST_ITEMS} where the supports of all subsets are released.")
     found = {frozenset(part) for itemset in itemsets for part in _parts(itemset, len(itemset))}
     return tuple(sorted(found, key=lambda subset: (len(subset), sort_key(subset))))
+
+
+def _reaches(value: int, interval: Interval, least: int | None) -> bool:
+    return interval[0] > 0 if least is None else value >= least
 
 
 def _cut(value: int) -> int:

@@ -187,6 +187,7 @@ class Request:
         split: how the budget is split.
         subsets: whether the supports of all subsets are released, too, as rules need.
         units: a public number of units, which turns supports into shares.
+        min_support: the least noisy support that is listed; None for those that are certainly no noise around 0.
     """
 
     sizes: tuple[int, int]
@@ -198,6 +199,7 @@ class Request:
     split: BudgetSplit
     subsets: bool
     units: int | None
+    min_support: int | None = None
 
     @classmethod
     def of(
@@ -216,6 +218,7 @@ class Request:
         rules: bool,
         units: int | None,
         not_private: bool,
+        min_support: int | None = None,
     ) -> Request:
         """The arguments of `top_itemsets`. Raises BadParameter, NotPrivate or UnreadableFile (the catalogue)."""
         requested, sizes = plain_name(mechanism), parse_sizes(size)
@@ -225,6 +228,7 @@ class Request:
         selection, supports = _split(epsilon, release_support)
         if rules:
             _require_rules_possible(count, sizes, supports)
+        least = _least_support(min_support, supports)
         public_units = None if units is None else number_of_units(units)
         known = PublicCatalogue.of(catalogue, sizes)
         candidates = known.candidates(sizes)
@@ -256,6 +260,7 @@ class Request:
             BudgetSplit.of(top_k, supports, below_one("delta", delta), _most_supports(count, sizes, subsets=rules)),
             rules,
             public_units,
+            least,
         )
 
     @property
@@ -306,6 +311,17 @@ def _split(epsilon: Number, release_support: Number | str | None) -> tuple[Fract
     if isinstance(release_support, str) and plain_name(release_support) == AUTO:
         return total * (1 - SUPPORTS_SHARE), total * SUPPORTS_SHARE
     return total, positive("release_support", release_support)
+
+
+def _least_support(least: int | None, supports: Fraction) -> int | None:
+    """Of what is listed; BadParameter for what is no number of units, and where no supports are released."""
+    if least is None:
+        return None
+    if not supports:
+        raise BadParameter(
+            "min_support is about released supports: give release_support (--release-support EPS, or auto), too."
+        )
+    return whole("min_support", least, least=0)
 
 
 def _most_supports(count: int, sizes: tuple[int, int], *, subsets: bool) -> int:

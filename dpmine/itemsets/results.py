@@ -38,6 +38,7 @@ class TopItemsets:
             none were released.
         units: the public number of units, where it was given.
         budget: how the budget was split, where there was something to split.
+        left_out: how many of the chosen itemsets are not listed, because their noisy supports are too small.
         item_type: "int64", "uint64" or "string", as the catalogue or the item column declare it; "" for baskets of
             Python values, whose items are integers and texts as they were given.
     """
@@ -52,6 +53,7 @@ class TopItemsets:
     units: int | None = None
     budget: BudgetSplit | None = None
     item_type: str = ""
+    left_out: int = 0
 
     @classmethod
     def of(
@@ -62,19 +64,21 @@ class TopItemsets:
         supports: SupportRelease | None,
         kind: pa.DataType | None = None,
     ) -> TopItemsets:
-        """The answer to a request."""
+        """The answer to a request, as far as released supports can tell it from nothing, unless it asks for more."""
+        listed = itemsets if supports is None else supports.reaching(itemsets, request.min_support)
         split = request.top_k.count > 1 or request.split.supports is not None
         return cls(
-            itemsets,
+            listed,
             request.sizes,
             request.requested,
             request.top_k.name,
             guarantee,
             request.advice() if len(itemsets) < request.top_k.count else "",
-            supports,
+            supports and supports.of_parts(listed),
             request.units,
             request.split if split else None,
             _type_name(kind),
+            len(itemsets) - len(listed),
         )
 
     def __len__(self) -> int:
@@ -182,10 +186,11 @@ class TopItemsets:
         guarantee = f"({self.mechanism}; {self.guarantee})"
         split = [] if self.budget is None else [f"({self.budget})"]
         if not self.itemsets:
-            return "\n".join(["Nothing stands out.", self.advice, guarantee, *split])
+            reasons = [*filter(None, [self.advice]), *self._left_out()]
+            return "\n".join(["Nothing stands out.", *reasons, guarantee, *split])
         lines = [_line(row) for row in self._rows(self.itemsets)]
         missing = [f"(nothing else stands out: {self.advice})"] if self.advice else []
-        return "\n".join([*lines, *self._excess(), *missing, guarantee, *split])
+        return "\n".join([*lines, *self._excess(), *self._left_out(), *missing, guarantee, *split])
 
     def _known(self, itemsets: Iterable[frozenset[Any]]) -> list[tuple[Any, Any]]:
         """Value and interval of each; two Nones where no supports were released."""
@@ -215,11 +220,19 @@ class TopItemsets:
             return []
         return [f"(a noisy support is above units = {self.units:,}: shares end at 100 %; check that number)"]
 
+    def _left_out(self) -> list[str]:
+        """At most one line: that chosen itemsets are not listed."""
+        if not self.left_out:
+            return []
+        return [f"({self.left_out} chosen with too small a noisy support to be listed: --min-support 0 lists all)"]
+
     def _details(self) -> dict[str, Any]:
         """What is only there where it was asked for."""
         details: dict[str, Any] = {} if self.budget is None else {"budget": self.budget.to_dict()}
         if self.supports is not None and self.supports.consistency is Consistency.MONOTONE:
             details["subsets"] = self._rows(self._subsets())
+        if self.left_out:
+            details["left_out"] = self.left_out
         return details
 
 

@@ -48,6 +48,7 @@ def top_itemset(
     catalogue: Any = None,
     release_support: Number | str | None = None,
     rules: bool = False,
+    min_support: int | None = None,
     units: int | None = None,
     kbar: int | None = None,
     max_items_per_unit: int | None = None,
@@ -84,6 +85,8 @@ def top_itemset(
             budget of both together, and is split. None: no supports.
         rules: whether the supports of all subsets of what is chosen are released, too: `TopItemsets.rules` then makes
             association rules of them, at no further cost.
+        min_support: the least noisy support, in units, that is listed; 0 lists all that was chosen. None: of released
+            supports those whose interval does not reach 0.
         units: a public number of units, only to turn supports into shares.
         kbar: how many candidates `limited_domain` keeps, or how many items `items_first` does; public.
         max_items_per_unit: for `bounded_growth`, which needs it: every unit's data are cut to this number of items
@@ -135,6 +138,7 @@ def top_itemsets(
     catalogue: Any = None,
     release_support: Number | str | None = None,
     rules: bool = False,
+    min_support: int | None = None,
     units: int | None = None,
     kbar: int | None = None,
     max_items_per_unit: int | None = None,
@@ -184,6 +188,7 @@ def top_itemsets(
         rules=truth("rules", rules),
         units=units,
         not_private=not_private,
+        min_support=min_support,
     )
     from dpmine.itemsets.read import read_transactions
 

@@ -20,6 +20,8 @@ from dpmine.itemsets.request import Request
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dpmine.itemsets.results import TopItemsets
+
 SALES = pa.table({"item": ["tea", "milk"] * 500 + ["rare"], "unit": [*range(500), *range(500), 7]})
 NAMED: dict[str, Any] = {"unit": "unit", "item": "item"}
 GUARANTEE = dpmine.Guarantee(Fraction(1), Fraction(1, 10**6), dpmine.Neighbors.REPLACE_ONE, unit="unit")
@@ -135,3 +137,44 @@ def test_a_discovery_needs_some_budget() -> None:
     for wrong in ({"epsilon": "1e-12", "delta": "1e-60"}, {"delta": 0}, {"max_items_per_unit": 0}):
         with pytest.raises(dpmine.BadParameter):
             dpmine.discover_items(SALES, **NAMED, **wrong)
+
+
+# Lists end where released supports can no longer be told from nothing.
+
+
+def listed(**options: Any) -> TopItemsets:
+    """Of pairs with the supports 500 and 0, whose noise is within ±19."""
+    return dpmine.top_itemsets(
+        [["a", "b"]] * 500 + [["c"]], 3, catalogue=["a", "b", "c"], epsilon=50, release_support="1/2", **options
+    )
+
+
+def test_what_cannot_be_told_from_nothing_is_left_out() -> None:
+    found = listed()
+    assert (list(found), found.left_out) == ([frozenset("ab")], 2)
+    assert "(2 chosen with too small a noisy support to be listed: --min-support 0 lists all)" in str(found)
+    assert found.to_dict()["left_out"] == 2
+    assert found.supports is not None
+    assert found.supports.itemsets == (frozenset("ab"),)
+    assert found.advice == ""
+
+
+def test_a_least_support_is_the_users() -> None:
+    assert (len(listed(min_support=0)), listed(min_support=0).left_out) == (3, 0)
+    assert "left_out" not in listed(min_support=0).to_dict()
+    assert len(listed(min_support=300)) == 1
+    assert str(listed(min_support=900)).startswith("Nothing stands out.\n(3 chosen")
+
+
+def test_rules_are_made_of_what_is_listed() -> None:
+    found = listed(rules=True, min_support=300)
+    assert {*found.supports.itemsets} == {frozenset("ab"), frozenset("a"), frozenset("b")} if found.supports else False
+    assert len(found.rules()) == 2
+    assert len(listed(rules=True, min_support=900).rules()) == 0
+
+
+def test_a_least_support_needs_supports() -> None:
+    with pytest.raises(dpmine.BadParameter, match="release_support"):
+        asked(min_support=5)
+    with pytest.raises(dpmine.BadParameter, match="min_support"):
+        asked(min_support=-1, release_support=1)

@@ -108,10 +108,10 @@ def seen(data: Any, k: int = 3, **options: Any) -> tuple[Any, TopItemsets | None
         found = dpmine.top_itemsets(data, k, epsilon=1, notice=told.append, **options)
     except dpmine.DpmineError as error:
         return (type(error), str(error), told), None
-    fixed = replace(found, itemsets=(), supports=None, advice="")
+    fixed = replace(found, itemsets=(), supports=None, advice="", left_out=0)
     table = found.to_arrow()
     schema = table.schema.remove_metadata() if found.item_type else table.schema.names
-    length = len(found.itemsets) if "catalogue" in options else None
+    length = len(found.itemsets) + found.left_out if "catalogue" in options else None
     return (pickle.dumps(fixed), schema, length, vars(found) if hasattr(found, "__dict__") else None, told), found
 
 

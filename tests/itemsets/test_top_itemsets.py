@@ -361,6 +361,7 @@ def test_parts_of_the_budget_add_up_exactly(
 def test_intervals_are_as_wide_as_the_noise_is() -> None:
     """Of as many supports as are released: the chosen ones, or all their subsets."""
     options: dict[str, Any] = {"catalogue": list(ITEMS), "mechanism": "exponential", "release_support": "1/2"}
+    options["min_support"] = 0
     found = top(3, **options)
     width = DiscreteLaplace(Fraction(1, 2)).half_width(3)
     for value, (low, high) in zip(found.noisy_supports or (), found.intervals or (), strict=True):
@@ -377,7 +378,7 @@ def test_intervals_are_as_wide_as_the_noise_is() -> None:
 def test_supports_are_noisy() -> None:
     """At ε = 1/1000 for two supports a true one is released once in 4000 times."""
     truth = brute_force((2, 2))
-    found = top(2, catalogue=list(ITEMS), release_support="1/1000")
+    found = top(2, catalogue=list(ITEMS), release_support="1/1000", min_support=0)
     assert found.noisy_supports != tuple(truth[itemset] for itemset in found.itemsets)
 
 

@@ -123,6 +123,11 @@ TOP_ITEMSET = {
         "Release noisy supports, too: ε that adds to the budget, or auto to split --epsilon.", "E|auto"
     ),
     "rules": Option("Association rules of the released supports; needs --release-support.", default=False, kind=bool),
+    "min_support": Option(
+        "Least noisy support that is listed, in units; 0: all that was chosen. Default: what is clearly above 0.",
+        "S",
+        kind=int,
+    ),
     "min_confidence": Option(
         "Of the rules that are shown; 0 by default.", "F", only_with=("rules", True, "only rules have a confidence.")
     ),
