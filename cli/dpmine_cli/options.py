@@ -28,6 +28,7 @@ _PLAN = {
     "gap": Option("Ask about this lead of the best over the second, in units.", "G", kind=int),
     "success": Option("Wanted probability of finding the best.", "P", "0.95"),
     "plot": Option("Draw success against lead, or with --runs ε against runs (.svg or .png).", "FILE", kind=Path),
+    "top": Option("What each way to choose a list of K itemsets needs, and which one is the default.", "K", kind=int),
     "runs": Option("What N runs at --epsilon each come to, under basic and zcdp accounting.", "N", kind=int),
     "noise": Option("How far M supports released together at --epsilon are from the true ones.", "M", kind=int),
     "learn": Option("Records to learn thresholds, intervals, stumps or separators.", "CLASS"),

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 _OF_ITEMSETS = {"size", "catalogue_size", "units", "delta", "neighbors", "gap", "success", "plot"}
 _OF_LEARNING = {"accuracy", "failure", "smoothness", "dimension", "best_error"}
-_KINDS = {"learn": _OF_LEARNING, "runs": {"delta", "plot"}, "noise": {"delta"}}
+_OF_LISTS = {"size", "catalogue_size", "units", "delta", "neighbors"}
+_KINDS = {"learn": _OF_LEARNING, "runs": {"delta", "plot"}, "noise": {"delta"}, "top": _OF_LISTS}
 """The plans that an option asks for, and the options beside --epsilon that belong to them."""
 _REFUTED = 1
 
@@ -33,11 +34,18 @@ def plan(line: CommandLine) -> None:
     if line.runs is not None or line.noise is not None:
         line.destination.write_document(_accounting(line))
         return
+    if line.top is not None:
+        from dpmine.planning.lists import plan_list
+
+        wanted = {name: line.options[name] for name in _OF_LISTS - {"catalogue_size"}}
+        size = _catalogue_size(line.catalogue_size)
+        line.destination.write_document(plan_list(line.top, catalogue_size=size, epsilon=line.epsilon, **wanted))
+        return
     from dpmine.planning.planner import plan as make_plan
 
     picture = _picture(line)
     with line.messages as messages:
-        values = line.values(*_OF_LEARNING, "learn", "runs", "noise", "catalogue_size", "plot")
+        values = line.values(*_OF_LEARNING, "learn", "runs", "noise", "top", "catalogue_size", "plot")
         result: Any = make_plan(
             catalogue_size=_catalogue_size(line.catalogue_size), **values, progress=messages.progress
         )

@@ -6,12 +6,13 @@ import sys
 import warnings
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, exp, expm1
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, LayoutWarning
 from dpmine.exact.reals import decimal_below
 from dpmine.itemsets.by_items import ByItems, Discover, build_way
+from dpmine.itemsets.expected import BEST_SHARE, USUAL_UNITS, right_from
 from dpmine.itemsets.ingest.layouts import Origin
 from dpmine.itemsets.noisy_supports import MOST_ITEMS
 from dpmine.itemsets.rules import number_of_units
@@ -20,8 +21,6 @@ from dpmine.itemsets.universe import PublicCatalogue, Sizes, parse_sizes
 from dpmine.ledger.budget import Amount
 from dpmine.parameters import below_one, positive, whole
 from dpmine.privacy import Neighbors, Zcdp
-from dpmine.selection.mechanisms.report_noisy_max import NoisyMaxMechanism
-from dpmine.selection.recommend import Shape, least, stylised
 from dpmine.selection.select import AUTO, advice, plain_name
 from dpmine.zcdp import rho_at
 
@@ -31,52 +30,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
-    from dpmine.selection.laws.profile import Profile
     from dpmine.selection.top_k import TopK
-
-
-HALF = 0.5
-"""The share below which a list is mostly noise."""
-BEST_SHARE = 20
-"""One unit in this many is assumed to have the best itemset; in the benchmarks' data it is 1 in 3 to 31."""
-USUAL_UNITS = 5_000
-"""The assumed number of units where none is given."""
-_HALVINGS = 60
-_FARTHEST = 700.0  # beyond it, an exponential leaves float64
-
-
-def support_needed(k: int, scale: float, candidates: int) -> int:
-    """The least support of the best itemset at which half of the list is expected to be right.
-
-    `scale` is the noise scale of one place, in units; there are `candidates` ≥ k.
-    """
-    return least(lambda support: share_right(k, scale, candidates, support) >= HALF, start=1)
-
-
-def share_right(k: int, scale: float, candidates: int, best: float) -> float:
-    """The expected share of the k largest noisy supports that is among the k largest supports; `best` is the largest.
-
-    For Gumbel noise, with the k-th largest noisy support replaced by its mean.
-    """
-    profile = stylised(Shape.POWER_LAW, best / Shape.POWER_LAW.top, candidates)
-    low, high = -_FARTHEST * scale, best + _FARTHEST * scale
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _above(profile, scale, middle, candidates) > k else (low, middle)
-    return _above(profile, scale, low, k) / k
-
-
-def _above(profile: Profile, scale: float, bound: float, ranks: int) -> float:
-    """How many of the first `ranks` candidates are expected to have a noisy support above the bound."""
-    expected = 0.0
-    for score, count in zip(profile.scores, profile.counts, strict=True):
-        distance = (score - bound) / scale
-        certain = distance > _FARTHEST
-        expected += min(count, ranks) * (1.0 if certain else -expm1(-exp(distance)))
-        ranks -= min(count, ranks)
-        if not ranks:
-            break
-    return expected
 
 
 def notice_layout(plan: LayoutPlan, notice: Callable[[str], None] | None) -> None:
@@ -288,10 +242,9 @@ class Request:
     def doubt(self) -> str:
         """Why most of the list is expected to be noise, and what helps, from public parameters alone; else ""."""
         way = self.top_k
-        if not isinstance(way.mechanism, NoisyMaxMechanism):  # where no candidate leads, the others return none
+        if way.lists_what_stands_out:
             return ""
-        candidates = way.candidates if isinstance(way, ByItems) else self.catalogue.candidates(self.sizes) or 0
-        needed = support_needed(way.count, float(way.mechanism.scale), candidates) if candidates else 0
+        needed = right_from(way, self.catalogue.candidates(self.sizes) or 0)
         units = USUAL_UNITS if self.units is None else self.units
         if needed * BEST_SHARE <= units:
             return ""

@@ -1,7 +1,8 @@
 """What can be expected before any data are touched: leads, success probabilities and what is impossible."""
 
 from dpmine.planning.accounting import plan_noise, plan_runs
+from dpmine.planning.lists import ListPlan, ListRow, plan_list
 from dpmine.planning.planner import plan
 from dpmine.planning.results import Need, Plan, Row
 
-__all__ = ["Need", "Plan", "Row", "plan", "plan_noise", "plan_runs"]
+__all__ = ["ListPlan", "ListRow", "Need", "Plan", "Row", "plan", "plan_list", "plan_noise", "plan_runs"]

@@ -32,7 +32,8 @@ EPSILONS = Fraction(1, 10**4), Fraction(1000)
 DELTAS = Fraction(1, 10**100), 1 - Fraction(1, 10**6)
 """Where laws in float64 are exact to all digits that matter here."""
 _RUNNERS_UP = 10
-_DECAY = 0.25  # shop baskets, customers and web clicks have 0.2 to 0.4 over their first million itemsets
+DECAY = 0.25
+"""Of supports by rank: shop baskets, customers and clicks have 0.2 to 0.4 over their first million itemsets."""
 _SUPPORTED = 2**20  # candidates above zero where their number is unknown
 _SINGLE = 8  # ranks below this are levels of their own in the power law, the others stand in blocks
 _BLOCK = 4
@@ -53,7 +54,7 @@ class Shape(StrEnum):
     @property
     def top(self) -> float:
         """The best score, in gaps between the best and the second."""
-        return {Shape.ALONE: 1.0, Shape.NEAR_TIES: 10.0, Shape.POWER_LAW: 1 / (1 - 2**-_DECAY)}[self]
+        return {Shape.ALONE: 1.0, Shape.NEAR_TIES: 10.0, Shape.POWER_LAW: 1 / (1 - 2**-DECAY)}[self]
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,5 +259,5 @@ def _power_law(top: float, candidates: int) -> Iterator[tuple[float, int]]:
     rank = 2
     while rank <= candidates:
         size = 1 if rank < _SINGLE else (_BLOCK - 1) * rank
-        yield top * rank**-_DECAY, size
+        yield top * rank**-DECAY, size
         rank += size

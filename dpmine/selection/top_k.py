@@ -17,7 +17,7 @@ from dpmine.privacy import Guarantee, Neighbors, Zcdp, short
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
 from dpmine.selection.draws import noisy_order
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR, LimitedDomain
-from dpmine.selection.mechanisms.report_noisy_max import Exponential
+from dpmine.selection.mechanisms.report_noisy_max import Exponential, NoisyMaxMechanism
 from dpmine.selection.select import AUTO, build_mechanism, guarantee_of, plain_name, resolve
 from dpmine.selection.universes.base import Remaining
 
@@ -63,6 +63,11 @@ class TopK(ABC):
     def needs_catalogue(self) -> bool:
         """Whether every candidate must be public, so that it is of no use where the universe is unknown."""
         return self.mechanism.needs_catalogue
+
+    @property
+    def lists_what_stands_out(self) -> bool:
+        """Whether places stay empty where no candidate leads, in place of being filled by noise."""
+        return not isinstance(self.mechanism, NoisyMaxMechanism)
 
     @abstractmethod
     def choose(self, universe: Universe[C], *, bits: BitSource) -> tuple[C, ...]:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpmine
-from dpmine.itemsets.request import HALF, share_right, support_needed
+from dpmine.itemsets.expected import HALF, share_right, support_needed
 
 if TYPE_CHECKING:
     from pathlib import Path

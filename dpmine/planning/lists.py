@@ -1,0 +1,174 @@
+"""Which way to choose a list of itemsets, and how large supports must be for it: before any data are read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from dpmine.errors import BadParameter
+from dpmine.itemsets.by_items import DISCOVER, ITEMS_FIRST, build_way
+from dpmine.itemsets.expected import right_from
+from dpmine.itemsets.universe import PublicCatalogue, Sizes, parse_sizes
+from dpmine.parameters import exact_number, public_count, whole
+from dpmine.privacy import Neighbors, rounded_up
+from dpmine.selection.mechanisms.limited_domain import LimitedDomain
+from dpmine.selection.mechanisms.report_noisy_max import Exponential
+from dpmine.selection.select import AUTO
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from dpmine.parameters import Number
+    from dpmine.selection.top_k import Built, TopK
+
+_UNKNOWN = (DISCOVER, LimitedDomain.name)
+_KNOWN = (Exponential.name, ITEMS_FIRST, LimitedDomain.name)
+
+
+@dataclass(frozen=True, slots=True)
+class ListRow:
+    """One way to choose a list.
+
+    Attributes:
+        mechanism: its name.
+        lead: how far the best must lead the others to be the ones listed with probability about 0.95, in units.
+        right_from: the support of the best itemset, in units, from which on half of the list is expected to be right.
+        rounds: how the budget is spent.
+    """
+
+    mechanism: str
+    lead: int
+    right_from: int
+    rounds: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListPlan:
+    """What can be expected of the best `k` itemsets. Everything here follows from public parameters.
+
+    Attributes:
+        k: how many itemsets.
+        sizes: the smallest and the largest size of the itemsets.
+        catalogue_size: how many items the public catalogue has; None where there is none.
+        units: the public number of units, or None.
+        epsilon: ε of the whole list.
+        delta: δ of the whole list.
+        neighbors: the relation.
+        rows: the ways, the one with the smallest needed support first.
+        recommended: what "auto" takes.
+    """
+
+    k: int
+    sizes: tuple[int, int]
+    catalogue_size: int | None
+    units: int | None
+    epsilon: Fraction
+    delta: Fraction
+    neighbors: Neighbors
+    rows: tuple[ListRow, ...]
+    recommended: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain form for JSON."""
+        rows = [{name: getattr(row, name) for name in ListRow.__slots__} for row in self.rows]
+        return {
+            "k": self.k,
+            "sizes": list(self.sizes),
+            "catalogue_size": self.catalogue_size,
+            "units": self.units,
+            "epsilon": rounded_up(self.epsilon),
+            "delta": rounded_up(self.delta),
+            "neighbors": str(self.neighbors),
+            "mechanisms": rows,
+            "recommended": self.recommended,
+        }
+
+    def to_json(self) -> str:
+        """One JSON object, on one line."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    def __str__(self) -> str:
+        low, high = self.sizes
+        sizes = f"{low}" if low == high else f"{low} to {high}"
+        items = "unknown items" if self.catalogue_size is None else f"{self.catalogue_size:,} items of a catalogue"
+        relation = str(self.neighbors).replace("_", "-")
+        head = (
+            f"The best {self.k:,} itemsets of size {sizes} from {items}; "
+            f"ε = {self.epsilon}, δ = {float(self.delta):g}, {relation}. In units:"
+        )
+        table = [f"{'mechanism':<20}{'best support for half a list':>30}{'lead':>10}", *map(self._line, self.rows)]
+        return "\n".join([head, "", *table, "", _LEGEND])
+
+    def _line(self, row: ListRow) -> str:
+        name = f"{row.mechanism} *" if row.mechanism == self.recommended else row.mechanism
+        share = "" if self.units is None else f" ({row.right_from / self.units:.1%})"
+        return f"{name:<20}{f'{row.right_from:,}{share}':>30}{row.lead:>10,}"
+
+
+_LEGEND = (
+    "Best support for half a list: the support of the best itemset from which on half of the list is expected to be\n"
+    "right, where supports fall off as in real baskets. Lead: over the other candidates, for the whole list. "
+    "(* default)"
+)
+
+
+def plan_list(
+    k: int,
+    *,
+    size: Sizes = 2,
+    catalogue_size: int | None = None,
+    units: int | None = None,
+    epsilon: Number = 1,
+    delta: Number = 1e-6,
+    neighbors: str | Neighbors = Neighbors.REPLACE_ONE,
+) -> ListPlan:
+    """What each way to choose the best k itemsets needs, and which one is the default.
+
+    Args:
+        k: how many itemsets, at least 2.
+        size: items in an itemset: 2, or a range "2-3".
+        catalogue_size: how many items the public catalogue has; None where there is no such list.
+        units: a public number of privacy units: supports are then given as shares, too.
+        epsilon: ε of the whole list.
+        delta: δ of the whole list, above 0.
+        neighbors: "replace_one" or "add_remove".
+
+    Raises BadParameter for unusable parameters.
+
+    Example:
+        >>> planned = plan_list(20, epsilon=1)
+        >>> planned.recommended, [row.mechanism for row in planned.rows]
+        ('discover', ['discover', 'limited_domain'])
+
+    See Also:
+        dpmine.plan: for the best itemset alone.
+    """
+    count, sizes = whole("k (--top)", k, least=2), parse_sizes(size)
+    listed = None if catalogue_size is None else range(public_count("catalogue_size", catalogue_size))
+    known = PublicCatalogue.of(listed, sizes)
+    candidates = known.candidates(sizes)
+    if candidates is not None and count > candidates:
+        raise BadParameter(f"k (--top) must not exceed the {candidates} itemsets of the catalogue.")
+    relation = Neighbors.parse(neighbors)
+
+    def built(name: str) -> Built:
+        given = {"count": count, "epsilon": epsilon, "delta": delta, "neighbors": relation}
+        return build_way(name, sizes, known, candidates, kbar=None, max_items_per_unit=None, **given)
+
+    def row(way: TopK) -> ListRow:
+        return ListRow(way.name, ceil(way.lead(candidates or 1)), right_from(way, candidates or 0), way.rounds())
+
+    rows = [row(built(name).top_k) for name in (_UNKNOWN if candidates is None else _KNOWN)]
+    return ListPlan(
+        count,
+        sizes,
+        catalogue_size,
+        None if units is None else whole("units", units),
+        exact_number("epsilon", epsilon),
+        exact_number("delta", delta),
+        relation,
+        tuple(sorted(rows, key=lambda each: each.right_from)),
+        built(AUTO).top_k.name,
+    )
