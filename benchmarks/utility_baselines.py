@@ -1,20 +1,24 @@
-"""A way to choose the k best itemsets after a published one, made of dpmine's exact parts: it draws no noise itself."""
+"""Ways to choose the k best itemsets after published ones: comparisons, not for use (one of them draws floats)."""
 
 from __future__ import annotations
 
 from math import log
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from dpmine.privacy import Neighbors
+from dpmine.selection.top_k import OneShot
 from dpmine.selection.universes.base import Level
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from fractions import Fraction
 
     from utility_data import Case
 
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.universe import Itemset, ItemsetUniverse
-    from dpmine.selection.top_k import OneShot
 
 MISS = 0.05  # the probability that γ of the truncated scores is made for
 
@@ -66,3 +70,29 @@ class Truncated:
     def tail(self, floor: int, *, bits: BitSource) -> tuple[Itemset, int]:
         itemset, support = self._inner.tail(floor, bits=bits)
         return itemset, max(self._cut, support)
+
+
+NAMED = 10  # items that a unit may name
+
+
+def threshold_items(
+    case: Case, k: int, epsilon: Fraction, delta: Fraction, neighbors: Neighbors
+) -> tuple[OneShot, Callable[[], list[int]]]:
+    """Items whose noisy count exceeds a threshold (Korolova et al. 2009; key selection in Tumult Analytics).
+
+    Half of ε and of δ: every unit names at most D items, counts get Laplace noise of scale b = D/(ε/2) (twice that
+    under replace_one), and items above 1 + b ln(D/δ) pass: one unit's D items pass with probability δ/2 at most. The other
+    half is for the list, in one shot. In floats: a comparison only.
+    """
+    half = epsilon / 2
+    scale = NAMED * (2 if neighbors is Neighbors.REPLACE_ONE else 1) / float(half)
+    least = 1 + scale * log(NAMED / float(delta))
+    counts = case.baskets.item_weights(np.ones(NAMED, np.int64))
+    held, generator = np.flatnonzero(counts), np.random.default_rng()
+
+    def found() -> list[int]:
+        noisy = counts[held] + generator.laplace(0, scale, len(held))
+        codes: list[int] = held[noisy >= least].tolist()
+        return codes
+
+    return OneShot.of(k, half, delta / 2, neighbors), found

@@ -32,6 +32,7 @@ LONG = Columns.of(unit="transaction_id", item="item")
 class Source(NamedTuple):
     title: str
     columns: Columns
+    file: str = ""  # where it is not called as the data set
 
 
 SOURCES = {
@@ -39,7 +40,10 @@ SOURCES = {
     "online_retail": Source(
         "Online Retail, customers", Columns.of(unit="CustomerID", basket="InvoiceNo", item="StockCode")
     ),
+    "invoices": Source("Online Retail, invoices", Columns.of(unit="InvoiceNo", item="StockCode"), "online_retail"),
     "retail": Source("retail", LONG),
+    "t10": Source("T10I4D100K", LONG, "T10I4D100K"),
+    "bms_webview_1": Source("BMS-WebView-1", LONG),
     "bms_webview_2": Source("BMS-WebView-2", LONG),
     "kosarak_5_25": Source("kosarak, cut", LONG),
 }
@@ -118,7 +122,7 @@ def find(name: str) -> Path | None:
 
 def read(name: str) -> Baskets | None:
     """None where the file is missing."""
-    path = find(name)
+    path = find(SOURCES[name].file or name)
     return None if path is None else read_transactions(path, SOURCES[name].columns).transactions
 
 

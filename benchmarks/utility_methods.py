@@ -7,25 +7,28 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import sqrt
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
-from utility_baselines import truncated_scores
+from utility_baselines import threshold_items, truncated_scores
 from utility_data import ROOT, Case
 
 from dpmine.exact.bits import SystemBits
+from dpmine.itemsets.by_items import Discover, ItemsFirst, build_way
 from dpmine.itemsets.noisy_supports import noisy
 from dpmine.itemsets.support_noise import DiscreteLaplace
-from dpmine.itemsets.universe import Itemset, ItemsFirst
+from dpmine.itemsets.universe import Itemset, PublicCatalogue
 from dpmine.privacy import Neighbors
 from dpmine.selection.top_k import OneShot, build_top_k
 
 DELTA = Fraction(1, 10**6)
 ANY = 10**6
+NONE = Fraction(0)
 PEERS = ROOT / ".venv-peers" / "bin" / "python"
 WORKER = ROOT / "benchmarks" / "peers" / "top_k_worker.py"
 BITS = SystemBits()
@@ -111,8 +114,63 @@ def truncated(case: Case, setting: Setting) -> tuple[Choice, float]:
     return lambda: shot.choose(universe, bits=BITS), float(shot.round_epsilon)
 
 
+def default(case: Case, setting: Setting) -> tuple[Choice, float]:
+    """What dpmine takes where nothing is named and no catalogue is given."""
+    way = build_way(
+        "auto",
+        (case.size, case.size),
+        PublicCatalogue(None, from_data=False),
+        None,
+        kbar=None,
+        max_items_per_unit=None,
+        count=setting.k,
+        epsilon=setting.epsilon,
+        delta=DELTA,
+        neighbors=setting.neighbors,
+    ).top_k
+    return lambda: way.choose(case.unknown, bits=BITS), float(way.mechanism.epsilon)
+
+
+LOOKS, ONE_LOOK = (1, 1, 2, 4, 4), (6,)  # twentieths of ρ for items
+
+
+def discover(looks: tuple[int, ...], items_per_unit: int = 50) -> Maker:
+    """With other looks than dpmine's own, too."""
+
+    def make(case: Case, setting: Setting) -> tuple[Choice, float]:
+        way = Discover.of(
+            setting.k,
+            setting.epsilon,
+            DELTA,
+            setting.neighbors,
+            sizes=(case.size, case.size),
+            items_per_unit=items_per_unit,
+        )
+        if looks != LOOKS:
+            part = way.zcdp.rho / 20
+            discovery = replace(way.discovery, rho=part * sum(looks), looks=looks)
+            left = way.zcdp.rho - discovery.rho
+            each = Fraction(sqrt(8 * left / setting.k)).limit_denominator(10**6)
+            shot = OneShot(setting.k, setting.k * each, NONE, setting.neighbors, each)
+            way = replace(way, discovery=discovery, shots=(shot,))
+        return lambda: way.choose(case.unknown, bits=BITS), float(way.itemsets.round_epsilon)
+
+    return make
+
+
+def laplace_threshold(case: Case, setting: Setting) -> tuple[Choice, float]:
+    shot, found = threshold_items(case, setting.k, setting.epsilon, DELTA, setting.neighbors)
+
+    def choose() -> tuple[Itemset, ...]:
+        codes = found()
+        left = case.unknown.among(codes)
+        chosen = () if left is None else shot.choose(left, bits=BITS)
+        return tuple(tuple(codes[code] for code in itemset) for itemset in chosen)
+
+    return choose, float(shot.round_epsilon)
+
+
 LEAST_ITEMS = 20  # that items first keeps; else half of k
-NONE = Fraction(0)
 KNOWN = [
     Method("exponential, δ = 0", library("exponential", delta=NONE)),
     Method("max of exponentials, δ = 0", library("max_of_exponentials", delta=NONE)),
@@ -121,12 +179,16 @@ KNOWN = [
     Method("truncated", truncated),
     Method("items first", items_first()),
 ]
+DEFAULT = "default"
+BEFORE = ("limited domain, 100 k", "items first, unknown")
+"""The better of these is what there was before items were discovered."""
 UNKNOWN = [
-    Method("limited domain, 2^20", library("limited_domain", known=False, kbar=lambda _: 2**20)),
-    Method("limited domain, 100 k", library("limited_domain", known=False, kbar=lambda k: 100 * k)),
-    Method("large margin tight", library("large_margin_tight", known=False), 10),
-    Method("large margin", library("large_margin", known=False), 10),
-    Method("items first, unknown", items_first(known=False)),
+    Method(DEFAULT, default),
+    Method("discover", discover(LOOKS)),
+    Method("one look", discover(ONE_LOOK)),
+    Method(BEFORE[0], library("limited_domain", known=False, kbar=lambda k: 100 * k)),
+    Method(BEFORE[1], items_first(known=False)),
+    Method("Laplace threshold", laplace_threshold),
 ]
 KBARS: dict[str, Callable[[int], int]] = {
     "k": lambda k: k,

@@ -6,6 +6,8 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import beta
+from utility_methods import BEFORE, DEFAULT
 
 from dpmine.io.atomic import new_figure, write_picture
 
@@ -16,14 +18,15 @@ if TYPE_CHECKING:
     from utility_methods import Measured
 
 COLOURS = {
-    "exponential": "#2a6f97",
+    "default": "#bc4749",
     "limited domain, 100 k": "#6a994e",
-    "max of exponentials, δ = 0": "#e09f3e",
-    "items first": "#bc4749",
     "items first, unknown": "#7b2d8b",
+    "Laplace threshold": "#e09f3e",
 }
 BESIDE = "beside OpenDP"
 WHOLE = "whole catalogue"
+UNPUBLISHED = "unknown catalogue"
+LEVEL = 0.95
 
 
 def markdown(found: list[Measured]) -> str:
@@ -35,6 +38,8 @@ def markdown(found: list[Measured]) -> str:
             parts.append(f"\n## {section}\n\n" + "\n".join(map(timed, rows)))
             continue
         parts.append(f"\n## {section}\n\n" + table(rows, precise))
+        if section in {UNPUBLISHED, "default, many runs"}:
+            parts += ["\nRuns with half of the list right: exact intervals of 0.95\n", table(rows, at_least_half)]
         if section == WHOLE:
             parts += ["\nMean relative error, ε/2 / ε for the supports\n", table(rows, erroneous)]
         if section == "split":
@@ -46,7 +51,7 @@ def markdown(found: list[Measured]) -> str:
 
 
 def timed(row: Measured) -> str:
-    return f"{row.title}: {row.k} triples by {row.method} in {1000 * row.seconds:.0f} ms (median)"
+    return f"{row.title}: {row.k} by {row.method} in {1000 * row.seconds:.0f} ms (median)"
 
 
 def precise(row: Measured) -> str:
@@ -73,6 +78,38 @@ def table(rows: list[Measured], cell: Callable[[Measured], str]) -> str:
 
 def standard_error(values: list[float]) -> float:
     return float(np.std(values, ddof=1)) / sqrt(len(values)) if len(values) > 1 else 0.0
+
+
+def beside_before(found: list[Measured]) -> str:
+    """The default beside the better of the ways that there were before items were discovered, and in many runs."""
+    rows = [row for row in found if row.section.startswith(UNPUBLISHED)]
+    cells = dict.fromkeys((row.section, row.title, row.k, row.epsilon) for row in rows)
+    behind, before, now = [], [], []
+    for cell in cells:
+        means = {row.method: np.mean(row.precision) for row in rows if row[:2] + row[3:5] == cell}
+        best = max(means[method] for method in BEFORE)
+        if means[DEFAULT] < best - 0.1:
+            behind.append(f"{', '.join(map(str, cell))}: {means[DEFAULT]:.2f} beside {best:.2f}")
+        if cell[2] >= 50 and cell[3] <= 1:
+            now.append(means[DEFAULT])
+            before.append(best)
+    lines = [
+        "\n## The default beside what there was before\n",
+        f"More than 0.1 below: {len(behind)} of {len(cells)}.",
+        *behind,
+    ]
+    lines.append(
+        f"Mean of the {len(now)} cells with k ≥ 50 and ε ≤ 1: {np.mean(now):.3f} beside {np.mean(before):.3f}."
+    )
+    return "\n".join(lines)
+
+
+def at_least_half(row: Measured) -> str:
+    """How many runs have half of the list right, and an exact interval (Clopper & Pearson) for how probable that is."""
+    good, runs = sum(value >= 0.5 for value in row.precision), len(row.precision)
+    low = beta.ppf((1 - LEVEL) / 2, good, runs - good + 1) if good else 0.0
+    high = beta.ppf((1 + LEVEL) / 2, good + 1, runs - good) if good < runs else 1.0
+    return f"{good} of {runs}: {low:.2f} to {high:.2f}"
 
 
 def verdict(found: list[Measured]) -> str:
@@ -105,7 +142,7 @@ def plot(found: list[Measured], folder: Path) -> None:
     """Precision by ε: a line of panels for each k, a column for each data set."""
     from matplotlib import rc_context
 
-    rows = [row for row in found if row.section == WHOLE and row.method in COLOURS]
+    rows = [row for row in found if row.section == UNPUBLISHED and row.method in COLOURS]
     titles, counts = list(dict.fromkeys(row.title for row in rows)), sorted({row.k for row in rows})
     figure = new_figure(2.6 * len(titles) + 1, 2.3 * len(counts) + 0.8)
     grid = figure.subplots(len(counts), len(titles), sharex=True, sharey=True, squeeze=False)
@@ -129,6 +166,6 @@ def panel(axes: Any, rows: list[Measured]) -> None:
         axes.errorbar(
             [row.epsilon for row in mine], means, errors, color=colour, marker="o", markersize=3, label=method
         )
-    axes.set(xscale="log", ylim=(-0.03, 1.03), xticks=[0.1, 0.5, 1], xticklabels=["0.1", "0.5", "1"])
+    axes.set(xscale="log", ylim=(-0.03, 1.03), xticks=[0.3, 1, 3], xticklabels=["0.3", "1", "3"])
     axes.minorticks_off()
     axes.grid(visible=True, color="#d9d9d9", linewidth=0.6)
