@@ -81,7 +81,7 @@ def threshold_items(
     """Items whose noisy count exceeds a threshold (Korolova et al. 2009; key selection in Tumult Analytics).
 
     Half of ε and of δ: every unit names at most D items, counts get Laplace noise of scale b = D/(ε/2) (twice that
-    under replace_one), and items above 1 + b ln(D/δ) pass: one unit's D items pass with probability δ/2 at most. The other
+    under replace_one), and items above 1 + b ln(D/δ) pass: D items of one unit with probability δ/2 at most. The other
     half is for the list, in one shot. In floats: a comparison only.
     """
     half = epsilon / 2
