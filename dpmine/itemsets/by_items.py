@@ -10,6 +10,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
+from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from dpmine.errors import BadParameter
@@ -262,6 +263,16 @@ class Discover(ByItems):
         """What the discovery found, and the shot for what it left."""
         found = self.discovery.find(universe.transactions, bits=bits)
         return found.codes.tolist(), self.shots[found.looks - 1]
+
+    def shortage(self) -> str:
+        """What would have been needed where too few items were found: facts of the parameters."""
+        discovery = self.discovery
+        alone = discovery.thresholds[-1] / sum(discovery.looks) / discovery.weight
+        most = discovery.items_per_unit
+        return (
+            f"{self.name} finds an item as often as not that about {ceil(alone):,} units have alone, or "
+            f"{ceil(alone * sqrt(most)):,} units with {most:,} items each. Give a larger --epsilon, or a smaller --top."
+        )
 
     def rounds(self) -> str:
         """Both stages."""

@@ -141,7 +141,7 @@ def discover_items(
     def planned(plan: LayoutPlan) -> None:
         if notice is None:  # a warning may be an error: before the charge
             notice_layout(plan, None)
-        account.charge(guarantee.for_unit(plan.unit_name), job=DISCOVER)
+        account.charge(guarantee.for_unit(plan.unit_name), job=f"catalogue {DISCOVER}")
         if notice is not None:
             notice_layout(plan, notice)
 

@@ -141,7 +141,7 @@ class Plan:
 _SHAPES = (Shape.POWER_LAW, Shape.NEAR_TIES, Shape.ALONE)
 _LEGEND = (
     "power law: supports fall off as in real baskets; near ties: ten runners-up with 9/10 of the best support;\n"
-    "alone: nobody has any other itemset; proved: enough whatever the others look like. (* recommended)"
+    "alone: no unit has any other itemset; proved: enough whatever the others look like. (* recommended)"
 )
 
 

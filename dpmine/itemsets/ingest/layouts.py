@@ -281,8 +281,8 @@ def check_key(name: str, kind: pa.DataType) -> None:
     """Raises BadData for a column whose type cannot name units or baskets."""
     if not can_be_key(kind):
         raise BadData(
-            f"Column {name!r} has the type {type_name(kind)}: a privacy unit or basket is told by integers, texts, "
-            "dates or a dictionary of those. Cast the column first (floats that are whole numbers to int64)."
+            f"Column {name!r} has the type {type_name(kind)}: a privacy unit or basket is identified by integers, "
+            "texts, dates or a dictionary of those. Cast the column first (floats that are whole numbers to int64)."
         )
 
 

@@ -204,7 +204,7 @@ def _require_answers() -> None:
     master = remote or os.environ.get("MASTER", "") or (named[1] if named else "")
     if master.startswith(("sc://", "spark://")) and not any(map(_answers, _addresses(master))):
         shown = "SPARK_REMOTE" if remote else "the Spark master"
-        raise BadParameter(f"Nobody answers at the address in {shown}: check it, and that the cluster is running.")
+        raise BadParameter(f"No server responds at the address in {shown}: check it, and that the cluster is running.")
 
 
 def _addresses(master: str) -> list[tuple[str, int]]:

@@ -213,7 +213,7 @@ def opened(session: Any, paths: Sequence[str]) -> Any:
     files, options = _listed(session, paths, named)
     frame = session.read.options(**_STRICT, **_ONE_SCHEMA, **_EVERYWHERE, **options).parquet(*named)
     if set(_without_bookkeeping(frame.inputFiles())) != set(files):
-        raise UnreadableFile("The files changed while they were looked at: let nobody write to them.")
+        raise UnreadableFile("The files changed while they were listed: stop what writes to them, and run again.")
     return _with_keys(session, frame, _keys(files, paths))
 
 

@@ -86,7 +86,7 @@ def test_nobody_answers(sales: str, kind: str) -> None:
         address = f"{kind}://127.0.0.1:{free.getsockname()[1]}"
         named = {"SPARK_REMOTE": address} if kind == "sc" else {"MASTER": address}
         outcome = run(PROGRAM, "top-itemset", sales, "--engine", "spark", **named)
-    assert "Nobody answers" in assert_one_error(outcome)
+    assert "No server responds" in assert_one_error(outcome)
     assert "127.0.0.1" not in outcome.err
 
 
