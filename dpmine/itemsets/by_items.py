@@ -319,10 +319,12 @@ def build_way(
 
 def _by_items(count: int, sizes: tuple[int, int], known: PublicCatalogue) -> str:
     """What "auto" takes; itself where going by way of the items does not pay."""
-    if not known.is_given and count >= DISCOVERED_PLACES:
+    if count < DISCOVERED_PLACES:
+        return AUTO
+    if not known.is_given:
         return DISCOVER
     large = known.items is None or len(known.items) >= _TIMES_THE_ITEMS * count
-    return ITEMS_FIRST if known.is_given and large and count >= MANY_PLACES and sizes[0] > 1 else AUTO
+    return ITEMS_FIRST if large and count >= MANY_PLACES and sizes[0] > 1 else AUTO
 
 
 def _items_first(
