@@ -313,7 +313,11 @@ class Baskets:
 
     def truncated(self, max_items_per_unit: int) -> Self:
         """See `Transactions.truncated`."""
-        return self.keeping(_kept(self._owners(), self.items, label_hashes(self.labels), max_items_per_unit))
+        owners = self._owners()
+        large = np.bincount(owners, minlength=self.unit_count)[owners] > max_items_per_unit
+        kept = ~large
+        kept[large] = _kept(owners[large], self.items[large], label_hashes(self.labels), max_items_per_unit)
+        return self.keeping(kept)
 
     def item_weights(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
         """See `Transactions.item_weights`."""
