@@ -1,10 +1,10 @@
-"""How good privately chosen top-k itemsets are on real data: dpmine's ways, two published ones, and OpenDP.
+"""How good privately chosen top-k itemsets are on real data: dpmine's ways, published ones, and OpenDP.
 
     python benchmarks/bench_utility.py [--quick] [--out benchmarks/results]
 
 Precision is the share of the k places that one of the k best itemsets gets (any itemset of the k-th best support counts
-as one), ± its standard error. Every choice is a run of the mechanism itself on a universe that was mined once. Data
-sets that are missing are left out; OpenDP lives in .venv-peers (see the Makefile).
+as one). Every choice is a run of the mechanism itself on a universe that was mined once. Catalogues that nobody
+published come first. Data sets that are missing are left out; OpenDP lives in .venv-peers (see the Makefile).
 """
 
 from __future__ import annotations
@@ -19,27 +19,31 @@ from itertools import chain, product
 from multiprocessing import get_context
 from os import cpu_count
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
-from utility_data import SOURCES, Case, case_of, read, with_unsold
+import utility_peers
+from utility_data import Case, case_of
 from utility_methods import (
+    AUTO,
+    BITS,
     DELTA,
     KBARS,
-    KNOWN,
-    UNKNOWN,
+    LOOKS,
+    PUBLIC,
+    PURE,
     Measured,
     Method,
     Setting,
     items_first,
     library,
     measure,
-    opendp,
+    requested,
+    unknown,
 )
-from utility_tables import markdown, plot, verdict
+from utility_tables import plot, report
+from utility_times import times
 
-from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.noisy_supports import noisy
 from dpmine.itemsets.support_noise import DiscreteLaplace
 from dpmine.privacy import Neighbors
@@ -47,77 +51,91 @@ from dpmine.privacy import Neighbors
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ENUMERATED = 500  # items of the catalogue beside OpenDP, whose choices can take seconds on so many
-CATALOGUE = 41_270  # items of the whole kosarak, most of which the cut data set does not have
+ENUMERATED = 500  # items of the catalogue beside OpenDP, whose choices can take minutes on more
+TUNED_ON = ("retail", "kosarak_5_25", "bms_webview_2")
+REPORTED_ON = ("T10I4D100K", "invoices", "customers")
 SHARES = (Fraction(1, 10), Fraction(1, 5), Fraction(1, 3), Fraction(1, 2), Fraction(2, 3))
 NEAR = 0.25  # a released support this near to the truth is of use
-BY_NAME = {method.name: method for method in (*KNOWN, *UNKNOWN)}
+FEW = 20  # units: a pair that fewer have is noise
+THREE_TENTHS = Fraction(3, 10)
 Task = tuple["Callable[[str, Plan], list[Measured]]", str]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is measured: k and ε, runs, runs beside OpenDP, choices that are timed."""
+    """How much is measured: k and ε; runs of the main table, of the others, beside OpenDP, and for the share of noise;
+    choices that are timed."""
 
     counts: tuple[int, ...] = (10, 50, 100)
-    epsilons: tuple[Fraction, ...] = (Fraction(1, 10), Fraction(1, 2), Fraction(1))
+    epsilons: tuple[Fraction, ...] = (THREE_TENTHS, Fraction(1), Fraction(3))
     runs: int = 10
-    runs_beside: int = 12
+    others: int = 5
+    runs_beside: int = 8
+    runs_of_noise: int = 50
     times: int = 20
 
 
 FULL = Plan()
-QUICK = Plan((10, 100), (Fraction(1, 2), Fraction(1)), runs=3, runs_beside=3, times=5)
+QUICK = Plan((10, 100), (THREE_TENTHS, Fraction(1)), runs=3, others=2, runs_beside=3, runs_of_noise=5, times=5)
 
 
-def choosers(name: str, plan: Plan) -> list[Measured]:
-    """All ways on the whole catalogue."""
+def replaced(name: str, plan: Plan) -> list[Measured]:
+    return without_catalogue(name, plan, Neighbors.REPLACE_ONE)
+
+
+def removed(name: str, plan: Plan) -> list[Measured]:
+    return without_catalogue(name, plan, Neighbors.ADD_REMOVE)
+
+
+def without_catalogue(name: str, plan: Plan, neighbors: Neighbors) -> list[Measured]:
+    """All ways for items that nobody published, and OpenDP with the items it finds."""
     case = case_of(name)
-    return [] if case is None else grid("whole catalogue", case, [*KNOWN, *UNKNOWN], plan)
-
-
-def add_remove(name: str, plan: Plan) -> list[Measured]:
-    case = case_of(name)
-    names = ("exponential", "items first", "limited domain, 100 k", "items first, unknown")
-    methods = [BY_NAME[method] for method in names]
-    return [] if case is None else grid("add_remove", case, methods, plan, Neighbors.ADD_REMOVE)
-
-
-def triples(name: str, plan: Plan) -> list[Measured]:
-    case = case_of(name, size=3)
-    names = ("exponential", "items first", "limited domain, 2^20", "limited domain, 100 k", "items first, unknown")
-    return [] if case is None else grid("triples", case, [BY_NAME[method] for method in names], plan)
-
-
-def grid(
-    section: str, case: Case, methods: list[Method], plan: Plan, neighbors: Neighbors = Neighbors.REPLACE_ONE
-) -> list[Measured]:
-    found = []
-    for method, setting in product(methods, settings(plan, neighbors)):
-        if setting.k <= method.most:
-            found.append(measure(section, case, method, setting, plan.runs))
-    return found
+    if case is None:
+        return []
+    wanted = settings(plan, neighbors)
+    if name == "customers":
+        wanted.append(Setting(50, Fraction(2), neighbors))
+    own = chain.from_iterable(unknown("unknown", case, setting, plan.runs) for setting in wanted)
+    return [*own, *utility_peers.by_found_items("unknown", case, wanted, plan.runs)]
 
 
 def settings(plan: Plan, neighbors: Neighbors = Neighbors.REPLACE_ONE) -> list[Setting]:
     return [Setting(k, epsilon, neighbors) for k, epsilon in product(plan.counts, plan.epsilons)]
 
 
+def grid(section: str, case: Case, methods: list[Method], wanted: list[Setting], runs: int) -> list[Measured]:
+    return [measure(section, case, method, setting, runs) for method, setting in product(methods, wanted)]
+
+
+def public(name: str, plan: Plan) -> list[Measured]:
+    """The items that occur, taken as if they were public."""
+    case = case_of(name)
+    return [] if case is None else grid("public", case, PUBLIC, settings(plan), plan.others)
+
+
 def beside_opendp(name: str, plan: Plan) -> list[Measured]:
-    """On a catalogue that is short enough to be enumerated."""
+    """On a public catalogue that is short enough to be enumerated; k = 100 and ε = 3 take OpenDP minutes a choice."""
     case = case_of(name, first=ENUMERATED)
     if case is None:
         return []
-    runs, wanted = plan.runs_beside, settings(plan)  # OpenDP's end after a while: see the worker
-    own = [measure("beside OpenDP", case, method, setting, runs) for method, setting in product(KNOWN, wanted)]
-    return own + opendp("beside OpenDP", case, wanted, runs)
+    wanted = [Setting(k, epsilon) for k, epsilon in product((10, 50), plan.epsilons[:2])]
+    own = grid("beside OpenDP", case, [*PURE, *PUBLIC[:2]], wanted, plan.runs_beside)
+    return own + utility_peers.enumerated("beside OpenDP", case, wanted, plan.runs_beside)
 
 
 def kbars(name: str, plan: Plan) -> list[Measured]:
     """Limited domain, the catalogue unknown, by k̄."""
     case = case_of(name)
     methods = [Method(label, library("limited_domain", known=False, kbar=kbar)) for label, kbar in KBARS.items()]
-    return [] if case is None else grid("k̄ of limited domain", case, methods, plan)
+    return [] if case is None else grid("k̄ of limited domain", case, methods, settings(plan), plan.others)
+
+
+def looks(name: str, plan: Plan) -> list[Measured]:
+    """Ways to discover, where the budget is small or the places are many."""
+    case = case_of(name)
+    wanted = [Setting(k, epsilon) for k, epsilon in product(plan.counts[1:], plan.epsilons[:2])]
+    methods = [Method(label, make) for label, make in LOOKS.items()]
+    return [] if case is None else grid("looks", case, methods, wanted, plan.others)
 
 
 def split(name: str, plan: Plan) -> list[Measured]:
@@ -125,63 +143,48 @@ def split(name: str, plan: Plan) -> list[Measured]:
     case = case_of(name)
     if case is None:
         return []
-    ways = {"exponential": library("exponential"), "items first": items_first()}
+    ways = {"exponential": library("exponential"), "items first": items_first(), "discover": requested("discover")}
+    wanted = [setting for setting in settings(plan) if setting.k < 100 and setting.epsilon <= 1]
     found = []
-    wanted = [setting for setting in settings(plan) if setting.k < plan.counts[-1]]
-    for (name_of, make), share, setting in product(ways.items(), SHARES, wanted):
-        useful = split_runs(case, Method(name_of, make), setting, share, plan.runs)
-        found.append(useful._replace(method=f"{name_of}, {share}"))
+    for (method, make), share, setting in product(ways.items(), SHARES, wanted):
+        useful = useful_places(case, Method(method, make), setting, share, plan.others)
+        cell = (setting.k, float(setting.epsilon), setting.neighbors.value)
+        found.append(Measured("split", case.title, f"{method}, {share}", *cell, useful, 0.0, 0.0))
     return found
 
 
-def split_runs(case: Case, method: Method, setting: Setting, share: Fraction, runs: int) -> Measured:
-    """`precision` is the share of places with one of the best and a support within 25 %; `errors` has, run by run, the
-    share of places with one of the best, and the mean relative error."""
-    selection = Setting(setting.k, setting.epsilon * (1 - share), setting.neighbors)
-    choose, round_epsilon = method.make(case, selection)
-    threshold, useful, parts = case.cut_off(setting.k), [], []
+def useful_places(case: Case, method: Method, setting: Setting, share: Fraction, runs: int) -> list[float]:
+    """Of each run, the share of places with one of the best and a support within 25 %."""
+    choose, _ = method.make(case, Setting(setting.k, setting.epsilon * (1 - share), setting.neighbors))
+    threshold, useful = case.cut_off(setting.k), []
     for _ in range(runs):
-        supports = np.array([case.support(itemset) for itemset in choose()])
-        released = np.array(noisy(supports.tolist(), DiscreteLaplace(setting.epsilon * share), bits=SystemBits()))
-        errors = np.abs(released - supports) / np.maximum(supports, 1)
-        best = supports >= threshold
-        useful.append(float((best & (errors <= NEAR)).sum()) / setting.k)
-        parts.append((float(best.sum()) / setting.k, float(errors.mean())))
-    epsilon = float(setting.epsilon)
-    return Measured("split", case.title, method.name, setting.k, epsilon, useful, parts, 0.0, round_epsilon)
+        supports = np.array([case.support(itemset) for itemset in choose()], np.int64)
+        released = np.array(noisy(supports.tolist(), DiscreteLaplace(setting.epsilon * share), bits=BITS))
+        near = np.abs(released - supports) <= NEAR * np.maximum(supports, 1)
+        useful.append(float((near & (supports >= threshold)).sum()) / setting.k)
+    return useful
 
 
-def times(name: str, plan: Plan) -> list[Measured]:
-    """100 triples after mining, with a catalogue of 41,270 items and with none."""
-    baskets = read(name)
-    if baskets is None:
+def noise(name: str, plan: Plan) -> list[Measured]:
+    """Of the 20 listed at ε = 1, the share that fewer than 20 units have: in `precision`, run by run."""
+    case = case_of(name)
+    if case is None:
         return []
-    filled = with_unsold(baskets, CATALOGUE)
-    case = Case(f"{SOURCES[name].title}, {CATALOGUE:,} items", filled, 3)
-    labels = ("exponential", "limited domain, 100 k", "limited domain, 2^20", "items first")
-    return [timed(case, label, plan) for label in labels]
-
-
-def timed(case: Case, label: str, plan: Plan) -> Measured:
-    choose, _ = BY_NAME[label].make(case, Setting(100, Fraction(1)))
-    choose()
-    spent = []
-    for _ in range(plan.times):
-        start = time.perf_counter()
-        choose()
-        spent.append(time.perf_counter() - start)
-    return Measured("time", case.title, label, 100, 1.0, [], [], median(spent), 0.0)
+    choose, _ = requested(AUTO)(case, Setting(20, Fraction(1)))
+    lists = [choose() for _ in range(plan.runs_of_noise)]
+    shares = [float(np.mean([case.support(itemset) < FEW for itemset in chosen])) for chosen in lists if chosen]
+    return [Measured("noise", case.title, AUTO, 20, 1.0, Neighbors.REPLACE_ONE.value, shares, 0.0, 0.0)]
 
 
 def tasks(plan: Plan) -> list[Task]:
     """The longest first; times are not among them, because nothing may run beside them."""
     if plan == QUICK:
-        return [(choosers, "mushroom"), (beside_opendp, "mushroom"), (choosers, "online_retail")]
-    names = ("retail", "bms_webview_2", "online_retail", "mushroom")
-    listed: list[Task] = [(choosers, names[0]), (beside_opendp, names[1])]
-    listed += [(choosers, name) for name in names[1:]] + [(beside_opendp, name) for name in (*names[2:], names[0])]
-    listed += [(kbars, names[0]), (split, names[0]), (kbars, names[1]), (split, names[1])]
-    return [*listed, (choosers, "kosarak_5_25"), (add_remove, names[0]), (triples, names[1])]
+        return [(replaced, "customers"), (beside_opendp, "mushroom"), (public, "customers"), (noise, "customers")]
+    names = ("retail", "kosarak_5_25", "invoices", "T10I4D100K", "bms_webview_2", "customers")
+    listed: list[Task] = [(beside_opendp, "bms_webview_2"), *product((replaced, removed), names)]
+    listed += [(looks, name) for name in (*TUNED_ON, *REPORTED_ON)]
+    listed += [(split, "retail"), (kbars, "retail"), (noise, "customers"), (beside_opendp, "customers")]
+    return [*listed, *((public, name) for name in ("retail", "bms_webview_2", "customers", "mushroom"))]
 
 
 def run(task: Task, plan: Plan) -> list[Measured]:
@@ -195,14 +198,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="a folder for the figure and all numbers")
     arguments = parser.parse_args()
     plan, start = (QUICK if arguments.quick else FULL), time.perf_counter()
-    parts = {-1: times("kosarak_5_25", plan)}
+    parts = {-1: times("kosarak_5_25", plan.times)}
     with ProcessPoolExecutor(cpu_count(), mp_context=get_context("spawn")) as pool:
         running = {pool.submit(run, task, plan): place for place, task in enumerate(tasks(plan))}
         for done in as_completed(running):
             parts[running[done]] = done.result()
             save(found := list(chain.from_iterable(parts[place] for place in sorted(parts))), arguments.out)
-    print(markdown(found))
-    print(verdict(found))
+    print(report(found))
     print(f"\nδ = {float(DELTA):g}. {time.perf_counter() - start:.0f} s.")
     if arguments.out:
         plot(found, arguments.out)

@@ -32,14 +32,20 @@ LONG = Columns.of(unit="transaction_id", item="item")
 class Source(NamedTuple):
     title: str
     columns: Columns
+    file: str = ""
+    """Its name, where it is another one."""
 
 
 SOURCES = {
     "mushroom": Source("Mushroom", LONG),
-    "online_retail": Source(
-        "Online Retail, customers", Columns.of(unit="CustomerID", basket="InvoiceNo", item="StockCode")
+    "customers": Source(
+        "Online Retail, customers",
+        Columns.of(unit="CustomerID", basket="InvoiceNo", item="StockCode"),
+        "online_retail",
     ),
+    "invoices": Source("Online Retail, invoices", Columns.of(unit="InvoiceNo", item="StockCode"), "online_retail"),
     "retail": Source("retail", LONG),
+    "T10I4D100K": Source("T10I4D100K", LONG),
     "bms_webview_2": Source("BMS-WebView-2", LONG),
     "kosarak_5_25": Source("kosarak, cut", LONG),
 }
@@ -79,6 +85,16 @@ class Case:
         """The better itemsets, best first."""
         return self.miner.itemsets(self.size, max(1, self.cut_off(1000) // 4))
 
+    @cached_property
+    def _counts(self) -> dict[int, np.ndarray]:
+        return {}
+
+    def item_counts(self, items_per_unit: int) -> np.ndarray:
+        """int64[N]: how many units have each item among so many of theirs."""
+        if items_per_unit not in self._counts:
+            self._counts[items_per_unit] = self.baskets.item_weights(np.ones(items_per_unit, np.int64))
+        return self._counts[items_per_unit]
+
     @property
     def candidates(self) -> int:
         return comb(self.baskets.catalogue_size, self.size)
@@ -112,7 +128,7 @@ class Case:
 
 
 def find(name: str) -> Path | None:
-    paths = (folder / f"{name}.parquet" for folder in FOLDERS)
+    paths = (folder / f"{SOURCES[name].file or name}.parquet" for folder in FOLDERS)
     return next((path for path in paths if path.exists()), None)
 
 
