@@ -74,17 +74,21 @@ def ratios(rows: list[Measured]) -> list[str]:
     }
     average = {name: float(np.mean(value)) for name, value in values.items() if value}
     lines = [
-        f"- {name}: {average[AUTO]:.3f} / {average[name]:.3f} = {average[AUTO] / max(average[name], 1e-9):.2f}"
+        f"- {name}: {average[AUTO]:.3f} / {average[name]:.3f}{quotient(average[AUTO], average[name])}"
         for name in average
         if name not in {AUTO, DISCOVER}
     ]
     best = best_of_old(rows)
     if best:
         lines.insert(
-            0, f"- the better of these in each cell: {average[AUTO]:.3f} / {best:.3f} = {average[AUTO] / best:.2f}"
+            0, f"- the better of these in each cell: {average[AUTO]:.3f} / {best:.3f}{quotient(average[AUTO], best)}"
         )
     width = hoeffding(len(values[AUTO])) if values.get(AUTO) else 1.0
     return [f"Mean precision over the cells with ε ≤ 1 and k ≥ 50, each ± {width:.3f} (Hoeffding, 95 %):", *lines]
+
+
+def quotient(mine: float, other: float) -> str:
+    return f" = {mine / other:.2f}" if other else ""
 
 
 def best_of_old(rows: list[Measured]) -> float:

@@ -109,7 +109,11 @@ def enumerated(job: dict, supports: np.ndarray) -> tuple:
     budget = job["epsilon"] if job["form"] == "pure" else (job["epsilon"], job["delta"])
     scale = dp.binary_search_param(lambda scale: make(job, scale), d_in=1, d_out=budget, T=float)
     choice = make(job, scale)
-    return scale, lambda: supports[choice(supports)].tolist()
+
+    def choose() -> list[int]:
+        return supports[choice(supports)].tolist()
+
+    return scale, choose
 
 
 def run(job: dict, data: dict) -> dict:
