@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.universe import Itemset, ItemsetUniverse
+    from dpmine.selection.universes.base import Score
 
 MISS = 0.05  # the probability that γ of the truncated scores is made for
 
@@ -86,17 +87,17 @@ class Truncated:
     def top(self) -> int:
         return max(self._cut, self._inner.top())
 
-    def head(self, floor: int) -> Sequence[Level]:
+    def head(self, floor: Score) -> Sequence[Level]:
         if not self._cut or floor > self._cut:
             return self._inner.head(floor)
         above = self._inner.head(self._cut + 1)
         left = (self.size or 0) - sum(level.count for level in above)
         return [*above, Level(self._cut, left)] if left else above
 
-    def below(self, floor: int) -> int:
+    def below(self, floor: Score) -> Score:
         return max(self._cut, self._inner.below(floor))
 
-    def lower(self, floor: int) -> int:
+    def lower(self, floor: Score) -> Score:
         return max(self._cut, self._inner.lower(floor))
 
     def member(self, level: Level, *, bits: BitSource) -> Itemset:
@@ -104,6 +105,6 @@ class Truncated:
             return self._inner.tail(self._cut + 1, bits=bits)[0]
         return self._inner.member(level, bits=bits)
 
-    def tail(self, floor: int, *, bits: BitSource) -> tuple[Itemset, int]:
+    def tail(self, floor: Score, *, bits: BitSource) -> tuple[Itemset, int]:
         itemset, support = self._inner.tail(floor, bits=bits)
         return itemset, max(self._cut, support)

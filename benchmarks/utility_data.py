@@ -6,22 +6,22 @@ out. The catalogue is the items that occur, taken as if they were public.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import comb
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 
 from dpmine.io.source import Columns
-from dpmine.itemsets.counting.miner import Miner
+from dpmine.itemsets.counting.miner import BasketsInMemory, Miner
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.universe import ItemsetUniverse
 
 if TYPE_CHECKING:
-    from dpmine.itemsets.transactions.base import Baskets, Itemsets
+    from dpmine.itemsets.transactions.base import Itemsets
     from dpmine.itemsets.universe import Itemset
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,12 +51,29 @@ SOURCES = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class Weighed(BasketsInMemory):
+    """Baskets whose sums of weights are counted once: they do not depend on noise, and take most of a discovery."""
+
+    _sums: dict[bytes, np.ndarray] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def of(cls, baskets: BasketsInMemory) -> Self:
+        return cls(**{part.name: getattr(baskets, part.name) for part in fields(baskets) if part.init})
+
+    def item_weights(self, weights: np.ndarray) -> np.ndarray:
+        key = weights.tobytes()
+        if key not in self._sums:
+            self._sums[key] = super().item_weights(weights)
+        return self._sums[key]
+
+
 @dataclass(frozen=True)
 class Case:
     """Baskets that are mined once, for many choices of itemsets of one size."""
 
     title: str
-    baskets: Baskets
+    baskets: BasketsInMemory
     size: int
 
     @cached_property
@@ -77,7 +94,7 @@ class Case:
             self.miner,
             range(self.size, self.size + 1),
             catalogue_is_public=catalogue_is_public,
-            transactions=self.baskets,
+            transactions=self._weighed,
         )
 
     @cached_property
@@ -86,14 +103,12 @@ class Case:
         return self.miner.itemsets(self.size, max(1, self.cut_off(1000) // 4))
 
     @cached_property
-    def _counts(self) -> dict[int, np.ndarray]:
-        return {}
+    def _weighed(self) -> Weighed:
+        return Weighed.of(self.baskets)
 
     def item_counts(self, items_per_unit: int) -> np.ndarray:
         """int64[N]: how many units have each item among so many of theirs."""
-        if items_per_unit not in self._counts:
-            self._counts[items_per_unit] = self.baskets.item_weights(np.ones(items_per_unit, np.int64))
-        return self._counts[items_per_unit]
+        return self._weighed.item_weights(np.ones(items_per_unit, np.int64))
 
     @property
     def candidates(self) -> int:
@@ -132,10 +147,15 @@ def find(name: str) -> Path | None:
     return next((path for path in paths if path.exists()), None)
 
 
-def read(name: str) -> Baskets | None:
+def read(name: str) -> BasketsInMemory | None:
     """None where the file is missing."""
     path = find(name)
-    return None if path is None else read_transactions(path, SOURCES[name].columns).transactions
+    if path is None:
+        return None
+    baskets = read_transactions(path, SOURCES[name].columns).transactions
+    if not isinstance(baskets, BasketsInMemory):
+        raise TypeError(f"{name} does not fit into memory")
+    return baskets
 
 
 def case_of(name: str, size: int = 2, first: int | None = None) -> Case | None:
@@ -148,7 +168,7 @@ def case_of(name: str, size: int = 2, first: int | None = None) -> Case | None:
     return Case(f"{SOURCES[name].title}, first {first:,} items", baskets.projected(range(first)), size)
 
 
-def with_unsold(baskets: Baskets, items: int) -> Baskets:
+def with_unsold(baskets: BasketsInMemory, items: int) -> BasketsInMemory:
     """The catalogue filled up to so many items with ones that nobody bought; labels must be numbers."""
     last = baskets.labels[-1].as_py()
     extra = range(last + 1, last + 1 + items - baskets.catalogue_size)

@@ -44,7 +44,10 @@ def _run(section: str, case: Case, jobs: list[dict[str, Any]], arrays: dict[str,
         return []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / ("supports.npy" if len(arrays) == 1 else "supports.npz")
-        np.save(path, arrays["supports"]) if len(arrays) == 1 else np.savez(path, **arrays)
+        if len(arrays) == 1:
+            np.save(path, arrays["supports"])
+        else:
+            np.savez(path, allow_pickle=False, **arrays)
         command = [str(PEERS), str(WORKER), str(path)]
         done = subprocess.run(command, input=json.dumps(jobs), capture_output=True, text=True, check=True)
     answers = map(json.loads, done.stdout.splitlines())

@@ -36,9 +36,10 @@ def times(name: str, runs: int) -> list[Measured]:
     pairs = Case(f"{title}, 100 pairs among {DISCOVERED:,} discovered items", with_unsold(baskets, DISCOVERED), 2)
     shot = Discover.of(100, Fraction(1), DELTA, Neighbors.REPLACE_ONE, sizes=(2, 2)).itemsets
     found.append(timed(pairs.title, "after mining", lambda: shot.choose(pairs.known, bits=BITS), runs))
-    whole = Case(f"{title}, 100 pairs, all of it", baskets, 2)
+    whole = Case(f"{title}, 100 pairs, the catalogue unknown", baskets, 2)
     way = default_way(whole, Setting(100, Fraction(1)))
-    found.append(timed(whole.title, f"auto ({way.name})", lambda: way.choose(whole.unknown, bits=BITS), runs))
+    label = f"auto ({way.name}) after counting"
+    found.append(timed(whole.title, label, lambda: way.choose(whole.unknown, bits=BITS), runs))
     triples = Case(f"{title}, 100 triples of {CATALOGUE:,} items", with_unsold(baskets, CATALOGUE), 3)
     makers = {
         "exponential": library("exponential"),
@@ -65,7 +66,7 @@ def zipf_sums(search: Discovery) -> np.ndarray:
     """int64[N]: item r has a number of units that falls as 1/r."""
     shares = 1 / np.arange(1, CATALOGUE + 1)
     units = np.maximum(1, UNITS * BASKET * shares / shares.sum()).astype(np.int64)
-    return np.minimum(units, UNITS) * search.weights[BASKET - 1]
+    return np.asarray(np.minimum(units, UNITS) * search.weights[BASKET - 1])
 
 
 def timed(title: str, label: str, choose: Callable[[], object], runs: int) -> Measured:
