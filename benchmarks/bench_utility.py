@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import utility_peers
-from utility_data import Case, case_of
+from utility_data import SOURCES, Case, case_of
 from utility_methods import (
     AUTO,
     BITS,
@@ -43,6 +43,7 @@ from utility_methods import (
 )
 from utility_tables import plot, report
 from utility_times import times
+from utility_verdict import TARGETS
 
 from dpmine.itemsets.noisy_supports import noisy
 from dpmine.itemsets.support_noise import DiscreteLaplace
@@ -63,7 +64,7 @@ Task = tuple["Callable[[str, Plan], list[Measured]]", str]
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is measured: k and ε; runs of the main table, of the others, beside OpenDP, and for the share of noise;
+    """How much is measured: k and ε; runs of the main table, of the others, beside OpenDP, and of cells with a target;
     choices that are timed."""
 
     counts: tuple[int, ...] = (10, 50, 100)
@@ -71,12 +72,12 @@ class Plan:
     runs: int = 10
     others: int = 5
     runs_beside: int = 8
-    runs_of_noise: int = 50
+    runs_of_targets: int = 50
     times: int = 20
 
 
 FULL = Plan()
-QUICK = Plan((10, 100), (THREE_TENTHS, Fraction(1)), runs=3, others=2, runs_beside=3, runs_of_noise=5, times=5)
+QUICK = Plan((10, 100), (THREE_TENTHS, Fraction(1)), runs=3, others=2, runs_beside=3, runs_of_targets=5, times=5)
 
 
 def replaced(name: str, plan: Plan) -> list[Measured]:
@@ -171,9 +172,17 @@ def noise(name: str, plan: Plan) -> list[Measured]:
     if case is None:
         return []
     choose, _ = requested(AUTO)(case, Setting(20, Fraction(1)))
-    lists = [choose() for _ in range(plan.runs_of_noise)]
+    lists = [choose() for _ in range(plan.runs_of_targets)]
     shares = [float(np.mean([case.support(itemset) < FEW for itemset in chosen])) for chosen in lists if chosen]
     return [Measured("noise", case.title, AUTO, 20, 1.0, Neighbors.REPLACE_ONE.value, shares, 0.0, 0.0)]
+
+
+def targets(name: str, plan: Plan) -> list[Measured]:
+    """`auto` in the cells that have a target, in more runs."""
+    title, auto = SOURCES[name].title, Method(AUTO, requested(AUTO))
+    cells = [Setting(k, Fraction(str(epsilon))) for other, k, epsilon in TARGETS if other == title]
+    case = case_of(name)
+    return [] if case is None else grid("targets", case, [auto], cells, plan.runs_of_targets)
 
 
 def tasks(plan: Plan) -> list[Task]:
@@ -183,6 +192,7 @@ def tasks(plan: Plan) -> list[Task]:
     names = ("retail", "kosarak_5_25", "invoices", "T10I4D100K", "bms_webview_2", "customers")
     listed: list[Task] = [(beside_opendp, "bms_webview_2"), *product((replaced, removed), names)]
     listed += [(looks, name) for name in (*TUNED_ON, *REPORTED_ON)]
+    listed += [(targets, name) for name in ("retail", *REPORTED_ON)]
     listed += [(split, "retail"), (kbars, "retail"), (noise, "customers"), (beside_opendp, "customers")]
     return [*listed, *((public, name) for name in ("retail", "bms_webview_2", "customers", "mushroom"))]
 

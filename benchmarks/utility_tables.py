@@ -103,10 +103,16 @@ def table(rows: list[Measured], cell: Callable[[Measured], str]) -> str:
     return "\n".join(lines)
 
 
+def certain(rows: list[Measured]) -> str:
+    return table(rows, lambda row: mean(row, interval=True))
+
+
 SECTIONS: dict[str, Callable[[list[Measured]], str]] = {
     "unknown": without_catalogue,
     "beside OpenDP": beside,
     "looks": over_cells,
+    "targets": certain,
+    "noise": certain,
     "time": timed,
 }
 

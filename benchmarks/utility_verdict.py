@@ -38,7 +38,7 @@ def verdict(found: list[Measured]) -> str:
         *behind(cells, OLD_NAMES),
         *behind(cells, PEERS),
         *ratios(rows),
-        *targets(cells),
+        *targets(found),
         *noise(found),
         *opendp(found),
     ]
@@ -101,17 +101,20 @@ def best_of_old(rows: list[Measured]) -> float:
     return float(np.mean(list(best.values()))) if best else 0.0
 
 
-def targets(cells: dict[Cell, dict[str, Measured]]) -> list[str]:
-    lines = ["Targets:"]
-    for (title, k, epsilon), least in TARGETS.items():
-        row = cells.get((title, k, epsilon, Neighbors.REPLACE_ONE.value), {}).get(AUTO)
+def targets(found: list[Measured]) -> list[str]:
+    """By runs of `auto` beside those of the main table."""
+    lines = ["Targets, by runs of their own:"]
+    rows = {(row.title, row.k, row.epsilon): row for row in found if row.section == "targets"}
+    for cell, least in TARGETS.items():
+        row = rows.get(cell)
         if row is None:
             continue
         low, high = betting_interval(row.precision)
         reached = float(np.mean(row.precision))
         word = "met" if reached >= least else "MISSED"
+        title, k, epsilon = cell
         lines.append(
-            f"- {title}, k = {k}, ε = {epsilon:g}: {reached:.3f} [{low:.2f}, {high:.2f}], at least {least}: {word}"
+            f"- {title}, k = {k}, ε = {epsilon:g}: {reached:.3f} [{low:.2f}, {high:.2f}] in {len(row.precision)} runs, at least {least}: {word}"
         )
     return lines
 
