@@ -78,11 +78,10 @@ def ratios(rows: list[Measured]) -> list[str]:
         for name in average
         if name not in {AUTO, DISCOVER}
     ]
-    best = best_of_old(rows)
-    if best:
-        lines.insert(
-            0, f"- the better of these in each cell: {average[AUTO]:.3f} / {best:.3f}{quotient(average[AUTO], best)}"
-        )
+    for names in (OLD_NAMES, OLD_NAMES[:2]):
+        if best := best_of(names, rows):
+            label = f"the best of {', '.join(names)} in each cell"
+            lines.insert(0, f"- {label}: {average[AUTO]:.3f} / {best:.3f}{quotient(average[AUTO], best)}")
     width = hoeffding(len(values[AUTO])) if values.get(AUTO) else 1.0
     return [f"Mean precision over the cells with ε ≤ 1 and k ≥ 50, each ± {width:.3f} (Hoeffding, 95 %):", *lines]
 
@@ -91,11 +90,11 @@ def quotient(mine: float, other: float) -> str:
     return f" = {mine / other:.2f}" if other else ""
 
 
-def best_of_old(rows: list[Measured]) -> float:
-    """The mean, over the same cells, of the best of limited domain and items first in each."""
+def best_of(names: list[str], rows: list[Measured]) -> float:
+    """The mean, over the same cells, of the best of these methods in each."""
     best: dict[Cell, float] = {}
     for row in rows:
-        if row.method in OLD_NAMES and row.epsilon <= 1 and row.k >= 50:
+        if row.method in names and row.epsilon <= 1 and row.k >= 50:
             cell = (row.title, row.k, row.epsilon, row.neighbors)
             best[cell] = max(best.get(cell, 0.0), float(np.mean(row.precision)))
     return float(np.mean(list(best.values()))) if best else 0.0
@@ -114,7 +113,8 @@ def targets(found: list[Measured]) -> list[str]:
         word = "met" if reached >= least else "MISSED"
         title, k, epsilon = cell
         lines.append(
-            f"- {title}, k = {k}, ε = {epsilon:g}: {reached:.3f} [{low:.2f}, {high:.2f}] in {len(row.precision)} runs, at least {least}: {word}"
+            f"- {title}, k = {k}, ε = {epsilon:g}: {reached:.3f} [{low:.2f}, {high:.2f}] in {len(row.precision)} runs, "
+            f"at least {least}: {word}"
         )
     return lines
 
