@@ -172,7 +172,7 @@ def noise(name: str, plan: Plan) -> list[Measured]:
     if case is None:
         return []
     choose, _ = requested(AUTO)(case, Setting(20, Fraction(1)))
-    lists = [choose() for _ in range(plan.runs_of_targets)]
+    lists = [choose() for _ in range(4 * plan.runs_of_targets)]
     shares = [float(np.mean([case.support(itemset) < FEW for itemset in chosen])) for chosen in lists if chosen]
     return [Measured("noise", case.title, AUTO, 20, 1.0, Neighbors.REPLACE_ONE.value, shares, 0.0, 0.0)]
 

@@ -10,6 +10,7 @@ from math import log, sqrt
 import numpy as np
 
 MISSED = 0.05
+_ENORMOUS = 500.0  # a capital's logarithm: further up, floats overflow
 _BETS = np.arange(1, 400) / 400
 _MEANS = np.arange(1, 1000) / 1000
 
@@ -30,7 +31,7 @@ def betting_interval(values: list[float]) -> tuple[float, float]:
 def _refuted(values: np.ndarray) -> float:
     """The largest m up to which the mean is refuted as being too small; 0 for none."""
     growth = np.log1p(_BETS[None, :, None] * (values[None, None, :] / _MEANS[:, None, None] - 1)).sum(axis=2)
-    capital = np.exp(growth).mean(axis=1)
+    capital = np.exp(np.minimum(growth, _ENORMOUS)).mean(axis=1)
     kept = np.flatnonzero(capital < 2 / MISSED)
     return float(_MEANS[kept[0] - 1]) if len(kept) and kept[0] else 0.0
 

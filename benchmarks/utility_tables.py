@@ -149,5 +149,7 @@ def panel(axes: Any, rows: list[Measured]) -> None:
         heights = [np.mean(row.precision) for row in mine]
         axes.plot([row.epsilon for row in mine], heights, color=colour, marker="o", markersize=3, label=method)
     axes.set(xscale="log", ylim=(-0.03, 1.03), xticks=[0.3, 1, 3], xticklabels=["0.3", "1", "3"])
+    axes.set(yticks=[0, 0.5, 1])
     axes.minorticks_off()
+    axes.tick_params(length=0)
     axes.grid(visible=True, color="#d9d9d9", linewidth=0.6)
