@@ -116,7 +116,7 @@ def targets(found: list[Measured]) -> list[str]:
             f"- {title}, k = {k}, ε = {epsilon:g}: {reached:.3f} [{low:.2f}, {high:.2f}] in {len(row.precision)} runs, "
             f"at least {least}: {word}"
         )
-    return lines
+    return lines if rows else []
 
 
 def noise(found: list[Measured]) -> list[str]:
