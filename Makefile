@@ -83,7 +83,7 @@ bench-ledger: $(INSTALLED) ## one charge to a ledger beside a bare transaction
 bench-spark: .venv-spark/.installed ## counting on Spark beside dpmine's own miner and MLlib (QUICK=--quick: within 5 minutes)
 	.venv-spark/bin/python benchmarks/bench_spark.py $(QUICK)
 
-bench-utility: $(INSTALLED) .venv-peers/.installed ## top-k itemsets: precision, beside OpenDP (QUICK=--quick: within 3 minutes)
+bench-utility: $(INSTALLED) .venv-peers/.installed ## top-k itemsets without a catalogue and with one: precision, beside OpenDP (15 minutes; QUICK=--quick: one)
 	@mkdir -p benchmarks/results
 	$(BIN)/python benchmarks/bench_utility.py $(QUICK) --out benchmarks/results
 

@@ -1,10 +1,10 @@
-"""How good privately chosen top-k itemsets are on real data: dpmine's ways, two published ones, and OpenDP.
+"""How good privately chosen top-k itemsets are on real data: dpmine's ways, published ones, and OpenDP.
 
     python benchmarks/bench_utility.py [--quick] [--out benchmarks/results]
 
 Precision is the share of the k places that one of the k best itemsets gets (any itemset of the k-th best support counts
-as one), ± its standard error. Every choice is a run of the mechanism itself on a universe that was mined once. Data
-sets that are missing are left out; OpenDP lives in .venv-peers (see the Makefile).
+as one). Every choice is a run of the mechanism itself on a universe that was mined once. Catalogues that nobody
+published come first. Data sets that are missing are left out; OpenDP lives in .venv-peers (see the Makefile).
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from itertools import chain, product
 from multiprocessing import get_context
 from os import cpu_count
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
-from utility_data import SOURCES, Case, case_of, read, with_unsold
+import utility_peers
+from utility_data import SOURCES, Case, case_of
 from utility_methods import (
-    DEFAULT,
+    AUTO,
+    BITS,
     DELTA,
     KBARS,
-    KNOWN,
     LOOKS,
-    UNKNOWN,
+    PUBLIC,
+    PURE,
     Measured,
     Method,
     Setting,
@@ -38,12 +39,13 @@ from utility_methods import (
     items_first,
     library,
     measure,
-    opendp,
+    requested,
+    unknown,
 )
-from utility_tables import beside_before, markdown, plot, verdict
+from utility_tables import plot, report
+from utility_times import times
+from utility_verdict import TARGETS
 
-from dpmine.exact.bits import SystemBits
-from dpmine.itemsets.by_items import Discover
 from dpmine.itemsets.noisy_supports import noisy
 from dpmine.itemsets.support_noise import DiscreteLaplace
 from dpmine.privacy import Neighbors
@@ -51,109 +53,91 @@ from dpmine.privacy import Neighbors
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ENUMERATED = 500  # items of the catalogue beside OpenDP, whose choices can take seconds on so many
-CATALOGUE = 41_270  # items of the whole kosarak, most of which the cut data set does not have
+ENUMERATED = 500  # items of the catalogue beside OpenDP, whose choices can take minutes on more
+TUNED_ON = ("retail", "kosarak_5_25", "bms_webview_2")
+REPORTED_ON = ("T10I4D100K", "invoices", "customers")
 SHARES = (Fraction(1, 10), Fraction(1, 5), Fraction(1, 3), Fraction(1, 2), Fraction(2, 3))
 NEAR = 0.25  # a released support this near to the truth is of use
-DATA = ("retail", "kosarak_5_25", "bms_webview_2", "t10", "invoices", "online_retail", "bms_webview_1")
-"""The first three were looked at while looks and shares were chosen, the others were not."""
-UNPUBLISHED = "unknown catalogue"
-TARGETS: dict[str, list[tuple[int, Fraction]]] = {
-    "retail": [(50, Fraction(3, 10)), (100, Fraction(1))],
-    "t10": [(10, Fraction(3, 10))],
-    "invoices": [(50, Fraction(1))],
-    "online_retail": [(50, Fraction(2)), (10, Fraction(3))],
-}
-BY_NAME = {method.name: method for method in (*KNOWN, *UNKNOWN)}
+FEW = 20  # units: a pair that fewer have is noise
+THREE_TENTHS = Fraction(3, 10)
 Task = tuple["Callable[[str, Plan], list[Measured]]", str]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is measured: k and ε, runs, runs beside OpenDP, choices that are timed."""
+    """How much is measured: k and ε; runs of the main table, of the others, beside OpenDP, and of cells with a target;
+    choices that are timed."""
 
     counts: tuple[int, ...] = (10, 50, 100)
-    epsilons: tuple[Fraction, ...] = (Fraction(3, 10), Fraction(1), Fraction(3))
-    runs: int = 8
-    runs_beside: int = 12
+    epsilons: tuple[Fraction, ...] = (THREE_TENTHS, Fraction(1), Fraction(3))
+    runs: int = 10
+    others: int = 5
+    runs_beside: int = 8
+    runs_of_targets: int = 50
     times: int = 20
 
 
 FULL = Plan()
-QUICK = Plan((10, 100), (Fraction(1), Fraction(3)), runs=3, runs_beside=3, times=5)
+QUICK = Plan((10, 100), (THREE_TENTHS, Fraction(1)), runs=3, others=2, runs_beside=3, runs_of_targets=5, times=5)
 
 
-def unknown(name: str, plan: Plan) -> list[Measured]:
-    """What is there for items that nobody published: the main table."""
+def replaced(name: str, plan: Plan) -> list[Measured]:
+    return without_catalogue(name, plan, Neighbors.REPLACE_ONE)
+
+
+def removed(name: str, plan: Plan) -> list[Measured]:
+    return without_catalogue(name, plan, Neighbors.ADD_REMOVE)
+
+
+def without_catalogue(name: str, plan: Plan, neighbors: Neighbors) -> list[Measured]:
+    """All ways for items that nobody published, and OpenDP with the items it finds."""
     case = case_of(name)
-    return [] if case is None else grid(UNPUBLISHED, case, UNKNOWN, plan)
-
-
-def add_remove(name: str, plan: Plan) -> list[Measured]:
-    case = case_of(name)
-    methods = [method for method in UNKNOWN if method.name != "one look"]
-    return [] if case is None else grid(f"{UNPUBLISHED}, add_remove", case, methods, plan, Neighbors.ADD_REMOVE)
-
-
-def targets(name: str, plan: Plan) -> list[Measured]:
-    """The default, in a few cells with many runs."""
-    case = case_of(name)
-    wanted = [] if case is None else TARGETS.get(name, [])
-    return [
-        measure("default, many runs", case, BY_NAME[DEFAULT], Setting(k, epsilon), 5 * plan.runs)
-        for k, epsilon in wanted
-        if case is not None
-    ]
-
-
-def items_named(name: str, plan: Plan) -> list[Measured]:
-    """By the number of items that a unit may name."""
-    case = case_of(name)
-    methods = [Method(f"{most} items", discover(LOOKS, most)) for most in (10, 20, 50, 100)]
-    return [] if case is None else grid("items per unit", case, methods, plan)
-
-
-def choosers(name: str, plan: Plan) -> list[Measured]:
-    """All ways on the whole catalogue, as if it were public."""
-    case = case_of(name)
-    return [] if case is None else grid("whole catalogue", case, KNOWN, plan)
-
-
-def triples(name: str, plan: Plan) -> list[Measured]:
-    case = case_of(name, size=3)
-    names = ("exponential", "items first", "discover", "limited domain, 100 k", "items first, unknown")
-    return [] if case is None else grid("triples", case, [BY_NAME[method] for method in names], plan)
-
-
-def grid(
-    section: str, case: Case, methods: list[Method], plan: Plan, neighbors: Neighbors = Neighbors.REPLACE_ONE
-) -> list[Measured]:
-    found = []
-    for method, setting in product(methods, settings(plan, neighbors)):
-        if setting.k <= method.most:
-            found.append(measure(section, case, method, setting, plan.runs))
-    return found
+    if case is None:
+        return []
+    wanted = settings(plan, neighbors)
+    if name == "customers":
+        wanted.append(Setting(50, Fraction(2), neighbors))
+    own = chain.from_iterable(unknown("unknown", case, setting, plan.runs) for setting in wanted)
+    return [*own, *utility_peers.by_found_items("unknown", case, wanted, plan.runs)]
 
 
 def settings(plan: Plan, neighbors: Neighbors = Neighbors.REPLACE_ONE) -> list[Setting]:
     return [Setting(k, epsilon, neighbors) for k, epsilon in product(plan.counts, plan.epsilons)]
 
 
+def grid(section: str, case: Case, methods: list[Method], wanted: list[Setting], runs: int) -> list[Measured]:
+    return [measure(section, case, method, setting, runs) for method, setting in product(methods, wanted)]
+
+
+def public(name: str, plan: Plan) -> list[Measured]:
+    """The items that occur, taken as if they were public."""
+    case = case_of(name)
+    return [] if case is None else grid("public", case, PUBLIC, settings(plan), plan.others)
+
+
 def beside_opendp(name: str, plan: Plan) -> list[Measured]:
-    """On a catalogue that is short enough to be enumerated."""
+    """On a public catalogue that is short enough to be enumerated; k = 100 and ε = 3 take OpenDP minutes a choice."""
     case = case_of(name, first=ENUMERATED)
     if case is None:
         return []
-    runs, wanted = plan.runs_beside, settings(plan)  # OpenDP's end after a while: see the worker
-    own = [measure("beside OpenDP", case, method, setting, runs) for method, setting in product(KNOWN, wanted)]
-    return own + opendp("beside OpenDP", case, wanted, runs)
+    wanted = [Setting(k, epsilon) for k, epsilon in product((10, 50), plan.epsilons[:2])]
+    own = grid("beside OpenDP", case, [*PURE, *PUBLIC[:2]], wanted, plan.runs_beside)
+    return own + utility_peers.enumerated("beside OpenDP", case, wanted, plan.runs_beside)
 
 
 def kbars(name: str, plan: Plan) -> list[Measured]:
     """Limited domain, the catalogue unknown, by k̄."""
     case = case_of(name)
     methods = [Method(label, library("limited_domain", known=False, kbar=kbar)) for label, kbar in KBARS.items()]
-    return [] if case is None else grid("k̄ of limited domain", case, methods, plan)
+    return [] if case is None else grid("k̄ of limited domain", case, methods, settings(plan), plan.others)
+
+
+def looks(name: str, plan: Plan) -> list[Measured]:
+    """Ways to discover, where the budget is small or the places are many."""
+    case = case_of(name)
+    wanted = [Setting(k, epsilon) for k, epsilon in product(plan.counts[1:], plan.epsilons[:2])]
+    methods = [Method(label, make) for label, make in LOOKS.items()]
+    return [] if case is None else grid("looks", case, methods, wanted, plan.others)
 
 
 def split(name: str, plan: Plan) -> list[Measured]:
@@ -161,88 +145,57 @@ def split(name: str, plan: Plan) -> list[Measured]:
     case = case_of(name)
     if case is None:
         return []
-    ways = {"exponential": library("exponential"), "items first": items_first()}
+    ways = {"exponential": library("exponential"), "items first": items_first(), "discover": requested("discover")}
+    wanted = [setting for setting in settings(plan) if setting.k < 100 and setting.epsilon <= 1]
     found = []
-    wanted = [setting for setting in settings(plan) if setting.k < plan.counts[-1]]
-    for (name_of, make), share, setting in product(ways.items(), SHARES, wanted):
-        useful = split_runs(case, Method(name_of, make), setting, share, plan.runs)
-        found.append(useful._replace(method=f"{name_of}, {share}"))
+    for (method, make), share, setting in product(ways.items(), SHARES, wanted):
+        useful = useful_places(case, Method(method, make), setting, share, plan.others)
+        cell = (setting.k, float(setting.epsilon), setting.neighbors.value)
+        found.append(Measured("split", case.title, f"{method}, {share}", *cell, useful, 0.0, 0.0))
     return found
 
 
-def split_runs(case: Case, method: Method, setting: Setting, share: Fraction, runs: int) -> Measured:
-    """`precision` is the share of places with one of the best and a support within 25 %; `errors` has, run by run, the
-    share of places with one of the best, and the mean relative error."""
-    selection = Setting(setting.k, setting.epsilon * (1 - share), setting.neighbors)
-    choose, round_epsilon = method.make(case, selection)
-    threshold, useful, parts = case.cut_off(setting.k), [], []
+def useful_places(case: Case, method: Method, setting: Setting, share: Fraction, runs: int) -> list[float]:
+    """Of each run, the share of places with one of the best and a support within 25 %."""
+    choose, _ = method.make(case, Setting(setting.k, setting.epsilon * (1 - share), setting.neighbors))
+    threshold, useful = case.cut_off(setting.k), []
     for _ in range(runs):
-        supports = np.array([case.support(itemset) for itemset in choose()])
-        released = np.array(noisy(supports.tolist(), DiscreteLaplace(setting.epsilon * share), bits=SystemBits()))
-        errors = np.abs(released - supports) / np.maximum(supports, 1)
-        best = supports >= threshold
-        useful.append(float((best & (errors <= NEAR)).sum()) / setting.k)
-        parts.append((float(best.sum()) / setting.k, float(errors.mean())))
-    epsilon = float(setting.epsilon)
-    return Measured("split", case.title, method.name, setting.k, epsilon, useful, parts, 0.0, round_epsilon)
+        supports = np.array([case.support(itemset) for itemset in choose()], np.int64)
+        released = np.array(noisy(supports.tolist(), DiscreteLaplace(setting.epsilon * share), bits=BITS))
+        near = np.abs(released - supports) <= NEAR * np.maximum(supports, 1)
+        useful.append(float((near & (supports >= threshold)).sum()) / setting.k)
+    return useful
 
 
-def times(name: str, plan: Plan) -> list[Measured]:
-    """100 triples after mining, with a catalogue of 41,270 items and with none."""
-    baskets = read(name)
-    if baskets is None:
+def noise(name: str, plan: Plan) -> list[Measured]:
+    """Of the 20 listed at ε = 1, the share that fewer than 20 units have: in `precision`, run by run."""
+    case = case_of(name)
+    if case is None:
         return []
-    filled = with_unsold(baskets, CATALOGUE)
-    case = Case(f"{SOURCES[name].title}, {CATALOGUE:,} items", filled, 3)
-    labels = ("exponential", "limited domain, 100 k", "discover", "items first")
-    return [timed(case, label, plan) for label in labels]
+    choose, _ = requested(AUTO)(case, Setting(20, Fraction(1)))
+    lists = [choose() for _ in range(4 * plan.runs_of_targets)]
+    shares = [float(np.mean([case.support(itemset) < FEW for itemset in chosen])) for chosen in lists if chosen]
+    return [Measured("noise", case.title, AUTO, 20, 1.0, Neighbors.REPLACE_ONE.value, shares, 0.0, 0.0)]
 
 
-def timed(case: Case, label: str, plan: Plan) -> Measured:
-    choose, _ = BY_NAME[label].make(case, Setting(100, Fraction(1)))
-    return Measured("time", case.title, label, 100, 1.0, [], [], seconds(choose, plan), 0.0)
-
-
-def discovery_times(plan: Plan) -> list[Measured]:
-    """The noise of 41,270 items of 990,000 units, and 100 pairs of 10,000 items that are known to be listed."""
-    generator = np.random.default_rng(1)
-    units = 990_000
-    ranks = np.minimum(generator.zipf(1.3, 8 * units) - 1, CATALOGUE - 1)
-    weights = np.bincount(ranks, minlength=CATALOGUE) * (1 << 18)
-    way = Discover.of(100, Fraction(1), DELTA, Neighbors.REPLACE_ONE, sizes=(2, 2))
-    found = Measured("time", f"{CATALOGUE:,} items of {units:,} units", "discovery", 100, 1.0, [], [], 0.0, 0.0)
-    finding = seconds(lambda: way.discovery.release(weights, bits=SystemBits()), plan)
-    baskets = read("kosarak_5_25")
-    if baskets is None:
-        return [found._replace(seconds=finding)]
-    case = Case("10,000 items, 505,217 units", with_unsold(baskets, 10_000), 2)
-    choosing = seconds(lambda: way.itemsets.choose(case.known, bits=SystemBits()), plan)
-    return [
-        found._replace(seconds=finding),
-        found._replace(title=case.title, method="pairs of found items", seconds=choosing),
-    ]
-
-
-def seconds(action: Callable[[], object], plan: Plan) -> float:
-    """The median, after a first time."""
-    action()
-    spent = []
-    for _ in range(plan.times):
-        start = time.perf_counter()
-        action()
-        spent.append(time.perf_counter() - start)
-    return median(spent)
+def targets(name: str, plan: Plan) -> list[Measured]:
+    """`auto` in the cells that have a target, in more runs."""
+    title, auto = SOURCES[name].title, Method(AUTO, requested(AUTO))
+    cells = [Setting(k, Fraction(str(epsilon))) for other, k, epsilon in TARGETS if other == title]
+    case = case_of(name)
+    return [] if case is None else grid("targets", case, [auto], cells, plan.runs_of_targets)
 
 
 def tasks(plan: Plan) -> list[Task]:
     """The longest first; times are not among them, because nothing may run beside them."""
     if plan == QUICK:
-        return [(unknown, "mushroom"), (beside_opendp, "mushroom"), (unknown, "online_retail")]
-    listed: list[Task] = [(unknown, name) for name in DATA] + [(targets, name) for name in TARGETS]
-    listed += [(add_remove, name) for name in DATA] + [(items_named, name) for name in ("retail", "online_retail")]
-    listed += [(choosers, name) for name in ("retail", "bms_webview_2")] + [(triples, "bms_webview_2")]
-    listed += [(beside_opendp, name) for name in ("bms_webview_2", "mushroom")]
-    return [*listed, (kbars, "retail"), (split, "bms_webview_2")]
+        return [(replaced, "customers"), (beside_opendp, "mushroom"), (public, "customers"), (noise, "customers")]
+    names = ("retail", "kosarak_5_25", "invoices", "T10I4D100K", "bms_webview_2", "customers")
+    listed: list[Task] = [(beside_opendp, "bms_webview_2"), *product((replaced, removed), names)]
+    listed += [(looks, name) for name in (*TUNED_ON, *REPORTED_ON)]
+    listed += [(targets, name) for name in ("retail", *REPORTED_ON)]
+    listed += [(split, "retail"), (kbars, "retail"), (noise, "customers"), (beside_opendp, "customers")]
+    return [*listed, *((public, name) for name in ("retail", "bms_webview_2", "customers", "mushroom"))]
 
 
 def run(task: Task, plan: Plan) -> list[Measured]:
@@ -256,15 +209,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="a folder for the figure and all numbers")
     arguments = parser.parse_args()
     plan, start = (QUICK if arguments.quick else FULL), time.perf_counter()
-    parts = {-1: [*times("kosarak_5_25", plan), *discovery_times(plan)]}
+    parts = {-1: times("kosarak_5_25", plan.times)}
     with ProcessPoolExecutor(cpu_count(), mp_context=get_context("spawn")) as pool:
         running = {pool.submit(run, task, plan): place for place, task in enumerate(tasks(plan))}
         for done in as_completed(running):
             parts[running[done]] = done.result()
             save(found := list(chain.from_iterable(parts[place] for place in sorted(parts))), arguments.out)
-    print(markdown(found))
-    print(beside_before(found))
-    print(verdict(found))
+    print(report(found))
     print(f"\nδ = {float(DELTA):g}. {time.perf_counter() - start:.0f} s.")
     if arguments.out:
         plot(found, arguments.out)

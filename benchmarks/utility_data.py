@@ -6,22 +6,22 @@ out. The catalogue is the items that occur, taken as if they were public.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import comb
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 
 from dpmine.io.source import Columns
-from dpmine.itemsets.counting.miner import Miner
+from dpmine.itemsets.counting.miner import BasketsInMemory, Miner
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.universe import ItemsetUniverse
 
 if TYPE_CHECKING:
-    from dpmine.itemsets.transactions.base import Baskets, Itemsets
+    from dpmine.itemsets.transactions.base import Itemsets
     from dpmine.itemsets.universe import Itemset
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,21 +32,40 @@ LONG = Columns.of(unit="transaction_id", item="item")
 class Source(NamedTuple):
     title: str
     columns: Columns
-    file: str = ""  # where it is not called as the data set
+    file: str = ""
+    """Its name, where it is another one."""
 
 
 SOURCES = {
     "mushroom": Source("Mushroom", LONG),
-    "online_retail": Source(
-        "Online Retail, customers", Columns.of(unit="CustomerID", basket="InvoiceNo", item="StockCode")
+    "customers": Source(
+        "Online Retail, customers",
+        Columns.of(unit="CustomerID", basket="InvoiceNo", item="StockCode"),
+        "online_retail",
     ),
     "invoices": Source("Online Retail, invoices", Columns.of(unit="InvoiceNo", item="StockCode"), "online_retail"),
     "retail": Source("retail", LONG),
-    "t10": Source("T10I4D100K", LONG, "T10I4D100K"),
-    "bms_webview_1": Source("BMS-WebView-1", LONG),
+    "T10I4D100K": Source("T10I4D100K", LONG),
     "bms_webview_2": Source("BMS-WebView-2", LONG),
     "kosarak_5_25": Source("kosarak, cut", LONG),
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed(BasketsInMemory):
+    """Baskets whose sums of weights are counted once: they do not depend on noise, and take most of a discovery."""
+
+    _sums: dict[bytes, np.ndarray] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def of(cls, baskets: BasketsInMemory) -> Self:
+        return cls(**{part.name: getattr(baskets, part.name) for part in fields(baskets) if part.init})
+
+    def item_weights(self, weights: np.ndarray) -> np.ndarray:
+        key = weights.tobytes()
+        if key not in self._sums:
+            self._sums[key] = super().item_weights(weights)
+        return self._sums[key]
 
 
 @dataclass(frozen=True)
@@ -54,7 +73,7 @@ class Case:
     """Baskets that are mined once, for many choices of itemsets of one size."""
 
     title: str
-    baskets: Baskets
+    baskets: BasketsInMemory
     size: int
 
     @cached_property
@@ -75,13 +94,21 @@ class Case:
             self.miner,
             range(self.size, self.size + 1),
             catalogue_is_public=catalogue_is_public,
-            transactions=self.baskets,
+            transactions=self._weighed,
         )
 
     @cached_property
     def listing(self) -> Itemsets:
         """The better itemsets, best first."""
         return self.miner.itemsets(self.size, max(1, self.cut_off(1000) // 4))
+
+    @cached_property
+    def _weighed(self) -> Weighed:
+        return Weighed.of(self.baskets)
+
+    def item_counts(self, items_per_unit: int) -> np.ndarray:
+        """int64[N]: how many units have each item among so many of theirs."""
+        return self._weighed.item_weights(np.ones(items_per_unit, np.int64))
 
     @property
     def candidates(self) -> int:
@@ -116,14 +143,19 @@ class Case:
 
 
 def find(name: str) -> Path | None:
-    paths = (folder / f"{name}.parquet" for folder in FOLDERS)
+    paths = (folder / f"{SOURCES[name].file or name}.parquet" for folder in FOLDERS)
     return next((path for path in paths if path.exists()), None)
 
 
-def read(name: str) -> Baskets | None:
+def read(name: str) -> BasketsInMemory | None:
     """None where the file is missing."""
-    path = find(SOURCES[name].file or name)
-    return None if path is None else read_transactions(path, SOURCES[name].columns).transactions
+    path = find(name)
+    if path is None:
+        return None
+    baskets = read_transactions(path, SOURCES[name].columns).transactions
+    if not isinstance(baskets, BasketsInMemory):
+        raise TypeError(f"{name} does not fit into memory")
+    return baskets
 
 
 def case_of(name: str, size: int = 2, first: int | None = None) -> Case | None:
@@ -136,7 +168,7 @@ def case_of(name: str, size: int = 2, first: int | None = None) -> Case | None:
     return Case(f"{SOURCES[name].title}, first {first:,} items", baskets.projected(range(first)), size)
 
 
-def with_unsold(baskets: Baskets, items: int) -> Baskets:
+def with_unsold(baskets: BasketsInMemory, items: int) -> BasketsInMemory:
     """The catalogue filled up to so many items with ones that nobody bought; labels must be numbers."""
     last = baskets.labels[-1].as_py()
     extra = range(last + 1, last + 1 + items - baskets.catalogue_size)

@@ -2,67 +2,94 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import beta
-from utility_methods import BEFORE, DEFAULT
+from utility_intervals import betting_interval, hoeffding
+from utility_methods import AUTO
+from utility_verdict import pooled, verdict
 
 from dpmine.io.atomic import new_figure, write_picture
+from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from pathlib import Path
 
     from utility_methods import Measured
 
 COLOURS = {
-    "default": "#bc4749",
-    "limited domain, 100 k": "#6a994e",
-    "items first, unknown": "#7b2d8b",
-    "Laplace threshold": "#e09f3e",
+    AUTO: "#bc4749",
+    "limited domain": "#6a994e",
+    "items first": "#7b2d8b",
+    "OpenDP": "#2a6f97",
+    "Laplace keys": "#e09f3e",
 }
-BESIDE = "beside OpenDP"
-WHOLE = "whole catalogue"
-UNPUBLISHED = "unknown catalogue"
-LEVEL = 0.95
+SHOWN = 50  # k of the figure
 
 
-def markdown(found: list[Measured]) -> str:
-    """All sections, one after the other."""
+def report(found: list[Measured]) -> str:
+    """All sections, one after the other, and the verdict."""
     parts = []
     for section in dict.fromkeys(row.section for row in found):
         rows = [row for row in found if row.section == section]
-        if section == "time":
-            parts.append(f"\n## {section}\n\n" + "\n".join(map(timed, rows)))
-            continue
-        parts.append(f"\n## {section}\n\n" + table(rows, precise))
-        if section in {UNPUBLISHED, "default, many runs"}:
-            parts += ["\nRuns with half of the list right: exact intervals of 0.95\n", table(rows, at_least_half)]
-        if section == WHOLE:
-            parts += ["\nMean relative error, ε/2 / ε for the supports\n", table(rows, erroneous)]
-        if section == "split":
-            parts += ["\nPrecision / mean relative error\n", table(rows, erroneous)]
-        if section == BESIDE:
-            parts += ["\nε of a round\n", table(rows, lambda row: f"{row.round_epsilon:.7f}")]
-            parts += ["\nSeconds a choice\n", table(rows, lambda row: f"{row.seconds:.2f}")]
+        parts.append(f"\n## {section}\n\n{SECTIONS.get(section, plain)(rows)}")
+    return "\n".join([*parts, verdict(found)])
+
+
+def plain(rows: list[Measured]) -> str:
+    return table(rows, mean)
+
+
+def without_catalogue(rows: list[Measured]) -> str:
+    """The main table by relation: auto with its interval, the others as means."""
+    parts = []
+    for neighbors in dict.fromkeys(row.neighbors for row in rows):
+        here = [row for row in rows if row.neighbors == neighbors]
+        parts.append(f"{neighbors}\n\n" + table(here, lambda row: mean(row, interval=row.method == AUTO)) + "\n")
+    parts.append(f"Means over all cells with ε ≤ 1 and k ≥ 50\n\n{means(rows)}")
     return "\n".join(parts)
 
 
-def timed(row: Measured) -> str:
-    return f"{row.title}: {row.k} by {row.method} in {1000 * row.seconds:.0f} ms (median)"
+def means(rows: list[Measured]) -> str:
+    """A line for each relation, a column for each method, with Hoeffding's interval for all runs together."""
+    methods = list(dict.fromkeys(row.method for row in rows))
+    lines = ["| | " + " | ".join(methods) + " |", "|---" * (len(methods) + 1) + "|"]
+    for neighbors in dict.fromkeys(row.neighbors for row in rows):
+        values = [pooled(rows, method, neighbors) for method in methods]
+        cells = " | ".join(f"{np.mean(value):.2f} ± {hoeffding(len(value)):.2f}" if value else "" for value in values)
+        lines.append(f"| {neighbors} | {cells} |")
+    return "\n".join(lines)
 
 
-def precise(row: Measured) -> str:
-    return f"{np.mean(row.precision):.2f} ± {standard_error(row.precision):.2f}"
+def beside(rows: list[Measured]) -> str:
+    parts = [table(rows, mean)]
+    parts += ["\nε of a round\n", table(rows, lambda row: f"{row.round_epsilon:.7f}")]
+    parts += ["\nSeconds a choice\n", table(rows, lambda row: f"{row.seconds:.2f}")]
+    return "\n".join(parts)
 
 
-def erroneous(row: Measured) -> str:
-    if not row.errors:
-        return ""
-    first, second = np.mean(row.errors, axis=0)
-    return f"{first:.3f} / {second:.3f}"
+def over_cells(rows: list[Measured]) -> str:
+    """The mean over the cells of each data set."""
+    methods, titles = (list(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("method", "title"))
+    lines = ["| | " + " | ".join(methods) + " |", "|---" * (len(methods) + 1) + "|"]
+    for title in titles:
+        here = {
+            method: [row.precision for row in rows if (row.title, row.method) == (title, method)] for method in methods
+        }
+        lines.append(f"| {title} | " + " | ".join(f"{np.mean(here[method]):.2f}" for method in methods) + " |")
+    return "\n".join(lines)
+
+
+def timed(rows: list[Measured]) -> str:
+    return "\n".join(f"{row.title}, {row.method}: {1000 * row.seconds:.0f} ms (median)" for row in rows)
+
+
+def mean(row: Measured, *, interval: bool = False) -> str:
+    if not interval:
+        return f"{np.mean(row.precision):.2f}"
+    low, high = betting_interval(row.precision)
+    return f"{np.mean(row.precision):.2f} [{low:.2f}, {high:.2f}]"
 
 
 def table(rows: list[Measured], cell: Callable[[Measured], str]) -> str:
@@ -76,85 +103,42 @@ def table(rows: list[Measured], cell: Callable[[Measured], str]) -> str:
     return "\n".join(lines)
 
 
-def standard_error(values: list[float]) -> float:
-    return float(np.std(values, ddof=1)) / sqrt(len(values)) if len(values) > 1 else 0.0
+def certain(rows: list[Measured]) -> str:
+    return table(rows, lambda row: mean(row, interval=True))
 
 
-def beside_before(found: list[Measured]) -> str:
-    """The default beside the better of the ways that there were before items were discovered, and in many runs."""
-    rows = [row for row in found if row.section.startswith(UNPUBLISHED)]
-    cells = dict.fromkeys((row.section, row.title, row.k, row.epsilon) for row in rows)
-    behind, before, now = [], [], []
-    for cell in cells:
-        means = {row.method: np.mean(row.precision) for row in rows if row[:2] + row[3:5] == cell}
-        best = max(means[method] for method in BEFORE)
-        if means[DEFAULT] < best - 0.1:
-            behind.append(f"{', '.join(map(str, cell))}: {means[DEFAULT]:.2f} beside {best:.2f}")
-        if cell[2] >= 50 and cell[3] <= 1:
-            now.append(means[DEFAULT])
-            before.append(best)
-    lines = [
-        "\n## The default beside what there was before\n",
-        f"More than 0.1 below: {len(behind)} of {len(cells)}.",
-        *behind,
-    ]
-    lines.append(
-        f"Mean of the {len(now)} cells with k ≥ 50 and ε ≤ 1: {np.mean(now):.3f} beside {np.mean(before):.3f}."
-    )
-    return "\n".join(lines)
-
-
-def at_least_half(row: Measured) -> str:
-    """How many runs have half of the list right, and an exact interval (Clopper & Pearson) for how probable that is."""
-    good, runs = sum(value >= 0.5 for value in row.precision), len(row.precision)
-    low = beta.ppf((1 - LEVEL) / 2, good, runs - good + 1) if good else 0.0
-    high = beta.ppf((1 + LEVEL) / 2, good + 1, runs - good) if good < runs else 1.0
-    return f"{good} of {runs}: {low:.2f} to {high:.2f}"
-
-
-def verdict(found: list[Measured]) -> str:
-    """Whether the best method is ever below OpenDP's best by more than two standard errors, with δ and without."""
-    rows = [row for row in found if row.section == BESIDE]
-    if not any(row.method.startswith("OpenDP") for row in rows):
-        return "\nOpenDP was not measured: run make bench-utility, which installs it."
-    lines = ["\n## Best here minus OpenDP\n", "| | k | ε | δ = 0 | δ = 10^-6 |", "|---|---|---|---|---|"]
-    behind = 0
-    for title, k, epsilon in dict.fromkeys((row.title, row.k, row.epsilon) for row in rows):
-        here = [row for row in rows if (row.title, row.k, row.epsilon) == (title, k, epsilon)]
-        pure = [row for row in here if row.method.endswith(("δ = 0", "pure"))]
-        gaps = [gap(pure), gap([row for row in here if row not in pure])]
-        behind += sum(difference < -2 * error for difference, error in gaps)
-        cells = " | ".join(f"{difference:+.3f} ± {error:.3f}" for difference, error in gaps)
-        lines.append(f"| {title} | {k} | {epsilon:g} | {cells} |")
-    return "\n".join([*lines, f"\nBelow OpenDP by more than two standard errors: {behind} cells."])
-
-
-def gap(rows: Iterable[Measured]) -> tuple[float, float]:
-    """The best of ours minus OpenDP, and the standard error of that difference."""
-    listed = list(rows)
-    theirs = next(row for row in listed if row.method.startswith("OpenDP"))
-    ours = max((row for row in listed if row is not theirs), key=lambda row: np.mean(row.precision))
-    errors = standard_error(ours.precision), standard_error(theirs.precision)
-    return float(np.mean(ours.precision) - np.mean(theirs.precision)), sqrt(errors[0] ** 2 + errors[1] ** 2)
+SECTIONS: dict[str, Callable[[list[Measured]], str]] = {
+    "unknown": without_catalogue,
+    "beside OpenDP": beside,
+    "looks": over_cells,
+    "targets": certain,
+    "noise": certain,
+    "time": timed,
+}
 
 
 def plot(found: list[Measured], folder: Path) -> None:
-    """Precision by ε: a line of panels for each k, a column for each data set."""
+    """Precision by ε where the catalogue is unknown: a panel for each data set."""
     from matplotlib import rc_context
 
-    rows = [row for row in found if row.section == UNPUBLISHED and row.method in COLOURS]
-    titles, counts = list(dict.fromkeys(row.title for row in rows)), sorted({row.k for row in rows})
-    figure = new_figure(2.6 * len(titles) + 1, 2.3 * len(counts) + 0.8)
-    grid = figure.subplots(len(counts), len(titles), sharex=True, sharey=True, squeeze=False)
-    for k, line in zip(counts, grid, strict=True):
-        for title, axes in zip(titles, line, strict=True):
-            panel(axes, [row for row in rows if (row.k, row.title) == (k, title)])
-            axes.set_title(f"{title}, k = {k}", fontsize="small")
+    usual = (SHOWN, Neighbors.REPLACE_ONE.value)
+    rows = [
+        row for row in found if row.section == "unknown" and (row.k, row.neighbors) == usual and row.method in COLOURS
+    ]
+    titles = list(dict.fromkeys(row.title for row in rows))
+    if not titles:
+        return
+    across = min(3, len(titles))
+    figure = new_figure(2.6 * across + 0.6, 2.1 * -(-len(titles) // across) + 0.7)
+    grid = figure.subplots(-(-len(titles) // across), across, sharex=True, sharey=True, squeeze=False)
+    for title, axes in zip(titles, grid.flat, strict=False):
+        panel(axes, [row for row in rows if row.title == title])
+        axes.set_title(title, fontsize="small")
     for axes in grid[-1]:
         axes.set_xlabel("ε")
     for axes in grid[:, 0]:
-        axes.set_ylabel("precision")
-    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
+        axes.set_ylabel(f"precision, k = {SHOWN}")
+    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
     with rc_context({"svg.fonttype": "none"}):  # text as text: half the size
         write_picture(figure, folder / "utility.svg")
 
@@ -162,10 +146,10 @@ def plot(found: list[Measured], folder: Path) -> None:
 def panel(axes: Any, rows: list[Measured]) -> None:
     for method, colour in COLOURS.items():
         mine = sorted((row for row in rows if row.method == method), key=lambda row: row.epsilon)
-        means, errors = [np.mean(row.precision) for row in mine], [standard_error(row.precision) for row in mine]
-        axes.errorbar(
-            [row.epsilon for row in mine], means, errors, color=colour, marker="o", markersize=3, label=method
-        )
+        heights = [np.mean(row.precision) for row in mine]
+        axes.plot([row.epsilon for row in mine], heights, color=colour, marker="o", markersize=3, label=method)
     axes.set(xscale="log", ylim=(-0.03, 1.03), xticks=[0.3, 1, 3], xticklabels=["0.3", "1", "3"])
+    axes.set(yticks=[0, 0.5, 1])
     axes.minorticks_off()
+    axes.tick_params(length=0)
     axes.grid(visible=True, color="#d9d9d9", linewidth=0.6)
