@@ -35,7 +35,6 @@ from utility_methods import (
     Measured,
     Method,
     Setting,
-    discover,
     items_first,
     library,
     measure,

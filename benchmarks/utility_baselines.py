@@ -108,29 +108,3 @@ class Truncated:
     def tail(self, floor: Score, *, bits: BitSource) -> tuple[Itemset, int]:
         itemset, support = self._inner.tail(floor, bits=bits)
         return itemset, max(self._cut, support)
-
-
-NAMED = 10  # items that a unit may name
-
-
-def threshold_items(
-    case: Case, k: int, epsilon: Fraction, delta: Fraction, neighbors: Neighbors
-) -> tuple[OneShot, Callable[[], list[int]]]:
-    """Items whose noisy count exceeds a threshold (Korolova et al. 2009; key selection in Tumult Analytics).
-
-    Half of ε and of δ: every unit names at most D items, counts get Laplace noise of scale b = D/(ε/2) (twice that
-    under replace_one), and items above 1 + b ln(D/δ) pass: D items of one unit with probability δ/2 at most. The other
-    half is for the list, in one shot. In floats: a comparison only.
-    """
-    half = epsilon / 2
-    scale = NAMED * (2 if neighbors is Neighbors.REPLACE_ONE else 1) / float(half)
-    least = 1 + scale * log(NAMED / float(delta))
-    counts = case.baskets.item_weights(np.ones(NAMED, np.int64))
-    held, generator = np.flatnonzero(counts), np.random.default_rng()
-
-    def found() -> list[int]:
-        noisy = counts[held] + generator.laplace(0, scale, len(held))
-        codes: list[int] = held[noisy >= least].tolist()
-        return codes
-
-    return OneShot.of(k, half, delta / 2, neighbors), found
