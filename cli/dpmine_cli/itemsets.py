@@ -65,7 +65,7 @@ def catalogue(line: CommandLine) -> None:
         found = discover_items(line.files, **line.values(), progress=messages.progress, notice=messages.notice)
     destination.write_result(found)
     if destination.format is not Format.TEXT or destination.path is not None:
-        messages.notice(f"{len(found)} items; {found.guarantee}")
+        messages.notice(f"{len(found)} items; {found.guarantee}. {found.advice}".rstrip(". "))
 
 
 def supports(line: CommandLine) -> None:

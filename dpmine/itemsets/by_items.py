@@ -10,7 +10,6 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
-from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from dpmine.errors import BadParameter
@@ -22,7 +21,7 @@ from dpmine.privacy import Neighbors, Zcdp, short
 from dpmine.selection.composition import bounded_range_stages
 from dpmine.selection.recommend import least
 from dpmine.selection.select import AUTO
-from dpmine.selection.top_k import Built, LimitedDomainTopK, OneShot, TopK, build_top_k
+from dpmine.selection.top_k import NO_DELTA, Built, LimitedDomainTopK, OneShot, TopK, build_top_k
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
@@ -48,7 +47,9 @@ _KBAR = 2**14  # items that an unknown catalogue is cut to: few shops sell more 
 _LOOKS, _REST = (1, 1, 2, 4, 4), 8  # twentieths of ρ: 1/20, 1/10, 1/5, 2/5 or 3/5 goes into the discovery
 _ENOUGH, _TIMES_THE_PLACES = 60, 4  # items at which it ends, or those that have so many itemsets for each place
 _BITS = 192
-_DIGITS, _ROUND_DIGITS = 12, 6  # of ρ, of a round's ε
+DIGITS = 12
+"""Of ρ, a decimal number."""
+_ROUND_DIGITS = 6  # of a round's ε
 _TIMES_THE_ITEMS = 4  # by which a catalogue exceeds k where going by way of the items is worth its price
 MANY_PLACES = 50
 """From here on "auto" goes by way of the items of a public catalogue: docs/explanation/experiments.md compares."""
@@ -172,7 +173,7 @@ class ItemsFirst(ByItems):
 
     @property
     def kept(self) -> int:
-        """M."""
+        """How many items the first stage keeps."""
         return self.items.count
 
     @property
@@ -224,7 +225,7 @@ class Discover(ByItems):
         Requires: δ > 0. Raises BadParameter where ε is too small to discover anything.
         """
         named = delta / 2
-        rho = decimal_below(rho_at(epsilon, delta - named), _DIGITS)
+        rho = decimal_below(rho_at(epsilon, delta - named), DIGITS)
         if not rho:
             raise BadParameter(f"epsilon is too small for {DISCOVER} at this delta: give a larger one.")
         part = rho / (sum(_LOOKS) + _REST)
@@ -246,7 +247,7 @@ class Discover(ByItems):
 
     @property
     def kept(self) -> int:
-        """With so many, the discovery ends."""
+        """The number of items at which the discovery ends."""
         return self.discovery.enough
 
     @property
@@ -263,16 +264,6 @@ class Discover(ByItems):
         """What the discovery found, and the shot for what it left."""
         found = self.discovery.find(universe.transactions, bits=bits)
         return found.codes.tolist(), self.shots[found.looks - 1]
-
-    def shortage(self) -> str:
-        """What would have been needed where too few items were found: facts of the parameters."""
-        discovery = self.discovery
-        alone = discovery.thresholds[-1] / sum(discovery.looks) / discovery.weight
-        most = discovery.items_per_unit
-        return (
-            f"{self.name} finds an item as often as not that about {ceil(alone):,} units have alone, or "
-            f"{ceil(alone * sqrt(most)):,} units with {most:,} items each. Give a larger --epsilon, or a smaller --top."
-        )
 
     def rounds(self) -> str:
         """Both stages."""
@@ -305,8 +296,10 @@ def build_way(
     An unknown catalogue is discovered from 10 places on, a public one is cut from 50 on.
     """
     chosen = name
-    if name == AUTO and kbar is None and max_items_per_unit is None:
+    if name == AUTO and kbar is None:
         chosen = _by_items(parameters["count"], sizes, known)
+        if chosen == ITEMS_FIRST and max_items_per_unit is not None:
+            chosen = AUTO
     if chosen == DISCOVER:
         way: TopK = _discover(sizes, known, kbar, max_items_per_unit, **parameters)
     elif chosen == ITEMS_FIRST:
@@ -353,11 +346,19 @@ def _discover(
     return Discover.of(
         parameters["count"],
         positive("epsilon", parameters["epsilon"]),
-        probability("delta", parameters["delta"]),
+        _some_delta(parameters["delta"]),
         Neighbors.parse(parameters["neighbors"]),
         sizes=sizes,
         items_per_unit=items_per_unit(max_items),
     )
+
+
+def _some_delta(delta: Any) -> Fraction:
+    """δ above 0; BadParameter that says what else would do."""
+    found = below_one("delta", delta)
+    if not found:
+        raise BadParameter(NO_DELTA)
+    return found
 
 
 def items_per_unit(wanted: int | None) -> int:

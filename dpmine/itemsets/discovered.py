@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
+from dpmine.exact.reals import decimal_below
 from dpmine.io.source import ColumnNames, Columns
-from dpmine.itemsets.by_items import DISCOVER, items_per_unit
+from dpmine.itemsets.by_items import DIGITS, DISCOVER, items_per_unit
 from dpmine.itemsets.discovery import ITEMS_PER_UNIT, Discovery
 from dpmine.itemsets.ingest.catalogue import REMARK
 from dpmine.itemsets.request import notice_layout
@@ -31,15 +32,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredItems:
-    """Items that may be named, in order: integers or texts. A sequence of them is a catalogue.
+    """Items that may be named, in order: integers or texts. Those of one type are a catalogue for later runs.
 
     Attributes:
-        items: the items.
+        items: the items; Python baskets may mix integers and texts.
         guarantee: that of the discovery; every run with this catalogue has its own beside it.
+        advice: where none were found, what would have been needed: facts of the parameters.
     """
 
     items: tuple[Any, ...]
     guarantee: Guarantee
+    advice: str = ""
 
     def __len__(self) -> int:
         """The number of items."""
@@ -73,7 +76,8 @@ class DiscoveredItems:
         fit = [line for line in lines if line and line.splitlines() == [line] and not line.startswith(REMARK)]
         left_out = len(lines) - len(fit)
         odd = [f"{REMARK}left out: {left_out} items that are no line of text; write Parquet"] if left_out else []
-        return "\n".join([f"{REMARK}items found in the data ({self.guarantee})", *odd, *fit])
+        none = [f"{REMARK}none. {self.advice}"] if self.advice else []
+        return "\n".join([f"{REMARK}items found in the data ({self.guarantee})", *none, *odd, *fit])
 
 
 def discover_items(
@@ -131,7 +135,7 @@ def discover_items(
     columns, limit = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot), parse_memory(memory)
     slack, relation = probability("delta", delta), Neighbors.parse(neighbors)
     guarantee = Guarantee(positive("epsilon", epsilon), slack, relation)
-    rho = rho_at(guarantee.epsilon, slack / 2)
+    rho = decimal_below(rho_at(guarantee.epsilon, slack / 2), DIGITS)
     if not rho:
         raise BadParameter("epsilon is too small to discover any item at this delta: give a larger one.")
     discovery = Discovery(rho, slack / 2, relation, items_per_unit(max_items_per_unit))
@@ -153,4 +157,5 @@ def discover_items(
         baskets = read.transactions
         found = discovery.find(baskets, bits=SystemBits())
         named = items_of(baskets.labels.take(integer_array(found.codes)))
-        return DiscoveredItems(tuple(named), guarantee.for_unit(baskets.unit))
+        advice = "" if named else discovery.shortage()
+        return DiscoveredItems(tuple(named), guarantee.for_unit(baskets.unit), advice)

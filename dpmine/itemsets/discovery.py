@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from math import isqrt
+from math import ceil, isqrt, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.exact.noise import discrete_gaussian_array
-from dpmine.exact.reals import exact_ball, logarithm, working_precision
+from dpmine.exact.reals import exact_ball, working_precision
 from dpmine.privacy import Neighbors, Zcdp
 from dpmine.selection.recommend import least
 
@@ -81,6 +81,16 @@ class Discovery:
     def __post_init__(self) -> None:
         if not self.weights[-1]:
             raise BadParameter("epsilon is too small to discover any item: give a larger one, or a catalogue.")
+        _ = self.thresholds  # before anything is charged
+
+    def shortage(self) -> str:
+        """What an item would have needed to be found: facts of the parameters."""
+        alone = self.thresholds[-1] / sum(self.looks) / self.weight
+        most = self.items_per_unit
+        return (
+            f"An item is found with probability 1/2 if about {ceil(alone):,} units have it and nothing else, or about "
+            f"{ceil(alone * sqrt(most)):,} units with {most:,} items each. Give a larger --epsilon."
+        )
 
     @property
     def zcdp(self) -> Zcdp:
@@ -133,7 +143,7 @@ class Discovery:
         with working_precision(_BITS):
             spread = exact_ball(2 * variance).sqrt()
             for count in range(self.items_per_unit, 0, -1):
-                allowed = -(logarithm(1 - delta) / count).expm1()
+                allowed = -((-exact_ball(delta)).log1p() / count).expm1()
                 start = copies * (int(self.weights[count - 1]) + 1)
                 threshold = max(threshold, start + _least_rare(spread, allowed, known=threshold - start))
         return threshold

@@ -52,7 +52,7 @@ class SupportRelease:
         noise: whose law says what all values together cost.
         consistency: whether the values were made to agree with each other.
         level: as drawn, each interval holds its true support with at least this probability; monotone, all of them
-            together do.
+            together do. As drawn, that is said of all that were released, before any are left out for being small.
     """
 
     itemsets: tuple[Itemset, ...]
@@ -69,9 +69,10 @@ class SupportRelease:
         return tuple(each for each in itemsets if _reaches(*known[each], least))
 
     def of_parts(self, itemsets: Sequence[Itemset]) -> SupportRelease:
-        """What was released of `itemsets` and of their subsets."""
+        """What was released of `itemsets`, some of these, and of their subsets."""
+        wanted = set(with_subsets(itemsets) if self.consistency is Consistency.MONOTONE else itemsets)
         rows = zip(self.itemsets, self.values, self.intervals, strict=True)
-        kept = [row for row in rows if any(row[0] <= itemset for itemset in itemsets)]
+        kept = [row for row in rows if row[0] in wanted]
         named, values, intervals = ([*column] for column in zip(*kept, strict=True)) if kept else ([], [], [])
         return replace(self, itemsets=tuple(named), values=tuple(values), intervals=tuple(intervals))
 

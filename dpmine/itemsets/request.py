@@ -232,7 +232,7 @@ class Request:
     def advice(self) -> str:
         """What would have been needed for more itemsets to be returned: facts of the parameters, never of the data."""
         if isinstance(self.top_k, Discover):
-            return self.top_k.shortage()
+            return f"too few items were found. {self.top_k.discovery.shortage()}"
         candidates = self.catalogue.candidates(self.sizes)
         if self.top_k.count == 1 and not isinstance(self.top_k, ByItems):
             return advice(self.top_k.mechanism, candidates)

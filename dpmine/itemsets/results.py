@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TopItemsets:
-    """Itemsets chosen privately, best first; none when the mechanism returned no candidate.
+    """Itemsets chosen privately, best first; none when the mechanism returned no candidate, or all are left out.
 
     Attributes:
         itemsets: the chosen itemsets; items are texts or integers.

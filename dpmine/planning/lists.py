@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -160,7 +161,10 @@ def plan_list(
     def row(way: TopK) -> ListRow:
         return ListRow(way.name, ceil(way.lead(candidates or 1)), right_from(way, candidates or 0), way.rounds())
 
-    rows = [row(built(name).top_k) for name in (_UNKNOWN if candidates is None else _KNOWN)]
+    rows = []
+    for name in _UNKNOWN if candidates is None else _KNOWN:
+        with suppress(BadParameter) if name == ITEMS_FIRST else nullcontext():  # its items may have too few itemsets
+            rows.append(row(built(name).top_k))
     return ListPlan(
         count,
         sizes,

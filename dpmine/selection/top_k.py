@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dpmine.selection.universes.base import C, Universe
 
 _KEPT_A_PLACE = 100
+NO_DELTA = "delta must be above 0 where there is no public list of candidates: give it, or a catalogue."
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +308,5 @@ def _made(names: list[str], parameters: dict[str, Any]) -> list[Mechanism]:
     has_slack = below_one("delta", parameters["delta"]) > 0
     usable = [name for name in names if has_slack or name == Exponential.name]
     if not usable:
-        raise BadParameter(
-            "delta must be above 0 where there is no public list of candidates: give it, or a catalogue."
-        )
+        raise BadParameter(NO_DELTA)
     return [build_mechanism(name, **parameters) for name in usable]

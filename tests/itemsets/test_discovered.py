@@ -10,12 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cases import every
+from support.sealed import SealedBaskets, Untouchable
 
 import dpmine
+from dpmine.itemsets import discovered
 from dpmine.itemsets.by_items import DISCOVERED_PLACES, Discover
 from dpmine.itemsets.discovered import DiscoveredItems
+from dpmine.itemsets.discovery import Discovery
 from dpmine.itemsets.ingest.catalogue import REMARK, read_catalogue
 from dpmine.itemsets.request import Request
+from dpmine.zcdp import delta_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,16 +61,41 @@ def test_items_of_many_units_are_found() -> None:
 
 def test_nothing_is_found_where_units_are_few() -> None:
     found = dpmine.discover_items([["a", "b"]])
-    assert (len(found), str(found).count("\n")) == (0, 0)
+    assert len(found) == 0
+    assert str(found).splitlines()[1] == f"{REMARK}none. {found.advice}"
+    assert found.advice.startswith("An item is found with probability 1/2 if about 38 units have it and nothing else")
 
 
 def test_a_run_is_charged_before_data_are_read(tmp_path: Path) -> None:
+    """The first run is charged although its data cannot be read; the second one does not try to."""
     ledger = dpmine.Ledger(f"sqlite:///{tmp_path}/l.db")
     ledger.grant("shop", epsilon=1, delta=1e-6)
-    dpmine.discover_items(SALES, **NAMED, ledger=ledger, dataset="shop")
+    with pytest.raises(Untouchable):
+        dpmine.discover_items(SealedBaskets(), ledger=ledger, dataset="shop")
     assert ledger.budget("shop").spent.epsilon == 1
     with pytest.raises(dpmine.BudgetExceeded):
-        dpmine.discover_items(SALES, **NAMED, ledger=ledger, dataset="shop")
+        dpmine.discover_items(SealedBaskets(), ledger=ledger, dataset="shop")
+
+
+@every("relation", [dpmine.Neighbors.REPLACE_ONE, dpmine.Neighbors.ADD_REMOVE])
+def test_what_is_charged_is_what_is_run(monkeypatch: pytest.MonkeyPatch, relation: dpmine.Neighbors) -> None:
+    made: list[Discovery] = []
+
+    def spy(*given: Any) -> Discovery:
+        made.append(Discovery(*given))
+        return made[-1]
+
+    monkeypatch.setattr(discovered, "Discovery", spy)
+    found = dpmine.discover_items(SALES, **NAMED, epsilon=2, delta=1e-5, neighbors=relation)
+    ran = made[0]
+    assert (ran.neighbors, ran.zcdp, ran.looks) == (found.guarantee.neighbors, found.guarantee.zcdp, (1,))
+    assert ran.neighbors is relation
+    assert delta_at(ran.rho, Fraction(2)) + ran.delta <= found.guarantee.delta == Fraction(1, 10**5)
+
+
+def test_thresholds_of_a_tiny_delta() -> None:
+    assert len(dpmine.discover_items(SALES, **NAMED, epsilon=100, delta="1e-100")) == 2
+    assert asked(delta="1e-100", mechanism="auto").top_k.name == "discover"
 
 
 @every("items", [("a b", "ä", "12"), (1, 2, 30), ()])
@@ -101,6 +130,7 @@ def test_auto_discovers_from_ten_places_on() -> None:
     names = [asked(mechanism="auto", k=k).top_k.name for k in (1, DISCOVERED_PLACES - 1, DISCOVERED_PLACES, 1000)]
     assert names == ["limited_domain", "limited_domain", "discover", "discover"]
     assert asked(mechanism="auto").reason.startswith("without a catalogue and with 10 places and more, discover")
+    assert asked(mechanism="auto", max_items_per_unit=5).top_k.name == "discover"
     assert asked(mechanism="auto", kbar=1000).top_k.name == "limited_domain"
     assert asked(mechanism="auto", catalogue=range(100)).top_k.name == "exponential"
 
@@ -112,8 +142,8 @@ def test_what_a_request_says() -> None:
     assert request.guarantee.zcdp.rho == request.top_k.zcdp.rho + (request.split.supports or request.top_k).zcdp.rho
     assert "items: Gaussian noise" in str(request.split)
     assert request.advice() == (
-        "discover finds an item as often as not that about 48 units have alone, or 127 units with 7 items each. "
-        "Give a larger --epsilon, or a smaller --top."
+        "too few items were found. An item is found with probability 1/2 if about 48 units have it and nothing else, "
+        "or about 127 units with 7 items each. Give a larger --epsilon."
     )
     assert "fewer than half of the 20" in request.doubt()
     assert not asked(units=10**6).doubt()

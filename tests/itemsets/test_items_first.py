@@ -187,7 +187,7 @@ def test_pure_with_a_catalogue_only() -> None:
         ({"kbar": 0}, "kbar"),
         ({"kbar": 2**63}, "kbar"),
         ({"max_items_per_unit": 5}, "max_items_per_unit"),
-        ({"max_items_per_unit": 5, "mechanism": "auto", "k": 60}, "max_items_per_unit"),
+        ({"max_items_per_unit": 5, "mechanism": "auto", "k": 60, "catalogue": range(500)}, "max_items_per_unit"),
     ],
 )
 def test_too_few_items_are_refused(given_: dict[str, Any], words: str) -> None:

@@ -148,9 +148,10 @@ def _text_items(content: pa.Buffer, name: str) -> pa.Array:
     except pa.ArrowInvalid:
         raise UnreadableFile(f"The catalogue {name} is not UTF-8 text: convert it, or give a Parquet file.") from None
     lines = pc.replace_substring_regex(pc.split_pattern(text, "\n").flatten(), "\r$", "")
-    is_remark = pc.starts_with(lines, REMARK)
-    first = pc.index(is_remark, False).as_py()
-    items = lines[first if first >= 0 else len(lines) :]
+    first = 0
+    while first < len(lines) and lines[first].as_py().startswith(REMARK):
+        first += 1
+    items = lines[first:]
     return items.filter(pc.binary_length(items).cast(pa.bool_()))
 
 

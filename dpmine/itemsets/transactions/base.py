@@ -316,7 +316,12 @@ class Baskets:
         owners = self._owners()
         large = np.bincount(owners, minlength=self.unit_count)[owners] > max_items_per_unit
         kept = ~large
-        kept[large] = _kept(owners[large], self.items[large], label_hashes(self.labels), max_items_per_unit)
+        if not large.any():
+            return self
+        hashes = np.zeros(self.catalogue_size, np.int64)
+        named = np.unique(self.items[large])
+        hashes[named] = label_hashes(self.labels.take(named.tolist()))
+        kept[large] = _kept(owners[large], self.items[large], hashes, max_items_per_unit)
         return self.keeping(kept)
 
     def item_weights(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
