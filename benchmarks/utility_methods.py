@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from utility_baselines import laplace_keys, truncated_scores
 
 from dpmine.exact.bits import SystemBits
-from dpmine.itemsets.by_items import Discover, ItemsFirst
+from dpmine.itemsets.by_items import ItemsFirst
+from dpmine.itemsets.discovery import Discover
 from dpmine.itemsets.request import Request
 from dpmine.itemsets.universe import Itemset
 from dpmine.privacy import Neighbors

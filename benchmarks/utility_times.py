@@ -12,7 +12,7 @@ import numpy as np
 from utility_data import SOURCES, Case, read, with_unsold
 from utility_methods import BITS, DELTA, Measured, Setting, default_way, items_first, library
 
-from dpmine.itemsets.by_items import Discover
+from dpmine.itemsets.discovery import Discover
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:

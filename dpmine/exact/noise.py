@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
 
 
+LARGEST_SCALE = 1 << 30
+"""Of `discrete_gaussian_array`: its square is then a whole number of 64 bits."""
+
+
 class Noise(Protocol):
     """A continuous noise distribution on the real line."""
 
@@ -182,6 +186,11 @@ def discrete_laplace(scales: Integers, *, bits: BitSource) -> Integers:
         return signed, ~(negative & is_zero)  # or 0 would come twice as often
 
     return _until_accepted(len(scales), attempt)
+
+
+def whole_scale(variance: Fraction) -> int:
+    """The least whole σ with σ² at least that variance above 0: what `discrete_gaussian_array` takes."""
+    return isqrt(-(-variance.numerator // variance.denominator) - 1) + 1
 
 
 def discrete_gaussian_array(count: int, scale: int, *, bits: BitSource) -> Integers:

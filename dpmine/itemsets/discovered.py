@@ -11,8 +11,7 @@ from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import decimal_below
 from dpmine.io.source import ColumnNames, Columns
-from dpmine.itemsets.by_items import DIGITS, DISCOVER, items_per_unit
-from dpmine.itemsets.discovery import ITEMS_PER_UNIT, Discovery
+from dpmine.itemsets.discovery import DIGITS, DISCOVER, ITEMS_PER_UNIT, Discovery, items_per_unit
 from dpmine.itemsets.ingest.catalogue import REMARK
 from dpmine.itemsets.request import notice_layout
 from dpmine.itemsets.transactions.base import Engine

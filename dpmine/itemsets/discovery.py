@@ -6,35 +6,47 @@ Proof: docs/proofs/discovery.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 from math import ceil, isqrt, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.exact.noise import discrete_gaussian_array
-from dpmine.exact.reals import exact_ball, working_precision
-from dpmine.privacy import Neighbors, Zcdp
+from dpmine.exact.noise import LARGEST_SCALE, discrete_gaussian_array, whole_scale
+from dpmine.exact.reals import below, decimal_below, exact_ball, working_precision
+from dpmine.itemsets.by_items import ByItems, shot_among
+from dpmine.itemsets.universe import itemset_count
+from dpmine.itemsets.weighted_pairs import MOST_WEIGHTED_ITEMS, WeightedPairs
+from dpmine.parameters import whole
+from dpmine.privacy import Neighbors, Zcdp, short
 from dpmine.selection.recommend import least
+from dpmine.selection.top_k import OneShot
+from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
     from dpmine.exact.reals import Ball
     from dpmine.itemsets.transactions.base import Transactions
+    from dpmine.itemsets.universe import Itemset, ItemsetUniverse
 
 
+DISCOVER = "discover"
 ITEMS_PER_UNIT = 50
 """How many of its items a unit may name, by default: docs/explanation/experiments.md compares."""
 MOST_ITEMS_PER_UNIT = 10_000
 _WEIGHT = 1 << 20  # S: what a unit gives to its items, in length
-_LARGEST_SCALE = 1 << 30  # of the noise, whose squares are then whole numbers of 64 bits
+_LOOKS, _REST = (1, 1, 2, 4, 4), 8  # twentieths of ρ: 1/20, 1/10, 1/5, 2/5 or 3/5 goes into the discovery
+_ENOUGH, _TIMES_THE_PLACES = 60, 4  # items at which it ends, or those that have so many itemsets for each place
+_WEIGHTED_PLACES, _WEIGHTED_SCALE = 50, 66  # from which on weighted pairs found more: docs/explanation/experiments.md
 _BITS = 192
+DIGITS = 12
+"""Of ρ, a decimal number."""
+_ROUND_DIGITS = 6  # of a round's ε
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +117,7 @@ class Discovery:
     @cached_property
     def weight(self) -> int:
         """S: 2^20, or less where the noise would be too large for 64 bits."""
-        return min(_WEIGHT, isqrt(int(self._squared_reach(min(self.rhos)) * _LARGEST_SCALE**2)))
+        return min(_WEIGHT, isqrt(int(self._squared_reach(min(self.rhos)) * LARGEST_SCALE**2)))
 
     @cached_property
     def weights(self) -> NDArray[np.int64]:
@@ -116,7 +128,7 @@ class Discovery:
     @cached_property
     def scales(self) -> tuple[int, ...]:
         """σ_j, a whole number: with noise of this scale the look costs at most its part of ρ."""
-        return tuple(_root_above(self.weight**2 / self._squared_reach(rho)) for rho in self.rhos)
+        return tuple(whole_scale(Fraction(self.weight**2) / self._squared_reach(rho)) for rho in self.rhos)
 
     def _squared_reach(self, rho: Fraction) -> Fraction:
         """(S/σ)² at a cost of ρ. The sums of neighbours are S apart at most, or √2 S where one unit takes a place."""
@@ -165,9 +177,122 @@ class Discovery:
         return Found(held[found], looks)
 
 
-def _root_above(square: Fraction) -> int:
-    """The least whole number whose square is at least that."""
-    return isqrt(-(-square.numerator // square.denominator) - 1) + 1
+@dataclass(frozen=True, slots=True)
+class Discover(ByItems):
+    """The items that a discovery finds, then k itemsets of these items: for items that are not public.
+
+    Half of δ is for the discovery, the other half turns ρ into ε. The discovery takes as many looks as it needs to find
+    enough items, and the itemsets get what it leaves of ρ: the more units have the items, the less noise they get.
+    Itemsets are chosen in one shot, but for many pairs at a small ε, where the noise of a shot is the larger one:
+    these are chosen by their noisy weights, unless too many items were found.
+    Sources: Gopi et al. 2020 (discovery); Durfee & Rogers 2019 (one shot). Proof: docs/proofs/discovery.md.
+    """
+
+    discovery: Discovery
+    shots: tuple[OneShot, ...]
+    """What chooses the itemsets after 1, 2, … looks."""
+    weighted: tuple[WeightedPairs | None, ...] = ()
+    """What chooses them in place of a shot; None after as many looks as leave enough for the shot."""
+
+    @classmethod
+    def of(
+        cls,
+        count: int,
+        epsilon: Fraction,
+        delta: Fraction,
+        neighbors: Neighbors,
+        *,
+        sizes: tuple[int, int],
+        items_per_unit: int = ITEMS_PER_UNIT,
+    ) -> Self:
+        """`items_per_unit`: how many of its items a unit may name in the discovery; all of them count in supports.
+
+        Requires: δ > 0. Raises BadParameter where ε is too small to discover anything.
+        """
+        named = delta / 2
+        rho = decimal_below(rho_at(epsilon, delta - named), DIGITS)
+        if not rho:
+            raise BadParameter(f"epsilon is too small for {DISCOVER} at this delta: give a larger one.")
+        part = rho / (sum(_LOOKS) + _REST)
+        enough = max(_ENOUGH, least(lambda items: itemset_count(items, sizes) >= _TIMES_THE_PLACES * count, start=1))
+        discovery = Discovery(part * sum(_LOOKS), named, neighbors, items_per_unit, _LOOKS, enough)
+        left = [rho - part * spent for spent in accumulate(_LOOKS)]
+        shots = tuple(_shot(count, rest, neighbors) for rest in left)
+        pairs = sizes == (2, 2) and count >= _WEIGHTED_PLACES
+        weighted = tuple(
+            WeightedPairs(count, rest, neighbors) if pairs and shot.mechanism.scale >= _WEIGHTED_SCALE else None
+            for rest, shot in zip(left, shots, strict=True)
+        )
+        return cls(count, epsilon, delta, neighbors, sizes, discovery, shots, weighted)
+
+    @property
+    def name(self) -> str:
+        """Its own."""
+        return DISCOVER
+
+    @property
+    def itemsets(self) -> OneShot:
+        """The shot after half of the looks."""
+        return self.shots[len(self.shots) // 2]
+
+    @property
+    def kept(self) -> int:
+        """The number of items at which the discovery ends."""
+        return self.discovery.enough
+
+    @property
+    def zcdp(self) -> Zcdp:
+        """All of ρ, however many looks are taken."""
+        return Zcdp(self.discovery.rho * (sum(_LOOKS) + _REST) / sum(_LOOKS), self.discovery.delta)
+
+    @property
+    def needs_catalogue(self) -> bool:
+        """It finds one."""
+        return False
+
+    def choose_itemsets(self, universe: ItemsetUniverse, *, bits: BitSource) -> list[Itemset]:
+        """Of the items that the discovery found, with what it left of ρ."""
+        found = self.discovery.find(universe.transactions, bits=bits)
+        codes, last = found.codes.tolist(), found.looks - 1
+        weighted = self.weighted[last] if self.weighted and len(codes) <= MOST_WEIGHTED_ITEMS else None
+        if weighted is None:
+            return shot_among(universe, codes, self.shots[last], bits=bits)
+        return weighted.choose(universe.transactions, codes, bits=bits)
+
+    @property
+    def usual(self) -> OneShot | WeightedPairs:
+        """What chooses the itemsets after half of the looks, as is usual."""
+        return (self.weighted and self.weighted[len(self.shots) // 2]) or self.itemsets
+
+    def lead(self, candidates: int) -> float:  # noqa: ARG002 - only the itemsets of found items are rivals
+        """The itemsets' own; the items' is another matter."""
+        return self.usual.lead(self.candidates)
+
+    def rounds(self) -> str:
+        """Both stages."""
+        spent = f"ρ = {float(self.discovery.rhos[0]):.3g} to {float(self.discovery.rho):.3g}"
+        first, last = (float(shot.round_epsilon) for shot in (self.shots[0], self.shots[-1]))
+        shots = f"{self.count} rounds of the exponential mechanism at ε = {first:.3g} to {last:.3g}"
+        if isinstance(self.usual, WeightedPairs):
+            shots = f"Gaussian noise on weighted counts, or, with more than {MOST_WEIGHTED_ITEMS} items, {shots}"
+        return (
+            f"items: Gaussian noise, {spent} as they are found, δ = {short(self.discovery.delta)}; "
+            f"itemsets of these: {shots}"
+        )
+
+
+def _shot(count: int, rho: Fraction, neighbors: Neighbors) -> OneShot:
+    """K rounds of the exponential mechanism that cost ρ together: ε_0 = √(8ρ/k), rounded down."""
+    each = decimal_below(below(lambda: exact_ball(8 * rho / count).sqrt(), _BITS), _ROUND_DIGITS)
+    return OneShot(count, count * each, Fraction(0), neighbors, each)
+
+
+def items_per_unit(wanted: int | None) -> int:
+    """How many of its items a unit may name in a discovery; BadParameter for what is no such number."""
+    most = ITEMS_PER_UNIT if wanted is None else whole("max_items_per_unit", wanted)
+    if most > MOST_ITEMS_PER_UNIT:
+        raise BadParameter(f"max_items_per_unit must be at most {MOST_ITEMS_PER_UNIT:,} where items are discovered.")
+    return most
 
 
 def _least_rare(spread: Ball, allowed: Ball, *, known: int) -> int:

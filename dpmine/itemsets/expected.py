@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from math import ceil, exp, expm1, log, sqrt
+from math import ceil, exp, expm1, log, pi, sqrt
 from typing import TYPE_CHECKING
 
-from dpmine.itemsets.by_items import ByItems, Discover
+from dpmine.itemsets.by_items import ByItems
+from dpmine.itemsets.discovery import Discover
+from dpmine.itemsets.weighted_pairs import WeightedPairs
 from dpmine.selection.mechanisms.report_noisy_max import NoisyMaxMechanism
 from dpmine.selection.recommend import DECAY, Shape, least, stylised
 from dpmine.selection.top_k import LimitedDomainTopK
@@ -21,6 +23,7 @@ BEST_SHARE = 20
 """One unit in this many is assumed to have the best itemset; in the benchmarks' data it is 1 in 3 to 31."""
 USUAL_UNITS = 5_000
 """The assumed number of units where none is given."""
+_OF_NORMAL = sqrt(6) / pi  # the scale of Gumbel noise with a standard deviation of 1
 _HALVINGS = 60
 _FARTHEST = 700.0  # beyond it, an exponential leaves float64
 
@@ -64,15 +67,18 @@ def right_from(way: TopK, candidates: int) -> int:
 
     `candidates` is how many public itemsets there are, 0 where there is no public list. Supports fall off by a power
     law, as in `support_needed`. Units have as many items as they may name in a discovery; that `items_first` keeps the
-    items of the best itemsets is taken for granted.
+    items of the best itemsets is taken for granted, and so is that pairs with weights count in full.
     """
     kept = way.candidates if isinstance(way, ByItems) else candidates
     if isinstance(way, LimitedDomainTopK):
         return _standing_out(way)
     if not isinstance(way.mechanism, NoisyMaxMechanism) or not kept:
         return 0
-    needed = support_needed(way.count, float(way.mechanism.scale), max(kept, way.count))
-    return max(needed, _named(way)) if isinstance(way, Discover) else needed
+    if not isinstance(way, Discover):
+        return support_needed(way.count, float(way.mechanism.scale), max(kept, way.count))
+    usual = way.usual
+    scale = usual.noise * _OF_NORMAL if isinstance(usual, WeightedPairs) else float(usual.mechanism.scale)
+    return max(support_needed(way.count, scale, max(kept, way.count)), _named(way))
 
 
 def _standing_out(way: LimitedDomainTopK) -> int:

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, LayoutWarning
 from dpmine.exact.reals import decimal_below
-from dpmine.itemsets.by_items import ByItems, Discover, build_way
+from dpmine.itemsets.by_items import ByItems
+from dpmine.itemsets.discovery import Discover
 from dpmine.itemsets.expected import BEST_SHARE, USUAL_UNITS, right_from
 from dpmine.itemsets.ingest.layouts import Origin
 from dpmine.itemsets.noisy_supports import MOST_ITEMS
 from dpmine.itemsets.rules import number_of_units
 from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
 from dpmine.itemsets.universe import PublicCatalogue, Sizes, parse_sizes
+from dpmine.itemsets.ways import build_way
 from dpmine.ledger.budget import Amount
 from dpmine.parameters import below_one, positive, whole
 from dpmine.privacy import Neighbors, Zcdp

@@ -9,9 +9,11 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.by_items import DISCOVER, ITEMS_FIRST, build_way
+from dpmine.itemsets.by_items import ITEMS_FIRST
+from dpmine.itemsets.discovery import DISCOVER
 from dpmine.itemsets.expected import right_from
 from dpmine.itemsets.universe import PublicCatalogue, Sizes, parse_sizes
+from dpmine.itemsets.ways import build_way
 from dpmine.parameters import exact_number, public_count, whole
 from dpmine.privacy import Neighbors, rounded_up
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain

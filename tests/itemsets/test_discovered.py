@@ -14,11 +14,11 @@ from support.sealed import SealedBaskets, Untouchable
 
 import dpmine
 from dpmine.itemsets import discovered
-from dpmine.itemsets.by_items import DISCOVERED_PLACES, Discover
 from dpmine.itemsets.discovered import DiscoveredItems
-from dpmine.itemsets.discovery import Discovery
+from dpmine.itemsets.discovery import Discover, Discovery
 from dpmine.itemsets.ingest.catalogue import REMARK, read_catalogue
 from dpmine.itemsets.request import Request
+from dpmine.itemsets.ways import DISCOVERED_PLACES
 from dpmine.zcdp import delta_at
 
 if TYPE_CHECKING:

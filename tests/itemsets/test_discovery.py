@@ -17,6 +17,16 @@ from scipy.stats import norm
 from support.cases import every
 from support.datasets import shared_path
 from support.effort import examples
+from support.oracles.discovery import (
+    RELATIONS,
+    SOME,
+    Law,
+    at_once,
+    excess,
+    law_of_sets,
+    masses,
+    neighbours,
+)
 from support.oracles.itemsets import all_supports, baskets_of
 from support.oracles.mechanisms import chi_square_p, tally
 
@@ -24,35 +34,24 @@ from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.noise import discrete_gaussian_array
 from dpmine.itemsets import discovery as module
-from dpmine.itemsets.by_items import Discover
-from dpmine.itemsets.discovery import Discovery
+from dpmine.itemsets.discovery import Discover, Discovery
 from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.privacy import Neighbors, Zcdp
 from dpmine.selection.top_k import OneShot
 from dpmine.zcdp import delta_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from support.oracles.itemsets import Units
 
-RELATIONS = (Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE)
 NEVER = 10**9  # items, which no look finds
-EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0)
-Law = dict[Any, float]
 
 
 @pytest.fixture
 def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Units give 8, not 2^20, so that laws can be enumerated."""
     monkeypatch.setattr(module, "_WEIGHT", 8)
-
-
-def masses(scale: int) -> tuple[np.ndarray, np.ndarray]:
-    """The discrete Gaussian law, by its definition."""
-    numbers = np.arange(-40 * scale - 40, 40 * scale + 41)
-    weights = np.exp(-(numbers**2) / (2 * scale**2))
-    return numbers, weights / weights.sum()
 
 
 def released(found: Discovery, weight: int) -> float:
@@ -69,41 +68,6 @@ def released(found: Discovery, weight: int) -> float:
                     law[value] = law.get(value, 0.0) + mass * share
         hidden = law
     return 1 - sum(hidden.values()) if weight else 0.0
-
-
-def at_once(found: Discovery, weight: int) -> float:
-    """The same for one look, accurate however rare."""
-    numbers, shares = masses(found.scales[0])
-    return float(shares[numbers >= found.thresholds[0] - weight].sum()) if weight else 0.0
-
-
-def law_of_sets(found: Discovery, sums: Sequence[int], chance: Callable[..., float] = at_once) -> Law:
-    """Of all sets of items: they are released independently."""
-    chances = [chance(found, int(weight)) for weight in sums]
-    law = {}
-    for kept in product((False, True), repeat=len(sums)):
-        parts = (each if keep else 1 - each for keep, each in zip(kept, chances, strict=True))
-        law[tuple(np.flatnonzero(kept).tolist())] = float(np.prod(list(parts)))
-    return law
-
-
-def excess(law: Law, other: Law, found: Zcdp) -> float:
-    """By how much the privacy of two laws falls short of what (ρ, δ) implies; at most 0 where the claim holds."""
-    worst = -1.0
-    for epsilon, (one, two) in product(EPSILONS, [(law, other), (other, law)]):
-        apart = sum(max(0.0, mass - exp(epsilon) * two.get(outcome, 0.0)) for outcome, mass in one.items())
-        worst = max(worst, apart - float(found.delta) - float(delta_at(found.rho, Fraction(epsilon))))
-    return worst
-
-
-def neighbours(units: Units, relation: Neighbors) -> Iterator[Units]:
-    others: list[list[set[int]]] = [[], [{0}], [{0, 1}], [{1, 2}], [{0, 1, 2}]]
-    for place, other in product(range(len(units)), others):
-        left = [*units[:place], *units[place + 1 :]]
-        yield [*left, other] if relation is Neighbors.REPLACE_ONE else left
-
-
-SOME: Units = [[{0, 1}], [{0}], [{0}, {2}], [{0, 2}], [{0, 1, 2}]]
 
 
 def test_thresholds_of_the_vectors() -> None:
@@ -315,10 +279,13 @@ def test_every_number_of_looks_has_a_budget_of_its_own(monkeypatch: pytest.Monke
     way = Discover.of(5, Fraction(1), Fraction(1, 10**6), Neighbors.REPLACE_ONE, sizes=(2, 2))
     baskets = baskets_of(SOME, 3)
     universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
-    for looks, shot in enumerate(way.shots, 1):
+    seen_by: list[Any] = []
+    for looks in range(1, len(way.shots) + 1):
         seen = module.Found(np.array([0, 1]), looks)
         monkeypatch.setattr(Discovery, "find", lambda *_given, seen=seen, **_bits: seen)
-        assert way.chosen_items(universe, bits=SystemBits()) == ([0, 1], shot)
+        monkeypatch.setattr(module, "shot_among", lambda _universe, *given, **_bits: seen_by.append(given))
+        way.choose_itemsets(universe, bits=SystemBits())
+    assert seen_by == [([0, 1], shot) for shot in way.shots]
 
 
 def law_of_two_looks(way: Discover, units: Units) -> Law:

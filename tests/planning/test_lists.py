@@ -9,8 +9,8 @@ import pytest
 from support.cases import every
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.by_items import DISCOVERED_PLACES
 from dpmine.itemsets.expected import HALF, share_right
+from dpmine.itemsets.ways import DISCOVERED_PLACES
 from dpmine.planning import plan_list
 
 

@@ -105,6 +105,11 @@ class PartitionedBaskets(Transactions):
         """See `Transactions`. Takes one pass."""
         return sum((part.item_weights(weights) for part in self.parts()), np.zeros(len(self.labels), np.int64))
 
+    def pair_weights(self, codes: Sequence[int], weights: NDArray[np.int64]) -> NDArray[np.int64]:
+        """See `Transactions`. Takes one pass."""
+        none = np.zeros((len(codes), len(codes)), np.int64)
+        return sum((part.pair_weights(codes, weights) for part in self.parts()), none)
+
     def projected(self, codes: Sequence[int]) -> PartitionedBaskets:
         """See `Transactions`."""
         return self._changed(lambda part: part.projected(codes), self.labels.take(list(codes)))

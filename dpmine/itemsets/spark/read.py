@@ -18,7 +18,8 @@ from dpmine.itemsets.ingest.layouts import plan_layout
 from dpmine.itemsets.ingest.read import declared, declared_type, restricted
 from dpmine.itemsets.spark.session import Kept, functions, replacing, spark_session
 from dpmine.itemsets.spark.source import ITEM, TABLE, SparkSource
-from dpmine.itemsets.spark.supports import UNREADABLE, SparkBaskets, small
+from dpmine.itemsets.spark.supports import SparkBaskets, small
+from dpmine.itemsets.spark.weights import UNREADABLE
 from dpmine.itemsets.transactions.base import Read
 
 if TYPE_CHECKING:

@@ -30,6 +30,7 @@ from dpmine.itemsets.spark.counting import (
 )
 from dpmine.itemsets.spark.session import functions, replacing
 from dpmine.itemsets.spark.source import ITEM
+from dpmine.itemsets.spark.weights import UNREADABLE, WEIGHT, added_up, items_held, pairs_held, weighted
 from dpmine.itemsets.transactions.base import (
     COUNT_LIMIT,
     Itemsets,
@@ -58,10 +59,6 @@ _TOO_MANY = "The itemsets do not fit into the memory limit: raise the threshold 
 
 BROADCAST_ITEMS = 1_000_000
 """Items that are sent to every executor; more are joined by a shuffle, unless Spark knows better."""
-UNREADABLE = (
-    "Spark failed while it read the data: see that the files are whole and of one schema, that the columns can be read "
-    "by themselves, and that the executors have memory and disk left (their logs tell)."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,18 +97,18 @@ class SparkBaskets(Transactions):
         held = self._held(max_items_per_unit)
         units = self.rows.units
         frame = self.kept.keep(self.rows.frame.join(held.select(*units, ITEM), [*units, ITEM], "left_semi"))
-        supports = self._by_item(held, functions.count("*"))
+        supports = added_up(held, ["rank"], functions.count("*"), len(self.labels))
         return replace(self, item_supports=supports, rows=replace(self.rows, frame=frame))
 
     def item_weights(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
         """See `Transactions`. A pass over the data."""
-        held = self._held(len(weights))
-        count = functions.count("*").over(_window(self.rows.units))
-        held = held.withColumn("of", count.cast("int"))
-        numbers = integer_array(np.arange(1, len(weights) + 1)).cast(pa.int32())
-        with replacing():
-            known = self.session.createDataFrame(pa.table({"of": numbers, "weight": integer_array(weights)}))
-        return self._by_item(held.join(functions.broadcast(known), "of"), functions.sum("weight"))
+        held = weighted(self._held(len(weights)), self.rows.units, weights, self.session)
+        return added_up(held, ["rank"], functions.sum(WEIGHT), len(self.labels))
+
+    def pair_weights(self, codes: Sequence[int], weights: NDArray[np.int64]) -> NDArray[np.int64]:
+        """See `Transactions`. A pass over the data."""
+        held = weighted(pairs_held(self.coded(codes), self.rows), self.rows.units, weights, self.session)
+        return added_up(held, ["rank", "later"], functions.sum(WEIGHT), len(codes))
 
     def _held(self, limit: int) -> Any:
         """A row for each of the `limit` items, at most, that a unit keeps: the columns of the unit, `item`, `rank`."""
@@ -119,21 +116,7 @@ class SparkBaskets(Transactions):
         hashes = integer_array(label_hashes(self.labels))
         with replacing():
             known = self.items_frame(codes, hash=hashes)
-        rows = self.rows.frame.join(small(known, len(codes)), ITEM)
-        rows = rows if self.rows.rows_are_units else rows.distinct()
-        units = self.rows.units
-        held = rows.groupBy(*units, ITEM, "rank", "hash").agg(functions.count("*").alias("baskets"))
-        lot = functions.xxhash64(functions.bit_xor("hash").over(_window(units)), "hash")
-        best = functions.row_number().over(_window(units).orderBy(functions.desc("baskets"), "lot"))
-        return held.withColumn("lot", lot).withColumn("place", best).where(functions.col("place") <= limit)
-
-    def _by_item(self, held: Any, total: Any) -> NDArray[np.int64]:
-        """int64[N]: what is added up over the rows of each item."""
-        with replacing(UNREADABLE):
-            found = held.groupBy("rank").agg(total.alias("total")).toArrow()
-        sums = np.zeros(len(self.labels), np.int64)
-        sums[integers(found.column("rank"))] = integers(found.column("total"))
-        return sums
+        return items_held(self.rows.frame.join(small(known, len(codes)), ITEM), self.rows, limit)
 
     def close(self) -> None:
         """The cluster need not keep anything for these transactions any more."""
@@ -376,13 +359,6 @@ def _rows(frame: Any) -> list[Any]:
 def _histogram(levels: Counter[int], threshold: int) -> SupportHistogram:
     """The levels that reach the threshold, highest first."""
     return SupportHistogram.of({support: count for support, count in levels.items() if support >= threshold})
-
-
-def _window(units: Sequence[str]) -> Any:
-    """The rows of a unit."""
-    from pyspark.sql import Window
-
-    return Window.partitionBy(*units)
 
 
 def small(items: Any, number: int) -> Any:

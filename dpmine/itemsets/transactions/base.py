@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.transactions.hashes import label_hashes, xxhash64
+from dpmine.itemsets.transactions.hashes import kept_items, label_hashes
+from dpmine.itemsets.transactions.pairs import pair_weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -72,6 +73,13 @@ class Transactions(ABC):
         """int64[N]: for each item the sum of weights[n − 1] over the units that have it; n is how many items one has.
 
         A unit with more than len(weights) distinct items has those alone that `truncated` leaves it.
+        """
+
+    @abstractmethod
+    def pair_weights(self, codes: Sequence[int], weights: NDArray[np.int64]) -> NDArray[np.int64]:
+        """int64[m, m], 0 but above the diagonal: what the pairs of the items `codes`, increasing, get of all units.
+
+        A unit that supports n ≥ 1 pairs of these items gives each weights[n − 1]. Requires: len(weights) = m(m − 1)/2.
         """
 
     @abstractmethod
@@ -321,7 +329,7 @@ class Baskets:
         hashes = np.zeros(self.catalogue_size, np.int64)
         named = np.unique(self.items[large])
         hashes[named] = label_hashes(self.labels.take(named.tolist()))
-        kept[large] = _kept(owners[large], self.items[large], hashes, max_items_per_unit)
+        kept[large] = kept_items(owners[large], self.items[large], hashes, max_items_per_unit)
         return self.keeping(kept)
 
     def item_weights(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -333,6 +341,13 @@ class Baskets:
         sums = np.zeros(self.catalogue_size, np.int64)
         np.add.at(sums, items, weights[counts[units] - 1])
         return sums
+
+    def pair_weights(self, codes: Sequence[int], weights: NDArray[np.int64]) -> NDArray[np.int64]:
+        """See `Transactions.pair_weights`."""
+        left = self.projected(codes)
+        return pair_weights(
+            left.items, left.basket_starts, left.unit_starts, catalogue=left.catalogue_size, weights=weights
+        )
 
     def _holdings(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The units and their items, each pair once."""
@@ -358,30 +373,6 @@ def starts_of(*lengths: NDArray[np.signedinteger[Any]]) -> NDArray[np.int64]:
     starts = np.zeros(sum(map(len, lengths)) + 1, np.int64)
     np.cumsum(np.concatenate([*lengths, np.zeros(0, np.int32)]), out=starts[1:])
     return starts
-
-
-def _kept(
-    units: NDArray[np.int64],
-    items: NDArray[np.int32],
-    hashes: NDArray[np.int64],
-    limit: int,
-) -> NDArray[np.bool_]:
-    """Which occurrences survive: those whose item is among the unit's `limit` most frequent ones."""
-    catalogue = max(1, len(hashes))
-    pairs, pair_of, frequency = np.unique(units * catalogue + items, return_inverse=True, return_counts=True)
-    owners = pairs // catalogue
-    order = np.lexsort((_lots(owners, hashes[pairs % catalogue]), -frequency, owners))
-    first = np.searchsorted(owners, owners[order])  # owners are sorted, and so is owners[order]
-    place = np.empty(len(pairs), np.int64)
-    place[order] = np.arange(len(pairs)) - first
-    return (place < limit)[pair_of]
-
-
-def _lots(owners: NDArray[np.int64], hashes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A number for every item of every unit, scrambled by all hashes of the unit; `owners` are sorted."""
-    starts = np.flatnonzero(np.diff(owners, prepend=-1))
-    units = np.bitwise_xor.reduceat(hashes, starts) if len(starts) else hashes
-    return xxhash64(np.repeat(units, np.diff(starts, append=len(owners))), hashes)
 
 
 def in_order(items: Iterable[Any]) -> list[Any]:

@@ -44,3 +44,27 @@ def label_hashes(labels: Any) -> NDArray[np.int64]:
     """A public 64-bit hash of every label."""
     digests = (blake2b(str(label).encode(), digest_size=8).digest() for label in labels.to_pylist())
     return np.frombuffer(b"".join(digests), np.int64)
+
+
+def kept_items(
+    units: NDArray[np.int64],
+    items: NDArray[np.int32],
+    hashes: NDArray[np.int64],
+    limit: int,
+) -> NDArray[np.bool_]:
+    """Which occurrences survive: those whose item is among the unit's `limit` most frequent ones."""
+    catalogue = max(1, len(hashes))
+    pairs, pair_of, frequency = np.unique(units * catalogue + items, return_inverse=True, return_counts=True)
+    owners = pairs // catalogue
+    order = np.lexsort((_lots(owners, hashes[pairs % catalogue]), -frequency, owners))
+    first = np.searchsorted(owners, owners[order])  # owners are sorted, and so is owners[order]
+    place = np.empty(len(pairs), np.int64)
+    place[order] = np.arange(len(pairs)) - first
+    return (place < limit)[pair_of]
+
+
+def _lots(owners: NDArray[np.int64], hashes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A number for every item of every unit, scrambled by all hashes of the unit; `owners` are sorted."""
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    units = np.bitwise_xor.reduceat(hashes, starts) if len(starts) else hashes
+    return xxhash64(np.repeat(units, np.diff(starts, append=len(owners))), hashes)

@@ -183,6 +183,8 @@ def test_bounded_contributions(rows: list[Row], once: bool, limit: int) -> None:
     known, weights = read_baskets(table, NAMED).baskets, np.arange(9, 9 - limit, -1)
     same_answers(found.truncated(limit), known.truncated(limit))
     assert found.item_weights(weights).tolist() == known.item_weights(weights).tolist()
+    items, weights = range(0, len(known.labels), 2), np.arange(1000, 0, -1)
+    assert found.pair_weights(items, weights).tolist() == known.pair_weights(items, weights).tolist()
 
 
 @settings(max_examples=examples(20))

@@ -73,6 +73,8 @@ def test_units_are_cut_and_weighed_as_they_are_here(spark: Any, limit: int) -> N
         there, here = on_spark(spark, table, columns).transactions, read_baskets(table, columns).baskets
         weights = np.array([isqrt(10**6 // count) for count in range(1, limit + 1)])
         assert there.item_weights(weights).tolist() == here.item_weights(weights).tolist()
+        items, for_pairs = [0, 2, 5, 7, 11], np.arange(99, 89, -1)
+        assert there.pair_weights(items, for_pairs).tolist() == here.pair_weights(items, for_pairs).tolist()
         assert answers(there.truncated(limit).miner(), 2, 1) == answers(here.truncated(limit).miner(), 2, 1)
         there.close()
 
