@@ -19,6 +19,7 @@ from dpmine.itemsets.discovery import Discover, Discovery
 from dpmine.itemsets.ingest.catalogue import REMARK, read_catalogue
 from dpmine.itemsets.request import Request
 from dpmine.itemsets.ways import DISCOVERED_PLACES
+from dpmine.privacy import Neighbors
 from dpmine.zcdp import delta_at
 
 if TYPE_CHECKING:
@@ -126,10 +127,16 @@ def test_remarks_end_where_items_begin(tmp_path: Path) -> None:
     assert read_catalogue(str(path)).to_pylist() == [f"{REMARK}two", "# three", "a"]
 
 
-def test_auto_discovers_from_ten_places_on() -> None:
-    names = [asked(mechanism="auto", k=k).top_k.name for k in (1, DISCOVERED_PLACES - 1, DISCOVERED_PLACES, 1000)]
+@every("relation", Neighbors)
+def test_auto_discovers_from_some_places_on(relation: Neighbors) -> None:
+    least = DISCOVERED_PLACES[relation]
+    names = [asked(mechanism="auto", k=k, neighbors=relation).top_k.name for k in (1, least - 1, least, 1000)]
     assert names == ["limited_domain", "limited_domain", "discover", "discover"]
-    assert asked(mechanism="auto").reason.startswith("without a catalogue and with 10 places and more, discover")
+
+
+def test_what_auto_says_and_takes() -> None:
+    reason = asked(mechanism="auto").reason
+    assert reason.startswith("without a catalogue and with 10 places and more (14 under add_remove), discover")
     assert asked(mechanism="auto", max_items_per_unit=5).top_k.name == "discover"
     assert asked(mechanism="auto", kbar=1000).top_k.name == "limited_domain"
     assert asked(mechanism="auto", catalogue=range(100)).top_k.name == "exponential"

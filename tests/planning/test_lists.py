@@ -12,11 +12,13 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.expected import HALF, share_right
 from dpmine.itemsets.ways import DISCOVERED_PLACES
 from dpmine.planning import plan_list
+from dpmine.privacy import Neighbors
 
 
-def test_the_default_is_the_one_that_needs_least_from_ten_places_on() -> None:
-    for k in (2, 5, DISCOVERED_PLACES, 50, 1000):
-        planned = plan_list(k)
+@every("relation", Neighbors)
+def test_the_default_is_the_one_that_needs_least(relation: Neighbors) -> None:
+    for k in (2, 5, DISCOVERED_PLACES[relation], 50, 1000):
+        planned = plan_list(k, neighbors=relation)
         assert planned.rows[0].mechanism == planned.recommended
 
 
