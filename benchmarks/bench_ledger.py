@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
+RESULTS = Path(__file__).resolve().parent / "results"
 EARLIER, CHARGES = (10, 100_000), 200
 ACCOUNTINGS = ("basic", "zcdp")
 PROMISE = Guarantee(Fraction(1, 10), Fraction(1, 10**9), Neighbors.REPLACE_ONE)
@@ -45,7 +46,8 @@ FORMAT = "{:12} {:>12} {:>10} {:>10} {:>10} {:>14} {:>8}"
 @contextmanager
 def sqlite_store() -> Iterator[tuple[str, Callable[[], None]]]:
     """A fresh file, and a bare transaction in another."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+    RESULTS.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=RESULTS) as folder:  # on the project's disk: another may be memory
         path = Path(folder) / "bare.db"
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("CREATE TABLE line (x TEXT)")
