@@ -204,7 +204,7 @@ def audit_stages(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> li
     rows = []
     for stage in mechanism.stages():
         if isinstance(stage, SearchStage):
-            name, claim = "first stop" if stage.stops == slice(1) else "search", Claim(stage.epsilon, 0.0)
+            name, claim = "search", Claim(stage.epsilon, 0.0)
             found = _search(stage, claim, scope, gaps, effort=effort, bits=bits)
         elif isinstance(stage, EarlyStopStage):
             name, claim = "early stop", Claim(0.0, stage.delta)
@@ -223,7 +223,7 @@ def _search(
 ) -> Finding:
     def shows(pair: Pair, known: Finding = NOTHING) -> Finding:
         stops = [_stops(stage.search, pair.profile(side)) for side in PairSide]
-        left, right = (np.append(each.masses, each.beyond)[stage.stops] for each in stops)
+        left, right = (np.append(each.masses, each.beyond) for each in stops)
         return measure_both(left, right, claim, precision=SEARCHED, known=known)
 
     small = [pair for pair in structured(scope, gaps) if max(group.count for group in pair.groups) <= _LARGEST_CROWD]

@@ -62,7 +62,6 @@ def honest(name: str, relation: Neighbors, epsilon: Fraction, delta: Fraction) -
     [
         (broken.TightHalvedRho, "search"),
         (broken.TightHalvedNu, "search"),
-        (broken.TightHalvedFirst, "first stop"),
         (broken.TightEarlyStop, "early stop"),
         (broken.TightEagerDraw, "draw"),
         (broken.LargeMarginWithoutThreshold, "early stop"),

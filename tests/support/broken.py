@@ -14,8 +14,7 @@ from dpmine.selection.laws.profile import LevelLaw
 from dpmine.selection.laws.stopping import NegativeExponential, StoppingSearch, draw_law, search_and_draw
 from dpmine.selection.mechanisms.base import DrawStage, unit_reach
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
-from dpmine.selection.mechanisms.large_margin import LargeMargin
-from dpmine.selection.mechanisms.large_margin_tight import LargeMarginTight
+from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
 from dpmine.selection.mechanisms.stable_maximiser import StableMaximiser
@@ -86,27 +85,20 @@ class TightHalvedRho(LargeMarginTight):
 
 
 class TightHalvedNu(LargeMarginTight):
-    """All tests have the noise of the first, half as large as from rank 2 on: the search costs ε_a + 2ε_b."""
+    """The noise on the tests is half as large: the search costs ε_a + 2ε_b."""
 
     def search(self) -> StoppingSearch:
         search = super().search()
         return replace(search, scale=search.scale / 2)
 
 
-class TightHalvedFirst(LargeMarginTight):
-    """The noise on the first test is half as large: a stop there costs ε_a + 2(ε_b + ε_e)."""
+class TightEarlyStop(LargeMarginTight):
+    """The threshold lacks (u/ε_b) ln(1/δ_1): stops inside the margin have a mass of about 1/3."""
 
     def search(self) -> StoppingSearch:
         search = super().search()
-        return replace(search, first_scale=search.least_scale / 2)
-
-
-class TightEarlyStop(LargeMarginTight):
-    """The threshold lacks (u/ε(ℓ)) ln(1/δ_1): stops inside the margin have a mass of about 1/3."""
-
-    def search(self) -> StoppingSearch:
-        search, excess = super().search(), log(2 / float(self.delta))
-        return replace(search, threshold=lambda ranks: search.threshold(ranks) - excess * search.scales(ranks))
+        excess = search.scale * log(2 / float(self.delta))
+        return replace(search, threshold=lambda ranks: search.threshold(ranks) - excess)
 
 
 class LimitedDomainWithoutSlack(LimitedDomain):
@@ -152,7 +144,6 @@ EVERYWHERE = (
     TightEagerDraw,
     TightHalvedRho,
     TightHalvedNu,
-    TightHalvedFirst,
     TightEarlyStop,
     LimitedDomainWithoutSlack,
     StableMaximiserWithoutThreshold,

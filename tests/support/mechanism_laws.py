@@ -15,8 +15,7 @@ from dpmine.selection.laws.stopping import (
     stopping_law,
 )
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
-from dpmine.selection.mechanisms.large_margin import LargeMargin
-from dpmine.selection.mechanisms.large_margin_tight import LargeMarginTight
+from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
 from dpmine.selection.mechanisms.registry import Exact
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces

@@ -92,25 +92,14 @@ class NegativeExponential:
 class StoppingSearch:
     """A search that stops at ℓ with hazard((X − T(ℓ) + q_ℓ) / scale), independently for every ℓ given X.
 
-    The first test may have a scale of its own, `first_scale` ≤ `scale`.
-    Requires: from rank 2 on, `threshold` T increases and, in units of `scale`, at least as fast as ln(ℓ(ℓ+1)): what is
-    left to happen in a run of equal scores after rank ℓ is then at most (ℓ+1) times the hazard there.
+    Requires: `threshold` T increases and, in units of `scale`, at least as fast as ln(ℓ(ℓ+1)): what is left to happen
+    in a run of equal scores after rank ℓ is then at most (ℓ+1) times the hazard there.
     """
 
     threshold: Callable[[FloatArray], FloatArray]
     hazard: TrialNoise
     scale: float
     conditioning: LaplacePair | NegativeExponential
-    first_scale: float | None = None
-
-    @property
-    def least_scale(self) -> float:
-        """That of the first test."""
-        return self.scale if self.first_scale is None else self.first_scale
-
-    def scales(self, ranks: FloatArray) -> FloatArray:
-        """Of the tests at these ranks."""
-        return np.where(ranks == 1, self.least_scale, self.scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,13 +216,13 @@ def _possible(search: StoppingSearch, ladder: Ladder, parts: list[Segment]) -> l
     """The segments where a stop is not negligible, under any conditioning variable times the density there.
 
     That product of exponentials is largest where the density has its peak, unless the hazard rises faster than the
-    density falls: then at the end of the support. The first segment, whose first test is another one, is always kept.
+    density falls: then at the end of the support.
     """
     ranks = np.array([float(part.rank) for part in parts])
     levels = np.array([part.level for part in parts], dtype=np.int64)
     peak = 0.0 if search.conditioning.scale <= search.scale else search.conditioning.support[1]
     best = (peak - _target(search, ladder, ranks, levels)) / search.scale
-    kept = (np.minimum(best, 0) + np.log1p(ranks) > -_NEGLIGIBLE) | (ranks == 1)
+    kept = np.minimum(best, 0) + np.log1p(ranks) > -_NEGLIGIBLE
     return [part for part, keep in zip(parts, kept, strict=True) if keep]
 
 
@@ -245,7 +234,7 @@ def _advance(search: StoppingSearch, rule: Rule, passed: FloatArray, targets: Fl
     reach = float(targets.min()) - search.scale * (_NEGLIGIBLE + math.log(nodes.weights.sum()))
     first, last = np.searchsorted(rule.nodes, reach), np.searchsorted(passed, _NEGLIGIBLE)
     alive = slice(int(first) // _TILE * _TILE, -(-int(last) // _TILE) * _TILE)
-    hazard, decay = search.hazard.at((rule.nodes[alive, None] - targets) / search.scales(nodes.ranks))
+    hazard, decay = search.hazard.at((rule.nodes[alive, None] - targets) / search.scale)
     sums = np.matmul(decay.reshape(-1, _TILE, targets.size), nodes.sums).reshape(-1, targets.size + 1)
     sums += passed[alive, None]
     passed[alive] = sums[:, -1]
@@ -259,7 +248,7 @@ def _conditioning_rule(search: StoppingSearch, ladder: Ladder, parts: list[Segme
     kinks = _visible_kinks(search, ladder, parts)
     inside = kinks[(kinks > low) & (kinks < high)]
     edges = np.unique(np.concatenate(([low, 0.0, high], inside)))
-    step = min(2 * search.least_scale, 4 * search.conditioning.scale)
+    step = min(2 * search.scale, 4 * search.conditioning.scale)
     rule = panels(edges, step=max(step, (high - low) / _PANELS), order=_ORDER)
     filling = (0, -rule.nodes.size % _TILE)  # nodes without weight, up to whole tiles
     weights = rule.weights * search.conditioning.density(rule.nodes)

@@ -21,14 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SearchStage:
-    """The search for a cut: the rank ℓ at which it stops is `epsilon`-private on its own (δ = 0).
-
-    The claim is for `stops`, out of the stops at rank 1, 2, … and no stop at all.
-    """
+    """The search for a cut: the rank ℓ at which it stops is `epsilon`-private on its own (δ = 0)."""
 
     search: StoppingSearch
     epsilon: float
-    stops: slice
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,23 @@
-"""The large margin mechanism, and the search that it shares with the tight one.
+"""The two large margin mechanisms, and the search that they share; the tight one has one-sided noise.
 
 The search finds the first stop of a sequence of independent trials, without trying them one by one. Trial ℓ stops with
-probability p_ℓ(c(ℓ + 1)), which falls with ℓ from 2 on and rises when the score falls. In a block of ranks the trials
-are thinned: a geometric jump under a common ceiling P ≥ p_ℓ proposes a rank, which is accepted with probability p_ℓ/P;
-otherwise the search goes on behind it. Trial 1, whose p may be smaller than that of trial 2, is a block by itself.
-Blocks are chosen from what has been seen so far, never from what is still to be drawn, so the law is that of the loop.
-Proofs: docs/proofs/selection/large_margin.md and first_stop.md.
+probability p_ℓ(c(ℓ + 1)), which falls with ℓ and rises when the score falls. In a block of ranks the trials are
+thinned: a geometric jump under a common ceiling P ≥ p_ℓ proposes a rank, which is accepted with probability p_ℓ/P;
+otherwise the search goes on behind it. Blocks are chosen from what has been seen so far, never from what is still to be
+drawn, so the law is that of the loop.
+Proofs: docs/proofs/selection/large_margin.md, large_margin_tight.md and first_stop.md.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
-from math import isqrt, log
+from math import isqrt, log, log1p
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from dpmine.exact.noise import GumbelNoise, LaplaceNoise, draw, laplace_cdf, laplace_log_survival
+from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, draw, laplace_cdf, laplace_log_survival
 from dpmine.exact.reals import (
     Ball,
     Constant,
@@ -31,7 +31,7 @@ from dpmine.exact.reals import (
     logarithm,
 )
 from dpmine.selection.draws import draw_from_best
-from dpmine.selection.laws.stopping import LaplacePair, StoppingSearch, TrialNoise, search_and_draw
+from dpmine.selection.laws.stopping import LaplacePair, NegativeExponential, StoppingSearch, TrialNoise, search_and_draw
 from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, Mechanism, SearchStage, Stage
 from dpmine.selection.universes.ranking import Ranking
 
@@ -94,14 +94,10 @@ class MarginMechanism(Mechanism):
         """The search; its stops where q_ℓ ≤ t(ℓ), which are too early; the draw where q_ℓ > t(ℓ)."""
         search, (epsilon, delta) = self.search(), self.draw_budget
         return (
-            *self.searches(search),
+            SearchStage(search, float(self.epsilon - epsilon)),
             EarlyStopStage(search, float(self.delta - delta), self.margin),
             DrawStage(float(1 / self.draw_scale), float(epsilon), float(delta), self.margin),
         )
-
-    def searches(self, search: StoppingSearch) -> tuple[SearchStage, ...]:
-        """What the search claims."""
-        return (SearchStage(search, float(self.epsilon - self.draw_budget[0]), slice(None)),)
 
 
 class LargeMargin(MarginMechanism):
@@ -188,6 +184,106 @@ def _threshold_constant(epsilon: Fraction, delta: Fraction) -> Ball:
     return 6 + (3 * logarithm(3 / (2 * delta)) + 24 * logarithm(3 / delta)) / exact_ball(epsilon)
 
 
+class LargeMarginTight(MarginMechanism):
+    """`large_margin` with one-sided noise: the winner needs a smaller lead.
+
+    (ε, δ)-private under both relations, for known universes and, padded with dummies, for unknown ones.
+    Law: with ε = ε_a + ε_b + ε_e, δ = δ_1 + δ_2, u = 1 under add_remove and 2 under replace_one, q_ℓ = c(1) − c(ℓ+1):
+    ρ ~ Exp(u/ε_a) once, ν_ℓ ~ Exp(u/ε_b); the first ℓ with q_ℓ + ν_ℓ ≥ t(ℓ) + (u/ε_b) ln(ℓ(ℓ+1)/δ_1) + ρ, where
+    t(1) = u and t(ℓ) = u + (u/ε_e) ln((ℓ−1)/δ_2); then P(i) ∝ exp(ε_e c_i/u) among the ℓ best.
+    Source: this project. Proof: docs/proofs/selection/large_margin_tight.md.
+    """
+
+    name: ClassVar[str] = "large_margin_tight"
+    split: ClassVar = (Fraction(1, 5), Fraction(2, 5), Fraction(2, 5))
+    """Shares of ε for the threshold noise ρ, for the trial noises ν and for the draw."""
+    delta_share: ClassVar = Fraction(1, 2)
+    """Share of δ for stopping too early; the rest is for the draw."""
+
+    @property
+    def draw_scale(self) -> Fraction:
+        """u/ε_e."""
+        return self.unit / self.shares[2]
+
+    @property
+    def draw_budget(self) -> tuple[Fraction, Fraction]:
+        """(ε_e, δ_2)."""
+        return self.shares[2], (1 - self.delta_share) * self.delta
+
+    def margin(self, rank: int) -> float:
+        """t(ℓ)."""
+        unit, (epsilon, delta) = float(self.unit), map(float, self.draw_budget)
+        return unit + (unit / epsilon * log((rank - 1) / delta) if rank > 1 else 0.0)
+
+    def search(self) -> StoppingSearch:
+        """X = −ρ, ρ ~ Exp(u/ε_a), tests with fresh Exp(u/ε_b)."""
+        unit = float(self.unit)
+        for_threshold, for_tests, for_draw = (unit / (float(share) * float(self.epsilon)) for share in self.split)
+        log_early = -log(self.delta) - log(self.delta_share)
+        log_leaving = -log(self.delta) - log1p(-float(self.delta_share))
+
+        def threshold(ranks: FloatArray) -> FloatArray:
+            leaving = np.where(ranks < 2, 0.0, np.log(np.maximum(ranks - 1, 1.0)) + log_leaving)
+            return np.asarray(unit + for_draw * leaving + for_tests * (np.log(ranks) + np.log1p(ranks) + log_early))
+
+        return StoppingSearch(threshold, TrialNoise.EXPONENTIAL, for_tests, NegativeExponential(for_threshold))
+
+    def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
+        """T(1) + 3 E[ρ]: the winner stands out alone."""
+        unit, (first, trial, _) = float(self.unit), (float(share) for share in self.shares)
+        return unit + unit / trial * log(2 / float(self.delta_share * self.delta)) + 3 * unit / first
+
+    def proved_lead(self, candidates: int, failure: float) -> float:  # noqa: ARG002 - as above
+        """T(1) + (u/ε_a) ln(1/η): ρ stays below the lead, so the search stops with the winner alone, as ν ≥ 0."""
+        return self.first_threshold + float(self.unit / self.shares[0]) * log(1 / failure)
+
+    @property
+    def shares(self) -> tuple[Fraction, Fraction, Fraction]:
+        """ε_a, ε_b and ε_e."""
+        first, trial, final = self.split
+        return first * self.epsilon, trial * self.epsilon, final * self.epsilon
+
+    def hazard(self, top: Score, *, bits: BitSource) -> _OneSidedTrials:
+        """ρ is drawn once."""
+        return _OneSidedTrials(self, top, draw(ExponentialNoise(self.unit / self.shares[0]), bits=bits), bits)
+
+
+class _OneSidedTrials:
+    """Pr[ν_ℓ ≥ T(ℓ) + ρ − q_ℓ] = exp(−max(0, T(ℓ) + ρ − q_ℓ) ε_b/u), given ρ."""
+
+    def __init__(self, mechanism: LargeMarginTight, top: Score, rho: Real, bits: BitSource) -> None:
+        self._unit = mechanism.unit
+        self._trial = mechanism.shares[1]
+        self._final, self._late = mechanism.draw_budget
+        self._early = mechanism.delta - self._late
+        self._top = top
+        self._rho = rho
+        self._bits = bits
+
+    def probability(self, rank: int, score: Score) -> Real:
+        """The survival of ν_ℓ."""
+        return Formula(lambda y: (-y.nonnegative_part()).exp(), self._excess(rank, score))
+
+    def log_survival(self, rank: int, score: Score) -> Real:
+        """ln(1 − e^{−y})."""
+        return Formula(lambda y: (-(-y).expm1()).log(), self._excess(rank, score))
+
+    def is_certain(self, rank: int, score: Score) -> bool:
+        """Whether the gap passes the threshold without any ν."""
+        return less_than(self._excess(rank, score), Constant(0), bits=self._bits)
+
+    def _excess(self, rank: int, score: Score) -> Real:
+        """(T(ℓ) + ρ − q_ℓ) ε_b/u."""
+        return Formula(lambda rho: self._scaled(rho, rank, score), self._rho)
+
+    def _scaled(self, rho: Ball, rank: int, score: Score) -> Ball:
+        unit = exact_ball(self._unit)
+        margin = unit + rho - exact_ball(self._top - score)
+        if rank > 1:
+            margin += unit * logarithm((rank - 1) / self._late) / exact_ball(self._final)
+        return margin * exact_ball(self._trial) / unit + logarithm(rank * (rank + 1) / self._early)
+
+
 class Hazard(Protocol):
     """The probability of stopping at a rank, given everything before."""
 
@@ -231,7 +327,7 @@ class _Search:
         return None
 
     def _block_end(self, rank: int) -> int:
-        """The end (exclusive) of a block that starts at `rank`; a first one ends at 2.
+        """The end (exclusive) of a block that starts at `rank`.
 
         A run of equal scores may be doubled through: there the hazard falls slowly. Beyond that a block is as long as
         its ceiling leaves at most half a proposal on average.

@@ -8,8 +8,7 @@ import numpy as np
 
 from dpmine.selection.mechanisms.base import Mechanism
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
-from dpmine.selection.mechanisms.large_margin import LargeMargin
-from dpmine.selection.mechanisms.large_margin_tight import LargeMarginTight
+from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
 from dpmine.selection.mechanisms.stable_maximiser import StableMaximiser

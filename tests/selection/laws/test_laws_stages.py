@@ -112,13 +112,12 @@ def test_the_search_keeps_its_budget(scores: list[int], moves: list[int], epsilo
     one, other = (laws.stopping_law(laws.Profile.of(each), search=search) for each in (scores, moved))
     left, right = (np.append(law.masses, law.beyond) for law in (one, other))
     seen = np.maximum(left, right) > 1e-12
-    shares = np.where(np.arange(left.size) == 0, 1.0, 0.6)
-    assert (np.abs(np.log(left[seen] / right[seen])) <= shares[seen] * epsilon + 1e-6).all()
+    assert np.abs(np.log(left[seen] / right[seen])).max() <= 0.6 * epsilon + 1e-6
 
 
 def test_less_noise_in_the_tests_is_another_law() -> None:
     """The pieces of a search can be replaced, as an audit of broken variants does."""
-    profile = laws.Profile.of([60, 59, 20, 0])
+    profile = laws.Profile.of([60, 20, 19, 0])
     halved = replace(TIGHT, scale=TIGHT.scale / 2)
     whole, broken = (laws.stopping_law(profile, search=search) for search in (TIGHT, halved))
     assert np.abs(whole.masses - broken.masses).max() > 1e-3

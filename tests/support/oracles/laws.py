@@ -22,10 +22,10 @@ Candidate = float | None
 
 
 class Margin(NamedTuple):
-    """A margin mechanism as plain functions: T(ℓ), Pr[test ℓ passes | ℓ, its slack], density of X and its support."""
+    """A margin mechanism as plain functions: T(ℓ), Pr[test at ℓ passes | its slack], density of X and its support."""
 
     threshold: Callable[[int], float]
-    passes: Callable[[int, float], float]
+    passes: Callable[[float], float]
     density: Callable[[float], float]
     support: tuple[float, float]
     rate: float
@@ -40,13 +40,7 @@ def large_margin(epsilon: float, delta: float) -> Margin:
         return tails + 12 / epsilon * log(3 * rank * (rank + 1) / delta) + t
 
     fresh = stats.laplace(scale=12 / epsilon).cdf
-    return Margin(
-        threshold,
-        lambda _, slack: fresh(slack),
-        _laplace_difference(epsilon),
-        (-240 / epsilon, 240 / epsilon),
-        epsilon / 6,
-    )
+    return Margin(threshold, fresh, _laplace_difference(epsilon), (-240 / epsilon, 240 / epsilon), epsilon / 6)
 
 
 def _laplace_difference(epsilon: float) -> Callable[[float], float]:
@@ -63,21 +57,15 @@ def _laplace_difference(epsilon: float) -> Callable[[float], float]:
 def large_margin_tight(
     epsilon: float, delta: float, unit: float, split: tuple[float, float, float] = (0.2, 0.4, 0.4), share: float = 0.5
 ) -> Margin:
-    """Exponential noise with X = −ρ; unit is 1 under add_remove, 2 under replace_one.
-
-    The first test has the draw's share as well.
-    """
-    for_threshold, for_others, for_draw = (part * epsilon for part in split)
-
-    def for_test(rank: int) -> float:
-        return for_others + for_draw if rank == 1 else for_others
+    """Exponential noise with X = −ρ; unit is 1 under add_remove, 2 under replace_one."""
+    for_threshold, for_tests, for_draw = (part * epsilon for part in split)
 
     def threshold(rank: int) -> float:
         leaving = 0.0 if rank == 1 else unit / for_draw * log((rank - 1) / (delta * (1 - share)))
-        return unit + leaving + unit / for_test(rank) * log(rank * (rank + 1) / (delta * share))
+        return unit + leaving + unit / for_tests * log(rank * (rank + 1) / (delta * share))
 
-    def passes(rank: int, slack: float) -> float:
-        return exp(min(0.0, slack * for_test(rank) / unit))
+    def passes(slack: float) -> float:
+        return exp(min(0.0, slack * for_tests / unit))
 
     density = stats.expon(scale=unit / for_threshold).pdf
     return Margin(threshold, passes, lambda x: density(-x), (-45 * unit / for_threshold, 0.0), for_draw / unit)
@@ -91,8 +79,8 @@ def stop_law(scores: Sequence[float], margin: Margin, limit: int) -> list[float]
 
     def outcome(stop: int) -> Callable[[float], float]:
         def at(x: float) -> float:
-            missed = prod(1 - margin.passes(rank, x - target) for rank, target in enumerate(targets[:stop], 1))
-            return margin.density(x) * missed * (margin.passes(stop + 1, x - targets[stop]) if stop < limit else 1.0)
+            missed = prod(1 - margin.passes(x - target) for target in targets[:stop])
+            return margin.density(x) * missed * (margin.passes(x - targets[stop]) if stop < limit else 1.0)
 
         return at
 
