@@ -85,11 +85,26 @@ class TightHalvedRho(LargeMarginTight):
 
 
 class TightHalvedNu(LargeMarginTight):
-    """The noise on the tests is half as large: the search costs ε_a + 2ε_b."""
+    """The noise on the tests from rank 2 on is half as large: the search costs ε_a + 2ε_b."""
 
     def search(self) -> StoppingSearch:
         search = super().search()
         return replace(search, scale=search.scale / 2)
+
+
+class TightFirstShareEverywhere(LargeMarginTight):
+    """Every test has all of ε, as the first one may: the search costs ε_a + ε beyond rank 1."""
+
+    def trial_share(self, rank: int) -> Fraction:
+        return self.epsilon
+
+
+class TightGenerousFirst(LargeMarginTight):
+    """The test at rank 1 has ε_a on top of ε: a stop there costs 1.2 ε."""
+
+    def trial_share(self, rank: int) -> Fraction:
+        share = super().trial_share(rank)
+        return share + self.shares[0] if rank == 1 else share
 
 
 class TightEarlyStop(LargeMarginTight):
@@ -97,8 +112,8 @@ class TightEarlyStop(LargeMarginTight):
 
     def search(self) -> StoppingSearch:
         search = super().search()
-        excess = search.scale * log(2 / float(self.delta))
-        return replace(search, threshold=lambda ranks: search.threshold(ranks) - excess)
+        excess = log(2 / float(self.delta))
+        return replace(search, threshold=lambda ranks: search.threshold(ranks) - excess * search.scales(ranks))
 
 
 class LimitedDomainWithoutSlack(LimitedDomain):
@@ -144,6 +159,8 @@ EVERYWHERE = (
     TightEagerDraw,
     TightHalvedRho,
     TightHalvedNu,
+    TightFirstShareEverywhere,
+    TightGenerousFirst,
     TightEarlyStop,
     LimitedDomainWithoutSlack,
     StableMaximiserWithoutThreshold,

@@ -41,6 +41,7 @@ __all__ = [
     "large_margin",
     "large_margin_search",
     "large_margin_tight",
+    "large_margin_tight_even",
     "large_margin_tight_search",
     "limited_domain",
     "max_of_exponentials",
@@ -100,6 +101,16 @@ def large_margin_tight(
     delta_share: float = 0.5,
 ) -> LevelLaw:
     return _tight(split, delta_share)(Fraction(epsilon), Fraction(delta), neighbors).law(profile)
+
+
+def large_margin_tight_even(profile: Profile, *, epsilon: float, delta: float, neighbors: Neighbors) -> LevelLaw:
+    """As `large_margin_tight`, with the same share of ε for the test at every rank."""
+
+    class Even(LargeMarginTight):
+        def trial_share(self, rank: int) -> Fraction:
+            return self.shares[1]
+
+    return Even(Fraction(epsilon), Fraction(delta), neighbors).law(profile)
 
 
 def large_margin_tight_search(

@@ -287,7 +287,10 @@ class Nodes:
 
 
 def segments(ladder: Ladder, limit: int) -> list[Segment]:
-    """The segments of ranks 1 … limit, in order. Requires: limit below the number of candidates, dummies included."""
+    """The segments of ranks 1 … limit, in order; rank 1, where a search may have another scale, is one of its own.
+
+    Requires: limit below the number of candidates, dummies included.
+    """
     found: list[Segment] = []
     firsts = accumulate(ladder.counts, initial=0)
     for level, (first, count) in enumerate(zip(firsts, ladder.counts, strict=False)):
@@ -296,6 +299,9 @@ def segments(ladder: Ladder, limit: int) -> list[Segment]:
             Segment(level, first + left, left, right - left, is_block)
             for left, right, is_block in _pieces(1 if level == 0 else 0, end)
         )
+    if found and found[0].size > 1:
+        head = found[0]
+        found[:1] = [head._replace(size=1), head._replace(rank=2, offset=head.offset + 1, size=head.size - 1)]
     return found
 
 

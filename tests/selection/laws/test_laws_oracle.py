@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +14,7 @@ from support.oracles import laws as law_oracle
 from support.oracles.laws import DUMMY, Candidate, Margin
 
 from dpmine.privacy import Neighbors
+from dpmine.selection.mechanisms.registry import MECHANISMS
 
 KNOWN: list[list[Candidate]] = [
     [9.0, 3.0, 2.0],
@@ -65,6 +67,25 @@ def test_large_margin_tight(
     )
     unit = 1 if neighbors is Neighbors.ADD_REMOVE else 2
     agree(candidates, law, law_oracle.large_margin_tight(2, 0.1, unit, split, 0.25))
+
+
+STAIRS: list[list[Candidate]] = [
+    [90.0, 80.0, 80.0, 80.0, 30.0, 30.0, 2.0],
+    [60.0, 59.0, 20.0, 20.0, 20.0, 20.0, 1.0],
+    [200.0, 150.0, 149.0, 60.0, 60.0, 60.0, 1.0],
+    [40.0, 39.0, 3.0, DUMMY, DUMMY, DUMMY],
+    [75.0, 20.0, 19.0, 19.0, DUMMY, DUMMY],
+]
+
+
+@every("candidates", STAIRS)
+@every("neighbors", Neighbors)
+@every("delta", [1e-6, 0.1])
+def test_large_margin_tight_as_it_is_used(candidates: list[Candidate], neighbors: Neighbors, delta: float) -> None:
+    """With the split of the mechanism itself: ε for the test at rank 1, 0.4 ε beyond."""
+    law = MECHANISMS["large_margin_tight"](Fraction(1), Fraction(repr(delta)), neighbors).law(profile_of(candidates))
+    unit = 1 if neighbors is Neighbors.ADD_REMOVE else 2
+    agree(candidates, law, law_oracle.large_margin_tight(1, delta, unit))
 
 
 @pytest.mark.parametrize("scores", [[3.0, 2.0, 2.0, 0.0], [10.0, 9.0, 7.0, -4.0], [1.0], [50.0, 0.0, 0.0]])

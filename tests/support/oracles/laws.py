@@ -25,7 +25,7 @@ class Margin(NamedTuple):
     """A margin mechanism as plain functions: T(ℓ), Pr[test at ℓ passes | its slack], density of X and its support."""
 
     threshold: Callable[[int], float]
-    passes: Callable[[float], float]
+    passes: Callable[[int, float], float]
     density: Callable[[float], float]
     support: tuple[float, float]
     rate: float
@@ -39,8 +39,10 @@ def large_margin(epsilon: float, delta: float) -> Margin:
         tails = 3 / epsilon * log(3 / (2 * delta)) + 6 / epsilon * log(3 / delta)
         return tails + 12 / epsilon * log(3 * rank * (rank + 1) / delta) + t
 
-    fresh = stats.laplace(scale=12 / epsilon).cdf
-    return Margin(threshold, fresh, _laplace_difference(epsilon), (-240 / epsilon, 240 / epsilon), epsilon / 6)
+    def passes(_: int, slack: float) -> float:
+        return float(stats.laplace(scale=12 / epsilon).cdf(slack))
+
+    return Margin(threshold, passes, _laplace_difference(epsilon), (-240 / epsilon, 240 / epsilon), epsilon / 6)
 
 
 def _laplace_difference(epsilon: float) -> Callable[[float], float]:
@@ -57,15 +59,21 @@ def _laplace_difference(epsilon: float) -> Callable[[float], float]:
 def large_margin_tight(
     epsilon: float, delta: float, unit: float, split: tuple[float, float, float] = (0.2, 0.4, 0.4), share: float = 0.5
 ) -> Margin:
-    """Exponential noise with X = −ρ; unit is 1 under add_remove, 2 under replace_one."""
+    """Exponential noise with X = −ρ; unit is 1 under add_remove, 2 under replace_one.
+
+    The test at rank 1 has all of ε: no test comes before it, and nothing is drawn after a stop there.
+    """
     for_threshold, for_tests, for_draw = (part * epsilon for part in split)
+
+    def for_test(rank: int) -> float:
+        return epsilon if rank == 1 else for_tests
 
     def threshold(rank: int) -> float:
         leaving = 0.0 if rank == 1 else unit / for_draw * log((rank - 1) / (delta * (1 - share)))
-        return unit + leaving + unit / for_tests * log(rank * (rank + 1) / (delta * share))
+        return unit + leaving + unit / for_test(rank) * log(rank * (rank + 1) / (delta * share))
 
-    def passes(slack: float) -> float:
-        return exp(min(0.0, slack * for_tests / unit))
+    def passes(rank: int, slack: float) -> float:
+        return exp(min(0.0, slack * for_test(rank) / unit))
 
     density = stats.expon(scale=unit / for_threshold).pdf
     return Margin(threshold, passes, lambda x: density(-x), (-45 * unit / for_threshold, 0.0), for_draw / unit)
@@ -79,8 +87,8 @@ def stop_law(scores: Sequence[float], margin: Margin, limit: int) -> list[float]
 
     def outcome(stop: int) -> Callable[[float], float]:
         def at(x: float) -> float:
-            missed = prod(1 - margin.passes(x - target) for target in targets[:stop])
-            return margin.density(x) * missed * (margin.passes(x - targets[stop]) if stop < limit else 1.0)
+            missed = prod(1 - margin.passes(rank, x - target) for rank, target in enumerate(targets[:stop], start=1))
+            return margin.density(x) * missed * (margin.passes(stop + 1, x - targets[stop]) if stop < limit else 1.0)
 
         return at
 
