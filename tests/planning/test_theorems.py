@@ -57,7 +57,7 @@ def test_the_published_constants() -> None:
     threshold = 3 * log(1.5e6) + 6 * log(3e6) + 12 * log(6e6) + 6 * (1 + log(3e6))
     assert large_margin.proved_lead(1, 0.05) == pytest.approx(21 * log(60) + threshold)
     tight = MECHANISMS["large_margin_tight"](Fraction(1), Fraction(1, 10**6), Neighbors.ADD_REMOVE)
-    assert tight.proved_lead(1, 0.05) == pytest.approx(1 + 2.5 * log(4e6) + 5 * log(20))
+    assert tight.proved_lead(1, 0.05) == pytest.approx(1 + log(4e6) + 5 * log(20))
     laplaces = MECHANISMS["max_of_laplaces"](Fraction(1, 2), Fraction(0), Neighbors.REPLACE_ONE)
     assert laplaces.proved_lead(1000, 0.05) == pytest.approx(4 / 0.5 * log(1000 / 0.05))
     exponential = MECHANISMS["exponential"](Fraction(1, 2), Fraction(0), Neighbors.ADD_REMOVE)
