@@ -58,6 +58,8 @@ def test_the_published_constants() -> None:
     assert large_margin.proved_lead(1, 0.05) == pytest.approx(21 * log(60) + threshold)
     tight = MECHANISMS["large_margin_tight"](Fraction(1), Fraction(1, 10**6), Neighbors.ADD_REMOVE)
     assert tight.proved_lead(1, 0.05) == pytest.approx(1 + log(4e6) + 5 * log(20))
+    flip = MECHANISMS["limited_domain_permute_and_flip"](Fraction(2), Fraction(1, 10**6), Neighbors.REPLACE_ONE)
+    assert flip.proved_lead(1, 0.05) == pytest.approx(log(2**20 / 0.1 * (1 + exp(2) / 2e-6)))
     laplaces = MECHANISMS["max_of_laplaces"](Fraction(1, 2), Fraction(0), Neighbors.REPLACE_ONE)
     assert laplaces.proved_lead(1000, 0.05) == pytest.approx(4 / 0.5 * log(1000 / 0.05))
     exponential = MECHANISMS["exponential"](Fraction(1, 2), Fraction(0), Neighbors.ADD_REMOVE)

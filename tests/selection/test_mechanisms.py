@@ -31,7 +31,7 @@ ORACLES: dict[str, Any] = {
 }
 OPTIONS: dict[str, dict[str, int]] = {"bounded_growth": {"max_items_per_unit": 3}}
 ONLY_COUNTS = {"bounded_growth"}
-NOT_NEGATIVE = {"bounded_growth", "limited_domain"}
+NOT_NEGATIVE = {"bounded_growth", "limited_domain", "limited_domain_permute_and_flip"}
 
 
 def make(name: str, *, epsilon: Any = 1, delta: Any = 1e-6, neighbors: Any = "replace_one") -> Mechanism:

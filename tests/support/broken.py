@@ -15,7 +15,7 @@ from dpmine.selection.laws.stopping import NegativeExponential, StoppingSearch, 
 from dpmine.selection.mechanisms.base import DrawStage, unit_reach
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight
-from dpmine.selection.mechanisms.limited_domain import LimitedDomain
+from dpmine.selection.mechanisms.limited_domain import KeptDomain, LimitedDomain, LimitedDomainPermuteAndFlip
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
 from dpmine.selection.mechanisms.stable_maximiser import StableMaximiser
 
@@ -137,6 +137,22 @@ class LimitedDomainWithoutSlack(LimitedDomain):
         return LevelLaw(kept * best.masses, 1 - kept * (1 - best.nothing))
 
 
+class PermuteAndFlipHalfSlack(LimitedDomainPermuteAndFlip):
+    """The slack has k̄/(4δ): k̄ candidates that leave have a mass of almost 2δ together."""
+
+    @property
+    def log_weight(self) -> float:
+        return super().log_weight - log(2)
+
+
+class PermuteAndFlipWithoutUnit(LimitedDomainPermuteAndFlip):
+    """The slack lacks u: the candidates that leave have e^ε times the mass that δ covers."""
+
+    @property
+    def log_weight(self) -> float:
+        return super().log_weight - float(self.epsilon)
+
+
 class StableMaximiserWithoutThreshold(StableMaximiser):
     """The threshold is 0: half of the time a maximiser without any lead is released."""
 
@@ -163,6 +179,8 @@ EVERYWHERE = (
     TightGenerousFirst,
     TightEarlyStop,
     LimitedDomainWithoutSlack,
+    PermuteAndFlipHalfSlack,
+    PermuteAndFlipWithoutUnit,
     StableMaximiserWithoutThreshold,
     BoundedGrowthTenth,
 )
@@ -177,7 +195,7 @@ def build(kind: type[Mechanism], neighbors: Neighbors, epsilon: Fraction, delta:
     """The broken mechanism, claiming (ε, δ), or ε where it is a pure one."""
     if issubclass(kind, BoundedGrowth):
         return kind(epsilon, delta, neighbors, 10)
-    if issubclass(kind, LimitedDomain):
+    if issubclass(kind, KeptDomain):
         return kind(epsilon, delta, neighbors, 4)
     return kind(epsilon, delta if kind.approximate else Fraction(0), neighbors)
 

@@ -78,6 +78,8 @@ class Mechanism(ABC):
     """Whether scores must be at least 0 whatever the data, as counts are."""
     bounded_range: ClassVar[bool] = False
     """Whether the privacy loss, apart from δ, lies in an interval of length ε: then ρ = ε²/8 and not ε²/2."""
+    only_by_name: ClassVar[bool] = False
+    """Whether "auto" leaves it out, though it could be used: it may charge more than what it would replace."""
 
     @cached_property
     def unit(self) -> Fraction:

@@ -118,10 +118,8 @@ def margin_law(candidates: Sequence[Candidate], margin: Margin) -> tuple[list[fl
 def _orders(candidates: Sequence[Candidate]) -> list[tuple[int, ...]]:
     """Every ranking of the candidates that agrees with their scores."""
 
-    def key(i: int) -> tuple[float, bool]:
-        return -(candidates[i] or 0.0), candidates[i] is not DUMMY
-
-    return [order for order in permutations(range(len(candidates))) if list(map(key, order)) == sorted(map(key, order))]
+    keys = [_rank_key(candidate) for candidate in candidates]
+    return [order for order in permutations(range(len(keys))) if [keys[i] for i in order] == sorted(keys)]
 
 
 def _draw(candidates: Sequence[Candidate], chosen: Sequence[int], rate: float) -> NDArray[np.float64]:
@@ -129,6 +127,51 @@ def _draw(candidates: Sequence[Candidate], chosen: Sequence[int], rate: float) -
     for i in chosen:
         weights[i] = exp(rate * ((candidates[i] or 0.0) - max(candidate or 0.0 for candidate in candidates)))
     return np.asarray(weights / weights.sum())
+
+
+def permute_and_flip_law(scores: Sequence[float], scale: float) -> list[float]:
+    """By definition: each candidate tosses a coin of bias e^(−(best − score)/scale), a uniform one of the heads wins.
+
+    Candidate i wins with probability p_i E[1/(1 + N)], N the number of heads among the others.
+    """
+    biases = [exp((score - max(scores)) / scale) for score in scores]
+    masses = []
+    for i, bias in enumerate(biases):
+        heads = np.ones(1)  # the law of N, one coin after the other
+        for other in biases[:i] + biases[i + 1 :]:
+            heads = np.convolve(heads, [1 - other, other])
+        masses.append(bias * sum(mass / (1 + number) for number, mass in enumerate(heads.tolist())))
+    return masses
+
+
+def limited_domain_permute_and_flip(
+    candidates: Sequence[Candidate], epsilon: float, delta: float, unit: float, kbar: int
+) -> tuple[list[float], float]:
+    """The mass of each candidate and of *nothing*, averaged over every order of tied candidates."""
+    padded = [*candidates, *[DUMMY] * (kbar + 1 - sum(candidate is DUMMY for candidate in candidates))]
+    orders = _orders_of_the_best(padded, kbar)
+    masses = np.zeros(len(padded))
+    for order in orders:
+        scores = [padded[i] or 0.0 for i in order]
+        nothing = scores[kbar] + unit + unit / epsilon * log(kbar / (2 * delta))
+        for i, mass in zip(order, permute_and_flip_law([*scores[:kbar], nothing], unit / epsilon)[:-1], strict=False):
+            masses[i] += mass / len(orders)
+    real = [float(mass) for mass, candidate in zip(masses, padded, strict=True) if candidate is not DUMMY]
+    return real, 1 - sum(real)
+
+
+def _orders_of_the_best(candidates: Sequence[Candidate], kept: int) -> list[tuple[int, ...]]:
+    """One ranking, turned within each run of ties so that every member of it stands at each of its places once."""
+    ranked = sorted(range(len(candidates)), key=lambda i: _rank_key(candidates[i]))
+    edge = _rank_key(candidates[ranked[kept]])
+    tied = [place for place, i in enumerate(ranked) if _rank_key(candidates[i]) == edge]
+    run = ranked[tied[0] : tied[-1] + 1]
+    turns = [run[shift:] + run[:shift] for shift in range(len(run))]
+    return [tuple(ranked[: tied[0]] + turn + ranked[tied[-1] + 1 :]) for turn in turns]
+
+
+def _rank_key(candidate: Candidate) -> tuple[float, bool]:
+    return -(candidate or 0.0), candidate is not DUMMY
 
 
 def winner_law(scores: Sequence[float], noise: stats.rv_continuous) -> list[float]:
