@@ -79,11 +79,12 @@ def test_a_lone_winner_does_not_make_the_stable_maximiser_win() -> None:
 def test_the_recommended_is_never_clearly_beaten(
     epsilon: str, candidates: int | None, shape: Shape, neighbors: Neighbors
 ) -> None:
-    """At its own least lead, and half and twice that, no other mechanism succeeds much more often."""
+    """At its own least lead, and half and twice that, no other that "auto" takes succeeds much more often."""
     parameters: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-6, "neighbors": neighbors}
     chosen = build_mechanism("auto", candidates=candidates, **parameters)
     gap = least_gap(chosen, shape, candidates, SUCCESS)
-    rivals = usable(Fraction(epsilon), Fraction(1, 10**6), neighbors, candidates=candidates)
+    able = usable(Fraction(epsilon), Fraction(1, 10**6), neighbors, candidates=candidates)
+    rivals = [rival for rival in able if not rival.only_by_name]
     for profile in (stylised(shape, factor * gap, candidates) for factor in (0.5, 1, 2)):
         bar = success_probability(chosen, profile) + CLEARLY
         assert [rival.name for rival in rivals if succeeds(rival, profile, bar)] == []
