@@ -48,7 +48,9 @@ SIZES = (2, 3)
 EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(1))
 DELTA = Fraction(1, 10**6)
 CLEARLY = 0.05
-NAMES = [name for name, kind in MECHANISMS.items() if kind.private and name != "bounded_growth"]
+NAMES = [
+    name for name, kind in MECHANISMS.items() if kind.private and not kind.only_by_name and name != "bounded_growth"
+]
 WIDTH = 15
 
 
@@ -98,7 +100,8 @@ def outcome(mechanism: Mechanism, profile: Profile) -> Outcome:
 def outcomes(case: Case, epsilon: Fraction, neighbors: Neighbors) -> tuple[str, dict[str, Outcome]]:
     """The recommended mechanism, and how well each does."""
     chosen = recommend(epsilon=epsilon, delta=DELTA, neighbors=neighbors, candidates=case.candidates)
-    able = usable(epsilon, DELTA, neighbors, candidates=case.candidates)
+    every = usable(epsilon, DELTA, neighbors, candidates=case.candidates)
+    able = [mechanism for mechanism in every if not mechanism.only_by_name]
     return chosen.mechanism, {mechanism.name: outcome(mechanism, case.profile) for mechanism in able}
 
 

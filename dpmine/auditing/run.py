@@ -36,7 +36,7 @@ from dpmine.parameters import Number, positive, probability
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.base import unit_reach
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
-from dpmine.selection.mechanisms.limited_domain import LimitedDomain
+from dpmine.selection.mechanisms.limited_domain import KeptDomain
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
 from dpmine.selection.top_k import LimitedDomainTopK, OneShot, Peeling, TopK
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 GROWTH = 10
 """The growth that bounded_growth is audited with: its claim has the same form for all."""
 SMALL_KBAR = 4
-"""limited_domain is audited with this k̄ and with its default."""
+"""The limited-domain mechanisms are audited with this k̄ and with their default."""
 
 _EPSILON_FACTORS = (Fraction(1, 4), Fraction(1), Fraction(4))
 _DELTA_FACTORS = (Fraction(1, 1000), Fraction(1), Fraction(1000))
@@ -116,8 +116,8 @@ def variants(name: str, neighbors: Neighbors, epsilon: Fraction, delta: Fraction
     kind = MECHANISMS[name]
     if kind is BoundedGrowth:
         return [BoundedGrowth(epsilon, delta, neighbors, GROWTH)]
-    if kind is LimitedDomain:
-        return [LimitedDomain(epsilon, delta, neighbors, SMALL_KBAR), LimitedDomain(epsilon, delta, neighbors)]
+    if issubclass(kind, KeptDomain):
+        return [kind(epsilon, delta, neighbors, SMALL_KBAR), kind(epsilon, delta, neighbors)]
     return [kind(epsilon, delta, neighbors)]
 
 

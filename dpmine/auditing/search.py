@@ -7,6 +7,7 @@ and would hide a broken stage.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -205,7 +206,7 @@ def audit_stages(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> li
     for stage in mechanism.stages():
         if isinstance(stage, SearchStage):
             name, claim = "search", Claim(stage.epsilon, 0.0)
-            found = _search(stage, claim, scope, gaps, effort=effort, bits=bits)
+            found = _search(stage, scope, gaps, effort=effort, bits=bits)
         elif isinstance(stage, EarlyStopStage):
             name, claim = "early stop", Claim(0.0, stage.delta)
             # the largest probability of a stop inside the margin, over profiles that are inside it somewhere
@@ -219,12 +220,17 @@ def audit_stages(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> li
 
 
 def _search(
-    stage: SearchStage, claim: Claim, scope: ClaimScope, gaps: Sequence[float], *, effort: Effort, bits: BitSource
+    stage: SearchStage, scope: ClaimScope, gaps: Sequence[float], *, effort: Effort, bits: BitSource
 ) -> Finding:
+    """The worst that outcomes of the search show; of a stop at rank 1, less what it may cost more than the others."""
+    claim, relief = Claim(stage.epsilon, 0.0), math.exp(stage.epsilon - stage.first_epsilon)
+
     def shows(pair: Pair, known: Finding = NOTHING) -> Finding:
         stops = [_stops(stage.search, pair.profile(side)) for side in PairSide]
         left, right = (np.append(each.masses, each.beyond) for each in stops)
-        return measure_both(left, right, claim, precision=SEARCHED, known=known)
+        factors = np.append(np.where(np.arange(left.size - 1) < 1, relief, 1.0), 1.0)
+        forth = measure(factors * left, right, claim, precision=SEARCHED, known=known)
+        return measure(factors * right, left, claim, precision=SEARCHED, known=forth)
 
     small = [pair for pair in structured(scope, gaps) if max(group.count for group in pair.groups) <= _LARGEST_CROWD]
     margins = stage.search.threshold(np.arange(1.0, 8.0)).tolist()
@@ -274,7 +280,8 @@ def _draw(stage: DrawStage, claim: Claim, scope: ClaimScope, gaps: Sequence[floa
         for profile, one, other in zip(profiles, (left, right), (right, left), strict=True):
             # The claim holds from a side where no candidate is outside the top ℓ, or they are far below.
             if rank == sum(profile.counts) or _lead(profile, rank) > stage.margin(rank):
-                worst = measure(one, other, claim, precision=DIRECT, known=worst)
+                share = claim if rank > 1 else Claim(0.0, 0.0)
+                worst = measure(one, other, share, precision=DIRECT, known=worst)
     return worst
 
 

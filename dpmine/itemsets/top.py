@@ -88,7 +88,8 @@ def top_itemset(
         min_support: the least noisy support, in units, that is listed; 0 lists all that was chosen. None: of released
             supports those whose interval does not reach 0.
         units: a public number of units, only to turn supports into shares.
-        kbar: how many candidates `limited_domain` keeps, or how many items `items_first` does; public.
+        kbar: how many candidates `limited_domain` and `limited_domain_permute_and_flip` keep, or how many items
+            `items_first` does; public.
         max_items_per_unit: for `bounded_growth`, which needs it: every unit's data are cut to this number of items
             (its most frequent ones) before anything is counted. For "discover": how many of its items a unit may name
             while items are found (default 50); all of them count in supports.

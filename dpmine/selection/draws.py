@@ -63,7 +63,7 @@ def draws_from_best(
     universe: Universe[C],
     ranking: Ranking[C],
     kept: int,
-    noise: GumbelNoise,
+    noise: Noise,
     *,
     places: int,
     bits: BitSource,

@@ -159,7 +159,8 @@ def select(
             that the other calls name, such as "row" or a column.
         ledger: a `dpmine.Ledger` or its URL, charged before any score is looked at ("auto" looks at their number).
         dataset: the data set's name in the ledger.
-        options: `kbar` (limited_domain: how many candidates it keeps, public, default 2^20); `max_items_per_unit`
+        options: `kbar` (limited_domain and limited_domain_permute_and_flip: how many candidates are kept, public,
+            default 2^20); `max_items_per_unit`
             (bounded_growth: the most candidates that one unit supports; the scores must have been counted so, nothing
             is cut here); `not_private=True` opts in to "exact".
 
@@ -336,7 +337,7 @@ def advice(mechanism: Mechanism, candidates: int | None, sensitivity: Fraction =
     needed = lead(mechanism)
     text = f"{mechanism.name} needs the best candidate to lead {mechanism.lead_over()} by about {needed:.0f}"
     others = usable(mechanism.epsilon, mechanism.delta, mechanism.neighbors, candidates=candidates)
-    less = sorted((lead(other), other.name, other.lead_over()) for other in others)
+    less = sorted((lead(other), other.name, other.lead_over()) for other in others if not other.only_by_name)
     hints = [f"{name} {need:.0f} over {whom}" for need, name, whom in less if need < needed and name != mechanism.name]
     if not hints:
         return f"{text}; no other mechanism needs less at these parameters."

@@ -160,7 +160,7 @@ def test_laws_and_draws_survive_extremes(name: str, universe: str, epsilon: str)
 
 @every("padding", [1, 10**30, 10**200])
 @every("epsilon", EPSILONS)
-@every("name", ["limited_domain", "large_margin", "large_margin_tight"])
+@every("name", ["limited_domain", "limited_domain_permute_and_flip", "large_margin", "large_margin_tight"])
 def test_huge_padding(name: str, epsilon: str, padding: int) -> None:
     levels = Levels([(2**61, 1), (2**60, 2)], padding)
     found = law(levels, epsilon=epsilon, delta=TINY, mechanism=name)

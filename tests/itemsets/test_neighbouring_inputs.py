@@ -44,6 +44,7 @@ EACH: dict[str, dict[str, Any]] = {
     "max_of_exponentials": {"catalogue": ITEMS},
     "max_of_laplaces": {"catalogue": ITEMS},
     "limited_domain": {},
+    "limited_domain_permute_and_flip": {},
     "large_margin": {},
     "large_margin_tight": {},
     "stable_maximiser": {},

@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 
     from dpmine.planning.results import Plan
 
-QUICK = ["limited_domain", "stable_maximiser", "exponential", "max_of_exponentials", "max_of_laplaces"]
+QUICK = [
+    "limited_domain",
+    "limited_domain_permute_and_flip",
+    "stable_maximiser",
+    "exponential",
+    "max_of_exponentials",
+    "max_of_laplaces",
+]
 RELATIONS = pytest.mark.parametrize("neighbors", Neighbors)
 REPLACE_ONE_FIRST = pytest.mark.parametrize(
     "neighbors", [Neighbors.REPLACE_ONE, pytest.param(Neighbors.ADD_REMOVE, marks=pytest.mark.slow)]

@@ -12,7 +12,7 @@ from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import Constant, Formula, Real
-from dpmine.selection.mechanisms.large_margin import first_stop
+from dpmine.selection.mechanisms.first_stop import first_stop
 from dpmine.selection.universes.dense import Levels
 from dpmine.selection.universes.ranking import Ranking
 
@@ -94,6 +94,27 @@ def test_law_on_small_universes_deeper(shape: str) -> None:
         depth=18,
         undecided=0.2,
         runs=40_000,
+    )
+
+
+class LateHazard(RationalHazard):
+    """As above, but at rank 1 a quarter of it: less than at rank 2."""
+
+    def value(self, rank: int, score: Score) -> Fraction:
+        return super().value(rank, score) / (4 if rank == 1 else 1)
+
+
+@every("descent", Descent)
+@pytest.mark.parametrize("shape", SMALL)
+def test_the_first_hazard_may_be_smaller_than_the_second(shape: str, descent: Descent) -> None:
+    ranked, padding = SMALL[shape]
+    hazard = LateHazard(Fraction(1))
+    assert_law(
+        lambda bits: first_stop(hazard, Ranking(universe_of(ranked, descent, padding)), bits=bits),
+        expected_law(hazard, ranked, padding or len(ranked)),
+        depth=9,
+        undecided=0.75,
+        runs=4_000,
     )
 
 

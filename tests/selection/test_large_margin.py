@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from itertools import pairwise
+from math import exp, log
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +15,7 @@ from support.oracles.mechanisms import chi_square_p, naive_large_margin, softmax
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import Constant, working_precision
 from dpmine.privacy import Neighbors
-from dpmine.selection.mechanisms.large_margin import LargeMargin, _LaplaceTrials
+from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight, _LaplaceTrials, _OneSidedTrials
 
 if TYPE_CHECKING:
     from dpmine.selection.universes.base import Score
@@ -87,6 +89,36 @@ def test_threshold_of_the_search(rank: int, epsilon: float, delta: float) -> Non
             survival = step.log_survival(rank, 5).ball(100).exp()
             assert (p > 0.5) == (side > 0)
             assert (p + survival).contains(1)
+
+
+@every("neighbors", Neighbors)
+@every("rank", [1, 2, 3, 50])
+@every("excess", [0.25, 3.0])
+def test_hazard_of_the_tight_search(rank: int, excess: float, neighbors: Neighbors) -> None:
+    """ν_ℓ must pass the threshold, which is `excess` + ρ away: with scale u/ε at rank 1 and u/(0.4 ε) beyond."""
+    epsilon, delta, unit = 1.5, 1e-4, 1 if neighbors is Neighbors.ADD_REMOVE else 2
+    tight = LargeMarginTight(Fraction(3, 2), Fraction(1, 10**4), neighbors)
+    share = epsilon if rank == 1 else 0.4 * epsilon
+    margin = unit + (0 if rank == 1 else unit / (0.4 * epsilon) * log((rank - 1) / (delta / 2)))
+    threshold = margin + unit / share * log(rank * (rank + 1) / (delta / 2))
+    lead = Fraction(threshold - excess)
+    step = _OneSidedTrials(tight, lead, Constant(0), SystemBits())
+    with working_precision(200):
+        p = step.probability(rank, 0).ball(100)
+        assert float(p) == pytest.approx(exp(-excess * share / unit), rel=1e-12)
+        assert (p + step.log_survival(rank, 0).ball(100).exp()).contains(1)
+    assert not step.is_certain(rank, 0)
+    assert step.is_certain(rank, Fraction(-excess - 1))
+
+
+def test_the_hazard_at_rank_1_may_lie_below_that_at_rank_2() -> None:
+    """Far below the thresholds the smaller scale at rank 1 weighs more than the smaller threshold."""
+    tight = LargeMarginTight(Fraction(1), Fraction(1, 2), Neighbors.REPLACE_ONE)
+    step = _OneSidedTrials(tight, 5, Constant(40), SystemBits())
+    with working_precision(200):
+        first, *later = (step.probability(rank, 5).ball(100) for rank in range(1, 30))
+        assert first < later[0]
+        assert all(left > right for left, right in pairwise(later))
 
 
 @pytest.mark.parametrize(("score", "above"), [(0, 3), (7, 9), (Fraction(1, 2), 1)])

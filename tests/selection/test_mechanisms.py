@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 from support.adversary import Descent, LazyUniverse
 from support.cases import every
+from support.oracles.laws import limited_domain_permute_and_flip
 from support.oracles.mechanisms import chi_square_p, exponential_max, laplace_max, softmax, tally
+from support.tapes import assert_law
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.base import Mechanism, unit_reach
+from dpmine.selection.mechanisms.limited_domain import LimitedDomainPermuteAndFlip
 from dpmine.selection.select import MECHANISMS, advice, build_mechanism, choose
 from dpmine.selection.universes.dense import Dense, Levels
 
@@ -30,8 +33,9 @@ ORACLES: dict[str, Any] = {
     "max_of_exponentials": exponential_max,
 }
 OPTIONS: dict[str, dict[str, int]] = {"bounded_growth": {"max_items_per_unit": 3}}
+UNITS = {Neighbors.ADD_REMOVE: 1, Neighbors.REPLACE_ONE: 2}
 ONLY_COUNTS = {"bounded_growth"}
-NOT_NEGATIVE = {"bounded_growth", "limited_domain"}
+NOT_NEGATIVE = {"bounded_growth", "limited_domain", "limited_domain_permute_and_flip"}
 
 
 def make(name: str, *, epsilon: Any = 1, delta: Any = 1e-6, neighbors: Any = "replace_one") -> Mechanism:
@@ -101,6 +105,54 @@ def test_candidates_of_equal_score_are_equally_likely(name: str) -> None:
     seen = tally(lambda: run(mechanism, Dense([50, 50, 50, 50, 0])), 800)
     chosen = {winner: count for winner, count in seen.items() if winner is not None and winner < 4}
     assert chi_square_p(chosen, dict.fromkeys(range(4), 0.25)) > 1e-9
+
+
+KEPT: dict[str, dict[str, int]] = {
+    "tie at the edge": {"a": 4, "b": 3, "c": 3, "d": 3},
+    "alone": {"a": 5},
+    "near ties": {"a": 3, "b": 2, "c": 1},
+}
+
+
+def kept_law(truth: dict[str, int], kbar: int, neighbors: Neighbors) -> dict[str | None, float]:
+    """At ε = 3, δ = 1/4, by the definition of permute-and-flip."""
+    masses, nothing = limited_domain_permute_and_flip([*truth.values()], 3, 0.25, UNITS[neighbors], kbar)
+    return {**dict(zip(truth, masses, strict=True)), None: nothing}
+
+
+def flip(kbar: int, neighbors: Neighbors) -> LimitedDomainPermuteAndFlip:
+    return LimitedDomainPermuteAndFlip(Fraction(3), Fraction(1, 4), neighbors, kbar)
+
+
+@RELATIONS
+@every("descent", Descent)
+@every("truth", KEPT.values())
+@every("kbar", [1, 2])
+def test_permute_and_flip_among_the_best(
+    truth: dict[str, int], kbar: int, descent: Descent, neighbors: Neighbors
+) -> None:
+    """By enumeration of bit tapes."""
+    assert_law(
+        lambda bits: flip(kbar, neighbors).choose(LazyUniverse(truth, least=0, descent=descent), bits=bits),
+        kept_law(truth, kbar, neighbors),
+        depth=11,
+        undecided=0.5,
+        runs=3_000,
+    )
+
+
+@pytest.mark.statistical
+@RELATIONS
+@every("descent", Descent)
+@every("truth", KEPT.values())
+@every("kbar", [1, 2, 4])
+def test_draws_of_permute_and_flip_among_the_best(
+    truth: dict[str, int], kbar: int, descent: Descent, neighbors: Neighbors
+) -> None:
+    """Chi^2 of 1,500 draws at a nominal 1e-9 for each of 54 cases."""
+    universe = LazyUniverse(truth, least=0, descent=descent)
+    seen = tally(lambda: flip(kbar, neighbors).choose(universe, bits=BITS), 1_500)
+    assert chi_square_p(seen, kept_law(truth, kbar, neighbors)) > 1e-9
 
 
 @EVERY

@@ -25,7 +25,8 @@ from dpmine.selection.scores import one_form
 
 MANY = 10**6
 UNKNOWN: dict[str, Any] = {"candidates": "unknown", "epsilon": 5}
-MECHANISMS = ["auto", "limited_domain", "large_margin", "large_margin_tight", "bounded_growth"]
+UNBOUNDED = ["auto", "limited_domain", "limited_domain_permute_and_flip", "large_margin", "large_margin_tight"]
+MECHANISMS = [*UNBOUNDED, "bounded_growth"]
 
 
 def options(mechanism: str) -> dict[str, Any]:
@@ -118,7 +119,7 @@ def test_arrays_keep_positions(form: Any, candidates: str) -> None:
         assert observed(form([2, MANY, 4, 1]), **named) == expected
 
 
-@every("mechanism", ["auto", "limited_domain", "large_margin", "large_margin_tight"])
+@every("mechanism", UNBOUNDED)
 @every(
     ("one", "other"),
     [

@@ -15,7 +15,7 @@ from dpmine.selection.laws.stopping import NegativeExponential, StoppingSearch, 
 from dpmine.selection.mechanisms.base import DrawStage, unit_reach
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight
-from dpmine.selection.mechanisms.limited_domain import LimitedDomain
+from dpmine.selection.mechanisms.limited_domain import KeptDomain, LimitedDomain, LimitedDomainPermuteAndFlip
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
 from dpmine.selection.mechanisms.stable_maximiser import StableMaximiser
 
@@ -85,11 +85,26 @@ class TightHalvedRho(LargeMarginTight):
 
 
 class TightHalvedNu(LargeMarginTight):
-    """The noise on the tests is half as large: the search costs ε_a + 2ε_b."""
+    """The noise on the tests from rank 2 on is half as large: the search costs ε_a + 2ε_b."""
 
     def search(self) -> StoppingSearch:
         search = super().search()
         return replace(search, scale=search.scale / 2)
+
+
+class TightFirstShareEverywhere(LargeMarginTight):
+    """Every test has all of ε, as the first one may: the search costs ε_a + ε beyond rank 1."""
+
+    def trial_share(self, rank: int) -> Fraction:
+        return self.epsilon
+
+
+class TightGenerousFirst(LargeMarginTight):
+    """The test at rank 1 has ε_a on top of ε: a stop there costs 1.2 ε."""
+
+    def trial_share(self, rank: int) -> Fraction:
+        share = super().trial_share(rank)
+        return share + self.shares[0] if rank == 1 else share
 
 
 class TightEarlyStop(LargeMarginTight):
@@ -97,8 +112,8 @@ class TightEarlyStop(LargeMarginTight):
 
     def search(self) -> StoppingSearch:
         search = super().search()
-        excess = search.scale * log(2 / float(self.delta))
-        return replace(search, threshold=lambda ranks: search.threshold(ranks) - excess)
+        excess = log(2 / float(self.delta))
+        return replace(search, threshold=lambda ranks: search.threshold(ranks) - excess * search.scales(ranks))
 
 
 class LimitedDomainWithoutSlack(LimitedDomain):
@@ -120,6 +135,22 @@ class LimitedDomainWithoutSlack(LimitedDomain):
         log_nothing = float(self.epsilon) / unit * (below + unit)
         kept = float(np.exp(log_kept - np.logaddexp(log_kept, log_nothing)))
         return LevelLaw(kept * best.masses, 1 - kept * (1 - best.nothing))
+
+
+class PermuteAndFlipHalfSlack(LimitedDomainPermuteAndFlip):
+    """The slack has k̄/(4δ): k̄ candidates that leave have a mass of almost 2δ together."""
+
+    @property
+    def log_weight(self) -> float:
+        return super().log_weight - log(2)
+
+
+class PermuteAndFlipWithoutUnit(LimitedDomainPermuteAndFlip):
+    """The slack lacks u: the candidates that leave have e^ε times the mass that δ covers."""
+
+    @property
+    def log_weight(self) -> float:
+        return super().log_weight - float(self.epsilon)
 
 
 class StableMaximiserWithoutThreshold(StableMaximiser):
@@ -144,8 +175,12 @@ EVERYWHERE = (
     TightEagerDraw,
     TightHalvedRho,
     TightHalvedNu,
+    TightFirstShareEverywhere,
+    TightGenerousFirst,
     TightEarlyStop,
     LimitedDomainWithoutSlack,
+    PermuteAndFlipHalfSlack,
+    PermuteAndFlipWithoutUnit,
     StableMaximiserWithoutThreshold,
     BoundedGrowthTenth,
 )
@@ -160,7 +195,7 @@ def build(kind: type[Mechanism], neighbors: Neighbors, epsilon: Fraction, delta:
     """The broken mechanism, claiming (ε, δ), or ε where it is a pure one."""
     if issubclass(kind, BoundedGrowth):
         return kind(epsilon, delta, neighbors, 10)
-    if issubclass(kind, LimitedDomain):
+    if issubclass(kind, KeptDomain):
         return kind(epsilon, delta, neighbors, 4)
     return kind(epsilon, delta if kind.approximate else Fraction(0), neighbors)
 

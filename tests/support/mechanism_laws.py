@@ -16,13 +16,19 @@ from dpmine.selection.laws.stopping import (
 )
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight
-from dpmine.selection.mechanisms.limited_domain import LimitedDomain
+from dpmine.selection.mechanisms.limited_domain import LimitedDomain, LimitedDomainPermuteAndFlip
 from dpmine.selection.mechanisms.registry import Exact
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
 from dpmine.selection.mechanisms.stable_maximiser import StableMaximiser
 
 PURE = ("exponential", "max_of_laplaces", "max_of_exponentials")
-UNKNOWN_UNIVERSE = ("large_margin", "large_margin_tight", "limited_domain", "stable_maximiser")
+UNKNOWN_UNIVERSE = (
+    "large_margin",
+    "large_margin_tight",
+    "limited_domain",
+    "limited_domain_permute_and_flip",
+    "stable_maximiser",
+)
 APPROXIMATE = (*UNKNOWN_UNIVERSE, "bounded_growth")
 
 __all__ = [
@@ -41,8 +47,10 @@ __all__ = [
     "large_margin",
     "large_margin_search",
     "large_margin_tight",
+    "large_margin_tight_even",
     "large_margin_tight_search",
     "limited_domain",
+    "limited_domain_permute_and_flip",
     "max_of_exponentials",
     "max_of_laplaces",
     "search_and_draw",
@@ -74,6 +82,12 @@ def limited_domain(profile: Profile, *, epsilon: float, delta: float, kbar: int,
     return LimitedDomain(Fraction(epsilon), Fraction(delta), neighbors, kbar).law(profile)
 
 
+def limited_domain_permute_and_flip(
+    profile: Profile, *, epsilon: float, delta: float, kbar: int, neighbors: Neighbors
+) -> LevelLaw:
+    return LimitedDomainPermuteAndFlip(Fraction(epsilon), Fraction(delta), neighbors, kbar).law(profile)
+
+
 def bounded_growth(profile: Profile, *, epsilon: float, delta: float, growth: int, neighbors: Neighbors) -> LevelLaw:
     return BoundedGrowth(Fraction(epsilon), Fraction(delta), neighbors, growth).law(profile)
 
@@ -100,6 +114,16 @@ def large_margin_tight(
     delta_share: float = 0.5,
 ) -> LevelLaw:
     return _tight(split, delta_share)(Fraction(epsilon), Fraction(delta), neighbors).law(profile)
+
+
+def large_margin_tight_even(profile: Profile, *, epsilon: float, delta: float, neighbors: Neighbors) -> LevelLaw:
+    """As `large_margin_tight`, with the same share of ε for the test at every rank."""
+
+    class Even(LargeMarginTight):
+        def trial_share(self, rank: int) -> Fraction:
+            return self.shares[1]
+
+    return Even(Fraction(epsilon), Fraction(delta), neighbors).law(profile)
 
 
 def large_margin_tight_search(

@@ -153,6 +153,7 @@ DEFAULT = "max_of_exponentials"
 
 _REJECTED = {
     "limited_domain": "limited_domain pads the candidates with dummies of score 0, which beat every negative score",
+    "limited_domain_permute_and_flip": "limited domains pad the candidates with dummies, which beat negative scores",
     "bounded_growth": "bounded_growth needs counts that start at 0, and validation scores are real numbers",
     "exact": "exact is not private",
 }

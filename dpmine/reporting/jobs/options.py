@@ -109,8 +109,8 @@ TOP_ITEMSET = {
     "epsilon": _EPSILON,
     "delta": _DELTA,
     "mechanism": Option(
-        "auto, large-margin, large-margin-tight, limited-domain, stable-maximiser, bounded-growth, exponential, "
-        "max-of-exponentials, max-of-laplaces, items-first, discover, exact.",
+        "auto, large-margin, large-margin-tight, limited-domain, limited-domain-permute-and-flip, stable-maximiser, "
+        "bounded-growth, exponential, max-of-exponentials, max-of-laplaces, items-first, discover, exact.",
         "NAME",
         "auto",
     ),
@@ -137,7 +137,7 @@ TOP_ITEMSET = {
         "N",
         kind=int,
     ),
-    "kbar": Option("limited-domain: candidates that it keeps; items-first: items (public).", "N", kind=int),
+    "kbar": Option("limited-domain (both): candidates that are kept; items-first: items (public).", "N", kind=int),
     "max_items_per_unit": Option(
         "bounded-growth: cut every unit to so many items before counting; discover: how many of its items a unit may "
         "name (default 50).",

@@ -76,20 +76,18 @@ class Profile:
             counts.insert(place, number)
         return Ladder(np.array(scores), tuple(counts), place)
 
-    def best_or_nothing(self, kept: int, rate: float, slack: float) -> LevelLaw:
-        """The law P(i) ∝ exp(rate · score) among the `kept` best, against *nothing*: e^slack times the next best.
+    def best(self, kept: int) -> Best:
+        """The `kept` best candidates, and the score of the next one.
 
-        The universe is padded with `kept` + 1 dummies, the profile's own among them, which stand for *nothing* too. A
-        level that straddles rank `kept` takes part with the number of its members inside.
+        The universe is padded with `kept` + 1 dummies, the profile's own among them, which stand for *nothing*. A level
+        that straddles rank `kept` takes part with the number of its members inside.
         """
         ladder = self.ladder(dummies=max(kept + 1, self.dummies))
         before = accumulate(ladder.counts, initial=0)
         inside = [min(count, max(0, kept - first)) for count, first in zip(ladder.counts, before, strict=False)]
         beyond = next(level for level, count in enumerate(ladder.counts) if inside[level] < count)
-        gaps = rate * (ladder.scores - ladder.scores[0])
         with np.errstate(divide="ignore"):  # levels outside the domain: log 0 is their weight 0
-            logs = np.log(np.array(inside, dtype=np.float64)) + gaps
-        return ladder.softmax(logs, float(gaps[beyond]) + slack)
+            return Best(ladder, np.log(np.array(inside, dtype=np.float64)), float(ladder.scores[beyond]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +133,19 @@ class Ladder:
         """The law on the real levels; what falls on dummies is added to `nothing`. `masses` has shape (levels,)."""
         dummy = masses[self.place : self.place + 1]
         return LevelLaw(np.delete(masses, self.place) if dummy.size else masses, float(nothing + dummy.sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The best candidates of a ladder.
+
+    `log_counts` are the logarithms of how many of each level belong to them, shape (levels,), −∞ from some level on;
+    `next_score` is the score of the best one that does not.
+    """
+
+    ladder: Ladder
+    log_counts: FloatArray
+    next_score: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,7 +298,10 @@ class Nodes:
 
 
 def segments(ladder: Ladder, limit: int) -> list[Segment]:
-    """The segments of ranks 1 … limit, in order. Requires: limit below the number of candidates, dummies included."""
+    """The segments of ranks 1 … limit, in order; rank 1, where a search may have another scale, is one of its own.
+
+    Requires: limit below the number of candidates, dummies included.
+    """
     found: list[Segment] = []
     firsts = accumulate(ladder.counts, initial=0)
     for level, (first, count) in enumerate(zip(firsts, ladder.counts, strict=False)):
@@ -296,6 +310,9 @@ def segments(ladder: Ladder, limit: int) -> list[Segment]:
             Segment(level, first + left, left, right - left, is_block)
             for left, right, is_block in _pieces(1 if level == 0 else 0, end)
         )
+    if found and found[0].size > 1:
+        head = found[0]
+        found[:1] = [head._replace(size=1), head._replace(rank=2, offset=head.offset + 1, size=head.size - 1)]
     return found
 
 

@@ -1,8 +1,8 @@
 """Laws of a private search for a cut, of the draw above it, and of both stages together.
 
 Ranks count candidates from 1; q_ℓ = c(1) − c(ℓ+1) is the margin of the top ℓ. Given one conditioning variable X the
-search stops at each ℓ independently, with a hazard that depends on (X − (T(ℓ) − q_ℓ)) / scale alone: the law of the
-rank where it stops first takes one quadrature over X.
+search stops at each ℓ independently, with a hazard that depends on (X − (T(ℓ) − q_ℓ)) / scale alone, where the scale at
+rank 1 may be another than beyond it: the law of the rank where it stops first takes one quadrature over X.
 """
 
 from __future__ import annotations
@@ -92,14 +92,20 @@ class NegativeExponential:
 class StoppingSearch:
     """A search that stops at ℓ with hazard((X − T(ℓ) + q_ℓ) / scale), independently for every ℓ given X.
 
-    Requires: `threshold` T increases and, in units of `scale`, at least as fast as ln(ℓ(ℓ+1)): what is left to happen
-    in a run of equal scores after rank ℓ is then at most (ℓ+1) times the hazard there.
+    The scale is `first_scale` at ℓ = 1 and `scale` beyond. Requires: from ℓ = 2 on `threshold` T increases and, in
+    units of `scale`, at least as fast as ln(ℓ(ℓ+1)): what is left to happen in a run of equal scores after such a rank
+    is then at most (ℓ+1) times the hazard there.
     """
 
     threshold: Callable[[FloatArray], FloatArray]
     hazard: TrialNoise
+    first_scale: float
     scale: float
     conditioning: LaplacePair | NegativeExponential
+
+    def scales(self, ranks: FloatArray) -> FloatArray:
+        """The scale at each rank."""
+        return np.where(ranks < 2, self.first_scale, self.scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,8 +226,9 @@ def _possible(search: StoppingSearch, ladder: Ladder, parts: list[Segment]) -> l
     """
     ranks = np.array([float(part.rank) for part in parts])
     levels = np.array([part.level for part in parts], dtype=np.int64)
-    peak = 0.0 if search.conditioning.scale <= search.scale else search.conditioning.support[1]
-    best = (peak - _target(search, ladder, ranks, levels)) / search.scale
+    scales = search.scales(ranks)
+    peaks = np.where(search.conditioning.scale <= scales, 0.0, search.conditioning.support[1])
+    best = (peaks - _target(search, ladder, ranks, levels)) / scales
     kept = np.minimum(best, 0) + np.log1p(ranks) > -_NEGLIGIBLE
     return [part for part, keep in zip(parts, kept, strict=True) if keep]
 
@@ -231,10 +238,11 @@ def _advance(search: StoppingSearch, rule: Rule, passed: FloatArray, targets: Fl
 
     Rows where everything is decided already, or nothing can happen here, are left out: hazards increase in x.
     """
-    reach = float(targets.min()) - search.scale * (_NEGLIGIBLE + math.log(nodes.weights.sum()))
+    scales = search.scales(nodes.ranks)
+    reach = float(targets.min()) - float(scales.max()) * (_NEGLIGIBLE + math.log(nodes.weights.sum()))
     first, last = np.searchsorted(rule.nodes, reach), np.searchsorted(passed, _NEGLIGIBLE)
     alive = slice(int(first) // _TILE * _TILE, -(-int(last) // _TILE) * _TILE)
-    hazard, decay = search.hazard.at((rule.nodes[alive, None] - targets) / search.scale)
+    hazard, decay = search.hazard.at((rule.nodes[alive, None] - targets) / scales)
     sums = np.matmul(decay.reshape(-1, _TILE, targets.size), nodes.sums).reshape(-1, targets.size + 1)
     sums += passed[alive, None]
     passed[alive] = sums[:, -1]
@@ -248,7 +256,7 @@ def _conditioning_rule(search: StoppingSearch, ladder: Ladder, parts: list[Segme
     kinks = _visible_kinks(search, ladder, parts)
     inside = kinks[(kinks > low) & (kinks < high)]
     edges = np.unique(np.concatenate(([low, 0.0, high], inside)))
-    step = min(2 * search.scale, 4 * search.conditioning.scale)
+    step = min(2 * search.first_scale, 2 * search.scale, 4 * search.conditioning.scale)
     rule = panels(edges, step=max(step, (high - low) / _PANELS), order=_ORDER)
     filling = (0, -rule.nodes.size % _TILE)  # nodes without weight, up to whole tiles
     weights = rule.weights * search.conditioning.density(rule.nodes)
@@ -264,7 +272,7 @@ def _visible_kinks(search: StoppingSearch, ladder: Ladder, parts: list[Segment])
     ranks = np.concatenate([float(part.rank) + np.arange(part.size) for part in each])
     kinks = _target(search, ladder, ranks, np.repeat([part.level for part in each], sizes))
     decay = search.hazard.at(np.array([0.0, -1.0]))[1]
-    lost = np.maximum(decay[0] * _crowd(kinks, 0.0), decay[1] * _crowd(kinks, search.scale))
+    lost = np.maximum(decay[0] * _crowd(kinks, 0.0), decay[1] * _crowd(kinks, min(search.first_scale, search.scale)))
     far = np.abs(kinks) / (1.5 * search.conditioning.scale)
     return np.asarray(kinks[-lost - far > _VISIBLE])
 

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SearchStage:
-    """The search for a cut: the rank ℓ at which it stops is `epsilon`-private on its own (δ = 0)."""
+    """The search for a cut: a stop at rank 1 costs at most `first_epsilon`, any other outcome `epsilon` (δ = 0)."""
 
     search: StoppingSearch
+    first_epsilon: float
     epsilon: float
 
 
@@ -44,7 +45,7 @@ class DrawStage:
     """The draw P(i) ∝ exp(`rate` · score) among the top ℓ: (`epsilon`, `delta`)-private for every fixed ℓ.
 
     Claimed in the direction of the profile with q_ℓ > margin(ℓ), whatever its neighbour's q_ℓ, and where ℓ is the
-    number of all candidates.
+    number of all candidates. At ℓ = 1 one candidate is left, so that there it is (0, 0)-private.
     """
 
     rate: float
@@ -77,6 +78,8 @@ class Mechanism(ABC):
     """Whether scores must be at least 0 whatever the data, as counts are."""
     bounded_range: ClassVar[bool] = False
     """Whether the privacy loss, apart from δ, lies in an interval of length ε: then ρ = ε²/8 and not ε²/2."""
+    only_by_name: ClassVar[bool] = False
+    """Whether "auto" leaves it out, though it could be used: it may charge more than what it would replace."""
 
     @cached_property
     def unit(self) -> Fraction:

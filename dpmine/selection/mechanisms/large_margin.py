@@ -1,43 +1,29 @@
-"""The two large margin mechanisms, and the search that they share; the tight one has one-sided noise.
+"""The two large margin mechanisms; the tight one has one-sided noise.
 
-The search finds the first stop of a sequence of independent trials, without trying them one by one. Trial ℓ stops with
-probability p_ℓ(c(ℓ + 1)), which falls with ℓ and rises when the score falls. In a block of ranks the trials are
-thinned: a geometric jump under a common ceiling P ≥ p_ℓ proposes a rank, which is accepted with probability p_ℓ/P;
-otherwise the search goes on behind it. Blocks are chosen from what has been seen so far, never from what is still to be
-drawn, so the law is that of the loop.
-Proofs: docs/proofs/selection/large_margin.md, large_margin_tight.md and first_stop.md.
+Proofs: docs/proofs/selection/large_margin.md and large_margin_tight.md.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
-from math import isqrt, log, log1p
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from math import log, log1p
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, draw, laplace_cdf, laplace_log_survival
-from dpmine.exact.reals import (
-    Ball,
-    Constant,
-    Formula,
-    Real,
-    StandardExponential,
-    Uniform,
-    exact_ball,
-    floor,
-    less_than,
-    logarithm,
-)
+from dpmine.exact.reals import Ball, Constant, Formula, Real, exact_ball, less_than, logarithm
 from dpmine.selection.draws import draw_from_best
 from dpmine.selection.laws.stopping import LaplacePair, NegativeExponential, StoppingSearch, TrialNoise, search_and_draw
 from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, Mechanism, SearchStage, Stage
+from dpmine.selection.mechanisms.first_stop import first_stop
 from dpmine.selection.universes.ranking import Ranking
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.selection.laws.profile import FloatArray, LevelLaw, Profile
+    from dpmine.selection.mechanisms.first_stop import Hazard
     from dpmine.selection.universes.base import C, Score, Universe
 
 
@@ -65,6 +51,11 @@ class MarginMechanism(Mechanism):
     @abstractmethod
     def draw_budget(self) -> tuple[Fraction, Fraction]:
         """The draw's shares of ε and δ; the rest is for the search."""
+
+    @property
+    def first_budget(self) -> Fraction:
+        """What the search may cost of ε when it stops at rank 1; elsewhere it is all but the draw's share."""
+        return self.epsilon - self.draw_budget[0]
 
     @abstractmethod
     def margin(self, rank: int) -> float:
@@ -94,7 +85,7 @@ class MarginMechanism(Mechanism):
         """The search; its stops where q_ℓ ≤ t(ℓ), which are too early; the draw where q_ℓ > t(ℓ)."""
         search, (epsilon, delta) = self.search(), self.draw_budget
         return (
-            SearchStage(search, float(self.epsilon - epsilon)),
+            SearchStage(search, float(self.first_budget), float(self.epsilon - epsilon)),
             EarlyStopStage(search, float(self.delta - delta), self.margin),
             DrawStage(float(1 / self.draw_scale), float(epsilon), float(delta), self.margin),
         )
@@ -144,7 +135,7 @@ class LargeMargin(MarginMechanism):
         def threshold(ranks: FloatArray) -> FloatArray:
             return np.asarray(constant + (18 * np.log(ranks) + 12 * np.log1p(ranks)) / epsilon)
 
-        return StoppingSearch(threshold, TrialNoise.LAPLACE, 12 / epsilon, LaplacePair(3 / epsilon))
+        return StoppingSearch(threshold, TrialNoise.LAPLACE, 12 / epsilon, 12 / epsilon, LaplacePair(3 / epsilon))
 
     def hazard(self, top: Score, *, bits: BitSource) -> _LaplaceTrials:
         """V is drawn once: c(1) + Lap(3/ε) − Lap(6/ε)."""
@@ -189,14 +180,15 @@ class LargeMarginTight(MarginMechanism):
 
     (ε, δ)-private under both relations, for known universes and, padded with dummies, for unknown ones.
     Law: with ε = ε_a + ε_b + ε_e, δ = δ_1 + δ_2, u = 1 under add_remove and 2 under replace_one, q_ℓ = c(1) − c(ℓ+1):
-    ρ ~ Exp(u/ε_a) once, ν_ℓ ~ Exp(u/ε_b); the first ℓ with q_ℓ + ν_ℓ ≥ t(ℓ) + (u/ε_b) ln(ℓ(ℓ+1)/δ_1) + ρ, where
-    t(1) = u and t(ℓ) = u + (u/ε_e) ln((ℓ−1)/δ_2); then P(i) ∝ exp(ε_e c_i/u) among the ℓ best.
+    ρ ~ Exp(u/ε_a) once, ν_ℓ ~ Exp(u/β_ℓ); the first ℓ with q_ℓ + ν_ℓ ≥ t(ℓ) + (u/β_ℓ) ln(ℓ(ℓ+1)/δ_1) + ρ, where
+    t(1) = u and t(ℓ) = u + (u/ε_e) ln((ℓ−1)/δ_2); then P(i) ∝ exp(ε_e c_i/u) among the ℓ best. β_ℓ = ε_b for
+    ℓ ≥ 2, and β_1 = ε: a stop at rank 1 has no earlier test that ρ must protect, and nothing is left to draw.
     Source: this project. Proof: docs/proofs/selection/large_margin_tight.md.
     """
 
     name: ClassVar[str] = "large_margin_tight"
     split: ClassVar = (Fraction(1, 5), Fraction(2, 5), Fraction(2, 5))
-    """Shares of ε for the threshold noise ρ, for the trial noises ν and for the draw."""
+    """Shares of ε for the threshold noise ρ, for the trial noises ν_ℓ, ℓ ≥ 2, and for the draw."""
     delta_share: ClassVar = Fraction(1, 2)
     """Share of δ for stopping too early; the rest is for the draw."""
 
@@ -210,28 +202,35 @@ class LargeMarginTight(MarginMechanism):
         """(ε_e, δ_2)."""
         return self.shares[2], (1 - self.delta_share) * self.delta
 
+    @property
+    def first_budget(self) -> Fraction:
+        """All of ε, which ν_1 spends alone."""
+        return self.epsilon
+
     def margin(self, rank: int) -> float:
         """t(ℓ)."""
         unit, (epsilon, delta) = float(self.unit), map(float, self.draw_budget)
         return unit + (unit / epsilon * log((rank - 1) / delta) if rank > 1 else 0.0)
 
     def search(self) -> StoppingSearch:
-        """X = −ρ, ρ ~ Exp(u/ε_a), tests with fresh Exp(u/ε_b)."""
-        unit = float(self.unit)
-        for_threshold, for_tests, for_draw = (unit / (float(share) * float(self.epsilon)) for share in self.split)
+        """X = −ρ, ρ ~ Exp(u/ε_a), tests with fresh Exp(u/β_ℓ)."""
+        unit, shares = float(self.unit), (self.shares[0], self.trial_share(1), self.trial_share(2), self.shares[2])
+        for_threshold, for_first, for_tests, for_draw = (unit / float(share) for share in shares)
         log_early = -log(self.delta) - log(self.delta_share)
         log_leaving = -log(self.delta) - log1p(-float(self.delta_share))
 
         def threshold(ranks: FloatArray) -> FloatArray:
-            leaving = np.where(ranks < 2, 0.0, np.log(np.maximum(ranks - 1, 1.0)) + log_leaving)
-            return np.asarray(unit + for_draw * leaving + for_tests * (np.log(ranks) + np.log1p(ranks) + log_early))
+            is_first = ranks < 2
+            leaving = np.where(is_first, 0.0, np.log(np.maximum(ranks - 1, 1.0)) + log_leaving)
+            early = np.where(is_first, for_first, for_tests) * (np.log(ranks) + np.log1p(ranks) + log_early)
+            return np.asarray(unit + for_draw * leaving + early)
 
-        return StoppingSearch(threshold, TrialNoise.EXPONENTIAL, for_tests, NegativeExponential(for_threshold))
+        conditioning = NegativeExponential(for_threshold)
+        return StoppingSearch(threshold, TrialNoise.EXPONENTIAL, for_first, for_tests, conditioning)
 
     def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
         """T(1) + 3 E[ρ]: the winner stands out alone."""
-        unit, (first, trial, _) = float(self.unit), (float(share) for share in self.shares)
-        return unit + unit / trial * log(2 / float(self.delta_share * self.delta)) + 3 * unit / first
+        return self.first_threshold + 3 * float(self.unit / self.shares[0])
 
     def proved_lead(self, candidates: int, failure: float) -> float:  # noqa: ARG002 - as above
         """T(1) + (u/ε_a) ln(1/η): ρ stays below the lead, so the search stops with the winner alone, as ν ≥ 0."""
@@ -243,17 +242,21 @@ class LargeMarginTight(MarginMechanism):
         first, trial, final = self.split
         return first * self.epsilon, trial * self.epsilon, final * self.epsilon
 
+    def trial_share(self, rank: int) -> Fraction:
+        """β_ℓ: ε at rank 1, ε_b beyond."""
+        return self.epsilon if rank == 1 else self.shares[1]
+
     def hazard(self, top: Score, *, bits: BitSource) -> _OneSidedTrials:
         """ρ is drawn once."""
         return _OneSidedTrials(self, top, draw(ExponentialNoise(self.unit / self.shares[0]), bits=bits), bits)
 
 
 class _OneSidedTrials:
-    """Pr[ν_ℓ ≥ T(ℓ) + ρ − q_ℓ] = exp(−max(0, T(ℓ) + ρ − q_ℓ) ε_b/u), given ρ."""
+    """Pr[ν_ℓ ≥ T(ℓ) + ρ − q_ℓ] = exp(−max(0, T(ℓ) + ρ − q_ℓ) β_ℓ/u), given ρ."""
 
     def __init__(self, mechanism: LargeMarginTight, top: Score, rho: Real, bits: BitSource) -> None:
         self._unit = mechanism.unit
-        self._trial = mechanism.shares[1]
+        self._first, self._trial = mechanism.trial_share(1), mechanism.trial_share(2)
         self._final, self._late = mechanism.draw_budget
         self._early = mechanism.delta - self._late
         self._top = top
@@ -273,120 +276,14 @@ class _OneSidedTrials:
         return less_than(self._excess(rank, score), Constant(0), bits=self._bits)
 
     def _excess(self, rank: int, score: Score) -> Real:
-        """(T(ℓ) + ρ − q_ℓ) ε_b/u."""
+        """(T(ℓ) + ρ − q_ℓ) β_ℓ/u."""
         return Formula(lambda rho: self._scaled(rho, rank, score), self._rho)
 
     def _scaled(self, rho: Ball, rank: int, score: Score) -> Ball:
         unit = exact_ball(self._unit)
         margin = unit + rho - exact_ball(self._top - score)
+        share = self._first
         if rank > 1:
             margin += unit * logarithm((rank - 1) / self._late) / exact_ball(self._final)
-        return margin * exact_ball(self._trial) / unit + logarithm(rank * (rank + 1) / self._early)
-
-
-class Hazard(Protocol):
-    """The probability of stopping at a rank, given everything before."""
-
-    def probability(self, rank: int, score: Score) -> Real:
-        """p_ℓ at rank ℓ if c(ℓ + 1) = score."""
-        ...
-
-    def log_survival(self, rank: int, score: Score) -> Real:
-        """ln(1 − p_ℓ), −∞ where the stop is certain."""
-        ...
-
-    def is_certain(self, rank: int, score: Score) -> bool:
-        """Whether p_ℓ = 1."""
-        ...
-
-
-def first_stop(hazard: Hazard, ranking: Ranking[Any], *, bits: BitSource) -> int | None:
-    """The first ℓ < `ranking.length` at which trial ℓ stops; None when none does."""
-    return _Search(hazard, ranking, bits).run()
-
-
-class _Search:
-    def __init__(self, hazard: Hazard, ranking: Ranking[Any], bits: BitSource) -> None:
-        self._hazard = hazard
-        self._ranking = ranking
-        self._bits = bits
-        self._span = 1
-
-    def run(self) -> int | None:
-        rank = 1
-        while rank < self._ranking.length:
-            end = self._block_end(rank)
-            ceiling = self._ranking.score_at_least(end)
-            landing = self._proposal(rank, end, ceiling)
-            if landing is None:
-                rank = end
-            elif self._accepts(landing, rank, ceiling):
-                return landing
-            else:
-                rank = landing + 1
-        return None
-
-    def _block_end(self, rank: int) -> int:
-        """The end (exclusive) of a block that starts at `rank`.
-
-        A run of equal scores may be doubled through: there the hazard falls slowly. Beyond that a block is as long as
-        its ceiling leaves at most half a proposal on average.
-        """
-        safe = self._end_of_equal_scores(rank)
-        while True:
-            end = min(rank + self._span, self._ranking.length)
-            if end <= safe:
-                self._span = _longer(self._span)
-                return safe
-            if self._is_quiet(rank, end):
-                self._span = _longer(self._span)
-                return end
-            self._span = _shorter(self._span)
-
-    def _end_of_equal_scores(self, rank: int) -> int:
-        """Trials rank … end − 1 all look at the score of rank + 1; unknown scores share one lower bound."""
-        if rank + 1 > self._ranking.known:
-            return min(2 * rank, self._ranking.length)
-        return min(2 * rank, self._ranking.end_of_run(rank + 1), self._ranking.length)
-
-    def _is_quiet(self, rank: int, end: int) -> bool:
-        """Whether the ceiling of the block makes at most half a proposal."""
-        score = self._ranking.score_at_least(end)
-        if self._hazard.is_certain(rank, score):
-            return False
-        half = Constant(Fraction(1, 2 * (end - rank)))
-        return less_than(self._hazard.probability(rank, score), half, bits=self._bits)
-
-    def _proposal(self, rank: int, end: int, score: Score) -> int | None:
-        """The rank where a geometric jump under the ceiling at (rank, score) lands; None when beyond the block."""
-        if self._hazard.is_certain(rank, score):
-            return rank
-        log_survival = self._hazard.log_survival(rank, score)
-        jump = StandardExponential(bits=self._bits)
-        block = Formula(lambda s: -s * (end - rank), log_survival)
-        if less_than(block, jump, bits=self._bits):
-            return None
-        return rank + floor(Formula(lambda e, s: -e / s, jump, log_survival), bits=self._bits)
-
-    def _accepts(self, landing: int, start: int, ceiling_score: Score) -> bool:
-        """Accept with probability p/ceiling; unknown scores are looked up only if even the lowest could accept."""
-        ceiling = self._hazard.probability(start, ceiling_score)
-        test = Formula(lambda u, p: u * p, Uniform(bits=self._bits), ceiling)
-        bound = self._ranking.score_at_least(landing + 1)
-        if (landing, bound) != (start, ceiling_score) and not self._below(test, landing, bound):
-            return False
-        score = self._ranking.score(landing + 1)
-        if (landing, score) == (start, ceiling_score):
-            return True
-        return score == bound or self._below(test, landing, score)
-
-    def _below(self, test: Real, rank: int, score: Score) -> bool:
-        return less_than(test, self._hazard.probability(rank, score), bits=self._bits)
-
-
-def _longer(span: int) -> int:
-    return 4 * span if span < 64 else span * span
-
-
-def _shorter(span: int) -> int:
-    return max(1, span // 4 if span <= 256 else isqrt(span))
+            share = self._trial
+        return margin * exact_ball(share) / unit + logarithm(rank * (rank + 1) / self._early)

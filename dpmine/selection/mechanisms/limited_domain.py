@@ -1,17 +1,21 @@
-"""The limited-domain mechanism: the exponential mechanism among the k̄ best of an unknown universe.
+"""The limited-domain mechanisms: a choice among the k̄ best of an unknown universe and "nothing".
 
-Proof: docs/proofs/selection/limited_domain.md.
+Proofs: docs/proofs/selection/limited_domain.md and limited_domain_permute_and_flip.md.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from math import exp, log
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dpmine.exact.noise import GumbelNoise, draw
+import numpy as np
+
+from dpmine.exact.noise import ExponentialNoise, GumbelNoise, Noise, draw
 from dpmine.exact.reals import Ball, Formula, Real, exact_ball, logarithm
 from dpmine.selection.draws import draws_from_best
+from dpmine.selection.laws.noisy_max import StandardNoise, winner_masses
 from dpmine.selection.mechanisms.base import Mechanism
 from dpmine.selection.universes.ranking import Padded, Ranking
 
@@ -26,47 +30,50 @@ DEFAULT_KBAR = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class LimitedDomain(Mechanism):
-    """P(i) ∝ exp(ε c_i/u) over the k̄ best candidates (dummies included) and "nothing", u = 2, or 1 under add_remove.
+class KeptDomain(Mechanism):
+    """The largest c_i + noise among the k̄ best candidates (dummies included) and "nothing".
 
-    "Nothing" has the score c(k̄+1) + u + (u/ε) ln(k̄/δ). (ε, δ)-private under both relations. The universe is always
-    padded with dummies of score 0, more than k̄, first among zeros; a dummy drawn is nothing.
-    Source: Durfee & Rogers 2019, Algorithm 1 with k = 1.
+    The noise has the scale u/ε, u = 2, or 1 under add_remove; "nothing" has the score c(k̄+1) + u + (u/ε) ln(k̄/(mδ)),
+    where one noise exceeds another by g > 0 with probability at most e^(−gε/u)/m. The universe is always padded with
+    dummies of score 0, more than k̄, first among zeros; a dummy drawn is nothing.
     """
 
     kbar: int = DEFAULT_KBAR
 
-    name: ClassVar[str] = "limited_domain"
-    bounded_range: ClassVar[bool] = True
     needs_counts: ClassVar[bool] = True
+    tail: ClassVar[int]
+    """m."""
+
+    @abstractmethod
+    def noise(self) -> Noise:
+        """The noise on every score, and on that of "nothing"."""
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
         """The winner, or None."""
         return next(self.draws(universe, 1, bits=bits), None)
 
     def draws(self, universe: Universe[C], places: int, *, bits: BitSource) -> Iterator[C | None]:
-        """So many draws without replacement, None for a dummy, up to where "nothing" is drawn."""
+        """The `places` largest in order, None for a dummy, up to where "nothing" comes."""
         padded = Padded(universe, self.kbar + 1)
         ranking = Ranking(padded)
-        noise = GumbelNoise(self.scale)
-        above = Formula(lambda gumbel: self._slack() + gumbel, draw(noise, bits=bits))
+        above = Formula(lambda noise: self._slack() + noise, draw(self.noise(), bits=bits))
         nothing = _Nothing(ranking, self.kbar + 1, above)
-        return draws_from_best(padded, ranking, self.kbar, noise, places=places, bits=bits, rival=nothing)
+        return draws_from_best(padded, ranking, self.kbar, self.noise(), places=places, bits=bits, rival=nothing)
 
-    def law(self, profile: Profile) -> LevelLaw:
-        """Softmax of the kept scores and of "nothing"."""
-        slack = float(self.epsilon) + log(self.kbar) - log(float(self.delta))
-        return profile.best_or_nothing(self.kbar, 1 / float(self.scale), slack)
+    @property
+    def log_weight(self) -> float:
+        """How far "nothing" stands above the (k̄+1)-th score, in scales of the noise: ε + ln(k̄/(mδ))."""
+        return float(self.epsilon) + log(self.kbar) - log(self.tail) - log(float(self.delta))
 
     def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
         """Above the (k̄+1)-th score: what beats "nothing"."""
         unit, epsilon = float(self.unit), float(self.epsilon)
-        return unit + unit / epsilon * (log(self.kbar / float(self.delta)) + 3)
+        return unit + unit / epsilon * (log(self.kbar / float(self.delta)) + 3 - 2 * log(self.tail))
 
     def proved_lead(self, candidates: int, failure: float) -> float:  # noqa: ARG002 - as above
-        """(u/ε) ln((k̄/η)(1 + e^ε/δ)): k̄ others at most, and "nothing", at least so far below the winner."""
-        nothing = float(self.epsilon) - log(float(self.delta))
-        return float(self.scale) * (log(self.kbar / failure) + nothing + log(1 + exp(-nothing)))
+        """(u/ε) ln((k̄/(mη))(1 + e^ε/(mδ))): k̄ others at most, and "nothing", at least so far below the winner."""
+        nothing = float(self.epsilon) - log(self.tail) - log(float(self.delta))
+        return float(self.scale) * (log(self.kbar / failure) - log(self.tail) + nothing + log(1 + exp(-nothing)))
 
     def lead_over(self) -> str:
         """The first candidate that is not kept."""
@@ -75,7 +82,61 @@ class LimitedDomain(Mechanism):
     def _slack(self) -> Ball:
         """How far "nothing" stands above the (k̄+1)-th score."""
         unit = exact_ball(self.unit)
-        return unit + unit * logarithm(self.kbar / self.delta) / exact_ball(self.epsilon)
+        return unit + unit * logarithm(self.kbar / (self.tail * self.delta)) / exact_ball(self.epsilon)
+
+
+class LimitedDomain(KeptDomain):
+    """P(i) ∝ exp(ε c_i/u) over the k̄ best candidates (dummies included) and "nothing", u = 2, or 1 under add_remove.
+
+    "Nothing" has the score c(k̄+1) + u + (u/ε) ln(k̄/δ). (ε, δ)-private under both relations. The universe is always
+    padded with dummies of score 0, more than k̄, first among zeros; a dummy drawn is nothing.
+    Source: Durfee & Rogers 2019, Algorithm 1 with k = 1.
+    """
+
+    name: ClassVar[str] = "limited_domain"
+    bounded_range: ClassVar[bool] = True
+    tail: ClassVar[int] = 1
+
+    def noise(self) -> GumbelNoise:
+        """Gumbel noise: the largest noisy score is a draw by the exponential mechanism."""
+        return GumbelNoise(self.scale)
+
+    def law(self, profile: Profile) -> LevelLaw:
+        """Softmax of the kept scores and of "nothing"."""
+        best, rate = profile.best(self.kbar), 1 / float(self.scale)
+        top = best.ladder.scores[0]
+        logs = best.log_counts + rate * (best.ladder.scores - top)
+        return best.ladder.softmax(logs, rate * (best.next_score - float(top)) + self.log_weight)
+
+
+class LimitedDomainPermuteAndFlip(KeptDomain):
+    """Permute-and-flip over the k̄ best candidates (dummies included) and "nothing": the largest c_i + Exp(u/ε).
+
+    "Nothing" has the score c(k̄+1) + u + (u/ε) ln(k̄/(2δ)), u = 2, or 1 under add_remove. (ε, δ)-private under both
+    relations, with a smaller lead than `limited_domain`; but it is not bounded-range, so that under zCDP a run costs
+    ε²/2 and not ε²/8. Universe and dummies are as in `limited_domain`.
+    Source: this project, after Durfee & Rogers 2019 and McKenna & Sheldon 2020.
+    Proof: docs/proofs/selection/limited_domain_permute_and_flip.md.
+    """
+
+    name: ClassVar[str] = "limited_domain_permute_and_flip"
+    only_by_name: ClassVar[bool] = True
+    tail: ClassVar[int] = 2
+
+    def noise(self) -> ExponentialNoise:
+        """Exponential noise: the same law as permute-and-flip."""
+        return ExponentialNoise(self.scale)
+
+    def law(self, profile: Profile) -> LevelLaw:
+        """One quadrature over the winning value."""
+        best, scale = profile.best(self.kbar), float(self.scale)
+        kept = int(np.isfinite(best.log_counts).sum())
+        scores = np.append(best.ladder.scores[:kept], best.next_score + scale * self.log_weight)
+        logs = np.append(best.log_counts[:kept], 0.0)
+        wins = winner_masses(scores, logs, scale=scale, noise=StandardNoise.EXPONENTIAL)
+        masses = np.zeros(len(best.ladder.scores))
+        masses[:kept] = wins[:-1]
+        return best.ladder.law(masses, float(wins[-1]))
 
 
 class _Nothing:

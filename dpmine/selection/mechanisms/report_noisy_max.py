@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from enum import Enum, auto
 from math import log
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise, Noise
 from dpmine.selection.draws import noisy_order
-from dpmine.selection.laws.profile import Rule, panels
+from dpmine.selection.laws.noisy_max import StandardNoise, winner_masses
 from dpmine.selection.mechanisms.base import Mechanism
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.selection.laws.profile import FloatArray, Ladder, LevelLaw, Profile
+    from dpmine.selection.laws.profile import LevelLaw, Profile
     from dpmine.selection.universes.base import C, Universe
-
-_FLOOR = 80.0  # e^-80 is the mass that the integrals may leave out at either end
-_ORDER = 16
-_CELLS = 2**21  # nodes times levels at once: bounds the memory
 
 
 class NoisyMaxMechanism(Mechanism):
@@ -89,7 +82,7 @@ class MaxOfLaplaces(NoisyMaxMechanism):
 
     def law(self, profile: Profile) -> LevelLaw:
         """One quadrature over the winning value."""
-        return _law(profile, float(self.scale), _Standard.LAPLACE)
+        return _law(profile, float(self.scale), StandardNoise.LAPLACE)
 
 
 class MaxOfExponentials(NoisyMaxMechanism):
@@ -107,52 +100,9 @@ class MaxOfExponentials(NoisyMaxMechanism):
 
     def law(self, profile: Profile) -> LevelLaw:
         """One quadrature over the winning value."""
-        return _law(profile, float(self.scale), _Standard.EXPONENTIAL)
+        return _law(profile, float(self.scale), StandardNoise.EXPONENTIAL)
 
 
-class _Standard(Enum):
-    """A standard noise: its log CDF, its reversed hazard density/CDF, and its quantiles."""
-
-    LAPLACE = auto()
-    EXPONENTIAL = auto()
-
-    def log_cdf_and_rate(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ln F(y) and f(y)/F(y), elementwise; for exponential noise only at y > 0."""
-        if self is _Standard.EXPONENTIAL:
-            tail = np.exp(-y)
-            log_cdf = np.where(tail < 0.5, np.log1p(-np.minimum(tail, 0.5)), np.log(-np.expm1(-y)))
-            return log_cdf, tail / -np.expm1(-y)
-        tail = np.exp(-np.abs(y)) / 2
-        above = y > 0
-        return np.where(above, np.log1p(-tail), y - np.log(2)), np.where(above, tail / (1 - tail), 1.0)
-
-    def quantile(self, minus_log: FloatArray) -> FloatArray:
-        """The y where F(y) = e^-minus_log, elementwise."""
-        above = -np.expm1(-minus_log)  # 1 − F, to full relative accuracy
-        if self is _Standard.EXPONENTIAL:
-            return np.asarray(-np.log(above))
-        return np.asarray(np.where(minus_log > np.log(2), np.log(2) - minus_log, -np.log(2 * above)))
-
-
-def _law(profile: Profile, scale: float, noise: _Standard) -> LevelLaw:
-    """With L(x) = Σ n_j ln F(x − s_j), level j wins with probability ∫ n_j (f/F)(x − s_j) e^L(x) dx."""
+def _law(profile: Profile, scale: float, noise: StandardNoise) -> LevelLaw:
     ladder = profile.ladder()
-    behind = (ladder.scores[0] - ladder.scores) / scale
-    rule = _winner_rule(ladder, behind, noise)
-    counts = np.exp(ladder.log_counts)
-    masses = np.zeros(counts.size)
-    rows = max(1, _CELLS // counts.size)
-    for start in range(0, rule.nodes.size, rows):
-        part = slice(start, start + rows)
-        log_cdf, rate = noise.log_cdf_and_rate(rule.nodes[part, None] + behind)
-        masses += counts * ((np.exp(log_cdf @ counts) * rule.weights[part]) @ rate)
-    return ladder.law(masses)
-
-
-def _winner_rule(ladder: Ladder, behind: FloatArray, noise: _Standard) -> Rule:
-    """Where the largest noisy score lies, in noise scales above the top score, cut at the kinks of the densities."""
-    low = float(np.max(noise.quantile(_FLOOR / np.exp(ladder.log_counts)) - behind))
-    high = max(low, float(np.max(ladder.log_counts - behind))) + _FLOOR / 2
-    kinks = -behind[(-behind > low) & (-behind < high)]
-    edges = np.unique(np.concatenate(([low, high], kinks)))
-    return panels(edges, step=1.5, order=_ORDER)
+    return ladder.law(winner_masses(ladder.scores, ladder.log_counts, scale=scale, noise=noise))

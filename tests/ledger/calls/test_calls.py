@@ -52,7 +52,15 @@ class SealedArray:
 
 
 SCORES: dict[Any, int] = {"a": 900, "b": 1, "c": 0}
-SELECTIONS = ["auto", "large_margin", "limited_domain", "stable_maximiser", "exponential", "max_of_laplaces"]
+SELECTIONS = [
+    "auto",
+    "large_margin",
+    "limited_domain",
+    "limited_domain_permute_and_flip",
+    "stable_maximiser",
+    "exponential",
+    "max_of_laplaces",
+]
 
 
 @pytest.mark.parametrize("mechanism", SELECTIONS)

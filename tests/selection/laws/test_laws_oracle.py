@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +14,7 @@ from support.oracles import laws as law_oracle
 from support.oracles.laws import DUMMY, Candidate, Margin
 
 from dpmine.privacy import Neighbors
+from dpmine.selection.mechanisms.registry import MECHANISMS
 
 KNOWN: list[list[Candidate]] = [
     [9.0, 3.0, 2.0],
@@ -36,8 +38,13 @@ def profile_of(candidates: list[Candidate]) -> laws.Profile:
 
 
 def agree(candidates: list[Candidate], law: laws.LevelLaw, margin: Margin) -> None:
+    """Compare with the oracle's law of a margin mechanism."""
+    compare(candidates, law, law_oracle.margin_law(candidates, margin))
+
+
+def compare(candidates: list[Candidate], law: laws.LevelLaw, expected: tuple[list[float], float]) -> None:
     """Compare level masses, and nothing, with the oracle's."""
-    masses, nothing = law_oracle.margin_law(candidates, margin)
+    masses, nothing = expected
     scores = [candidate for candidate in candidates if candidate is not DUMMY]
     levels = [
         sum(mass for mass, score in zip(masses, scores, strict=True) if score == level)
@@ -67,6 +74,40 @@ def test_large_margin_tight(
     agree(candidates, law, law_oracle.large_margin_tight(2, 0.1, unit, split, 0.25))
 
 
+STAIRS: list[list[Candidate]] = [
+    [90.0, 80.0, 80.0, 80.0, 30.0, 30.0, 2.0],
+    [60.0, 59.0, 20.0, 20.0, 20.0, 20.0, 1.0],
+    [200.0, 150.0, 149.0, 60.0, 60.0, 60.0, 1.0],
+    [40.0, 39.0, 3.0, DUMMY, DUMMY, DUMMY],
+    [75.0, 20.0, 19.0, 19.0, DUMMY, DUMMY],
+]
+
+
+@every("candidates", STAIRS)
+@every("neighbors", Neighbors)
+@every("delta", [1e-6, 0.1])
+def test_large_margin_tight_as_it_is_used(candidates: list[Candidate], neighbors: Neighbors, delta: float) -> None:
+    """With the split of the mechanism itself: ε for the test at rank 1, 0.4 ε beyond."""
+    law = MECHANISMS["large_margin_tight"](Fraction(1), Fraction(repr(delta)), neighbors).law(profile_of(candidates))
+    unit = 1 if neighbors is Neighbors.ADD_REMOVE else 2
+    agree(candidates, law, law_oracle.large_margin_tight(1, delta, unit))
+
+
+@every("candidates", [*KNOWN[:3], *PADDED, *STAIRS, [30.0, 29.0, 4.0, 4.0, 4.0, 4.0, 0.0]])
+@every("neighbors", Neighbors)
+@every("kbar", [1, 3, 4])
+@every(("epsilon", "delta"), [(0.5, 1e-6), (1.0, 0.05), (3.0, 0.7)])
+def test_limited_domain_permute_and_flip(
+    candidates: list[Candidate], neighbors: Neighbors, kbar: int, epsilon: float, delta: float
+) -> None:
+    """δ = 0.7 with k̄ = 1: there "nothing" stands below the score of a candidate that may leave."""
+    law = laws.limited_domain_permute_and_flip(
+        profile_of(candidates), epsilon=epsilon, delta=delta, kbar=kbar, neighbors=neighbors
+    )
+    unit = 1 if neighbors is Neighbors.ADD_REMOVE else 2
+    compare(candidates, law, law_oracle.limited_domain_permute_and_flip(candidates, epsilon, delta, unit, kbar))
+
+
 @pytest.mark.parametrize("scores", [[3.0, 2.0, 2.0, 0.0], [10.0, 9.0, 7.0, -4.0], [1.0], [50.0, 0.0, 0.0]])
 @pytest.mark.parametrize("scale", [2.0, *(pytest.param(other, marks=pytest.mark.slow) for other in (0.3, 40.0))])
 def test_noisy_maxima(scores: list[float], scale: float) -> None:
@@ -76,6 +117,8 @@ def test_noisy_maxima(scores: list[float], scale: float) -> None:
         (laws.max_of_exponentials(profile, scale=scale), stats.expon(scale=scale)),
     ):
         expected = law_oracle.winner_law(scores, noise)
+        if noise.dist.name == "expon":
+            assert expected == pytest.approx(law_oracle.permute_and_flip_law(scores, scale), abs=1e-10)
         levels = [sum(np.array(expected)[np.array(scores) == score]) for score in profile.scores]
         assert law.masses.tolist() == pytest.approx(levels, rel=0, abs=1e-10)
 

@@ -38,6 +38,10 @@ APPROXIMATE: dict[str, Mechanism] = {
 FOR_COUNTS: dict[str, Mechanism] = {
     "limited, add": lambda p, e, d: laws.limited_domain(p, epsilon=e, delta=d, kbar=3, neighbors=ADD),
     "limited, replace": lambda p, e, d: laws.limited_domain(p, epsilon=e, delta=d, kbar=2**20, neighbors=REPLACE),
+    "flip, add": lambda p, e, d: laws.limited_domain_permute_and_flip(p, epsilon=e, delta=d, kbar=3, neighbors=ADD),
+    "flip, replace": lambda p, e, d: laws.limited_domain_permute_and_flip(
+        p, epsilon=e, delta=d, kbar=2**20, neighbors=REPLACE
+    ),
     "growth, add": lambda p, e, d: laws.bounded_growth(p, epsilon=e, delta=d, growth=6, neighbors=ADD),
     "growth, replace": lambda p, e, d: laws.bounded_growth(p, epsilon=e, delta=d, growth=6, neighbors=REPLACE),
 }

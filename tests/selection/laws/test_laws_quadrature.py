@@ -10,9 +10,8 @@ from support import mechanism_laws as laws
 from support.cases import every
 
 from dpmine.privacy import Neighbors
+from dpmine.selection.laws import noisy_max, stopping
 from dpmine.selection.laws import profile as quadrature
-from dpmine.selection.laws import stopping
-from dpmine.selection.mechanisms import report_noisy_max
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +52,7 @@ def finer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     caches = (quadrature.sum_rule, quadrature._series)
     monkeypatch.setattr(quadrature, "BLOCK_NODES", 2 * quadrature.BLOCK_NODES)
     monkeypatch.setattr(stopping, "_ORDER", 2 * stopping._ORDER)
-    monkeypatch.setattr(report_noisy_max, "_ORDER", 2 * report_noisy_max._ORDER)
+    monkeypatch.setattr(noisy_max, "_ORDER", 2 * noisy_max._ORDER)
     monkeypatch.setattr(quadrature, "HEAD", 2 * quadrature.HEAD)
     for cached in caches:
         cached.cache_clear()

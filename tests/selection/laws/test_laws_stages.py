@@ -97,7 +97,17 @@ def test_a_staircase_uses_up_the_whole_search_budget(share: float) -> None:
     moved = [1.0, *scores[1:-1], scores[-1] + 1]
     one, other = (laws.stopping_law(laws.Profile.of(each), search=search) for each in (scores, moved))
     ratios = np.abs(np.log(other.masses / one.masses))
-    assert ratios.max() == pytest.approx(0.8, abs=1e-9)
+    assert ratios[1:].max() == pytest.approx(0.8, abs=1e-9)
+    assert ratios[0] <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("neighbors", Neighbors)
+def test_a_stop_at_rank_1_costs_all_of_epsilon(neighbors: Neighbors) -> None:
+    """The lead falls by u from T(1): no test comes before, so ν_1 alone must be larger by u."""
+    search = laws.large_margin_tight_search(epsilon=1.5, delta=1e-3, neighbors=neighbors)
+    lead, unit = float(search.threshold(np.ones(1))[0]), 1 if neighbors is Neighbors.ADD_REMOVE else 2
+    one, other = (laws.stopping_law(laws.Profile.of([each, 0.0]), search=search) for each in (lead, lead - unit))
+    assert np.log(one.masses[0] / other.masses[0]) == pytest.approx(1.5, rel=1e-12)
 
 
 @settings(max_examples=examples(15))
@@ -112,12 +122,14 @@ def test_the_search_keeps_its_budget(scores: list[int], moves: list[int], epsilo
     one, other = (laws.stopping_law(laws.Profile.of(each), search=search) for each in (scores, moved))
     left, right = (np.append(law.masses, law.beyond) for law in (one, other))
     seen = np.maximum(left, right) > 1e-12
-    assert np.abs(np.log(left[seen] / right[seen])).max() <= 0.6 * epsilon + 1e-6
+    losses = np.abs(np.log(left / right, where=seen, out=np.zeros(seen.size)))
+    assert losses[0] <= epsilon + 1e-6
+    assert losses[1:].max() <= 0.6 * epsilon + 1e-6
 
 
 def test_less_noise_in_the_tests_is_another_law() -> None:
     """The pieces of a search can be replaced, as an audit of broken variants does."""
-    profile = laws.Profile.of([60, 20, 19, 0])
-    halved = replace(TIGHT, scale=TIGHT.scale / 2)
-    whole, broken = (laws.stopping_law(profile, search=search) for search in (TIGHT, halved))
-    assert np.abs(whole.masses - broken.masses).max() > 1e-3
+    profile = laws.Profile.of([60, 40, 19, 0])
+    halved = [replace(TIGHT, scale=TIGHT.scale / 2), replace(TIGHT, first_scale=TIGHT.first_scale / 2)]
+    whole, *broken = (laws.stopping_law(profile, search=search) for search in (TIGHT, *halved))
+    assert all(np.abs(whole.masses - each.masses).max() > 1e-3 for each in broken)

@@ -16,6 +16,7 @@ import pytest
 from support.cases import every
 from support.datasets import ROOT, shared_path
 from support.effort import draws
+from support.oracles import laws as law_oracle
 from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.exact.bits import SystemBits
@@ -74,8 +75,18 @@ def merged(by_pair: Counter[Any]) -> dict[Any, int]:
     return dict(totals)
 
 
+@cache
+def tight_law(scores: tuple[float, ...], epsilon: float, delta: float, unit: int) -> dict[Any, float]:
+    """By position; the reference knows no share of ε that depends on the rank."""
+    masses, nothing = law_oracle.margin_law(scores, law_oracle.large_margin_tight(epsilon, delta, unit))
+    return {**dict(enumerate(masses)), None: nothing if nothing > 1e-9 else 0.0}
+
+
 def expected_law(entry: Entry) -> dict[Any, float]:
     """By position; by level for the padded ones."""
+    if entry["mechanism"] == "large_margin_tight":
+        unit = 1 if entry["add_remove"] else 2
+        return tight_law(tuple(map(float, entry["scores"])), entry["epsilon"], entry["delta"], unit)
     if not entry["mechanism"].endswith(PADDED):
         return {**dict(enumerate(entry["pmf"])), None: entry["nothing"]}
     order = sorted(set(entry["scores"]), reverse=True)

@@ -25,7 +25,7 @@ class Margin(NamedTuple):
     """A margin mechanism as plain functions: T(ℓ), Pr[test at ℓ passes | its slack], density of X and its support."""
 
     threshold: Callable[[int], float]
-    passes: Callable[[float], float]
+    passes: Callable[[int, float], float]
     density: Callable[[float], float]
     support: tuple[float, float]
     rate: float
@@ -39,8 +39,10 @@ def large_margin(epsilon: float, delta: float) -> Margin:
         tails = 3 / epsilon * log(3 / (2 * delta)) + 6 / epsilon * log(3 / delta)
         return tails + 12 / epsilon * log(3 * rank * (rank + 1) / delta) + t
 
-    fresh = stats.laplace(scale=12 / epsilon).cdf
-    return Margin(threshold, fresh, _laplace_difference(epsilon), (-240 / epsilon, 240 / epsilon), epsilon / 6)
+    def passes(_: int, slack: float) -> float:
+        return float(stats.laplace(scale=12 / epsilon).cdf(slack))
+
+    return Margin(threshold, passes, _laplace_difference(epsilon), (-240 / epsilon, 240 / epsilon), epsilon / 6)
 
 
 def _laplace_difference(epsilon: float) -> Callable[[float], float]:
@@ -57,15 +59,21 @@ def _laplace_difference(epsilon: float) -> Callable[[float], float]:
 def large_margin_tight(
     epsilon: float, delta: float, unit: float, split: tuple[float, float, float] = (0.2, 0.4, 0.4), share: float = 0.5
 ) -> Margin:
-    """Exponential noise with X = −ρ; unit is 1 under add_remove, 2 under replace_one."""
+    """Exponential noise with X = −ρ; unit is 1 under add_remove, 2 under replace_one.
+
+    The test at rank 1 has all of ε: no test comes before it, and nothing is drawn after a stop there.
+    """
     for_threshold, for_tests, for_draw = (part * epsilon for part in split)
+
+    def for_test(rank: int) -> float:
+        return epsilon if rank == 1 else for_tests
 
     def threshold(rank: int) -> float:
         leaving = 0.0 if rank == 1 else unit / for_draw * log((rank - 1) / (delta * (1 - share)))
-        return unit + leaving + unit / for_tests * log(rank * (rank + 1) / (delta * share))
+        return unit + leaving + unit / for_test(rank) * log(rank * (rank + 1) / (delta * share))
 
-    def passes(slack: float) -> float:
-        return exp(min(0.0, slack * for_tests / unit))
+    def passes(rank: int, slack: float) -> float:
+        return exp(min(0.0, slack * for_test(rank) / unit))
 
     density = stats.expon(scale=unit / for_threshold).pdf
     return Margin(threshold, passes, lambda x: density(-x), (-45 * unit / for_threshold, 0.0), for_draw / unit)
@@ -79,8 +87,8 @@ def stop_law(scores: Sequence[float], margin: Margin, limit: int) -> list[float]
 
     def outcome(stop: int) -> Callable[[float], float]:
         def at(x: float) -> float:
-            missed = prod(1 - margin.passes(x - target) for target in targets[:stop])
-            return margin.density(x) * missed * (margin.passes(x - targets[stop]) if stop < limit else 1.0)
+            missed = prod(1 - margin.passes(rank, x - target) for rank, target in enumerate(targets[:stop], start=1))
+            return margin.density(x) * missed * (margin.passes(stop + 1, x - targets[stop]) if stop < limit else 1.0)
 
         return at
 
@@ -110,10 +118,8 @@ def margin_law(candidates: Sequence[Candidate], margin: Margin) -> tuple[list[fl
 def _orders(candidates: Sequence[Candidate]) -> list[tuple[int, ...]]:
     """Every ranking of the candidates that agrees with their scores."""
 
-    def key(i: int) -> tuple[float, bool]:
-        return -(candidates[i] or 0.0), candidates[i] is not DUMMY
-
-    return [order for order in permutations(range(len(candidates))) if list(map(key, order)) == sorted(map(key, order))]
+    keys = [_rank_key(candidate) for candidate in candidates]
+    return [order for order in permutations(range(len(keys))) if [keys[i] for i in order] == sorted(keys)]
 
 
 def _draw(candidates: Sequence[Candidate], chosen: Sequence[int], rate: float) -> NDArray[np.float64]:
@@ -121,6 +127,51 @@ def _draw(candidates: Sequence[Candidate], chosen: Sequence[int], rate: float) -
     for i in chosen:
         weights[i] = exp(rate * ((candidates[i] or 0.0) - max(candidate or 0.0 for candidate in candidates)))
     return np.asarray(weights / weights.sum())
+
+
+def permute_and_flip_law(scores: Sequence[float], scale: float) -> list[float]:
+    """By definition: each candidate tosses a coin of bias e^(−(best − score)/scale), a uniform one of the heads wins.
+
+    Candidate i wins with probability p_i E[1/(1 + N)], N the number of heads among the others.
+    """
+    biases = [exp((score - max(scores)) / scale) for score in scores]
+    masses = []
+    for i, bias in enumerate(biases):
+        heads = np.ones(1)  # the law of N, one coin after the other
+        for other in biases[:i] + biases[i + 1 :]:
+            heads = np.convolve(heads, [1 - other, other])
+        masses.append(bias * sum(mass / (1 + number) for number, mass in enumerate(heads.tolist())))
+    return masses
+
+
+def limited_domain_permute_and_flip(
+    candidates: Sequence[Candidate], epsilon: float, delta: float, unit: float, kbar: int
+) -> tuple[list[float], float]:
+    """The mass of each candidate and of *nothing*, averaged over every order of tied candidates."""
+    padded = [*candidates, *[DUMMY] * (kbar + 1 - sum(candidate is DUMMY for candidate in candidates))]
+    orders = _orders_of_the_best(padded, kbar)
+    masses = np.zeros(len(padded))
+    for order in orders:
+        scores = [padded[i] or 0.0 for i in order]
+        nothing = scores[kbar] + unit + unit / epsilon * log(kbar / (2 * delta))
+        for i, mass in zip(order, permute_and_flip_law([*scores[:kbar], nothing], unit / epsilon)[:-1], strict=False):
+            masses[i] += mass / len(orders)
+    real = [float(mass) for mass, candidate in zip(masses, padded, strict=True) if candidate is not DUMMY]
+    return real, 1 - sum(real)
+
+
+def _orders_of_the_best(candidates: Sequence[Candidate], kept: int) -> list[tuple[int, ...]]:
+    """One ranking, turned within each run of ties so that every member of it stands at each of its places once."""
+    ranked = sorted(range(len(candidates)), key=lambda i: _rank_key(candidates[i]))
+    edge = _rank_key(candidates[ranked[kept]])
+    tied = [place for place, i in enumerate(ranked) if _rank_key(candidates[i]) == edge]
+    run = ranked[tied[0] : tied[-1] + 1]
+    turns = [run[shift:] + run[:shift] for shift in range(len(run))]
+    return [tuple(ranked[: tied[0]] + turn + ranked[tied[-1] + 1 :]) for turn in turns]
+
+
+def _rank_key(candidate: Candidate) -> tuple[float, bool]:
+    return -(candidate or 0.0), candidate is not DUMMY
 
 
 def winner_law(scores: Sequence[float], noise: stats.rv_continuous) -> list[float]:
