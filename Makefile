@@ -4,7 +4,9 @@ PYTHON ?= python3
 WORKERS ?= 2
 
 BIN := .venv/bin
+# What users install, and, beside it, the tools for tests, checks and docs.
 INSTALLED := .venv/.installed
+DEVELOPED := .venv/.installed-dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # PYTHONPATH could put other code in front of what is installed; without bytecode every process compiles it anew.
 PYTEST := env -u PYTHONPATH -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q
@@ -25,17 +27,17 @@ help: ## list the targets
 demo: $(INSTALLED) ## find the top pair of a real shop, privately
 	$(DEMO)
 
-docs: $(INSTALLED) ## the pages of docs as a site, in build/docs
+docs: $(DEVELOPED) ## the pages of docs as a site, in build/docs
 	env -u PYTHONPATH $(BIN)/sphinx-build -W --keep-going -n -b html docs build/docs
 
 demo-report: $(INSTALLED) ## one page about the same shop, each customer protected, in build/report.html
 	$(BIN)/python examples/customers.py build/customers.parquet
 	$(BIN)/dpmine report examples/online_retail.toml -o build/report.html
 
-test: $(INSTALLED) ## the fast tests
+test: $(DEVELOPED) ## the fast tests
 	$(PYTEST) -n $(WORKERS) -m "not ($(MARKED))"
 
-test-marked: $(INSTALLED) ## the statistical, slow and environment-dependent tests, but for those on Spark
+test-marked: $(DEVELOPED) ## the statistical, slow and environment-dependent tests, but for those on Spark
 	$(PYTEST) -n $(WORKERS) -m "($(MARKED)) and not spark"
 
 test-spark: .venv-spark/.installed ## counting on Spark, on a small one of this machine; needs Java 17
@@ -43,7 +45,7 @@ test-spark: .venv-spark/.installed ## counting on Spark, on a small one of this 
 
 test-all: test test-marked ## all tests but those on Spark (make test-spark)
 
-check: $(INSTALLED) ## style, types, layers, doctests, wheel contents
+check: $(DEVELOPED) ## style, types, layers, doctests, wheel contents
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy dpmine cli/dpmine_cli tests datasets/*.py
@@ -77,7 +79,7 @@ bench-linear: $(INSTALLED) .venv-peers/.installed ## private logistic regression
 bench-accuracy-first: $(INSTALLED) ## a fit to a target beside a plain loop over hypotheses
 	$(BIN)/python benchmarks/bench_accuracy_first.py
 
-bench-ledger: $(INSTALLED) ## one charge to a ledger beside a bare transaction
+bench-ledger: $(DEVELOPED) ## one charge to a ledger beside a bare transaction
 	$(BIN)/python benchmarks/bench_ledger.py
 
 bench-spark: .venv-spark/.installed ## counting on Spark beside dpmine's own miner and MLlib (QUICK=--quick: within 5 minutes)
@@ -116,9 +118,9 @@ fuzz: .venv-fuzz/.installed ## fuzz all that reads untrusted input (FUZZ_SECONDS
 	.venv-fuzz/bin/python -m pip --disable-pip-version-check install --quiet -r fuzz/requirements.txt
 	@touch $@
 
-.venv-spark/.installed: requirements-spark.txt requirements.lock pyproject.toml
+.venv-spark/.installed: requirements-spark.txt requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv .venv-spark
-	.venv-spark/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements.lock
+	.venv-spark/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements-dev.lock
 	.venv-spark/bin/python -m pip --disable-pip-version-check install --quiet -r requirements-spark.txt
 	.venv-spark/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
@@ -133,20 +135,29 @@ fuzz: .venv-fuzz/.installed ## fuzz all that reads untrusted input (FUZZ_SECONDS
 	.venv-peers/bin/python -m pip --disable-pip-version-check install --quiet -r benchmarks/peers/requirements.txt
 	@touch $@
 
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-annotate --custom-compile-command 'make lock'
+
 # Keeps the pins that still fit; `make lock UPGRADE=--upgrade` takes the newest versions.
-lock: $(INSTALLED) ## pin the dependencies in requirements.lock
+lock: $(INSTALLED) ## pin the dependencies in requirements.lock (users) and requirements-dev.lock (developers)
 	$(PIP) install --quiet uv
-	printf 'hatchling\neditables\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev \
-		--generate-hashes --no-annotate --custom-compile-command 'make lock' $(UPGRADE) \
+	printf 'hatchling\neditables\n' | $(COMPILE) $(UPGRADE) --extra dev --output-file requirements-dev.lock pyproject.toml -
+	printf 'hatchling\neditables\n' | $(COMPILE) --constraint requirements-dev.lock \
 		--output-file requirements.lock pyproject.toml -
 
 clean: ## remove build products and caches; .venv stays
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -path ./.venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# Python compiles a module when it is first imported: most of them never are.
 $(INSTALLED): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpmine needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv .venv
-	$(PIP) install --quiet --require-hashes -r requirements.lock
+	$(PIP) install --quiet --no-compile --require-hashes -r requirements.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Pins of the same versions: nothing that users install is installed again.
+$(DEVELOPED): requirements-dev.lock $(INSTALLED)
+	$(PIP) install --quiet --no-compile --require-hashes -r requirements-dev.lock
 	@touch $@

@@ -5,6 +5,7 @@ own input, its conversion timed apart) to all itemsets of the size; ours builds 
 Parquet through the whole library call; the peers' figure is reading, conversion and mining. The floor is Arrow's
 reading of the columns. Best of a few runs; every miner is a process of its own, cut off after the limit.
 The peers live in .venv-peers-mining (benchmarks/peers/mining_requirements.txt).
+Last come one-hot tables of up to 100,000 columns, beside mlxtend on the same frame (its own name for --only: one-hot).
 Usage: python benchmarks/bench_mining.py [--data FOLDER] [--quick] [--only NAME …] [--limit SECONDS]
 """
 
@@ -20,11 +21,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKER = ROOT / "benchmarks" / "peers" / "mining_worker.py"
+ONE_HOT_WORKER = ROOT / "benchmarks" / "peers" / "one_hot_worker.py"
 PEERS = ROOT / ".venv-peers-mining" / "bin" / "python"
 FAST = ("eclat", "fpgrowth", "apriori", "rusket")
 SLOW = ("mlxtend", "efficient-apriori")  # only at size 3
 OURS = ("dpmine", "dpmine file", "dpmine frame", "floor", "thresholds")
 COUNTS = (10**3, 10**5)
+ONE_HOT = "one-hot"
+ONE_HOT_ROWS = (10, 2000)
+ONE_HOT_COLUMNS = (1000, 4000, 20_000, 100_000)
 
 Case = tuple[int, int]
 """Size and threshold."""
@@ -199,6 +204,23 @@ def summary(ratios: dict[str, list[float]]) -> None:
         print(f"{kind:<20} geometric mean {mean:7.1f}   least {min(values):7.1f}   of {len(values)} cases")
 
 
+def one_hot_tables(columns: tuple[int, ...], limit: float) -> None:
+    """Times, the ratio to mlxtend, and growth: milliseconds per column beside those of the table with fewest."""
+    print("\none-hot tables: milliseconds (times mlxtend's; per column, times that of the narrowest table)")
+    for rows in ONE_HOT_ROWS:
+        narrowest: dict[tuple[int, str], float] = {}
+        for wide in columns:
+            job = {"rows": rows, "columns": wide, "sizes": [1, 2], "repeats": 9}
+            command = [sys.executable, str(ONE_HOT_WORKER), json.dumps(job)]
+            for size, seconds in enumerate(answers(command, 10 * limit), start=1):
+                cells = []
+                for way, taken in seconds.items():
+                    ratio = f"{taken / seconds['mlxtend']:.2f}" if "mlxtend" in seconds else "-"
+                    growth = taken / wide / narrowest.setdefault((size, way), taken / wide)
+                    cells.append(f"{way} {1000 * taken:.1f} ({ratio}; {growth:.1f})")
+                print(f"{rows:>5} x {wide:<7} size {size}: {', '.join(cells)}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
@@ -217,7 +239,12 @@ def main() -> None:
         sizes = (3,) if arguments.quick else data.sizes
         limit = min(arguments.limit, 10) if arguments.quick else arguments.limit
         table(data, run_set(data, arguments.data, sizes, limit), ratios)
-    summary(ratios)
+    if ratios:
+        summary(ratios)
+    if wanted is None or ONE_HOT in wanted:
+        one_hot_tables(ONE_HOT_COLUMNS, arguments.limit)
+    elif arguments.quick:
+        one_hot_tables(ONE_HOT_COLUMNS[:2], arguments.limit)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
 from dpmine.io.arrow import common_type, integer_array, is_list, is_text, text_array, type_name
 from dpmine.io.paths import READ_ERRORS, ROWS_MISSING, PathName, found_files, paths_of, reason
-from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, Columns, PandasSource, Source
+from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, Columns, PandasSource, Source, first_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,6 +35,7 @@ _TAIL = 8  # bytes behind a footer: its length, and the magic word
 _ARROW_SCHEMA = b"ARROW:schema"
 _CODED_ROWS = 2**18  # in a batch with dictionaries, which are made again for every batch
 _PLAIN_ROWS = 2**16  # in a batch of values, which take more memory
+_MOST_THREADED = 64  # columns: reading is slower with threads where there are hundreds (measured)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,7 @@ class File:
         try:
             with self.system.open_input_file(self.path) as stream:
                 for batch in self._read(stream, list(names), list(dictionaries)):
-                    _require_known_codes(batch)
+                    _require_known_codes(batch, [*dictionaries, *self._dictionaries.intersection(names)])
                     yield batch
                     done += batch.num_rows
         except READ_ERRORS as error:
@@ -75,10 +76,19 @@ class File:
         if done != self.footer.num_rows:
             raise UnreadableFile(f"{self.shown} cannot be read: {ROWS_MISSING}")
 
+    @cached_property
+    def _dictionaries(self) -> frozenset[str]:
+        """The columns that Arrow reads as dictionaries without being asked to."""
+        kinds = zip(self.schema.names, self.schema.types, strict=True)
+        return frozenset(name for name, kind in kinds if pa.types.is_dictionary(kind))
+
     def _read(self, stream: Any, names: list[str], dictionaries: list[str]) -> Iterator[pa.RecordBatch]:
         done = 0
         reader = pq.ParquetFile(stream, metadata=self.footer, read_dictionary=dictionaries)
-        for batch in reader.iter_batches(batch_size=_CODED_ROWS if dictionaries else _PLAIN_ROWS, columns=names):
+        threads = len(names) <= _MOST_THREADED
+        for batch in reader.iter_batches(
+            batch_size=_CODED_ROWS if dictionaries else _PLAIN_ROWS, columns=names, use_threads=threads
+        ):
             yield batch
             done += batch.num_rows
             coded = [batch.column(name) for name in dictionaries]
@@ -103,14 +113,19 @@ class FileSource(Source):
         return (*self.files[0].schema.names, *self.files[0].keys)
 
     @cached_property
-    def _schemas(self) -> list[tuple[pa.Schema, frozenset[str]]]:
-        """The different schemas and sets of keys among the files."""
-        return list(dict.fromkeys((file.schema, frozenset(file.keys)) for file in self.files))
+    def _kinds(self) -> list[dict[str, pa.DataType]]:
+        """The types of the columns by name, for each of the different schemas and sets of keys among the files."""
+        first, *others = self.files
+        different = [
+            first,
+            *(file for file in others if file.keys != first.keys or not file.schema.equals(first.schema)),
+        ]
+        return [first_types(file.schema) | dict.fromkeys(file.keys, KEY_TYPE) for file in different]
 
     def type_of(self, name: str) -> pa.DataType:
         """The type that holds a column's values in all files; BadData where there is none."""
-        kinds = [kind for schema, keys in self._schemas for kind in self._types_in(name, schema, keys)]
-        if len(kinds) < len(self._schemas):
+        kinds = [kinds[name] for kinds in self._kinds if name in kinds]
+        if len(kinds) < len(self._kinds):
             raise BadData(f"Column {name!r} is missing in some of the files: every file needs the columns in use.")
         kind = kinds[0] if len(kinds) == 1 else common_type(kinds)
         if kind is None:
@@ -135,8 +150,11 @@ class FileSource(Source):
         )
         for file in self.files:
             inside = [name for name in names if name not in file.keys]
-            texts = [name for name in inside if pa.types.is_dictionary(schema.field(name).type)]
+            texts = [name for name in inside if name in coded or pa.types.is_dictionary(kinds[name])]
             for batch in file.batches(inside, dictionaries=texts):
+                if batch.schema.equals(schema):
+                    yield batch.replace_schema_metadata(None)
+                    continue
                 columns = [self._column(file, batch, field) for field in schema]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -152,11 +170,6 @@ class FileSource(Source):
                     "or write the file with smaller row groups."
                 )
 
-    def _types_in(self, name: str, schema: pa.Schema, keys: frozenset[str]) -> list[pa.DataType]:
-        if name in keys:
-            return [KEY_TYPE]
-        return schema.types[schema.names.index(name) :][:1] if name in schema.names else []
-
     def _column(self, file: File, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
         if field.name not in file.keys:
             return _cast(batch.column(field.name), field)
@@ -165,6 +178,8 @@ class FileSource(Source):
 
 def _largest_chunk(footer: Any, names: set[str]) -> int:
     """The most bytes that one of the columns, or a part of a nested one, takes in a row group before compression."""
+    if not names:
+        return 0
     paths = [footer.schema.column(place).path for place in range(footer.num_columns)]
     places = [place for place, path in enumerate(paths) if names.intersection(_prefixes(path))]
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
@@ -177,9 +192,9 @@ def _prefixes(path: str) -> Iterator[str]:
     return (".".join(parts[:end]) for end in range(1, len(parts) + 1))
 
 
-def _require_known_codes(batch: pa.RecordBatch) -> None:
+def _require_known_codes(batch: pa.RecordBatch, names: Iterable[str]) -> None:
     """ArrowInvalid where a damaged page has codes that its dictionary has no text for: Arrow does not look."""
-    for column in batch.columns:
+    for column in map(batch.column, names):
         if not pa.types.is_dictionary(column.type):
             continue
         bounds = pc.min_max(column.indices)
@@ -210,11 +225,12 @@ def _opened(found: FileSet, path: str) -> File:
     try:
         with found.system.open_input_file(path) as stream:
             footer = pq.ParquetFile(stream).metadata
-            kinds = footer.schema.to_arrow_schema().types
-            if any(pa.types.is_dictionary(getattr(kind, "value_type", pa.null())) for kind in kinds):
+            schema = footer.schema.to_arrow_schema()
+            if any(pa.types.is_dictionary(kind.value_type) for kind in schema.types if hasattr(kind, "value_type")):
                 footer = _plain_footer(stream)
-            schema = footer.schema.to_arrow_schema().remove_metadata()
-            inside = schema.names
+                schema = footer.schema.to_arrow_schema()
+            schema = schema.remove_metadata()
+            inside = set(schema.names)
     except READ_ERRORS as error:
         raise UnreadableFile(f"{shown} cannot be read: {reason(error)}") from None
     keys = {key: value for key, value in partition_keys(path, found.base).items() if key not in inside}

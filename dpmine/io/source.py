@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter, require_memory
-from dpmine.io.arrow import MIXED, are_baskets, basket_lists, item_array, text_array, value_array
+from dpmine.io.arrow import MIXED, are_baskets, basket_lists, is_boolean, item_array, text_array, value_array
 from dpmine.io.paths import paths_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 ColumnNames: TypeAlias = str | Iterable[str] | None
 """How a key is named by the user: one column, several (a composite key), or none."""
@@ -140,6 +143,10 @@ class Source(Protocol):
     def type_of(self, name: str) -> pa.DataType:
         """Arrow type of a column; BadData where none fits all its values."""
 
+    def are_boolean(self, names: Sequence[str]) -> bool:
+        """Whether all these columns hold booleans; raises what `type_of` raises."""
+        return all(is_boolean(self.type_of(name)) for name in names)
+
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
         """The named columns, batch by batch; `whole`: all are kept, so that texts may come as dictionaries.
 
@@ -172,14 +179,18 @@ class ArrowSource(Source):
     rows: int | None = None
     repeatable: bool = False
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Column names in order."""
         return tuple(self.schema.names)
 
+    @cached_property
+    def _kinds(self) -> dict[str, pa.DataType]:
+        return first_types(self.schema)
+
     def type_of(self, name: str) -> pa.DataType:
         """Arrow type of a column."""
-        return self.schema.types[self.schema.names.index(name)]
+        return self._kinds[name]
 
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - as they are
         """The named columns; BadData where their producer fails, or leaves rows out."""
@@ -220,23 +231,69 @@ class PandasSource(Source):
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Column labels as texts, in order."""
-        return tuple(map(str, self._frame.columns))
+        return tuple(map(str, self._labels))
+
+    @cached_property
+    def _labels(self) -> list[Any]:
+        return self._frame.columns.tolist()  # type: ignore[no-any-return]
 
     @cached_property
     def _positions(self) -> dict[str, int]:
         return {name: position for position, name in enumerate(self.names)}
 
+    @cached_property
+    def _kinds(self) -> list[Any]:
+        return list(self._frame.dtypes)
+
+    @cached_property
+    def _plain_types(self) -> dict[Any, pa.DataType]:
+        """Arrow's types of those kinds of the columns that need no look at the values."""
+        plain = {kind for kind in set(self._kinds) if isinstance(kind, np.dtype) and kind.kind in _PLAIN_KINDS}
+        return {kind: pa.from_numpy_dtype(kind) for kind in plain}
+
     def type_of(self, name: str) -> pa.DataType:
         """Arrow type of a column; BadData where its values have several."""
-        kind = self._frame.dtypes.iloc[self._positions[name]]
-        if getattr(kind, "kind", "") in _PLAIN_KINDS and hasattr(kind, "newbyteorder"):
-            return pa.from_numpy_dtype(kind)
-        return self._column(name).type
+        known = self._plain_types.get(self._kinds[self._positions[name]])
+        return self._column(name).type if known is None else known
 
     def labels(self, names: Sequence[str]) -> pa.Array:
         """The column labels, integers kept; BadData where they are neither all integers nor all texts."""
-        labels = [self._frame.columns[self._positions[name]] for name in names]
-        return item_array(labels, "The data frame's column labels")
+        if self._are_all(names):
+            return self._all_labels
+        return _frame_labels([self._labels[self._positions[name]] for name in names])
+
+    @cached_property
+    def _all_labels(self) -> pa.Array:
+        return _frame_labels(self._labels)
+
+    def are_boolean(self, names: Sequence[str]) -> bool:
+        """Whether all these columns hold booleans."""
+        return self._kinds_of(names) == {np.dtype(np.bool_)} or super().are_boolean(names)
+
+    def are_plain(self, names: Sequence[str]) -> bool:
+        """Whether these columns are all booleans, or all integers of one width, that numpy holds: no value is null."""
+        kinds = self._kinds_of(names)
+        return len(kinds) == 1 and all(isinstance(kind, np.dtype) and kind.kind in "biu" for kind in kinds)
+
+    def _kinds_of(self, names: Sequence[str]) -> set[Any]:
+        return set(self._kinds if self._are_all(names) else [self._kinds[self._positions[name]] for name in names])
+
+    def _are_all(self, names: Sequence[str]) -> bool:
+        """Whether these are all columns, which then need not be looked up one by one."""
+        return names == self.names
+
+    def values(self, names: Sequence[str], first: int, end: int) -> NDArray[Any]:
+        """A matrix of the rows from `first` to `end` and these columns, which `are_plain`; a view where that is one."""
+        matrix: NDArray[Any] = self._frame.iloc[first:end, self._places(names)].to_numpy()
+        return matrix
+
+    def _places(self, names: Sequence[str]) -> slice | list[int]:
+        """Where the columns stand: a slice of a frame need not be copied."""
+        if self._are_all(names):
+            return slice(None)
+        places = [self._positions[name] for name in names]
+        is_range = places == list(range(places[0], places[0] + len(places)))
+        return slice(places[0], places[-1] + 1) if is_range else places
 
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - as they are
         """The named columns."""
@@ -294,9 +351,18 @@ def followed(batches: Iterable[pa.RecordBatch], rows: int | None, progress: Prog
             progress(share_of(done, rows))
 
 
+def first_types(schema: pa.Schema) -> dict[str, pa.DataType]:
+    """The type of each column by name; of the first one where several have the name."""
+    return dict(zip(reversed(schema.names), reversed(schema.types), strict=True))
+
+
 def share_of(done: int, rows: int) -> float:
     """The share of the rows that is done, in whole per cent: an exact share would show how many rows there are."""
     return min(100, 100 * done // rows) / 100
+
+
+def _frame_labels(labels: list[Any]) -> pa.Array:
+    return item_array(labels, "The data frame's column labels")
 
 
 def _arrow_column(series: Any, name: str) -> pa.ChunkedArray:

@@ -10,6 +10,7 @@ from dpmine.io.open import FileSource, is_spark_frame, open_source
 from dpmine.io.paths import paths_of
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.ingest.layouts import Layout, item_type, plan_layout
+from dpmine.itemsets.ingest.one_hot import as_lists
 from dpmine.itemsets.ingest.read import DoesNotFit, declared, declared_type, read_whole, restricted
 from dpmine.itemsets.transactions.base import Engine, Read
 from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, require_catalogue_room
@@ -80,7 +81,8 @@ def read_transactions(
     if planned is not None:
         _require_disk(source, plan, budget)
         planned(plan)
-    return Read(_read(source, restricted(plan, source, known), known, budget, progress or _ignore), kind)
+    source, plan = as_lists(source, restricted(plan, source, known))
+    return Read(_read(source, plan, known, budget, progress or _ignore), kind)
 
 
 def _read(

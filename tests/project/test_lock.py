@@ -1,4 +1,4 @@
-"""requirements.lock pins what pyproject.toml asks for, and nothing of the place where it was made."""
+"""The locks pin what pyproject.toml asks for, users' nothing else, and nothing of the place where they were made."""
 
 from __future__ import annotations
 
@@ -12,45 +12,59 @@ from packaging.version import Version
 from support.cases import every
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-
-PINS: dict[str, list[Version]] = {}
-"""Name -> pinned versions: several where Python versions need different ones."""
-for _name, _version in re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", LOCK, flags=re.MULTILINE):
-    PINS.setdefault(canonicalize_name(_name), []).append(Version(_version))
+USERS, DEVELOPERS = "requirements.lock", "requirements-dev.lock"
+TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in (USERS, DEVELOPERS)}
 
 
-def _asked_for() -> list[str]:
-    """Requirements of running, developing and building."""
+def _pins(name: str) -> dict[str, set[str]]:
+    """Name -> pinned versions, with their markers: several where Python versions need different ones."""
+    pins: dict[str, set[str]] = {}
+    for package, version in re.findall(r"^([A-Za-z0-9._-]+)==([^\\\n]+)", TEXTS[name], flags=re.MULTILINE):
+        pins.setdefault(canonicalize_name(package), set()).add(version.strip())
+    return pins
+
+
+def _asked_for() -> list[tuple[str, str]]:
+    """Requirements of running and building, which both locks pin, and those of developing."""
     project = PROJECT["project"]
-    return [
-        *project["dependencies"],
-        *project["optional-dependencies"]["dev"],
-        *PROJECT["build-system"]["requires"],
-        "editables",  # hatchling's editable installs need it
-    ]
+    building = [*PROJECT["build-system"]["requires"], "editables"]  # hatchling's editable installs need it
+    users = [(lock, text) for lock in TEXTS for text in (*project["dependencies"], *building)]
+    return users + [(DEVELOPERS, text) for text in project["optional-dependencies"]["dev"]]
 
 
-@every("text", _asked_for())
-def test_requirement_is_pinned(text: str) -> None:
+@every(("lock", "text"), _asked_for())
+def test_requirement_is_pinned(lock: str, text: str) -> None:
     requirement = Requirement(text)
-    pinned = PINS.get(canonicalize_name(requirement.name), [])
+    pinned = _pins(lock).get(canonicalize_name(requirement.name), set())
     assert pinned
-    assert all(version in requirement.specifier for version in pinned)
+    assert all(Version(version.split(";")[0].strip()) in requirement.specifier for version in pinned)
 
 
-def test_every_requirement_is_pinned_exactly() -> None:
-    requirements = [line for line in LOCK.splitlines() if line and not line.startswith((" ", "#"))]
+def test_developers_add_to_what_users_install() -> None:
+    users, developers = _pins(USERS), _pins(DEVELOPERS)
+    assert users == {name: developers[name] for name in users}
+
+
+@every("tool", ["pytest", "hypothesis", "mypy", "ruff", "sphinx", "playwright", "polars", "duckdb"])
+def test_users_get_no_tools(tool: str) -> None:
+    assert tool in _pins(DEVELOPERS)
+    assert tool not in _pins(USERS)
+
+
+@every("lock", TEXTS)
+def test_every_requirement_is_pinned_exactly(lock: str) -> None:
+    requirements = [line for line in TEXTS[lock].splitlines() if line and not line.startswith((" ", "#"))]
     assert requirements
     assert all("==" in line for line in requirements)
 
 
-def test_every_pin_has_a_hash() -> None:
-    entries = re.split(r"^(?=[A-Za-z0-9])", LOCK, flags=re.MULTILINE)[1:]
+@every("lock", TEXTS)
+def test_every_pin_has_a_hash(lock: str) -> None:
+    entries = re.split(r"^(?=[A-Za-z0-9])", TEXTS[lock], flags=re.MULTILINE)[1:]
     assert all("--hash=sha256:" in entry for entry in entries)
 
 
 @every("trace", ["--index-url", "--extra-index-url", "--find-links", "://", "file:", "@ "])
 def test_no_index_is_named(trace: str) -> None:
-    assert trace not in LOCK
+    assert all(trace not in text for text in TEXTS.values())

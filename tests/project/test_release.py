@@ -20,7 +20,7 @@ FOLDERS = {".ci", "benchmarks", "cli", "datasets", "docs", "dpmine", "examples",
 FILES = {
     ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "DECISIONS.md", "LICENSE", "LICENSES.md",
     "Makefile", "PKG-INFO", "README.md", "THREAT_MODEL.md", "pyproject.toml", "requirements.lock",
-    "requirements-spark.txt",
+    "requirements-dev.lock", "requirements-spark.txt",
 }  # fmt: skip
 LEFT_OVER = re.compile(
     r"__pycache__|\.py[co]$|\.nb[ic]$|\.egg-info|(^|/)\.(hypothesis|mypy|ruff|pytest|venv)|/results/|\.db$"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -159,10 +160,9 @@ def _named_plan(source: Source, columns: Columns) -> LayoutPlan:
 def _found_plan(source: Source, columns: Columns) -> LayoutPlan:
     """The layout where the items' columns follow from the schema alone."""
     others = _others(source, columns)
-    kinds = {name: source.type_of(name) for name in others}
-    if others and all(map(is_boolean, kinds.values())):
+    if others and source.are_boolean(others):
         return _plan(Layout.ONE_HOT, others, columns, Origin.SCHEMA)
-    lists = [name for name in others if is_list(kinds[name])]
+    lists = [name for name in others if is_list(source.type_of(name))]
     if columns == _NONE_NAMED and len(others) == 2 and len(lists) < 2:
         return _plan_of_two(source, lists)
     if len(lists) == 1:
@@ -229,7 +229,10 @@ def _plan(layout: Layout, items: Iterable[str], columns: Columns, origin: Origin
 
 
 def _others(source: Source, columns: Columns) -> tuple[str, ...]:
-    return tuple(name for name in source.names if name not in columns.named)
+    named = columns.named
+    if not named:
+        return source.names
+    return tuple(name for name in source.names if name not in named)
 
 
 def _item_columns(source: Source, columns: Columns) -> tuple[str, ...]:
@@ -261,14 +264,17 @@ def _require_present(source: Source, columns: Columns) -> None:
 def _require_one_each(source: Source, plan: LayoutPlan) -> None:
     if len(set(source.names)) == len(source.names):
         return
+    times = Counter(source.names)
     for name in (*plan.keys, *plan.items):
-        if source.names.count(name) > 1:
+        if times[name] > 1:
             raise BadData(f"Several columns are called {name!r}: give each its own name.")
 
 
 def _check_types(source: Source, plan: LayoutPlan, columns: Columns) -> None:
     for name in plan.keys:
         check_key(name, source.type_of(name))
+    if plan.layout is Layout.ONE_HOT and source.are_boolean(plan.items):
+        return
     for name in plan.items:
         kind = source.type_of(name)
         if plan.layout is Layout.ONE_HOT:

@@ -14,13 +14,10 @@ from dpmine.io.arrow import (
     integer_array,
     integers,
     integers_or,
-    is_boolean,
     is_integer,
     is_text,
-    joined,
     plain_labels,
 )
-from dpmine.io.open import FileSource
 from dpmine.io.source import collected
 from dpmine.itemsets.ingest.catalogue import matched
 from dpmine.itemsets.ingest.encode import (
@@ -96,7 +93,7 @@ def read_whole(
     catalogue the items that occur are the labels.
     """
     progress(0.0)
-    if isinstance(source, FileSource) and source.rows * plan.line_bytes > limit:
+    if (source.rows or 0) * plan.line_bytes > limit:
         raise DoesNotFit(source.batches(plan.columns))
     batches = _within(source.batches(plan.columns, whole=True), plan, limit)
     table = collected(batches, source, plan.columns, lambda share: progress(_READING * share))
@@ -108,16 +105,12 @@ def read_whole(
 
 def batch_cost(batch: pa.RecordBatch, plan: LayoutPlan) -> int:
     """Bytes that a batch takes while its lines are coded and grouped."""
-    if plan.layout is Layout.ONE_HOT:
-        columns = [batch.column(name) for name in plan.items if is_boolean(batch.schema.field(name).type)]
-        lines, texts = batch.num_rows + sum(column.true_count for column in columns), 0
-    else:
-        items, lines = batch.column(plan.items[0]), batch.num_rows
-        if plan.layout is Layout.LIST:
-            items = items.flatten()
-            lines += len(items)
-        values = items.dictionary if pa.types.is_dictionary(items.type) else items
-        texts = values.nbytes if is_text(values.type) else 0  # which may all be different
+    items, lines = batch.column(plan.items[0]), batch.num_rows
+    if plan.layout is not Layout.LONG:
+        items = items.flatten()
+        lines += len(items)
+    values = items.dictionary if pa.types.is_dictionary(items.type) else items
+    texts = values.nbytes if is_text(values.type) else 0  # which may all be different
     return int(batch.nbytes) + _TEXT_COPIES * texts + plan.line_bytes * int(lines)
 
 
@@ -165,26 +158,21 @@ def lines_in(
 def _entries(table: pa.Table, source: Source, plan: LayoutPlan) -> tuple[Any, Coded, Codes]:
     """The row and the item of each entry; and the rows without entries that are baskets all the same.
 
-    Entries are the items of a long layout, those in lists, or one-hot columns that are true, or numbers but 0.
+    Entries are the items of a long layout, those in lists, or one-hot columns, which come `as_lists`.
     """
-    if plan.layout is Layout.ONE_HOT:
-        return _one_hot_entries(table, plan.items, source.labels(plan.items))
     column = table.column(plan.items[0])
-    if plan.layout is Layout.LIST:
-        entries = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
-        lengths = integers_or(-1, pc.list_value_length(column))
-        rows = np.repeat(np.arange(len(column)), np.maximum(lengths, 0))
-        return rows, coded(entries), np.flatnonzero(lengths == 0)
-    return slice(None), coded(column), np.zeros(0, np.int64)
+    if plan.layout is Layout.LONG:
+        return slice(None), coded(column), np.zeros(0, np.int64)
+    entries = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
+    lengths = integers_or(-1, pc.list_value_length(column))
+    rows = np.repeat(np.arange(len(column)), np.maximum(lengths, 0))
+    items = coded(entries) if plan.layout is Layout.LIST else _numbered(entries, source.labels(plan.items))
+    return rows, items, np.flatnonzero(lengths == 0)
 
 
-def _one_hot_entries(table: pa.Table, items: Sequence[str], labels: pa.Array) -> tuple[Codes, Coded, Codes]:
-    bought = [integers(pa.chunked_array([pc.indices_nonzero(table.column(name))])) for name in items]
-    columns = np.repeat(np.arange(len(items)), [len(rows) for rows in bought])
-    rows, empty = joined(bought), np.ones(table.num_rows, np.bool_)
-    empty[rows] = False
-    values = Coded(columns, len(items), lambda codes: labels.take(integer_array(codes)), complete=True)
-    return rows, values, np.flatnonzero(empty)
+def _numbered(entries: pa.ChunkedArray, labels: pa.Array) -> Coded:
+    """The columns of a one-hot table that lists name by number."""
+    return Coded(integers(entries), len(labels), lambda codes: labels.take(integer_array(codes)), complete=True)
 
 
 class Cells(NamedTuple):

@@ -1,0 +1,123 @@
+"""One-hot tables as lists, batch by batch: for each row, the numbers of the columns that are true, or numbers but 0.
+
+A table may have 100,000 columns. What is done for each of them takes longer than what is done for its values, so the
+columns of a batch become one array at once, and nothing behind this module meets them again. `dpmine.itemsets.read`
+puts it between a source and what reads it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpmine.io.arrow import integer_array, integers, joined
+from dpmine.io.source import PandasSource, Source
+from dpmine.itemsets.ingest.layouts import Layout, LayoutPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    Cells: TypeAlias = NDArray[np.int64]
+    """Column · rows + row of the cells that are set, ascending."""
+
+
+_LISTS = ""
+"""The column of lists: no key is called so."""
+_MOST_ROWS = 2**16  # rows of 16 bits are sorted digit by digit
+_MOST_CELLS = 2**24  # of a frame that are looked at together: what lies scattered is copied
+
+
+def as_lists(source: Source, plan: LayoutPlan) -> tuple[Source, LayoutPlan]:
+    """The source and the plan of a one-hot layout with one column of lists; those of other layouts as they are."""
+    if plan.layout is not Layout.ONE_HOT:
+        return source, plan
+    return OneHotLists(source, plan.keys, plan.items), replace(plan, items=(_LISTS,))
+
+
+@dataclass(frozen=True, eq=False)
+class OneHotLists(Source):
+    """The keys of a one-hot table, and for each row the list of the columns that are set.
+
+    Attributes:
+        table: the one-hot table.
+        keys: columns that name units.
+        items: the one-hot columns; the lists hold their places here.
+    """
+
+    table: Source
+    keys: tuple[str, ...]
+    items: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The keys and the column of lists."""
+        return (*self.keys, _LISTS)
+
+    @property
+    def rows(self) -> int | None:
+        """Those of the table."""
+        return self.table.rows
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the table is."""
+        return self.table.repeatable
+
+    def type_of(self, name: str) -> pa.DataType:
+        """Arrow type of a key, or of the lists."""
+        return pa.large_list(pa.int64()) if name == _LISTS else self.table.type_of(name)
+
+    def labels(self, names: Sequence[str]) -> pa.Array:  # noqa: ARG002 - there is one column of items
+        """The items that the numbers in the lists stand for."""
+        return self._labels
+
+    @cached_property
+    def _labels(self) -> pa.Array:
+        return self.table.labels(self.items)
+
+    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - all
+        """The keys and the lists; raises what the table's batches raise."""
+        if isinstance(self.table, PandasSource) and self.table.are_plain(self.items):
+            yield from self._of_frame(self.table)
+            return
+        for batch in self.table.batches((*self.keys, *self.items), whole=whole):
+            for first in range(0, batch.num_rows, _MOST_ROWS):
+                columns = batch.slice(first, _MOST_ROWS).columns
+                keys, flags = columns[: len(self.keys)], columns[len(self.keys) :]
+                yield self._batch(keys, _cells(flags), len(flags[0]))
+
+    def _of_frame(self, frame: PandasSource) -> Iterator[pa.RecordBatch]:
+        """The batches of a frame whose one-hot columns numpy holds: these never become columns of Arrow."""
+        step = min(_MOST_ROWS, max(1, _MOST_CELLS // len(self.items)))
+        keys = frame.read(self.keys, lambda _: None) if self.keys else None
+        for first in range(0, frame.rows, step):
+            flags = frame.values(self.items, first, first + step)
+            part = keys.slice(first, step).combine_chunks().to_batches()[0].columns if keys is not None else []
+            yield self._batch(part, np.flatnonzero(flags.T), len(flags))
+
+    def _batch(self, keys: list[pa.Array], cells: Cells, rows: int) -> pa.RecordBatch:
+        columns, row_of = np.divmod(cells, max(1, rows))
+        order = np.argsort(row_of.astype(np.uint16), kind="stable")
+        starts = np.zeros(rows + 1, np.int64)
+        np.cumsum(np.bincount(row_of, minlength=rows), out=starts[1:])
+        lists = pa.LargeListArray.from_arrays(integer_array(starts), integer_array(columns[order]))
+        return pa.RecordBatch.from_arrays([*keys, lists], names=list(self.names))
+
+
+def _cells(columns: list[pa.Array]) -> Cells:
+    """The cells that are set in columns of the same length: true, or numbers but 0; null is neither."""
+    rows, first, found = len(columns[0]), 0, []
+    for _, group in groupby(columns, key=lambda column: column.type):
+        alike = list(group)
+        together = pc.indices_nonzero(pa.concat_arrays(alike))
+        found.append(integers(pa.chunked_array([together])) + first * rows)
+        first += len(alike)
+    return joined(found)
