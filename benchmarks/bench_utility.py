@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import utility_peers
-from utility_data import SOURCES, Case, case_of
-from utility_methods import (
+from utility import peers
+from utility.data import SOURCES, Case, case_of
+from utility.methods import (
     AUTO,
     BITS,
     DELTA,
@@ -41,9 +41,9 @@ from utility_methods import (
     requested,
     unknown,
 )
-from utility_tables import plot, report
-from utility_times import times
-from utility_verdict import TARGETS
+from utility.tables import plot, report
+from utility.times import times
+from utility.verdict import TARGETS
 
 from dpmine.itemsets.noisy_supports import noisy
 from dpmine.itemsets.support_noise import DiscreteLaplace
@@ -97,7 +97,7 @@ def without_catalogue(name: str, plan: Plan, neighbors: Neighbors) -> list[Measu
     if name == "customers":
         wanted.append(Setting(50, Fraction(2), neighbors))
     own = chain.from_iterable(unknown("unknown", case, setting, plan.runs) for setting in wanted)
-    return [*own, *utility_peers.by_found_items("unknown", case, wanted, plan.runs)]
+    return [*own, *peers.by_found_items("unknown", case, wanted, plan.runs)]
 
 
 def settings(plan: Plan, neighbors: Neighbors = Neighbors.REPLACE_ONE) -> list[Setting]:
@@ -121,7 +121,7 @@ def beside_opendp(name: str, plan: Plan) -> list[Measured]:
         return []
     wanted = [Setting(k, epsilon) for k, epsilon in product((10, 50), plan.epsilons[:2])]
     own = grid("beside OpenDP", case, [*PURE, *PUBLIC[:2]], wanted, plan.runs_beside)
-    return own + utility_peers.enumerated("beside OpenDP", case, wanted, plan.runs_beside)
+    return own + peers.enumerated("beside OpenDP", case, wanted, plan.runs_beside)
 
 
 def kbars(name: str, plan: Plan) -> list[Measured]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from utility_intervals import betting_interval, hoeffding
-from utility_methods import AUTO, DISCOVER, LAPLACE, OLD
+from utility.intervals import betting_interval, hoeffding
+from utility.methods import AUTO, DISCOVER, LAPLACE, OLD
 
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from utility_methods import Measured
+    from utility.methods import Measured
 
 BEHIND = 0.1
 OLD_NAMES = [method.name for method in OLD]

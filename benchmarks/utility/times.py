@@ -9,8 +9,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
-from utility_data import SOURCES, Case, read, with_unsold
-from utility_methods import BITS, DELTA, Measured, Setting, default_way, items_first, library
+from utility.data import SOURCES, Case, read, with_unsold
+from utility.methods import BITS, DELTA, Measured, Setting, default_way, items_first, library
 
 from dpmine.itemsets.discovery import Discover
 from dpmine.privacy import Neighbors

@@ -16,7 +16,7 @@ from dpmine.selection.universes.base import Level
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from utility_data import Case
+    from utility.data import Case
 
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.universe import Itemset, ItemsetUniverse

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.transactions.base import Itemsets
     from dpmine.itemsets.universe import Itemset
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (ROOT / "datasets", ROOT.parent / "shared" / "data")
 LONG = Columns.of(unit="transaction_id", item="item")
 

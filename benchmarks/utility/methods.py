@@ -10,7 +10,7 @@ from math import sqrt
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from utility_baselines import laplace_keys, truncated_scores
+from utility.baselines import laplace_keys, truncated_scores
 
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.by_items import ItemsFirst
@@ -21,7 +21,7 @@ from dpmine.privacy import Neighbors
 from dpmine.selection.top_k import OneShot, TopK, build_top_k
 
 if TYPE_CHECKING:
-    from utility_data import Case
+    from utility.data import Case
 
 DELTA = Fraction(1, 10**6)
 NONE = Fraction(0)

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from utility_data import ROOT
-from utility_methods import DELTA, Measured, Setting
+from utility.data import ROOT
+from utility.methods import DELTA, Measured, Setting
 
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from utility_data import Case
+    from utility.data import Case
 
 PEERS = ROOT / ".venv-peers" / "bin" / "python"
 WORKER = ROOT / "benchmarks" / "peers" / "top_k_worker.py"

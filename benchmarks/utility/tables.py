@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from utility_intervals import betting_interval, hoeffding
-from utility_methods import AUTO
-from utility_verdict import pooled, verdict
+from utility.intervals import betting_interval, hoeffding
+from utility.methods import AUTO
+from utility.verdict import pooled, verdict
 
 from dpmine.io.atomic import new_figure, write_picture
 from dpmine.privacy import Neighbors
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from utility_methods import Measured
+    from utility.methods import Measured
 
 COLOURS = {
     AUTO: "#bc4749",
