@@ -330,6 +330,19 @@ class Budget:
             )
         return replace(self, granted=granted)
 
+    def refuse_exchange(self, granted: Amount) -> None:
+        """Raises BudgetExceeded where charges were made and a basic total is to have less ε for more δ, or the reverse.
+
+        Results could decide on the exchange, and then the data set is promised neither total, but the larger ε with the
+        larger δ. Histories that earlier versions wrote may hold such grants, so replaying them does not ask.
+        """
+        both = granted.epsilon - self.granted.epsilon, granted.delta - self.granted.delta
+        if self.accounting is Accounting.BASIC and self.charged and min(both) < 0 < max(both):
+            raise BudgetExceeded(
+                f"{self.dataset!r} has been charged, and ε and δ cannot be exchanged for each other then: grant at "
+                f"least {self.granted.shown(self.accounting, _decimal)}, or no more of either."
+            )
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
         return {

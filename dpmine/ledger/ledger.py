@@ -97,8 +97,8 @@ class Ledger:
         `accounting` is "basic" (ε and δ of all charges add up) or "zcdp" (ρ adds up, and of the total δ
         `approximate_delta` is for approximate parts, by default a half); not given, it stays as it is, at first basic.
         It is fixed by the first charge.
-        Raises BudgetExceeded below what is spent, BadParameter for another relation, unit, parts or accounting than the
-        charges rest on.
+        Raises BudgetExceeded below what is spent, or where ε is exchanged for δ after a charge, BadParameter for another
+        relation, unit, parts or accounting than the charges rest on.
         """
         most = positive("epsilon", epsilon)
         most_delta = None if delta is None else below_one("delta", delta)
@@ -124,6 +124,7 @@ class Ledger:
                 records.add(connection, budget)
             else:
                 budget = _same_terms(known, relation, rule, unit, chosen).granting(total)
+                known.refuse_exchange(total)
             return records.append(connection, budget, Kind.GRANT, WHOLE, total)
 
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:

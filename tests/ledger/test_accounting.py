@@ -228,6 +228,18 @@ def test_a_charged_total_is_never_exchanged(ledger: Ledger, terms: tuple[str, st
     assert ledger.verify() == 4
 
 
+def test_a_charged_basic_total_is_never_exchanged(ledger: Ledger) -> None:
+    ledger.grant("shop", epsilon=2, delta="1e-5")
+    ledger.grant("shop", epsilon=1, delta="2e-5")
+    ledger.charge("shop", promise("0.1"), job="")
+    for epsilon, delta in [("1.5", "1e-5"), ("0.5", "3e-5")]:
+        with pytest.raises(BudgetExceeded, match=r"cannot be exchanged .* grant at least ε = 1, δ = 2e-05"):
+            ledger.grant("shop", epsilon=epsilon, delta=delta)
+    for epsilon, delta in [("1", "2e-5"), ("2", "3e-5"), ("2", "2e-5"), ("1/2", "1e-5")]:
+        ledger.grant("shop", epsilon=epsilon, delta=delta)
+    assert ledger.verify() == 7
+
+
 @pytest.mark.parametrize(("rule", "neighbors"), [("by_unit", ADD), ("by_index", Neighbors.REPLACE_ONE)])
 def test_parts_count_once_rho_and_delta_apart(ledger: Ledger, rule: str, neighbors: Neighbors) -> None:
     terms: dict[str, Any] = {"accounting": "zcdp", "approximate_delta": "1e-2", "neighbors": neighbors, "parts": rule}
