@@ -97,8 +97,8 @@ class Ledger:
         `accounting` is "basic" (ε and δ of all charges add up) or "zcdp" (ρ adds up, and of the total δ
         `approximate_delta` is for approximate parts, by default a half); not given, it stays as it is, at first basic.
         It is fixed by the first charge.
-        Raises BudgetExceeded below what is spent, or where ε is exchanged for δ after a charge, BadParameter for another
-        relation, unit, parts or accounting than the charges rest on.
+        Raises BudgetExceeded below what is spent, or where ε is exchanged for δ after a charge; BadParameter for
+        another relation, unit, parts or accounting than the charges rest on.
         """
         most = positive("epsilon", epsilon)
         most_delta = None if delta is None else below_one("delta", delta)
