@@ -191,7 +191,7 @@ class Discover(ByItems):
     discovery: Discovery
     shots: tuple[OneShot, ...]
     """What chooses the itemsets after 1, 2, … looks."""
-    weighted: tuple[WeightedPairs | None, ...] = ()
+    weighted: tuple[WeightedPairs | None, ...]
     """What chooses them in place of a shot; None after as many looks as leave enough for the shot."""
 
     @classmethod
@@ -254,15 +254,15 @@ class Discover(ByItems):
         """Of the items that the discovery found, with what it left of ρ."""
         found = self.discovery.find(universe.transactions, bits=bits)
         codes, last = found.codes.tolist(), found.looks - 1
-        weighted = self.weighted[last] if self.weighted and len(codes) <= MOST_WEIGHTED_ITEMS else None
-        if weighted is None:
+        weighted = self.weighted[last]
+        if weighted is None or len(codes) > MOST_WEIGHTED_ITEMS:
             return shot_among(universe, codes, self.shots[last], bits=bits)
         return weighted.choose(universe.transactions, codes, bits=bits)
 
     @property
     def usual(self) -> OneShot | WeightedPairs:
         """What chooses the itemsets after half of the looks, as is usual."""
-        return (self.weighted and self.weighted[len(self.shots) // 2]) or self.itemsets
+        return self.weighted[len(self.shots) // 2] or self.itemsets
 
     def lead(self, candidates: int) -> float:  # noqa: ARG002 - only the itemsets of found items are rivals
         """The itemsets' own; the items' is another matter."""
@@ -273,8 +273,9 @@ class Discover(ByItems):
         spent = f"ρ = {float(self.discovery.rhos[0]):.3g} to {float(self.discovery.rho):.3g}"
         first, last = (float(shot.round_epsilon) for shot in (self.shots[0], self.shots[-1]))
         shots = f"{self.count} rounds of the exponential mechanism at ε = {first:.3g} to {last:.3g}"
-        if isinstance(self.usual, WeightedPairs):
-            shots = f"Gaussian noise on weighted counts, or, with more than {MOST_WEIGHTED_ITEMS} items, {shots}"
+        if any(self.weighted):
+            once = "" if all(self.weighted) else "after an early look, or "
+            shots = f"Gaussian noise on weighted counts, or, {once}with more than {MOST_WEIGHTED_ITEMS} items, {shots}"
         return (
             f"items: Gaussian noise, {spent} as they are found, δ = {short(self.discovery.delta)}; "
             f"itemsets of these: {shots}"

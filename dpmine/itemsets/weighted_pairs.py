@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpmine.errors import BadParameter
 from dpmine.exact.noise import LARGEST_SCALE, discrete_gaussian_array, whole_scale
 from dpmine.privacy import Neighbors, Zcdp
 
@@ -45,12 +46,17 @@ class WeightedPairs:
         rho: ρ > 0.
         neighbors: the relation.
 
+    Raises BadParameter where ρ is so small that a unit could give nothing.
     Source: this project, after the weights of Gopi et al. 2020.
     """
 
     count: int
     rho: Fraction
     neighbors: Neighbors
+
+    def __post_init__(self) -> None:
+        if not self.weight:
+            raise BadParameter("epsilon is too small to weigh pairs: give a larger one, or a catalogue.")
 
     @property
     def zcdp(self) -> Zcdp:
@@ -93,6 +99,9 @@ class WeightedPairs:
         return [(codes[i], codes[j]) for i, j in zip(first[best].tolist(), second[best].tolist(), strict=True)]
 
     def lead(self, pairs: int) -> float:
-        """How far the k best must lead, in units that count in full, to be the ones chosen with probability 0.95."""
+        """How far the k best must lead, in weights of units that count in full, to be chosen with probability 0.95.
+
+        It says nothing of supports where units with many of the pairs have some pairs more than others.
+        """
         others = max(1, pairs - self.count)
         return self.noise * (sqrt(2 * log(20 * self.count)) + sqrt(2 * log(20 * others)))

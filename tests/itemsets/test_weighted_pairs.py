@@ -6,7 +6,7 @@ from collections import Counter
 from fractions import Fraction
 from itertools import combinations
 from math import isqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from support.oracles.discovery import RELATIONS, SOME, Law, excess, law_of_sets,
 from support.oracles.itemsets import baskets_of
 from support.oracles.mechanisms import chi_square_p, tally
 
+from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets import discovery, weighted_pairs
 from dpmine.itemsets.discovery import Discover, Discovery
@@ -74,6 +75,15 @@ def test_weights_by_the_definition(units: Units, codes: list[int], at_once: int)
     places = {(codes[i], codes[j]): int(found[i, j]) for i, j in combinations(range(len(codes)), 2)}
     assert {pair: weight for pair, weight in places.items() if weight} == expected
     assert found.sum() == sum(expected.values())
+
+
+def test_many_units_in_many_stretches() -> None:
+    units: Units = [[{unit % 5, 5 + unit % 3}, {8, unit % 2}] for unit in range(300)]
+    whole = baskets_of(units, 9).pair_weights(range(9), np.arange(100, 64, -1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "_AT_ONCE", 150)
+        assert baskets_of(units, 9).pair_weights(range(9), np.arange(100, 64, -1)).tolist() == whole.tolist()
+    assert whole.sum() == 300 * 2 * 99
 
 
 def law_of_the_best(way: WeightedPairs, sums: Sequence[int]) -> list[float]:
@@ -150,6 +160,18 @@ def test_law_of_the_list() -> None:
     assert chi_square_p(seen, law_of_lists(way, SOME)) > 1e-9
 
 
+@pytest.mark.statistical
+@pytest.mark.usefixtures("few_steps")
+def test_law_of_the_best_pair() -> None:
+    """Chi^2 of 3,000 choices at a nominal 1e-9: close sums, one of them 0; items 0 and 3 are not asked for."""
+    units: Units = [[{1, 2}]] * 2 + [[{1, 4}]] + [[{0, 3, 4}]]
+    way, baskets = WeightedPairs(1, Fraction(1, 4), Neighbors.REPLACE_ONE), baskets_of(units, 5)
+    law = dict(zip([(1, 2), (1, 4), (2, 4)], law_of_the_best(way, [16, 8, 0]), strict=True))
+    assert min(law.values()) > 0.1
+    seen = tally(lambda: way.choose(baskets, [1, 2, 4], bits=SystemBits())[0], 3000)
+    assert chi_square_p(seen, law) > 1e-9
+
+
 # Twins, each broken in one place: the exact profile finds them.
 
 
@@ -192,6 +214,7 @@ def test_pairs_are_weighted_where_a_shot_has_more_noise() -> None:
     def weighs(k: int, epsilon: str, relation: Neighbors, sizes: tuple[int, int] = (2, 2)) -> list[bool]:
         way = Discover.of(k, Fraction(epsilon), TINY, relation, sizes=sizes)
         for weighted, shot in zip(way.weighted, way.shots, strict=True):
+            assert weighted is None or (weighted.count, weighted.neighbors) == (k, relation)
             assert weighted is None or shot.zcdp.rho <= weighted.rho <= shot.zcdp.rho * Fraction(101, 100)
         return [weighted is not None for weighted in way.weighted]
 
@@ -216,6 +239,34 @@ def test_what_is_found_decides_between_weights_and_a_shot(monkeypatch: pytest.Mo
         assert way.choose_itemsets(universe, bits=SystemBits()) == [expected]
 
 
+def test_every_number_of_looks_has_weights_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    way = Discover.of(50, Fraction(3, 10), TINY, Neighbors.REPLACE_ONE, sizes=(2, 2))
+    baskets = baskets_of(SOME, 3)
+    universe = ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=False, transactions=baskets)
+    used: list[Any] = []
+    monkeypatch.setattr(WeightedPairs, "choose", lambda self, *_given, **_bits: used.append(self))
+    for looks in range(1, len(way.weighted) + 1):
+        seen = discovery.Found(np.array([0, 1]), looks)
+        monkeypatch.setattr(Discovery, "find", lambda *_given, seen=seen, **_bits: seen)
+        way.choose_itemsets(universe, bits=SystemBits())
+    assert used == list(way.weighted)
+    spent = [sum(way.discovery.rhos[:looks]) + each.rho for looks, each in enumerate(used, 1)]
+    assert max(spent) <= way.zcdp.rho
+
+
+@every(
+    "k, epsilon, words", [(100, "1", "or, after an early look, or with"), (50, "0.3", "counts, or, with more than 512")]
+)
+def test_the_budget_says_what_is_possible(k: int, epsilon: str, words: str) -> None:
+    assert words in Discover.of(k, Fraction(epsilon), TINY, Neighbors.REPLACE_ONE, sizes=(2, 2)).rounds()
+    assert "weighted" not in Discover.of(10, Fraction(epsilon), TINY, Neighbors.REPLACE_ONE, sizes=(2, 2)).rounds()
+
+
+def test_a_budget_that_is_too_small() -> None:
+    with pytest.raises(BadParameter, match="epsilon is too small"):
+        WeightedPairs(50, Fraction(1, 10**18), Neighbors.REPLACE_ONE)
+
+
 @every("items", [[], [4]])
 def test_no_pair_of_less_than_two_items(items: list[int]) -> None:
     way = WeightedPairs(5, Fraction(1), Neighbors.REPLACE_ONE)
@@ -225,7 +276,8 @@ def test_no_pair_of_less_than_two_items(items: list[int]) -> None:
 def test_a_large_budget_finds_the_best_in_order() -> None:
     units: Units = [[{0, 1, 2}]] * 50 + [[{0, 1}]] * 50 + [[{2, 3}]] * 20
     way = WeightedPairs(4, Fraction(10**6), Neighbors.REPLACE_ONE)
-    best = way.choose(baskets_of(units), [0, 1, 2, 3], bits=SystemBits())
-    assert best[0] == (0, 1)
-    assert set(best) == {(0, 1), (0, 2), (1, 2), (2, 3)}
-    assert best[3] == (2, 3)
+    moved: Units = [[{3 * item + 1 for item in basket} for basket in unit] for unit in units]
+    best = way.choose(baskets_of(moved), [1, 4, 7, 10], bits=SystemBits())
+    assert best[0] == (1, 4)
+    assert set(best) == {(1, 4), (1, 7), (4, 7), (7, 10)}
+    assert best[3] == (7, 10)

@@ -39,8 +39,9 @@ def items_held(items: Any, rows: SparkRows, limit: int) -> Any:
 
 def pairs_held(coded: Any, rows: SparkRows) -> Any:
     """A row for each pair that a unit supports: the columns of the unit, `rank`, and `later`, the larger rank."""
-    later = coded.withColumnRenamed("rank", "later")
-    both = coded.join(later, list(rows.keys)).where(functions.col("rank") < functions.col("later"))
+    once = coded if rows.rows_are_units else coded.distinct()  # or a row that is repeated n times is joined n² times
+    later = once.withColumnRenamed("rank", "later")
+    both = once.join(later, list(rows.keys)).where(functions.col("rank") < functions.col("later"))
     return both.select(*rows.units, "rank", "later").distinct()
 
 

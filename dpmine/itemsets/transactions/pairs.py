@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Whole = NDArray[np.signedinteger]
 
-_AT_ONCE = 1 << 18  # pairs of baskets that are held at a time, but for those of one unit
+_AT_ONCE = 1 << 18  # pairs of baskets that are held at a time
 
 
 def pair_weights(items: Whole, basket_starts: Whole, unit_starts: Whole, *, catalogue: int, weights: Whole) -> Whole:
@@ -22,18 +22,23 @@ def pair_weights(items: Whole, basket_starts: Whole, unit_starts: Whole, *, cata
     n is how many pairs a unit supports. The baskets are in compressed sparse rows, as in `Baskets`; N is `catalogue`.
     """
     sums = np.zeros(catalogue * catalogue, np.int64)
-    for first, end in _stretches(basket_starts, unit_starts):
-        units, pairs = _pairs(items, basket_starts, unit_starts[first : end + 1], catalogue)
+    sizes = np.diff(basket_starts)
+    before = np.concatenate([[0], np.cumsum(sizes * (sizes - 1) // 2)])
+    for first, end in _stretches(before[unit_starts]):
+        baskets = unit_starts[first : end + 1]
+        if before[baskets[-1]] - before[baskets[0]] > _AT_ONCE:
+            pairs = _pairs_of_a_large_unit(items, basket_starts, before, baskets, catalogue)
+            sums[pairs] += weights[len(pairs) - 1]
+            continue
+        units, pairs = _pairs(items, basket_starts, baskets, catalogue)
         given = weights[np.bincount(units)[units] - 1]
         sums += np.bincount(pairs, weights=given, minlength=len(sums)).astype(np.int64)
     return sums.reshape(catalogue, catalogue)
 
 
-def _stretches(basket_starts: Whole, unit_starts: Whole) -> Iterator[tuple[int, int]]:
-    """Stretches of units whose baskets have `_AT_ONCE` pairs together, or which are one unit."""
-    sizes = np.diff(basket_starts)
-    before = np.concatenate([[0], np.cumsum(sizes * (sizes - 1) // 2)])[unit_starts]
-    first, last = 0, len(unit_starts) - 1
+def _stretches(before: Whole) -> Iterator[tuple[int, int]]:
+    """Stretches of groups with `_AT_ONCE` pairs at most, or of one group; `before` counts the pairs up to each."""
+    first, last = 0, len(before) - 1
     while first < last:
         reach = int(np.searchsorted(before, before[first] + _AT_ONCE, side="right")) - 1
         end = min(max(reach, first + 1), last)
@@ -41,8 +46,17 @@ def _stretches(basket_starts: Whole, unit_starts: Whole) -> Iterator[tuple[int, 
         first = end
 
 
+def _pairs_of_a_large_unit(items: Whole, basket_starts: Whole, before: Whole, baskets: Whole, catalogue: int) -> Whole:
+    """The pairs that a unit supports, marked while a few of its baskets at a time are gone through."""
+    marked = np.zeros(catalogue * catalogue, np.bool_)
+    own = np.arange(baskets[0], baskets[1] + 1)
+    for first, end in _stretches(before[own]):
+        marked[_pairs(items, basket_starts, own[[first, end]], catalogue)[1]] = True
+    return np.flatnonzero(marked)
+
+
 def _pairs(items: Whole, basket_starts: Whole, unit_starts: Whole, catalogue: int) -> tuple[Whole, Whole]:
-    """The pairs (i·N + j) that units support, each once a unit, and the units, counted from the first of these."""
+    """The units, counted from the first of these, and the pairs (i·N + j) that they support, each once a unit."""
     starts = basket_starts[unit_starts[0] : unit_starts[-1] + 1]
     owned = np.diff(unit_starts)
     owner = np.repeat(np.repeat(np.arange(len(owned)), owned), np.diff(starts))
