@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.by_items import ITEMS_FIRST
-from dpmine.itemsets.discovery import DISCOVER
+from dpmine.itemsets.discovery import DISCOVER, Discover
 from dpmine.itemsets.expected import right_from
 from dpmine.itemsets.universe import PublicCatalogue, Sizes, parse_sizes
 from dpmine.itemsets.ways import build_way
+from dpmine.itemsets.weighted_pairs import PAIRS_IN_FULL, WeightedPairs
 from dpmine.parameters import exact_number, public_count, whole
 from dpmine.privacy import Neighbors, rounded_up
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
@@ -39,12 +40,14 @@ class ListRow:
         lead: how far the best must lead the others to be the ones listed with probability about 0.95, in units.
         right_from: the support of the best itemset, in units, from which on half of the list is expected to be right.
         rounds: how the budget is spent.
+        weighted: whether pairs are usually weighted: `lead` and `right_from` are then in units that count in full.
     """
 
     mechanism: str
     lead: int
     right_from: int
     rounds: str
+    weighted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,8 @@ class ListPlan:
             f"ε = {self.epsilon}, δ = {float(self.delta):g}, {relation}. In units:"
         )
         table = [f"{'mechanism':<20}{'best support for half a list':>30}{'lead':>10}", *map(self._line, self.rows)]
-        return "\n".join([head, "", *table, "", _LEGEND])
+        weights = [_WEIGHTS] if any(row.weighted for row in self.rows) else []
+        return "\n".join([head, "", *table, "", _LEGEND, *weights])
 
     def _line(self, row: ListRow) -> str:
         name = f"{row.mechanism} *" if row.mechanism == self.recommended else row.mechanism
@@ -114,6 +118,12 @@ _LEGEND = (
     "Best support for half a list: the support of the best itemset from which on half of the list is expected to be\n"
     "right, where supports fall off as in real baskets. Lead: over the other candidates, for the whole list. "
     "(* default)"
+)
+
+
+_WEIGHTS = (
+    f"discover weighs pairs here: its numbers are of units that support at most {PAIRS_IN_FULL} pairs of the found "
+    "items.\nOthers count less."
 )
 
 
@@ -161,7 +171,9 @@ def plan_list(
         return build_way(name, sizes, known, candidates, kbar=None, max_items_per_unit=None, **given)
 
     def row(way: TopK) -> ListRow:
-        return ListRow(way.name, ceil(way.lead(candidates or 1)), right_from(way, candidates or 0), way.rounds())
+        needs = ceil(way.lead(candidates or 1)), right_from(way, candidates or 0)
+        weighted = isinstance(way, Discover) and isinstance(way.usual, WeightedPairs)
+        return ListRow(way.name, *needs, way.rounds(), weighted)
 
     rows = []
     for name in _UNKNOWN if candidates is None else _KNOWN:

@@ -33,6 +33,10 @@ def test_text_and_json() -> None:
     text = str(planned)
     assert "The best 20 itemsets of size 2 to 3 from unknown items; ε = 1/2, δ = 1e-06, add-remove." in text
     assert "discover *" in text
+    assert "weighs" not in text
+    weighted = plan_list(100, epsilon="0.3")
+    assert "discover weighs pairs here" in str(weighted)
+    assert [row.weighted for row in weighted.rows] == [True, False]
     assert "%)" in text
     document = json.loads(planned.to_json())
     assert (document["k"], document["recommended"]) == (20, "discover")
