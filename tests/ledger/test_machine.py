@@ -74,6 +74,14 @@ class Model:
         first = 0 if kind == "basic" else 2
         return all(self.spent(name)[which] <= granted[which] for which in (first, first + 1))
 
+    def grants(self, name: str, kind: str, granted: Four) -> bool:
+        """A charged total is never exchanged: ρ and the δ beside it only rise, ε and δ rise or fall together."""
+        if not self.charges.get(name):
+            return True
+        moves = [new - old for new, old in zip(granted, self.granted[name], strict=True)]
+        kept = min(moves[2:]) >= 0 if kind == "zcdp" else not min(moves[:2]) < 0 < max(moves[:2])
+        return kept and self.allows(name, kind, granted)
+
     def fits(self, name: str, charge: tuple[str, Four]) -> bool:
         self.charges.setdefault(name, []).append(charge)
         fits = self.allows(name, self.kind[name], self.granted[name])
@@ -112,13 +120,13 @@ class LedgerMachine(RuleBasedStateMachine):
             granted = self.ledger.grant(name, **terms).granted
         except BudgetExceeded:
             assert name in self.model.granted
-            assert not self.model.allows(name, kind, self.total(kind, epsilon, delta, share))
+            assert not self.model.grants(name, kind, self.total(kind, epsilon, delta, share))
             assert (self.model.granted[name], self.model.kind[name]) == total
             return
         found = (granted.epsilon, granted.delta, granted.rho, granted.approximate_delta)
         assert found == self.total(kind, epsilon, delta, share)
+        assert self.model.grants(name, kind, found)
         self.model.granted[name], self.model.kind[name] = found, kind
-        assert self.model.allows(name, kind, found)
         self.entries += 1
 
     def total(self, kind: str, epsilon: int, delta: Fraction, share: Fraction) -> Four:
