@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.transactions.base import Baskets
-from dpmine.kernels import declared, kernel
+from dpmine.kernels import TO_WRITE, declared, kernel
 from fuzz.choices import Choices
 from fuzz.oracle import require
 
@@ -68,15 +68,8 @@ def arrays(data: bytes) -> None:
 def _arguments(name: str, choices: Choices) -> list[Any]:
     n, r, c, b = (choices.byte() % _LONGEST if choices.byte() % 8 == 0 else choices.byte() % 6 for _ in "nrcb")
     first = choices.byte() % (r + 1)
-    known = {
-        "n": n,
-        "r": r,
-        "c": c,
-        "b": b,
-        "x": min(b, n),
-        "first": first,
-        "end": first + choices.byte() % (r + 2 - first),
-    }
+    end = first + choices.byte() % (r + 2 - first)
+    known = {"n": n, "r": r, "c": c, "b": b, "x": min(b, n), "first": first, "end": end}
     known |= {"number": choices.one(_NUMBERS), "bits": choices.byte() % 34}
     arguments: list[Any] = []
     for kind, shape in zip(declared(name), SHAPES[name].split(), strict=True):
@@ -84,20 +77,21 @@ def _arguments(name: str, choices: Choices) -> list[Any]:
         if choices.byte() % 32 == 1:
             value += choices.byte() % 3 - 1
         ascending = shape in {"r+1", "r"} or (name == "rank_rows" and len(arguments) == 5)
-        arguments.append(value if kind is None else _array(kind[0], max(0, value), n, choices, ascending=ascending))
+        arguments.append(value if kind is None else _array(kind, max(0, value), n if ascending else None, choices))
     return arguments
 
 
-def _array(dtype: np.dtype[Any], length: int, most: int, choices: Choices, *, ascending: bool) -> Any:
-    """Small numbers, zeros, or at times odd ones; rows start in order."""
-    if ascending:
-        values = sorted(choices.byte() % (most + 1) for _ in range(length))
-        values[-1:] = [most] if values else []
+def _array(kind: tuple[np.dtype[Any], int], length: int, last: int | None, choices: Choices) -> Any:
+    """Starts of rows up to the last one; else zeros, small numbers, or at times odd ones where the kernel reads."""
+    dtype, flags = kind
+    if last is not None:
+        values = sorted(choices.byte() % (last + 1) for _ in range(length))
+        values[-1:] = [last] if values else []
     elif choices.byte() % 3 == 0:
         values = [0] * length
     else:
         values = [choices.byte() % 6 for _ in range(length)]
-    if length and choices.byte() % 16 == 1:
+    if length and flags != TO_WRITE and choices.byte() % 16 == 1:
         values[choices.byte() % length] = choices.one(_NUMBERS)
     return np.array(values, np.int64).astype(dtype)
 

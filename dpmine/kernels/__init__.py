@@ -33,7 +33,7 @@ _TYPES = {
     "Uint64s": np.uint64,
     "Doubles": np.float64,
 }
-_TO_READ, _TO_WRITE = 0x101, 0x501  # numpy's flags: contiguous and aligned; and writeable
+TO_READ, TO_WRITE = 0x101, 0x501  # numpy's flags: contiguous and aligned; and writeable
 _NO_MEMORY = -1
 
 INSTRUCTION_SETS = ("baseline", "AVX2", "AVX-512")
@@ -98,7 +98,7 @@ def _taken(array: NDArray[Any], dtype: np.dtype[Any], flags: int, name: str) -> 
     """The array as the kernel `name` takes it."""
     if array.dtype == dtype and array.flags.num & flags == flags:
         return array
-    if flags == _TO_WRITE or not np.can_cast(array.dtype, dtype):
+    if flags == TO_WRITE or not np.can_cast(array.dtype, dtype):
         raise TypeError(f"The kernel {name} was not given arrays as it declares them: {dtype} was wanted.")
     return np.require(array, dtype, ["C", "A"])
 
@@ -112,7 +112,7 @@ def _kinds(declaration: str) -> list[Kind]:
         if name == "int64_t":
             kinds.append(_NUMBER)
         elif plain in _TYPES:
-            kinds.append((np.dtype(_TYPES[plain]), _TO_READ if plain == name else _TO_WRITE))
+            kinds.append((np.dtype(_TYPES[plain]), TO_READ if plain == name else TO_WRITE))
         else:
             kinds += _kinds(_text(f"dpmine_{name}_fields"))
     return kinds
