@@ -7,8 +7,6 @@ BIN := .venv/bin
 # What users install, and, beside it, the tools for tests, checks and docs.
 INSTALLED := .venv/.installed
 DEVELOPED := .venv/.installed-dev
-# The library of make test-sanitized.
-SANITIZED := $(CURDIR)/build/sanitized/libkernels.so
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # PYTHONPATH could put other code in front of what is installed; without bytecode every process compiles it anew.
 PYTEST := env -u PYTHONPATH -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q
@@ -45,12 +43,8 @@ test-marked: $(DEVELOPED) ## the statistical, slow and environment-dependent tes
 test-spark: .venv-spark/.installed ## counting on Spark, on a small one of this machine; needs Java 17
 	env -u PYTHONPATH .venv-spark/bin/python -m pytest -q tests/itemsets/spark tests/project/test_licences.py
 
-# What runs kernels, on a library that ends the process at the first fault of memory or arithmetic; needs GCC.
-test-sanitized: $(DEVELOPED) ## the fast tests of counting, reading and hypotheses, under sanitizers; needs GCC
-	CC=gcc $(BIN)/python hatch_build.py --sanitize
-	LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 DPMINE_KERNELS=$(SANITIZED) \
-		$(PYTEST) -n $(WORKERS) -m "not ($(MARKED))" \
-		tests/itemsets/counting tests/itemsets/ingest tests/itemsets/outofcore tests/models/pac
+test-sanitized: $(DEVELOPED) ## the tests of the kernels under sanitizers, which test-marked runs too; needs GCC
+	$(PYTEST) tests/project/test_sanitized.py
 
 test-all: test test-marked ## all tests but those on Spark (make test-spark)
 

@@ -28,7 +28,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -60,7 +60,7 @@ else:
     PLATFORM = f"macosx_11_0_{MACHINE}" if SYSTEM == "macos" else re.sub(r"\W", "_", sysconfig.get_platform())
 LIBRARY = (KERNELS / "libkernels").with_suffix({"macos": ".dylib", "windows": ".dll"}.get(SYSTEM, ".so"))
 
-FLAGS = ["-std=c11", "-O3", "-g0", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra"]
+FLAGS = ["-std=c11", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra"]
 FLAGS += ["-ffp-contract=off"]  # no fused multiply-add: every machine rounds alike
 if MACHINE == "x86_64":
     FLAGS += ["-msse4.2", "-mpopcnt"]  # x86-64-v2, which numpy needs too, in words that compilers of 2018 know
@@ -68,7 +68,15 @@ if SYSTEM == "macos":
     FLAGS += ["-mmacosx-version-min=11.0", f"-Wl,-install_name,@rpath/{LIBRARY.name}"]
 if SYSTEM != "windows":
     FLAGS += ["-fPIC"]
-SANITIZED = ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+RELEASED = ["-O3", *([] if SYSTEM == "macos" and not TARGET else ["-s"])]  # Apple's linker knows no -s
+SANITIZED = [
+    "-Werror",
+    "-O1",
+    "-g",
+    "-fno-omit-frame-pointer",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+]
 
 
 class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
@@ -112,7 +120,7 @@ def compiler() -> list[str]:
     return [sys.executable, "-m", "ziglang", "cc"] if find_spec("ziglang") else []
 
 
-def compile_kernels(library: Path, *extra: str, command: list[str] | None = None) -> None:
+def compile_kernels(library: Path, how: Sequence[str] = RELEASED, command: Sequence[str] = ()) -> None:
     """Compile all sources into this file, which is replaced at once: processes may have loaded the old one."""
     command = command or compiler()
     if not command:
@@ -121,7 +129,7 @@ def compile_kernels(library: Path, *extra: str, command: list[str] | None = None
             f"Install one, then try again: apt install gcc libc6-dev, xcode-select --install, or pip install '{ZIG}'. "
             "pip brings ziglang by itself unless it is given --no-build-isolation."
         )
-    flags = [*FLAGS, f'-DKERNELS_SOURCES="{sources()}"', *(["-target", TARGET] if TARGET else []), *extra]
+    flags = [*FLAGS, f'-DKERNELS_SOURCES="{sources()}"', *(["-target", TARGET] if TARGET else []), *how]
     names = sorted(file.name for file in KERNELS.glob("*.c"))  # no path is built in: the file is the same anywhere
     library.parent.mkdir(parents=True, exist_ok=True)
     with _folder() as folder:
@@ -187,7 +195,7 @@ def main() -> None:
                 build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "dist"]
                 subprocess.run(build, cwd=ROOT, env={**os.environ, **settings, "DPMINE_TARGET": target}, check=True)
     elif asked.sanitize:
-        compile_kernels(ROOT / "build" / "sanitized" / LIBRARY.name, *SANITIZED, "-Werror")
+        compile_kernels(ROOT / "build" / "sanitized" / LIBRARY.name, SANITIZED)
     elif not _is_current() and compiler():
         compile_kernels(LIBRARY)
     elif not _is_current():
