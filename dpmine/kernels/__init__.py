@@ -125,3 +125,6 @@ def _text(name: str) -> str:
 
 INSTRUCTIONS = kernel("instructions")(len(INSTRUCTION_SETS) - 1)
 """The best of `INSTRUCTION_SETS` that this processor has, as a number."""
+
+SOURCES = _text("dpmine_sources")
+"""A hash of what the library was compiled from, as `hatch_build.py` computes it."""
