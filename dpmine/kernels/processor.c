@@ -1,4 +1,4 @@
-/* What this processor can do: compiled is for all of a kind, and some loops for what only newer ones have.
+/* What the library was compiled from, and what this processor can do: some loops are compiled for newer ones, too.
 
    The processor is asked. The compilers' __builtin_cpu_supports says no to everything in what zig links. */
 
@@ -44,3 +44,6 @@ KERNEL(instructions, int64_t most;)
 {
     return instructions(a->most);
 }
+
+/* A hash of what the library was compiled from, which hatch_build.py computes. */
+EXPORT const char dpmine_sources[] = KERNELS_SOURCES;
