@@ -211,12 +211,13 @@ def _table_cells(
     table: pa.Table, source: Source, plan: LayoutPlan, catalogue: pa.Array | None
 ) -> tuple[Cells, pa.Array]:
     """The lines of a whole table, and the labels of their items."""
-    keys: list[Key] = [coded(table.column(name)) for name in plan.keys]
+    coded_keys = [coded(table.column(name)) for name in plan.keys]
     keyed = np.ones(table.num_rows, np.bool_)
-    for key in keys:
-        keyed &= key.codes >= 0
+    for key in coded_keys:
+        if not key.complete:
+            keyed &= key.codes >= 0
     rows, items, labels = lines_in(table, source, plan, catalogue, keyed)
-    keys = [Key(key.codes[rows], key.count) for key in keys]
+    keys = [Key(key.codes[rows], key.count) for key in coded_keys]
     if plan.layout is not Layout.LONG:
         keys.append(Key(rows, table.num_rows))
     return Cells.of(keys, items, plan), labels
