@@ -102,8 +102,8 @@ class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
 
 
 def sources() -> str:
-    """What the library carries to say what it was made from: a SHA-256 of the sources, this file and the settings."""
-    settings = [PLATFORM, *(os.environ.get(name, "") for name in ("CC", "CFLAGS", "LDFLAGS"))]
+    """What the library carries to say what it was made from: a SHA-256 of the sources, this file and the flags."""
+    settings = [PLATFORM, *(os.environ.get(name, "") for name in ("CFLAGS", "LDFLAGS"))]  # CC may be a path
     parts = [repr(settings).encode()]
     for file in (Path(__file__), *sorted(KERNELS.glob("*.[ch]"))):
         parts += file.name.encode(), file.read_bytes()
@@ -112,8 +112,8 @@ def sources() -> str:
 
 def compiler() -> list[str]:
     """The command of a C compiler: CC, one of this machine that works, or zig's; empty where there is none."""
-    if os.environ.get("CC"):
-        return shlex.split(os.environ["CC"])
+    if given := _words("CC"):
+        return given
     if not TARGET:  # zig alone brings the headers and libraries of other platforms
         for name in filter(_works, ("cc", "gcc", "clang")):
             return [name]
@@ -138,12 +138,13 @@ def compile_kernels(library: Path, how: Sequence[str] = RELEASED, command: Seque
         caches = dict.fromkeys(("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"), str(folder))
         try:
             subprocess.run(line, cwd=KERNELS, env={**caches, **os.environ}, check=True)
+            built.replace(library)
         except (OSError, subprocess.CalledProcessError):
             sys.exit(
                 f"The kernels were not compiled: {shlex.join(command)} failed, or is not there. "
-                "Set CC to another C compiler (CC=clang), or unset what is set of CC, CFLAGS and LDFLAGS."
+                "Set CC to another C compiler (CC=clang), or unset what is set of CC, CFLAGS and LDFLAGS. "
+                "On Windows, end programs that use dpmine first."
             )
-        built.replace(library)
 
 
 def _is_current() -> bool:
@@ -151,23 +152,32 @@ def _is_current() -> bool:
 
 
 def _words(variable: str) -> list[str]:
-    return shlex.split(os.environ.get(variable, ""))
+    try:
+        return shlex.split(os.environ.get(variable, ""))
+    except ValueError:
+        sys.exit(f"{variable} has a quotation mark without a second one: add it.")
 
 
 def _works(name: str) -> bool:
-    """Whether this is a C compiler with its headers: some machines have one of the two, or only its name."""
+    """Whether this is a C compiler of today with its headers: some machines have one of the two, or only its name."""
     if shutil.which(name) is None:
         return False
-    with _folder() as folder:
-        line = [name, "-shared", "-fPIC", "-x", "c", "-", "-o", str(folder / "probe")]
-        return subprocess.run(line, input=b"#include <stdlib.h>\n", capture_output=True, check=False).returncode == 0
+    lines = ["#if defined(__x86_64__)", "__attribute__((target(AVX512_TARGET)))", "#endif", "void probe(void) {}", ""]
+    probe = "\n".join([f'#include "{KERNELS / "kernels.h"}"', *lines])
+    with TemporaryDirectory() as folder:
+        line = [name, *FLAGS, "-x", "c", "-", "-o", str(Path(folder) / "probe")]
+        return subprocess.run(line, input=probe.encode(), capture_output=True, check=False).returncode == 0
 
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    (ROOT / "build").mkdir(exist_ok=True)
-    with TemporaryDirectory(dir=ROOT / "build") as folder:
-        yield Path(folder)
+    try:
+        (ROOT / "build").mkdir(exist_ok=True)
+        folder = TemporaryDirectory(dir=ROOT / "build")
+    except OSError:
+        sys.exit(f"{ROOT / 'build'} cannot be written, and the kernels are compiled there: copy the sources elsewhere.")
+    with folder as name:
+        yield Path(name)
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 A kernel is declared once, in C: `KERNEL(count_items, Int32s items; Int64sOut counts;)` in a file of this folder. The
 declaration is part of the library. It is read here, and every argument of a call is checked against it: its type, and
 that the kernel may write where it writes. The kernel itself checks that the lengths, and the numbers that stand for
-places, fit together. Kernels run without the interpreter's lock.
+places, fit together; the searches take the rows and bitmaps of other kernels on trust. Kernels run without the
+interpreter's lock.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpmine.errors import UnreadableFile
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
 _SUFFIX = {"darwin": "dylib", "win32": "dll"}.get(sys.platform, "so")
-LIBRARY = Path(os.environ.get("DPMINE_KERNELS") or Path(__file__).with_name(f"libkernels.{_SUFFIX}"))
+_VARIABLE = "DPMINE_KERNELS"
+LIBRARY = Path(os.environ.get(_VARIABLE) or Path(__file__).with_name(f"libkernels.{_SUFFIX}")).absolute()
 """The file of the compiled loops; the environment variable names another one, as the sanitizers' tests do."""
 
 _TYPES = {
@@ -43,14 +47,19 @@ _NUMBER = None
 Kind = tuple[np.dtype[Any], int] | None
 
 
+def _unusable() -> UnreadableFile:
+    given = f"unset {_VARIABLE}, which names it, or " if os.environ.get(_VARIABLE) else ""
+    return UnreadableFile(
+        f"The compiled loops of dpmine cannot be loaded from {LIBRARY}: {given}install dpmine anew "
+        "(pip install --force-reinstall dpmine); in a checkout, compile them: make kernels."
+    )
+
+
 def _loaded() -> CDLL:
     try:
         return CDLL(str(LIBRARY))
     except OSError:
-        raise ImportError(
-            f"The compiled loops of dpmine cannot be loaded from {LIBRARY}: install dpmine anew "
-            "(pip install --force-reinstall dpmine); in a checkout, compile them: make kernels."
-        ) from None
+        raise _unusable() from None
 
 
 _LIBRARY = _loaded()
@@ -61,13 +70,14 @@ def kernel(name: str) -> Callable[..., int]:
 
     An array that is read may be of a narrower type, or not contiguous: then it is copied.
 
-    The call raises MemoryError where the kernel finds too little memory, and TypeError or ValueError, each a fault of
-    dpmine itself, for arrays that are not of the declared types, or do not fit together.
+    Raises UnreadableFile where the library has no such kernel. The call raises MemoryError where the kernel finds too
+    little memory, and TypeError or ValueError, each a fault of dpmine itself, for arrays that are not of the declared
+    types, or do not fit together.
     """
     kinds = declared(name)
     words = sum(1 if kind is _NUMBER else 2 for kind in kinds)
     block = c_uint64 * words
-    function = _LIBRARY[f"dpmine_{name}"]
+    function = _LIBRARY[f"dpmine_{name}"]  # it is there, as its declaration is
     function.restype, function.argtypes = c_int64, [POINTER(block)]
 
     def call(*arguments: Any) -> int:
@@ -120,7 +130,10 @@ def _kinds(declaration: str) -> list[Kind]:
 
 def _text(name: str) -> str:
     """A text that the library exports under this name."""
-    return string_at(addressof(c_char.in_dll(_LIBRARY, name))).decode()
+    try:
+        return string_at(addressof(c_char.in_dll(_LIBRARY, name))).decode()
+    except ValueError:  # it is another library, or an old one
+        raise _unusable() from None
 
 
 INSTRUCTIONS = kernel("instructions")(len(INSTRUCTION_SETS) - 1)

@@ -98,6 +98,8 @@ KERNEL(rank_rows, Int32s items; Int64s starts; Int32s rank_of; int64_t first; in
             if ((uint64_t)row >= (uint64_t)a->ends.length || a->ends.at[row] >= a->starts.at[first + row + 1])
                 return MISFIT; /* two items share an occurrence */
             int64_t place = a->ends.at[row]++;
+            if (place > a->starts.at[first + row] && a->into.at[place - 1] == rank)
+                return MISFIT; /* an item twice in a row */
             a->into.at[place] = (int32_t)rank;
             a->place_of.at[occurrence] = place;
         }

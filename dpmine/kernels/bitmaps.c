@@ -70,7 +70,7 @@ typedef struct {
     int64_t (*behind)(Maps, int64_t, int64_t, uint64_t *, int32_t *);
 } Loops;
 
-#define LOOPS(name, attribute, common_here, intersect_here)                                                            \
+#define DEFINE_LOOPS(name, attribute, common_here, intersect_here)                                                     \
     attribute static void map_pairs_##name(Maps maps, int64_t first, int64_t end, int32_t *prefix, int64_t size,       \
                                            const Sink *sink)                                                           \
     {                                                                                                                  \
@@ -81,7 +81,7 @@ typedef struct {
         return behind(maps, item, lowest, words, labels, intersect_here);                                              \
     }
 
-LOOPS(portable, , common, intersect)
+DEFINE_LOOPS(portable, , common, intersect)
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -135,8 +135,8 @@ FOR_AVX2 int64_t intersect_avx2(const uint64_t *restrict left, const uint64_t *r
     return total(counts) + intersect(left + k, right + k, into + k, width - k);
 }
 
-LOOPS(avx2, __attribute__((target(AVX2_TARGET))), common_avx2, intersect_avx2)
-LOOPS(avx512, __attribute__((target(AVX512_TARGET))), common, intersect)
+DEFINE_LOOPS(avx2, __attribute__((target(AVX2_TARGET))), common_avx2, intersect_avx2)
+DEFINE_LOOPS(avx512, __attribute__((target(AVX512_TARGET))), common, intersect)
 
 static const Loops LOOPS[] = {
     [PORTABLE] = {map_pairs_portable, behind_portable},
@@ -234,10 +234,9 @@ int64_t search_below(Maps maps, int64_t first, int64_t end, int64_t known, int64
 KERNEL(search_maps, Bitmaps maps; int64_t first; int64_t end; int64_t size; Sink sink; int64_t instructions;)
 {
     int64_t items = a->maps.labels.length, pairs = a->maps.pairs.length;
-    if (a->size < 2 || a->first < 0 || a->first > a->end || a->end > items || a->maps.width < 0 ||
+    if (a->first < 0 || a->first > a->end || a->end > items || a->maps.width < 0 ||
         a->maps.words.length / (a->maps.width + (a->maps.width == 0)) < items || (pairs != 0 && pairs != items * items) ||
-        a->sink.itemsets.length != a->size * a->sink.supports.length || a->sink.found.length != 1 ||
-        a->sink.wanted.length != 3 || a->sink.alone.length % a->size != 0)
+        !is_sink(&a->sink, a->size))
         return MISFIT;
     int32_t *prefix = malloc((size_t)a->size * sizeof *prefix);
     if (prefix == NULL)

@@ -51,7 +51,7 @@ INLINE void count_signs(const double *restrict weights, const double *restrict c
 
 typedef void Signs(Doubles weights, const double *columns, int64_t points, int64_t *above, int64_t *below);
 
-#define SIGNS(name, attribute)                                                                                         \
+#define DEFINE_SIGNS(name, attribute)                                                                                  \
     attribute static void signs_##name(Doubles weights, const double *columns, int64_t points, int64_t *above,         \
                                        int64_t *below)                                                                 \
     {                                                                                                                  \
@@ -59,10 +59,10 @@ typedef void Signs(Doubles weights, const double *columns, int64_t points, int64
             count_signs(weights.at + row * AXES, columns, points, above + row, below + row);                           \
     }
 
-SIGNS(portable, )
+DEFINE_SIGNS(portable, )
 #if defined(__x86_64__)
-SIGNS(avx2, __attribute__((target(AVX2_TARGET))))
-SIGNS(avx512, __attribute__((target(AVX512_TARGET))))
+DEFINE_SIGNS(avx2, __attribute__((target(AVX2_TARGET))))
+DEFINE_SIGNS(avx512, __attribute__((target(AVX512_TARGET))))
 static Signs *const SIGNS[] = {[PORTABLE] = signs_portable, [AVX2] = signs_avx2, [AVX512] = signs_avx512};
 #else
 static Signs *const SIGNS[] = {[PORTABLE] = signs_portable};

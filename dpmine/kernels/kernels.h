@@ -13,7 +13,7 @@
 
 enum {
     NO_MEMORY = -1,
-    MISFIT = -2, /* the arrays do not fit together: a fault of the caller, found before anything was written */
+    MISFIT = -2, /* the arrays do not fit together: a fault of the caller; what was written is void */
 };
 
 /* Numbers of itemsets stop growing here, as COUNT_LIMIT in Python: far from the end of 64 bits. */
@@ -26,6 +26,8 @@ enum {
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
+
+_Static_assert(sizeof(void *) == sizeof(int64_t), "Python hands every field over as 64 bits");
 
 /* Arrays: contiguous, of one type. Those called Out are written to. */
 #define ARRAY(name, type)                                                                                              \

@@ -32,18 +32,19 @@ KERNEL(measure, Int32s items; Int64s starts; Int64s units; Int32s rank_of; Int64
         !are_places(a->rank_of, 0, a->rank_of.length, a->rank_of.length))
         return MISFIT;
     Room room = {0}, spare = {0};
-    const int32_t *ranks = a->items.at;
-    for (int64_t basket = 0; basket < a->units.length && ranks != NULL; basket++) {
-        ranks = ranks_of(part, basket, a->rank_of, &room, &spare);
+    bool enough = true;
+    for (int64_t basket = 0; basket < a->units.length && enough; basket++) {
+        const int32_t *ranks = ranks_of(part, basket, a->rank_of, &room, &spare);
         int64_t followers = a->starts.at[basket + 1] - a->starts.at[basket] - 1;
-        for (int64_t place = 0; ranks != NULL && place < followers; place++) {
+        enough = ranks != NULL;
+        for (int64_t place = 0; enough && place < followers; place++) {
             a->rows.at[ranks[place]]++;
             a->entries.at[ranks[place]] += followers - place;
         }
     }
     free(room.at);
     free(spare.at);
-    return ranks == NULL && a->units.length > 0 ? NO_MEMORY : 0;
+    return enough ? 0 : NO_MEMORY;
 }
 
 /* What follows each of some ranks: a stretch of rows and of entries for every rank, with its next free places. */

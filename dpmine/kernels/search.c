@@ -213,8 +213,8 @@ static void add_places(Arrays *to, Table *into)
 }
 
 /* What can follow `item`: the rests of its rows with at least `more` of the items that are frequent there. */
-static bool rest(const Table *table, int64_t item, int64_t more, Scratch *scratch, int64_t lowest, Arrays *to,
-                 Table *into)
+static bool project_behind(const Table *table, int64_t item, int64_t more, Scratch *scratch, int64_t lowest, Arrays *to,
+                           Table *into)
 {
     int64_t met = count_later(table, item, scratch), first = table->item_starts[item];
     int64_t rows = table->item_starts[item + 1] - first, span = 1;
@@ -281,7 +281,7 @@ static int64_t search(Table *tables, int64_t *following, int64_t end, Scratch *s
         scratch->prefix[depth] = table->labels[item];
         Arrays arrays;
         Table *behind = &tables[depth + 1];
-        if (!rest(table, item, more - 1, scratch, sink->lowest, &arrays, behind))
+        if (!project_behind(table, item, more - 1, scratch, sink->lowest, &arrays, behind))
             return NO_MEMORY;
         if (behind->rows < greater(1, sink->lowest))
             continue;
@@ -333,11 +333,10 @@ static void end_scratch(Scratch *scratch)
 static bool fit(const Rows *rows, int64_t first, int64_t end, int64_t size, const Sink *sink)
 {
     int64_t codes = rows->labels.length, count = rows->units.length, length = rows->items.length;
-    return size >= 2 && first >= 0 && first <= end && end <= codes && rows->starts.length == count + 1 &&
+    return first >= 0 && first <= end && end <= codes && rows->starts.length == count + 1 &&
            rows->item_starts.length == codes + 1 && rows->row_of.length == length && rows->place_of.length == length &&
            rows->starts.at[count] == length && rows->item_starts.at[codes] == length &&
-           sink->itemsets.length == size * sink->supports.length && sink->found.length == 1 &&
-           sink->wanted.length == 3 && sink->alone.length % size == 0;
+           is_sink(sink, size);
 }
 
 /* Hand to `sink` every itemset of `size` >= 2 items whose first item in the order of the rows is in [first, end).

@@ -5,8 +5,10 @@
 
 int32_t *count_crowd(const Sink *sink, const int32_t *prefix, int64_t size, int64_t more, int64_t rest)
 {
-    int64_t *wanted = sink->wanted.at, known = size - more - 1;
-    sink->alone.at[more * (sink->alone.length / size) + rest]++;
+    int64_t *wanted = sink->wanted.at, known = size - more - 1, longest = sink->alone.length / size - 1;
+    if (rest > longest)
+        return NULL; /* no row is that long, says who made the sink */
+    sink->alone.at[more * (longest + 1) + rest]++;
     if (wanted[0] != more || wanted[1] != rest || --wanted[2] != -1)
         return NULL;
     memcpy(sink->crowd.at, prefix, (size_t)known * sizeof *prefix);

@@ -5,6 +5,14 @@
 
 #include "kernels.h"
 
+/* Whether the arrays of a sink fit together, and the size of its itemsets. */
+static inline bool is_sink(const Sink *sink, int64_t size)
+{
+    return size >= 2 && sink->lowest >= 1 && sink->itemsets.length == size * sink->supports.length &&
+           sink->found.length == 1 && sink->wanted.length == 3 && sink->alone.length % size == 0 &&
+           (sink->alone.length == 0 || sink->crowd.length >= size + sink->alone.length / size - 1);
+}
+
 /* Write the itemset prefix + code down, codes increasing. */
 INLINE void write_itemset(const Sink *sink, int64_t slot, const int32_t *prefix, int64_t size, int32_t code,
                           int64_t support)
@@ -25,7 +33,7 @@ INLINE bool accept(const Sink *sink, int64_t found, const int32_t *prefix, int64
 {
     if (support < sink->lowest || support > sink->highest)
         return false;
-    if (sink->histogram.length > 0)
+    if (support < sink->histogram.length)
         sink->histogram.at[support]++;
     if (found >= sink->skip && found - sink->skip < sink->supports.length)
         write_itemset(sink, found - sink->skip, prefix, size, code, support);

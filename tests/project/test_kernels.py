@@ -116,7 +116,7 @@ def test_without_a_compiler_it_says_what_to_install(tmp_path: Path) -> None:
 def test_a_failure_names_the_compiler(name: str, value: str) -> None:
     done = subprocess.run(
         [sys.executable, str(SCRIPT)],
-        env={**os.environ, name: value, "PATH": ""},
+        env={**os.environ, "CFLAGS": "-DANEW", name: value, "PATH": ""},
         capture_output=True,
         text=True,
         check=False,

@@ -90,10 +90,7 @@ class Miner(SupportSource):
         affordable = _affordable(size, memory_limit)
         if size == 2 and self._few_items(threshold):
             return self._pairs_above(threshold, affordable)
-        pieces = [
-            (sink.itemsets[: sink.found[0]], sink.supports[: sink.found[0]])
-            for sink in self._listed(size, threshold, affordable)
-        ]
+        pieces = [_written(sink) for sink in self._listed(size, threshold, affordable)]
         joined = pieces[0] if len(pieces) == 1 else map(np.concatenate, zip(*pieces, strict=True))
         return Itemsets(*ordered(*joined))
 
@@ -243,6 +240,14 @@ def _too_many(size: int, threshold: int) -> BadParameter:
         f"The itemsets of size {size} with support at least {threshold} do not fit into the memory limit: raise the "
         "threshold (minimum support) or the memory limit."
     )
+
+
+def _written(sink: Sink) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The itemsets found and their supports; the rest of their room is given back, without a copy."""
+    found = int(sink.found[0])
+    sink.itemsets.resize((found, sink.itemsets.shape[1]), refcheck=False)
+    sink.supports.resize(found, refcheck=False)
+    return sink.itemsets, sink.supports
 
 
 def _histogram(counts: NDArray[np.int64], alone: int = 0) -> SupportHistogram:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from dpmine.errors import BadData, BadParameter
 from dpmine.io.source import followed
 from dpmine.itemsets.counting.miner import Miner, ordered, support_of
-from dpmine.itemsets.outofcore.projection import Projector
+from dpmine.itemsets.outofcore.projection import CHANGED, Projector
 from dpmine.itemsets.outofcore.spill import MOST_WAYS, CompactFile, SpillFile, scattered, settled
 from dpmine.itemsets.outofcore.streams import (
     Census,
@@ -58,7 +58,6 @@ _LISTED_COPIES = 3  # the parts, the whole, and its order
 _TOO_MANY_TO_LIST = (
     "The itemsets do not fit into the memory limit: raise the threshold (minimum support) or memory (--memory)."
 )
-_CHANGED = "The data changed while they were read: start again, and keep the files as they are until the end."
 
 
 class _Known(NamedTuple):
@@ -239,7 +238,7 @@ def _restricted(baskets: PartitionedBaskets, codes: NDArray[np.int32]) -> Basket
         gathered.add(part.keeping(wanted[part.items]))
     found = gathered.baskets(baskets.labels, same_codes(len(wanted)), baskets.unit)
     if found is None or len(found.items) != occurrences:
-        raise BadData(_CHANGED)
+        raise BadData(CHANGED)
     return found
 
 

@@ -199,7 +199,8 @@ def test_a_missing_library_says_what_to_do() -> None:
         text=True,
         check=False,
     )
-    assert "ImportError: The compiled loops of dpmine cannot be loaded from /nowhere/libkernels.so" in done.stderr
+    assert "UnreadableFile: The compiled loops of dpmine cannot be loaded from /nowhere/libkernels.so" in done.stderr
+    assert "unset DPMINE_KERNELS" in done.stderr
     assert "make kernels" in done.stderr
 
 
