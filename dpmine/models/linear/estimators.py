@@ -11,7 +11,7 @@ import numpy as np
 from dpmine.models.contribution import SharedBudget, require_any
 from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
 from dpmine.models.linear.preprocessing import FeatureBounds, within
-from dpmine.models.linear.training import AUTO, LinearSettings, perturbation_of, regularisers
+from dpmine.models.linear.training import AUTO, LinearSettings, noise_named, perturbation_of, regularisers
 from dpmine.models.model_file import (
     ModelFormat,
     SavedEstimator,
@@ -68,6 +68,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
     classes: Sequence[Any] | None = None
     neighbors: str = Neighbors.REPLACE_ONE.value
     feature_bounds: Sequence[Any] | None = None
+    noise: str = AUTO
 
     model_format = _FORMAT
 
@@ -82,13 +83,16 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         held_out, share = (probability(name, getattr(self, name)) for name in ("validation_share", "selection_share"))
         lambdas = regularisers(self.lambdas)
         candidates = 1 if lambdas is None else len(lambdas)
+        intercept = truth("fit_intercept", self.fit_intercept)
         settings = LinearSettings(
             lambdas=lambdas,
             norm_bound=float(positive("norm_bound", self.norm_bound)),
             bounds=None if self.feature_bounds is None else FeatureBounds.of(self.feature_bounds),
-            intercept=truth("fit_intercept", self.fit_intercept),
+            intercept=intercept,
             loss=loss,
             kind=perturbation_of(self.method),
+            noise=noise_named(self.noise),
+            weights=None if features is None else len(features) + intercept,
             validation_share=held_out,
             search=CandidateSearch(shared.row_epsilon, share, shared.row_delta, self.mechanism, candidates),
             shared=shared,
