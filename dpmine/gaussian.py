@@ -21,11 +21,13 @@ _BITS = 256  # of the balls: the two tails nearly cancel where ε is small
 _STEPS = 40  # of the bisection, to a relative width of 2^-_NARROW
 _NARROW = 2.0**-24
 _REMEMBERED = 4096
+_LEAST = Fraction(1, 2**1024)  # what is below counts as this: its digits could fill the memory
 
 
 def profile(epsilon: Fraction, ratio: Fraction) -> Fraction:
     """The δ(ε) of Gaussian noise at A = `ratio`, rounded up: Q(ε/A − A/2) − e^ε Q(ε/A + A/2), Q the normal upper tail.
 
+    At least 2^−1024.
     Raises BadParameter for ε < 0 or A ≤ 0.
 
     Example:
@@ -35,8 +37,13 @@ def profile(epsilon: Fraction, ratio: Fraction) -> Fraction:
     See Also:
         ratio_at: the largest A for an (ε, δ).
     """
-    loss, step = not_negative("epsilon", epsilon), positive("ratio", ratio)
-    return min(Fraction(1), max(Fraction(0), above(_delta(loss, step), _BITS)))
+    delta, least = _delta(not_negative("epsilon", epsilon), positive("ratio", ratio)), exact_ball(_LEAST)
+
+    def bound() -> Ball:
+        found = delta()
+        return least if found < least else found
+
+    return min(Fraction(1), above(bound, _BITS))
 
 
 @lru_cache(_REMEMBERED)

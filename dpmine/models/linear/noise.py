@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import lru_cache, partial, reduce
 from math import exp, lgamma, sqrt
 from operator import add, mul
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from flint import arb
@@ -31,7 +31,7 @@ from dpmine.exact.reals import (
     floor,
     working_precision,
 )
-from dpmine.gaussian import ratio_at
+from dpmine.gaussian import profile, ratio_at
 from dpmine.models.linear.sensitivities import RELATIVE_ERROR
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 _FARTHEST = Fraction(1_733, 1_000)
 """Above √3: how many standard deviations away a privacy loss of ε' must be for the theorem of the tilt."""
+_SLOPES = 32  # trials of the share of a bend that is charged
+_REST = Fraction(1, 1024)  # of δ: for losses of a record that does not pull on the gradient
 
 
 class NoiseVector:
@@ -75,6 +77,18 @@ class NoiseVector:
         return np.array([float(whole * grid) for whole in sums])
 
 
+class Tilt(NamedTuple):
+    """What pays for the noise in an objective.
+
+    Attributes:
+        epsilon: α', what is left of ε for the change of the gradient.
+        rate: A; the tilt is (2/(nA))R.
+    """
+
+    epsilon: Fraction
+    rate: Fraction
+
+
 class VectorNoise(ABC):
     """A distribution of noise vectors, and how much of it a budget needs; hashable, equal when it is the same one."""
 
@@ -106,10 +120,11 @@ class VectorNoise(ABC):
         """The largest A for which v + (Δ/A)R is (ε, δ)-private, where one example moves v by at most Δ."""
 
     @abstractmethod
-    def tilt_rate(self, epsilon: Fraction) -> Fraction:
-        """The largest A for which the tilt (2/(nA))R keeps the change of the gradient (ε, δ)-private.
+    def tilt(self, epsilon: Fraction, determinant: Fraction, leverage: Fraction | None = None) -> Tilt:
+        """The noise of the tilt that ε and the noise's δ pay for, after the determinant of the Hessian.
 
-        That is apart from the determinant, whose share of the budget is already taken off ε.
+        `determinant` bounds the logarithm by which one example changes the determinant. `leverage`, where it is given,
+        is a k such that the example changes it by a factor of at most 1 + ka(1 − a) where its loss has the slope −a.
         """
 
     @abstractmethod
@@ -151,9 +166,9 @@ class GammaNoise(VectorNoise):
         """A = ε: the density changes by a factor of at most e^{A‖v − v'‖/Δ}."""
         return epsilon
 
-    def tilt_rate(self, epsilon: Fraction) -> Fraction:
-        """A = ε, likewise."""
-        return epsilon
+    def tilt(self, epsilon: Fraction, determinant: Fraction, leverage: Fraction | None = None) -> Tilt:  # noqa: ARG002
+        """A = α' = ε − `determinant`, likewise."""
+        return Tilt(epsilon - determinant, epsilon - determinant)
 
     def rho(self, epsilon: Fraction) -> Fraction | None:  # noqa: ARG002 - ε²/2 is what ε implies
         """No more than ε implies."""
@@ -192,9 +207,25 @@ class GaussianNoise(VectorNoise):
         """Of the Gaussian mechanism's exact privacy profile."""
         return ratio_at(epsilon, self.delta)
 
-    def tilt_rate(self, epsilon: Fraction) -> Fraction:
-        """Of the same profile, which bounds that of the tilt where ε/A − A/2 ≥ √3."""
-        return ratio_at(epsilon, self.delta, _FARTHEST)
+    def tilt(self, epsilon: Fraction, determinant: Fraction, leverage: Fraction | None = None) -> Tilt:
+        """A of the same profile, which bounds that of the tilt where α'/A − A/2 ≥ √3.
+
+        With a `leverage` k, every t in [1/2, 1] is a bound, too: k(1 − t)² is charged instead of the determinant, if
+        the profile at (ε − kt², A/2) is within a small part of δ. The largest t that is costs least.
+        """
+        for step in range(_SLOPES // 2):
+            if leverage is None:
+                break
+            t = 1 - Fraction(step, _SLOPES)
+            charged, other = leverage * (1 - t) ** 2, epsilon - leverage * t**2
+            if charged >= determinant:
+                break
+            if other <= 0:
+                continue
+            rate = ratio_at(epsilon - charged, self.delta * (1 - _REST), _FARTHEST)
+            if profile(other, rate / 2) <= self.delta * _REST:
+                return Tilt(epsilon - charged, rate)
+        return Tilt(epsilon - determinant, ratio_at(epsilon - determinant, self.delta, _FARTHEST))
 
     def rho(self, epsilon: Fraction) -> Fraction | None:
         """A²/2."""

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 RADIUS_FAILURE = Fraction(1, 2**40)
 """How rarely the noise leaves the ball that weights are projected on: a matter of accuracy, not of privacy."""
 _GRID_BITS = 40  # of the radius: far below the noise, and far above the rounding of floats
-_COVER = GammaNoise()
-"""What hides the solver's tolerance: pure, so that it needs no δ whatever the noise is."""
+_GAMMA = GammaNoise()
+"""What noise is where none is named, and what hides the solver's tolerance whatever it is: it needs no δ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Perturbation:
 
     loss: Loss
     dimension: int
-    noise: VectorNoise = GammaNoise()
+    noise: VectorNoise = _GAMMA
 
     name: ClassVar[str]
     usual: ClassVar[Fraction]
@@ -169,21 +169,31 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AlphaSplit:
-    """α = `tilt` + ln(1 + (c/n) xᵀD⁻¹x) + `cover`: what each part of the proof spends of ε, at most.
+    """α = `tilt` + what the determinant costs + `cover`: what each part of the proof spends of ε, at most.
 
-    D holds the ridges: `ridge` Λ for every coordinate but the last, which has `last` ≤ Λ.
+    D holds the ridges: `ridge` Λ for every coordinate but the last, which has `last` ≤ Λ. The determinant costs
+    ln(1 + (c/n) xᵀD⁻¹x), or less where Gaussian noise can do with less.
     """
 
     ridge: float
     last: float
     tilt: Fraction
+    rate: Fraction
     cover: Fraction
 
     @classmethod
     def of(
-        cls, loss: Loss, *, size: int, parameter: Fraction, alpha: Fraction, cover: Fraction, relieved: bool
+        cls,
+        loss: Loss,
+        *,
+        size: int,
+        parameter: Fraction,
+        alpha: Fraction,
+        cover: Fraction,
+        relieved: bool,
+        noise: VectorNoise = _GAMMA,
     ) -> AlphaSplit:
-        """With a = α − cover: Λ = max(λ, c/(n(e^{a/2} − 1))) and α' = a − ln(1 + c/(nΛ)), which is at least a/2.
+        """With a = α − cover: Λ = max(λ, c/(n(e^{a/2} − 1))) and α' ≥ a − ln(1 + c/(nΛ)), which is at least a/2.
 
         Relieved, the last ridge is as small as costs another a/16 at most, and no larger than Λ.
         """
@@ -192,12 +202,14 @@ class AlphaSplit:
         ridge = max(float_above(parameter), sufficient_ridge(size, c, _below(rest)))
         needed = max(sufficient_ridge(2 * size, c, _below(rest / _RELIEF)), ridge / 16, _LIGHTEST)
         last = min(ridge, needed) if relieved else ridge
-        spent = determinant_loss(size, harmonic(ridge, last), c)
-        return cls(ridge, last, rest - Fraction(spent), cover)
+        weakest = harmonic(ridge, last)
+        leverage = Fraction(up(1.0 / (size * weakest))) if loss.fading else None
+        tilt, rate = noise.tilt(rest, Fraction(determinant_loss(size, weakest, c)), leverage)
+        return cls(ridge, last, tilt, rate, cover)
 
-    def tilt_scale(self, size: int, noise: VectorNoise) -> Fraction:
-        """2/(nA), where α' pays for noise of rate A."""
-        return 2 / (noise.tilt_rate(self.tilt) * size)
+    def tilt_scale(self, size: int) -> Fraction:
+        """2/(nA)."""
+        return 2 / (self.rate * size)
 
 
 def _below(value: Fraction) -> float:
@@ -209,8 +221,8 @@ class ObjectivePerturbation(Perturbation):
     """The minimiser of J(w) + (Δ_x/2)‖w‖² + (2/(nA)) Rᵀw; (α, δ)-private for one example under replace_one.
 
     A is the rate of the noise at (α', δ): α' for gamma noise, which has δ = 0. The determinant's slack is charged once,
-    and by an extra ridge Δ_x where the user's λ is too small for it. The answer within τ/Λ of the minimiser is covered
-    by gamma noise of scale 2τ/(Λα_ξ), and α = α' + ln(1 + c/(nΛ)) + α_ξ.
+    with an extra ridge Δ_x where the user's λ is too small for it. The answer within τ/Λ of the minimiser is covered
+    by gamma noise of scale 2τ/(Λα_ξ), and α ≤ α' + ln(1 + c/(nΛ)) + α_ξ.
     Source: Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 2, with the sharper slack of the proof note; Gaussian noise:
     Kifer, Smith & Thakurta 2012. Algorithm 3 of Chaudhuri & Vinterbo 2013 leaves the slack out, so it is not α-private
     and not offered.
@@ -225,11 +237,11 @@ class ObjectivePerturbation(Perturbation):
 
     def rate(self, alpha: Fraction) -> Fraction:
         """Of the tilt."""
-        return self.noise.tilt_rate(alpha)
+        return self.noise.tilt(alpha, Fraction(0)).rate
 
     def draw(self, _parameter: Fraction, _alpha: Fraction, *, bits: BitSource) -> Draw:
         """R and R'."""
-        return Draw(self.noise.draw(self.dimension, bits=bits), _COVER.draw(self.dimension, bits=bits))
+        return Draw(self.noise.draw(self.dimension, bits=bits), _GAMMA.draw(self.dimension, bits=bits))
 
     def _problem(self, data: Examples, release: Release, draw: Draw) -> tuple[Problem, NoiseVector]:
         noise, _ = draw.tilt.floats()
@@ -241,19 +253,26 @@ class ObjectivePerturbation(Perturbation):
         """The cover's share makes 1/α' + nτ/α_ξ, the size of both noises together, about as small as it can be."""
 
         def split(share: Fraction) -> AlphaSplit:
-            cover, relieved = alpha * share, self.relieved
-            return AlphaSplit.of(self.loss, size=size, parameter=parameter, alpha=alpha, cover=cover, relieved=relieved)
+            return AlphaSplit.of(
+                self.loss,
+                size=size,
+                parameter=parameter,
+                alpha=alpha,
+                cover=alpha * share,
+                relieved=self.relieved,
+                noise=self.noise,
+            )
 
         needed = math.sqrt(size * self._accuracy(size, split(_MOST_COVER)).tolerance)
         budget = split(min(_MOST_COVER, Fraction(math.ceil(needed * _STEP), _STEP)))
         accuracy = self._accuracy(size, budget)
         scale = Fraction(2) * Fraction(accuracy.tolerance) / (Fraction(accuracy.ridge) * budget.cover)
-        radius = up(accuracy.radius + float(scale) * _COVER.quantile(self.dimension, RADIUS_FAILURE))
-        return Release(size, self.dimension, accuracy, scale, radius, budget.tilt_scale(size, self.noise))
+        radius = up(accuracy.radius + float(scale) * _GAMMA.quantile(self.dimension, RADIUS_FAILURE))
+        return Release(size, self.dimension, accuracy, scale, radius, budget.tilt_scale(size))
 
     def _accuracy(self, size: int, budget: AlphaSplit) -> Accuracy:
         longest = self.noise.quantile(self.dimension, RADIUS_FAILURE)
-        tilt = float_above(budget.tilt_scale(size, self.noise)) * longest
+        tilt = float_above(budget.tilt_scale(size)) * longest
         return Accuracy.of(
             self.loss,
             dimension=self.dimension,
