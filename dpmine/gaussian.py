@@ -39,11 +39,7 @@ def profile(epsilon: Fraction, ratio: Fraction) -> Fraction:
     """
     delta, least = _delta(not_negative("epsilon", epsilon), positive("ratio", ratio)), exact_ball(_LEAST)
 
-    def bound() -> Ball:
-        found = delta()
-        return least if found < least else found
-
-    return min(Fraction(1), above(bound, _BITS))
+    return min(Fraction(1), above(lambda: max(delta(), least), _BITS))
 
 
 @lru_cache(_REMEMBERED)

@@ -19,7 +19,9 @@ BUDGETS = [("0.01", "1e-3"), ("0.3", "1e-6"), ("1", "1e-6"), ("1", "0.01"), ("3"
 def hockey_stick(epsilon: float, ratio: float) -> float:
     """∫ (φ(x) − e^ε φ(x − A))₊ dx, from the point where the densities' quotient is e^ε; neither tail is used."""
     start = ratio / 2 - epsilon / ratio  # φ(x)/φ(x − A) = e^{A²/2 − Ax} is above e^ε to the left of it
-    found, error = quad(lambda x: norm.pdf(x) - exp(epsilon) * norm.pdf(x - ratio), start - 12, start, epsabs=0, epsrel=1e-9)
+    found, error = quad(
+        lambda x: norm.pdf(x) - exp(epsilon) * norm.pdf(x - ratio), start - 12, start, epsabs=0, epsrel=1e-9
+    )
     assert error <= 1e-8 * found
     return float(found)
 

@@ -168,8 +168,9 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
     over parameters around it (GridSearchCV) is not covered by `guarantee_` and voids it.
 
     Args:
-        lambdas: "auto", which is a tenth of the noise's mean length over n (all of it with method="output"), d/(10nε)
-            for n rows of d weights and gamma noise, a rule of public numbers; or regularisation strengths λ > 0, public, to choose from privately with `selection_share` of ε.
+        lambdas: "auto", which is a tenth of the noise's mean length over n (all of it with method="output"), a
+            rule of public numbers: d/(10nε) for n rows of d weights and gamma noise; or regularisation strengths
+            λ > 0, public, to choose from privately with `selection_share` of ε.
             With one λ, or "auto", all of ε trains. λ refers to the features as they are trained on:
             x/norm_bound, times √(1/2) with an intercept.
         norm_bound: public bound r > 0 on ‖x‖₂; longer rows are shortened to it. With `feature_bounds` it refers to the

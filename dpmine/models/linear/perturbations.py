@@ -287,7 +287,7 @@ class ObjectivePerturbation(Perturbation):
 class OutputPerturbation(Perturbation):
     """w̃ + ((2/(nλ) + 2τ/λ)/A) R, with the noise's rate A at (α, δ); (α, δ)-private for one example under replace_one.
 
-    A = α for gamma noise, which has δ = 0. w̃ is within τ/λ of the minimiser, so the solver's tolerance is part of the charge.
+    A = α for gamma noise, which has δ = 0. w̃ is within τ/λ of the minimiser: the solver's tolerance is charged, too.
     Source: Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 1; Chaudhuri & Vinterbo 2013, Algorithm 4; Gaussian
     noise: Balle & Wang 2018.
     """

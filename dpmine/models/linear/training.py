@@ -150,7 +150,8 @@ class LinearSettings:
 
         The candidates are not released: their stability alone protects the choice, so the last training may be another
         α1-private one, and may see all examples: a record of either part is charged for the choice and for that
-        training (docs/proofs/models/validation.md). The ramp's bounds hold for every draw, so they spend no δ. Where the mechanism returns no candidate, the largest λ is taken, which is public.
+        training (docs/proofs/models/validation.md). The ramp's bounds hold for every draw, so they spend no δ.
+        Where the mechanism returns no candidate, the largest λ is taken, which is public.
         """
         candidates = self.kind(self.loss, examples.dimension, last.noise)
         train_units = train_size_of(examples.units, 1 - self.validation_share)
