@@ -108,6 +108,7 @@ experiments-stability: $(INSTALLED) ## the figures of stability-based validation
 
 experiments-regulariser: $(INSTALLED) ## the default classifier beside other regularisation and scaling
 	$(BIN)/python experiments/regulariser.py
+	$(BIN)/python experiments/noise.py
 
 experiments-hypotheses: $(INSTALLED) ## the figures of private learning (QUICK=--quick: within 3 minutes)
 	@mkdir -p benchmarks/results

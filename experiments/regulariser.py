@@ -3,6 +3,7 @@
 Accuracy on a fifth of the rows, mean and standard error of random splits. Part 1: λ. Part 2: multiples of the public
 rule d/(nε). Part 3: the scale of features, and the norm bound. Part 4: as part 2, with noise on the output. The rules
 for λ were set on Adult and Magic, above the line in each table. Bounds of the features are round numbers.
+All with gamma noise; experiments/noise.py compares it with Gaussian noise.
 Usage: python experiments/regulariser.py [--splits 12] [--part N ...] [--data ../shared/data]
 """
 
@@ -116,7 +117,7 @@ def accuracies(features: np.ndarray, labels: np.ndarray, splits: int, **paramete
     found = []
     for _ in range(splits):
         train, test = np.split(generator.permutation(len(labels)), [len(labels) * 4 // 5])
-        model = PrivateLogisticRegression(**parameters).fit(features[train], labels[train])
+        model = PrivateLogisticRegression(noise="gamma", **parameters).fit(features[train], labels[train])
         found.append(model.score(features[test], labels[test]))
     return np.array(found)
 

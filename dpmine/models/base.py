@@ -68,7 +68,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def fit_paid(self, X: ArrayLike, y: ArrayLike, charge: Charge, units: Units | None = None) -> Self:
         """`fit`, for what `pay` returned, once, and with the parameters that were charged; BadParameter otherwise."""
-        planned = self._planned(None if units is None else units.name, self._features_of(X))
+        name = None if units is None else units.name
+        planned = self._planned(name, self._features_of(X))
+        if planned.guarantee != charge.guarantee:  # a charge that was made before the columns were known is the most
+            planned = self._planned(name)
         return self._train(X, y, Bounding(planned.unit.rows, units), charge, planned, bits=SystemBits())
 
     def pay(self, features: Sequence[str] | None = None, *, units: str | None = None) -> Charge:

@@ -291,9 +291,14 @@ class SharedBudget:
 
         return max(Fraction(0), below(formula, _PRECISION))
 
+    @property
+    def spendable(self) -> bool:
+        """Whether δ' is large enough for mechanisms that spend one."""
+        return self.rows == 1 or self._row_delta >= LEAST_PROBABILITY
+
     def require_delta(self) -> None:
-        """Raises BadParameter where no δ' is large enough, for mechanisms that spend one."""
-        if self.rows > 1 and self._row_delta < LEAST_PROBABILITY:
+        """Raises BadParameter where δ' is not `spendable`."""
+        if not self.spendable:
             raise BadParameter("With several rows per unit this needs a smaller epsilon: take one below 100.")
 
     def of_unit(self, promise: Promise) -> Promise:

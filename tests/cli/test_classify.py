@@ -77,6 +77,19 @@ def test_train_and_score(run: outcome_of, loss: str, method: str) -> None:
     assert "protects the rows it was trained on" in scored.err
 
 
+@every(("noise", "delta"), [("gamma", "0"), ("gaussian", "1/1000000000"), ("auto", "0")])
+def test_noise(run: outcome_of, noise: str, delta: str) -> None:
+    """Two features: too few for Gaussian noise unless it is named."""
+    trained = run(*ONE, "--noise", noise, "--delta", "1e-9")
+    assert trained.status == 0, trained.err
+    model = json.loads(Path("model.json").read_text(encoding="utf-8"))
+    assert model["guarantee"]["delta_exact"] == delta
+
+
+def test_unknown_noise_is_one_error(run: outcome_of) -> None:
+    assert "noise" in assert_one_error(run(*ONE, "--noise", "laplace"))
+
+
 def test_a_missing_value_does_not_stop_training_after_the_charge(run: outcome_of) -> None:
     outcome = run("classify", "more.parquet", *ONE[2:], "--features", "age,size")
     assert outcome.status == 0, outcome.err

@@ -11,7 +11,7 @@ import numpy as np
 from dpmine.models.contribution import SharedBudget, require_any
 from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
 from dpmine.models.linear.preprocessing import FeatureBounds, within
-from dpmine.models.linear.training import AUTO, LinearSettings, perturbation_of, regularisers
+from dpmine.models.linear.training import AUTO, LinearSettings, noise_named, perturbation_of, regularisers
 from dpmine.models.model_file import (
     ModelFormat,
     SavedEstimator,
@@ -68,6 +68,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
     classes: Sequence[Any] | None = None
     neighbors: str = Neighbors.REPLACE_ONE.value
     feature_bounds: Sequence[Any] | None = None
+    noise: str = AUTO
 
     model_format = _FORMAT
 
@@ -82,13 +83,16 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         held_out, share = (probability(name, getattr(self, name)) for name in ("validation_share", "selection_share"))
         lambdas = regularisers(self.lambdas)
         candidates = 1 if lambdas is None else len(lambdas)
+        intercept = truth("fit_intercept", self.fit_intercept)
         settings = LinearSettings(
             lambdas=lambdas,
             norm_bound=float(positive("norm_bound", self.norm_bound)),
             bounds=None if self.feature_bounds is None else FeatureBounds.of(self.feature_bounds),
-            intercept=truth("fit_intercept", self.fit_intercept),
+            intercept=intercept,
             loss=loss,
             kind=perturbation_of(self.method),
+            noise=noise_named(self.noise),
+            weights=None if features is None else len(features) + intercept,
             validation_share=held_out,
             search=CandidateSearch(shared.row_epsilon, share, shared.row_delta, self.mechanism, candidates),
             shared=shared,
@@ -164,14 +168,15 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
     over parameters around it (GridSearchCV) is not covered by `guarantee_` and voids it.
 
     Args:
-        lambdas: "auto", which is d/(10nε) for n rows of d weights (d/(nε) with method="output"), a rule of public
-            numbers; or regularisation strengths λ > 0, public, to choose from privately with `selection_share` of ε.
+        lambdas: "auto", which is a tenth of the noise's mean length over n (all of it with method="output"), a
+            rule of public numbers: d/(10nε) for n rows of d weights and gamma noise; or regularisation strengths
+            λ > 0, public, to choose from privately with `selection_share` of ε.
             With one λ, or "auto", all of ε trains. λ refers to the features as they are trained on:
             x/norm_bound, times √(1/2) with an intercept.
         norm_bound: public bound r > 0 on ‖x‖₂; longer rows are shortened to it. With `feature_bounds` it refers to the
             mapped features.
         epsilon: ε > 0, read exactly.
-        delta: δ in (0, 1), spent by approximate choosers only; otherwise the guarantee says δ = 0.
+        delta: δ in (0, 1), spent by Gaussian noise and by approximate choosers; otherwise the guarantee says δ = 0.
         method: "objective" (noise in the objective) or "output" (noise on the solution).
         fit_intercept: whether to train an intercept, regularised and protected as the coefficients are.
         validation_share: share of the rows, by a public random split, that choose λ; the model is trained on all.
@@ -189,6 +194,9 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
         feature_bounds: (lower, upper), each one public number or one for each feature. A feature is clipped to its
             bounds and mapped to [−1, 1], in training and in predictions; a missing value counts as the middle. None:
             features are taken as they are, a missing value as 0.
+        noise: "gamma", whose length grows with d and which spends no δ; "gaussian", whose length grows with √d and
+            which spends `delta`; "auto": the shorter one on average by d, ε and δ alone, Gaussian from about 15
+            weights on (18 at ε = 1).
 
     Attributes:
         coef_: shape (1, d), in the units of the features as they were given, for rows within the bounds.
@@ -199,8 +207,9 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
         lambda_: the regulariser that was trained with.
         guarantee_: what the release of all these attributes promises.
 
-    Source: Chaudhuri, Monteleoni & Sarwate 2011; Chaudhuri & Vinterbo 2013.
-    Proofs: docs/proofs/models/objective_perturbation.md, docs/proofs/models/output_perturbation.md.
+    Source: Chaudhuri, Monteleoni & Sarwate 2011; Chaudhuri & Vinterbo 2013; Kifer, Smith & Thakurta 2012.
+    Proofs: docs/proofs/models/objective_perturbation.md, docs/proofs/models/output_perturbation.md,
+    docs/proofs/models/gaussian_perturbation.md.
 
     See Also:
         PrivateHuberSVC: the same with a smoothed hinge loss.

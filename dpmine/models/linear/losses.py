@@ -35,6 +35,8 @@ class Loss:
     __slots__ = ()
     name: ClassVar[str]
     """The name users know it by."""
+    fading: ClassVar[bool] = False
+    """Whether ℓ'' ≤ a(1 − a) where ℓ' = −a: the loss bends little where it pulls hard."""
 
     @property
     @abstractmethod
@@ -60,6 +62,7 @@ class LogisticLoss(Loss):
     """ℓ(z) = ln(1 + e^{−z}); c = 1/4."""
 
     name: ClassVar[str] = "logistic"
+    fading: ClassVar[bool] = True
 
     @property
     def smoothness(self) -> Fraction:

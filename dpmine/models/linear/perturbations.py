@@ -1,14 +1,9 @@
 """The two private trainings of a linear classifier: noise in the objective, or on the solution.
 
 Both release a vector that was rounded to a public grid, in a ball of public radius; everything about them but the
-weights is a function of public numbers (`Release`).
-Proofs: docs/proofs/models/objective_perturbation.md, docs/proofs/models/output_perturbation.md.
-
-The noise vector of both has a density proportional to e^{−‖r‖₂}. Its norm is Gamma(d, 1), a sum of d standard
-exponentials; its direction is uniform, that of d normal variables. Every coordinate is an exact real, known as closely
-as asked for. So floating point enters in one place only, `NoiseVector.floats`, which says by how much; that bound goes
-into the solver's tolerance, which the guarantee covers. What is released is `NoiseVector.rounded_sum`: the exact real
-sum, rounded to a public grid, which is post-processing of the continuous mechanism.
+weights is a function of public numbers (`Release`). The noise vectors are those of `dpmine.models.linear.noise`.
+Proofs: docs/proofs/models/objective_perturbation.md, docs/proofs/models/output_perturbation.md,
+docs/proofs/models/gaussian_perturbation.md.
 """
 
 from __future__ import annotations
@@ -17,27 +12,14 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial, reduce
-from operator import add, mul
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from flint import arb
 
-from dpmine.exact.noise import standard_normals
-from dpmine.exact.reals import (
-    GUARD_BITS,
-    Ball,
-    Formula,
-    Real,
-    StandardExponential,
-    exact_ball,
-    floor,
-    working_precision,
-)
 from dpmine.models.linear.losses import additions
+from dpmine.models.linear.noise import GammaNoise, VectorNoise
 from dpmine.models.linear.sensitivities import (
-    RELATIVE_ERROR,
     beta1,
     beta2,
     determinant_loss,
@@ -57,83 +39,14 @@ from dpmine.models.validation.terms import UNIT, Stability
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.models.linear.losses import Examples, Loss
+    from dpmine.models.linear.noise import NoiseVector
     from dpmine.models.supervised import Floats
-
-
-class NoiseVector:
-    """One draw of R ∈ ℝ^d with density proportional to e^{−‖R‖₂}: the same numbers however often they are asked for.
-
-    Source: Chaudhuri, Monteleoni & Sarwate 2011, Algorithms 1 and 2.
-    """
-
-    def __init__(self, dimension: int, *, bits: BitSource) -> None:
-        """Requires: dimension ≥ 1. Bits are read here and, where more digits are needed, later."""
-        self._bits = bits
-        self.norm: Real = Formula(_sum, *[StandardExponential(bits=bits) for _ in range(dimension)])
-        normals = standard_normals(dimension, bits=bits)
-        stretch = Formula(_stretch, self.norm, *normals)
-        self.coordinates: tuple[Real, ...] = tuple(Formula(mul, normal, stretch) for normal in normals)
-
-    def floats(self) -> tuple[Floats, float]:
-        """The coordinates as float64, and a bound on the distance to the exact R: at most `RELATIVE_ERROR` ‖floats‖."""
-        widths = self._bits.widths()
-        while True:
-            width = next(widths)
-            with working_precision(width + GUARD_BITS):
-                balls = [coordinate.ball(width) for coordinate in self.coordinates]
-            middles = np.array([float(ball.mid()) for ball in balls])
-            norm = float(np.linalg.norm(middles))
-            error = 2.0 * sum(float(ball.rad()) for ball in balls) + 2.0**-52 * norm
-            if error <= RELATIVE_ERROR * norm:
-                return middles, error
-
-    def rounded_sum(self, origin: Floats, scale: Fraction, grid: Fraction) -> Floats:
-        """`origin` + `scale`·R, each coordinate rounded exactly to the nearest multiple of `grid` (a power of two)."""
-        half = Fraction(1, 2)  # the floor of a number plus 1/2 is the nearest whole number
-        sums = [
-            floor(Formula(partial(_affine, Fraction(float(start)) / grid + half, scale / grid), noise), bits=self._bits)
-            for start, noise in zip(origin, self.coordinates, strict=True)
-        ]
-        return np.array([float(whole * grid) for whole in sums])
-
-
-def _affine(shift: Fraction, factor: Fraction, noise: Ball) -> Ball:
-    return exact_ball(shift) + exact_ball(factor) * noise
-
-
-def _sum(*parts: Ball) -> Ball:
-    return reduce(add, parts)
-
-
-def _stretch(norm: Ball, *normals: Ball) -> Ball:
-    """What the normals are multiplied by to have that norm."""
-    return norm / _sum(*[normal * normal for normal in normals]).sqrt()
-
-
-@lru_cache(maxsize=1024)
-def norm_quantile(dimension: int, failure: Fraction) -> float:
-    """The quantile r of Gamma(dimension, 1), rounded up: P(‖R‖ > r) ≤ `failure`.
-
-    Requires: 0 < failure < 1. By bisection on the regularised upper incomplete gamma function in ball arithmetic.
-    """
-    with working_precision(192):
-        target, shape = exact_ball(failure), exact_ball(dimension)
-
-        def suffices(radius: float) -> bool:
-            return bool(arb(radius).gamma_upper(shape, regularized=True) < target)
-
-        low, high = 0.0, 1.0
-        while not suffices(high):
-            high *= 2.0
-        while high - low > high * 2.0**-20:
-            middle = (low + high) / 2.0
-            low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
-
 
 RADIUS_FAILURE = Fraction(1, 2**40)
 """How rarely the noise leaves the ball that weights are projected on: a matter of accuracy, not of privacy."""
 _GRID_BITS = 40  # of the radius: far below the noise, and far above the rounding of floats
+_GAMMA = GammaNoise()
+"""What noise is where none is named, and what hides the solver's tolerance whatever it is: it needs no δ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,21 +107,34 @@ class Perturbation:
 
     loss: Loss
     dimension: int
+    noise: VectorNoise = _GAMMA
 
     name: ClassVar[str]
     usual: ClassVar[Fraction]
-    """λ nε/d of "auto": the best multiple on Adult and Magic (experiments/regulariser.py)."""
+    """nλ of "auto" over `length`: the best multiple on Adult and Magic (experiments/regulariser.py)."""
 
     @abstractmethod
     def draw(self, _parameter: Fraction, _alpha: Fraction, *, bits: BitSource) -> Any:
         """All randomness of one training."""
 
     def fit(self, data: Examples, parameter: Fraction, alpha: Fraction, draw: Any) -> Floats:
-        """The weights, shape (d,); alpha-private for one example under replace_one."""
+        """The weights, shape (d,); (alpha, δ of the noise)-private for one example under replace_one."""
         release = self.release(data.size, parameter, alpha)
         accuracy = release.accuracy
         problem, noise = self._problem(data, release, draw)
         return release.publish(project(minimise(problem, accuracy), accuracy.radius), noise)
+
+    @abstractmethod
+    def rate(self, alpha: Fraction) -> Fraction:
+        """A of the noise where all of `alpha` pays for it: what one example moves, in units of its scale."""
+
+    def length(self, alpha: Fraction) -> float:
+        """E‖R‖/A, in floats: the mean length of the noise for a change of length 1."""
+        return self.noise.length(self.dimension) / float(self.rate(alpha))
+
+    def rho(self, _alpha: Fraction) -> Fraction | None:
+        """The ρ of a training under zCDP, where more is proved than (ε, δ) implies."""
+        return None
 
     def release(self, size: int, parameter: Fraction, alpha: Fraction) -> Release:
         """The public numbers of a training on n = `size` examples."""
@@ -243,21 +169,31 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AlphaSplit:
-    """α = `tilt` + ln(1 + (c/n) xᵀD⁻¹x) + `cover`: what each part of the proof spends, at most.
+    """α = `tilt` + what the determinant costs + `cover`: what each part of the proof spends of ε, at most.
 
-    D holds the ridges: `ridge` Λ for every coordinate but the last, which has `last` ≤ Λ.
+    D holds the ridges: `ridge` Λ for every coordinate but the last, which has `last` ≤ Λ. The determinant costs
+    ln(1 + (c/n) xᵀD⁻¹x), or less where Gaussian noise can do with less.
     """
 
     ridge: float
     last: float
     tilt: Fraction
+    rate: Fraction
     cover: Fraction
 
     @classmethod
     def of(
-        cls, loss: Loss, *, size: int, parameter: Fraction, alpha: Fraction, cover: Fraction, relieved: bool
+        cls,
+        loss: Loss,
+        *,
+        size: int,
+        parameter: Fraction,
+        alpha: Fraction,
+        cover: Fraction,
+        relieved: bool,
+        noise: VectorNoise = _GAMMA,
     ) -> AlphaSplit:
-        """With a = α − cover: Λ = max(λ, c/(n(e^{a/2} − 1))) and α' = a − ln(1 + c/(nΛ)), which is at least a/2.
+        """With a = α − cover: Λ = max(λ, c/(n(e^{a/2} − 1))) and α' ≥ a − ln(1 + c/(nΛ)), which is at least a/2.
 
         Relieved, the last ridge is as small as costs another a/16 at most, and no larger than Λ.
         """
@@ -266,12 +202,14 @@ class AlphaSplit:
         ridge = max(float_above(parameter), sufficient_ridge(size, c, _below(rest)))
         needed = max(sufficient_ridge(2 * size, c, _below(rest / _RELIEF)), ridge / 16, _LIGHTEST)
         last = min(ridge, needed) if relieved else ridge
-        spent = determinant_loss(size, harmonic(ridge, last), c)
-        return cls(ridge, last, rest - Fraction(spent), cover)
+        weakest = harmonic(ridge, last)
+        leverage = Fraction(up(1.0 / (size * weakest))) if loss.fading else None
+        tilt, rate = noise.tilt(rest, Fraction(determinant_loss(size, weakest, c)), leverage)
+        return cls(ridge, last, tilt, rate, cover)
 
     def tilt_scale(self, size: int) -> Fraction:
-        """2/(α'n)."""
-        return 2 / (self.tilt * size)
+        """2/(nA)."""
+        return 2 / (self.rate * size)
 
 
 def _below(value: Fraction) -> float:
@@ -280,12 +218,14 @@ def _below(value: Fraction) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ObjectivePerturbation(Perturbation):
-    """The minimiser of J(w) + (Δ_x/2)‖w‖² + (2/(α'n)) Rᵀw; α-private for one example under replace_one.
+    """The minimiser of J(w) + (Δ_x/2)‖w‖² + (2/(nA)) Rᵀw; (α, δ)-private for one example under replace_one.
 
-    The determinant's slack is charged once, and by an extra ridge Δ_x where the user's λ is too small for it. The
-    answer within τ/Λ of the minimiser is covered by noise of scale 2τ/(Λα_ξ), and α = α' + ln(1 + c/(nΛ)) + α_ξ.
-    Source: Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 2, with the sharper slack of the proof note. Algorithm 3 of
-    Chaudhuri & Vinterbo 2013 leaves the slack out, so it is not α-private and not offered.
+    A is the rate of the noise at (α', δ): α' for gamma noise, which has δ = 0. The determinant's slack is charged once,
+    with an extra ridge Δ_x where the user's λ is too small for it. The answer within τ/Λ of the minimiser is covered
+    by gamma noise of scale 2τ/(Λα_ξ), and α ≤ α' + ln(1 + c/(nΛ)) + α_ξ.
+    Source: Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 2, with the sharper slack of the proof note; Gaussian noise:
+    Kifer, Smith & Thakurta 2012. Algorithm 3 of Chaudhuri & Vinterbo 2013 leaves the slack out, so it is not α-private
+    and not offered.
     """
 
     relieved: bool = False
@@ -295,9 +235,13 @@ class ObjectivePerturbation(Perturbation):
     name: ClassVar[str] = "objective"
     usual: ClassVar[Fraction] = Fraction(1, 10)
 
+    def rate(self, alpha: Fraction) -> Fraction:
+        """Of the tilt."""
+        return self.noise.tilt(alpha, Fraction(0)).rate
+
     def draw(self, _parameter: Fraction, _alpha: Fraction, *, bits: BitSource) -> Draw:
         """R and R'."""
-        return Draw(NoiseVector(self.dimension, bits=bits), NoiseVector(self.dimension, bits=bits))
+        return Draw(self.noise.draw(self.dimension, bits=bits), _GAMMA.draw(self.dimension, bits=bits))
 
     def _problem(self, data: Examples, release: Release, draw: Draw) -> tuple[Problem, NoiseVector]:
         noise, _ = draw.tilt.floats()
@@ -309,18 +253,26 @@ class ObjectivePerturbation(Perturbation):
         """The cover's share makes 1/α' + nτ/α_ξ, the size of both noises together, about as small as it can be."""
 
         def split(share: Fraction) -> AlphaSplit:
-            cover, relieved = alpha * share, self.relieved
-            return AlphaSplit.of(self.loss, size=size, parameter=parameter, alpha=alpha, cover=cover, relieved=relieved)
+            return AlphaSplit.of(
+                self.loss,
+                size=size,
+                parameter=parameter,
+                alpha=alpha,
+                cover=alpha * share,
+                relieved=self.relieved,
+                noise=self.noise,
+            )
 
         needed = math.sqrt(size * self._accuracy(size, split(_MOST_COVER)).tolerance)
         budget = split(min(_MOST_COVER, Fraction(math.ceil(needed * _STEP), _STEP)))
         accuracy = self._accuracy(size, budget)
         scale = Fraction(2) * Fraction(accuracy.tolerance) / (Fraction(accuracy.ridge) * budget.cover)
-        radius = up(accuracy.radius + float(scale) * norm_quantile(self.dimension, RADIUS_FAILURE))
+        radius = up(accuracy.radius + float(scale) * _GAMMA.quantile(self.dimension, RADIUS_FAILURE))
         return Release(size, self.dimension, accuracy, scale, radius, budget.tilt_scale(size))
 
     def _accuracy(self, size: int, budget: AlphaSplit) -> Accuracy:
-        tilt = float_above(budget.tilt_scale(size)) * norm_quantile(self.dimension, RADIUS_FAILURE)
+        longest = self.noise.quantile(self.dimension, RADIUS_FAILURE)
+        tilt = float_above(budget.tilt_scale(size)) * longest
         return Accuracy.of(
             self.loss,
             dimension=self.dimension,
@@ -333,18 +285,27 @@ class ObjectivePerturbation(Perturbation):
 
 @dataclass(frozen=True, slots=True)
 class OutputPerturbation(Perturbation):
-    """w̃ + ((2/(nλ) + 2τ/λ)/α) R, density of R proportional to e^{−‖R‖}; α-private for one example under replace_one.
+    """w̃ + ((2/(nλ) + 2τ/λ)/A) R, with the noise's rate A at (α, δ); (α, δ)-private for one example under replace_one.
 
-    w̃ is within τ/λ of the minimiser, so the solver's tolerance is part of the charge.
-    Source: Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 1; Chaudhuri & Vinterbo 2013, Algorithm 4.
+    A = α for gamma noise, which has δ = 0. w̃ is within τ/λ of the minimiser: the solver's tolerance is charged, too.
+    Source: Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 1; Chaudhuri & Vinterbo 2013, Algorithm 4; Gaussian
+    noise: Balle & Wang 2018.
     """
 
     name: ClassVar[str] = "output"
     usual: ClassVar[Fraction] = Fraction(1)
 
+    def rate(self, alpha: Fraction) -> Fraction:
+        """Of the noise on the solution."""
+        return self.noise.output_rate(alpha)
+
+    def rho(self, alpha: Fraction) -> Fraction | None:
+        """Of the noise on the solution: rounding and projection are post-processing."""
+        return self.noise.rho(alpha)
+
     def draw(self, _parameter: Fraction, _alpha: Fraction, *, bits: BitSource) -> NoiseVector:
         """R."""
-        return NoiseVector(self.dimension, bits=bits)
+        return self.noise.draw(self.dimension, bits=bits)
 
     def _problem(self, data: Examples, release: Release, draw: NoiseVector) -> tuple[Problem, NoiseVector]:
         ridges, no_tilt = np.full(self.dimension, release.accuracy.ridge), np.zeros(self.dimension)
@@ -354,6 +315,6 @@ class OutputPerturbation(Perturbation):
         ridge, chain = float_above(parameter), additions(size)
         around = minimiser_radius(ridge, 0.0)
         accuracy = Accuracy.of(self.loss, dimension=self.dimension, additions=chain, ridge=ridge, radius=around)
-        scale = Fraction(solution_sensitivity(size, ridge, accuracy.tolerance)) / alpha
-        radius = up(around + float(scale) * norm_quantile(self.dimension, RADIUS_FAILURE))
+        scale = Fraction(solution_sensitivity(size, ridge, accuracy.tolerance)) / self.noise.output_rate(alpha)
+        radius = up(around + float(scale) * self.noise.quantile(self.dimension, RADIUS_FAILURE))
         return Release(size, self.dimension, accuracy, scale, radius)

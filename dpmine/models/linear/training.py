@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.models.linear.losses import ramp
+from dpmine.models.linear.noise import GammaNoise, GaussianNoise
 from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
 from dpmine.models.linear.preprocessing import UnitBall
 from dpmine.models.linear.solver import require_short, solver_note
@@ -23,12 +24,13 @@ from dpmine.models.validation.procedure import (
 )
 from dpmine.models.validation.terms import fixed_point_mean
 from dpmine.parameters import Number, exact_number
-from dpmine.privacy import Guarantee, Neighbors
+from dpmine.privacy import Guarantee, Neighbors, Zcdp
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import SharedBudget
     from dpmine.models.linear.losses import Examples, Loss
+    from dpmine.models.linear.noise import VectorNoise
     from dpmine.models.linear.perturbations import Perturbation
     from dpmine.models.linear.preprocessing import FeatureBounds
     from dpmine.models.supervised import Floats
@@ -36,7 +38,8 @@ if TYPE_CHECKING:
 
 PERTURBATIONS: dict[str, type[Perturbation]] = {kind.name: kind for kind in (ObjectivePerturbation, OutputPerturbation)}
 AUTO = "auto"
-"""For lambdas: by a rule of public numbers."""
+"""For lambdas and noise: by a rule of public numbers."""
+NOISES = (AUTO, GammaNoise.name, GaussianNoise.name)
 _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**9)
 
 
@@ -60,15 +63,58 @@ class LinearSettings:
     intercept: bool
     loss: Loss
     kind: type[Perturbation]
+    noise: str
+    """One of NOISES."""
+    weights: int | None
+    """Their number, the intercept included; None where it is not known before the data are read."""
     validation_share: Fraction
     """Of the examples that are held out, in (0, 1), where there are several λ."""
     search: CandidateSearch
     shared: SharedBudget
 
     def promise(self) -> Guarantee:
-        """What training will promise, before its notes."""
-        delta = Fraction(0) if self.search.candidates == 1 else self.search.chooser().delta
-        return self.shared.of_unit(Guarantee(self.shared.row_epsilon, delta, Neighbors.REPLACE_ONE, "row"))
+        """What training will promise, before its notes; at most, where the number of weights is not known yet."""
+        return self._promised(self._last(self.weights or 1, self.noise_of(self.weights)))
+
+    def noise_of(self, weights: int | None) -> VectorNoise:
+        """The noise of every training of that many weights; None where the number is not known.
+
+        "auto" takes the shorter one on average: by the numbers of weights and candidates, ε and δ alone. For an unknown
+        number of weights it is the one that spends a δ.
+        """
+        several = self.search.candidates > 1
+        shared = several and self.search.chooser().approximate  # with the choice
+        gaussian = GaussianNoise(self.shared.row_delta / 2 if shared else self.shared.row_delta)
+        if self.noise == GaussianNoise.name:
+            self.shared.require_delta()
+            return gaussian
+        if self.noise == GammaNoise.name or not self.shared.spendable:
+            return GammaNoise()
+        if weights is None:
+            return gaussian
+        return min(GammaNoise(), gaussian, key=lambda noise: self.kind(self.loss, weights, noise).length(self._alpha))
+
+    @property
+    def _alpha(self) -> Fraction:
+        """ε of one training."""
+        return self.shared.row_epsilon if self.search.candidates == 1 else self.search.training_epsilon
+
+    def _search(self, noise: VectorNoise) -> CandidateSearch:
+        """The search, with what the noise leaves of δ."""
+        if not noise.delta:
+            return self.search
+        return replace(self.search, mechanism=self.search.chooser().name, delta=self.search.delta - noise.delta)
+
+    def _promised(self, last: Perturbation) -> Guarantee:
+        """For a unit: a choice, where there is one, and a training."""
+        noise, several = last.noise, self.search.candidates > 1
+        choice = self._search(noise).chooser().delta if several else Fraction(0)
+        row = Guarantee(self.shared.row_epsilon, choice + noise.delta, Neighbors.REPLACE_ONE, "row")
+        promise, rho = self.shared.of_unit(row), last.rho(self._alpha)
+        if rho is None or choice:
+            return promise
+        rest = Zcdp.implied((self.shared.row_epsilon - self._alpha) * self.shared.rows, Fraction(0))
+        return replace(promise, concentrated=Zcdp(rho * self.shared.rows**2) + rest)
 
     def ball(self, columns: int) -> UnitBall:
         """How rows of that many features are scaled. Raises BadParameter where there are bounds of another number."""
@@ -80,18 +126,16 @@ class LinearSettings:
 
         Raises BadParameter, before any training, where the solver may take too long: by public numbers alone.
         """
-        last, size = self._last(examples.dimension), examples.size
-        lambdas = self.lambdas or (likely_regulariser(self.kind, size, examples.dimension, self.shared.row_epsilon),)
-        alpha = self.shared.row_epsilon if len(lambdas) == 1 else self.search.training_epsilon
+        last, size = self._last(examples.dimension, self.noise_of(examples.dimension)), examples.size
+        lambdas, alpha = self.lambdas or (likely_regulariser(last, size, self.shared.row_epsilon),), self._alpha
         self._require_short(last, size, lambdas, alpha)
         if len(lambdas) == 1:
-            weights = train_candidates(last, lambdas, examples, alpha, bits=bits)[0]
-            fitted = Fitted(lambdas[0], weights, Guarantee(alpha, Fraction(0), Neighbors.REPLACE_ONE, "row"))
+            parameter, weights = lambdas[0], train_candidates(last, lambdas, examples, alpha, bits=bits)[0]
         else:
-            fitted = self._searched(last, examples, lambdas, alpha, bits=bits)
+            parameter, weights = self._searched(last, examples, lambdas, alpha, bits=bits)
         # the same whatever the data hold, given n and λ: which of the two methods ran would disclose something
-        note = solver_note(self.loss, last.release(size, fitted.parameter, alpha).accuracy)
-        return Fitted(fitted.parameter, fitted.weights, self.shared.of_unit(fitted.guarantee).noting(note))
+        note = solver_note(self.loss, last.release(size, parameter, alpha).accuracy)
+        return Fitted(parameter, weights, self._promised(last).noting(note, *last.noise.notes))
 
     def _searched(
         self,
@@ -101,15 +145,15 @@ class LinearSettings:
         alpha: Fraction,
         *,
         bits: BitSource,
-    ) -> Fitted:
+    ) -> tuple[Fraction, Floats]:
         """Algorithm 2 with the ramp score: λ chosen on a public random part of the units, then trained on all of them.
 
         The candidates are not released: their stability alone protects the choice, so the last training may be another
         α1-private one, and may see all examples: a record of either part is charged for the choice and for that
-        training (docs/proofs/models/validation.md). The ramp's bounds hold for every draw, so a pure chooser leaves
-        δ = 0. Where the mechanism returns no candidate, the largest λ is taken, which is public.
+        training (docs/proofs/models/validation.md). The ramp's bounds hold for every draw, so they spend no δ.
+        Where the mechanism returns no candidate, the largest λ is taken, which is public.
         """
-        candidates = self.kind(self.loss, examples.dimension)
+        candidates = self.kind(self.loss, examples.dimension, last.noise)
         train_units = train_size_of(examples.units, 1 - self.validation_share)
         self._require_short(candidates, train_units * examples.each, lambdas, alpha)
         parts = random_split(examples.units, train_units, bits=bits)
@@ -121,25 +165,25 @@ class LinearSettings:
             held,
             score=ramp_score,
             stabilities=[candidates.release(train.size, parameter, alpha).stability for parameter in lambdas],
-            terms=self.search.terms(train.size, held.size, fallback=lambdas.index(max(lambdas))),
+            terms=self._search(last.noise).terms(train.size, held.size, fallback=lambdas.index(max(lambdas))),
             final=examples,
             last=last,
             bits=bits,
         )
         if found.parameter is None or found.model is None:  # cannot be: the terms name a fallback
             raise BadParameter("The chooser named no candidate: take max_of_exponentials, which always names one.")
-        return Fitted(found.parameter, found.model, found.guarantee)
+        return found.parameter, found.model
 
     def _require_short(self, training: Perturbation, size: int, lambdas: tuple[Fraction, ...], alpha: Fraction) -> None:
         for parameter in lambdas:
             accuracy = training.release(size, parameter, alpha).accuracy
             require_short(self.loss, accuracy, size, parameter=parameter)
 
-    def _last(self, dimension: int) -> Perturbation:
+    def _last(self, dimension: int, noise: VectorNoise) -> Perturbation:
         """The training whose weights are released."""
         if self.kind is ObjectivePerturbation:
-            return ObjectivePerturbation(self.loss, dimension, relieved=self.intercept)
-        return self.kind(self.loss, dimension)
+            return ObjectivePerturbation(self.loss, dimension, noise, relieved=self.intercept)
+        return self.kind(self.loss, dimension, noise)
 
 
 def perturbation_of(method: str) -> type[Perturbation]:
@@ -150,9 +194,16 @@ def perturbation_of(method: str) -> type[Perturbation]:
     return kind
 
 
-def likely_regulariser(kind: type[Perturbation], size: int, dimension: int, epsilon: Fraction) -> Fraction:
-    """λ in proportion to the mean length of the noise, d/(nε): a rule of public numbers."""
-    return min(_MOST, max(_LEAST, kind.usual * Fraction(dimension, size) / epsilon))
+def noise_named(noise: str) -> str:
+    """The name, checked. Raises BadParameter for another."""
+    if str(noise) not in NOISES:
+        raise BadParameter(f"noise must be one of: {', '.join(NOISES)}.")
+    return str(noise)
+
+
+def likely_regulariser(training: Perturbation, size: int, epsilon: Fraction) -> Fraction:
+    """λ in proportion to the mean length of the noise, d/(nε) for gamma noise: a rule of public numbers."""
+    return min(_MOST, max(_LEAST, training.usual * Fraction(training.length(epsilon)) / size))
 
 
 def regularisers(lambdas: Number | Iterable[Number]) -> tuple[Fraction, ...] | None:

@@ -191,6 +191,11 @@ CLASSIFY = {
         "Logistic regression, or a Huber support vector classifier.", default="logistic", choices=("logistic", "huber")
     ),
     "method": Option("Noise in the objective, or on the output.", default="objective", choices=("objective", "output")),
+    "noise": Option(
+        "gamma spends no δ; gaussian spends --delta and is shorter from about 20 features on; auto takes the shorter.",
+        default="auto",
+        choices=("auto", "gamma", "gaussian"),
+    ),
     "huber": Option(
         "Half-width of the Huber loss's rounded corner.",
         "H",

@@ -47,6 +47,7 @@ LINEAR: dict[str, Any] = {
     "feature_bounds": [7, "ab", (1,), (0, 1, 2), (1, 0), (0, 0), (0, None), (0, float("nan")), ([0] * 9, [1] * 9)],
     "epsilon": NOT_POSITIVE,
     "method": NO_NAMES,
+    "noise": NO_NAMES,
     "fit_intercept": NO_TRUTH,
     "validation_share": NO_PROBABILITIES,
     "selection_share": NO_PROBABILITIES,

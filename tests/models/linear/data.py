@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
+from dpmine.models.linear.noise import GaussianNoise
 from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
 
-KINDS: list[Any] = [ObjectivePerturbation, OutputPerturbation]
+GAUSSIAN = GaussianNoise(Fraction(1, 10**6))
+KINDS: list[Any] = [
+    ObjectivePerturbation,
+    OutputPerturbation,
+    partial(ObjectivePerturbation, noise=GAUSSIAN),
+    partial(OutputPerturbation, noise=GAUSSIAN),
+]
 LOSSES = [LogisticLoss(), HuberLoss(Fraction(1, 2)), HuberLoss(Fraction(1, 20))]
 
 
