@@ -69,11 +69,13 @@ class Candidates:
         """The number of combinations, where all values are listed."""
         return sum(map(_size, self.grids))
 
-    def known(self) -> Iterator[dict[str, Any]]:
-        """Candidates that can be checked before a run: all combinations of lists, up to 1,000 of a mapping."""
-        if self.listed:
-            for grid in self.grids:
-                yield from (_combination(grid, place) for place in range(min(_size(grid), _MOST_LISTED)))
+    def checked(self, *, bits: BitSource) -> Iterator[dict[str, Any]]:
+        """Candidates to check before a run: up to 1,000 combinations of a mapping's lists, or one that is drawn."""
+        if not self.listed:
+            yield self.draw(bits=bits)
+            return
+        for grid in self.grids:
+            yield from (_combination(grid, place) for place in range(min(_size(grid), _MOST_LISTED)))
 
 
 def _values(values: Any) -> Any:

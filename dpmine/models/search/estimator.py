@@ -7,10 +7,11 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples
 
 from dpmine.errors import BadData, BadParameter, DpmineError
+from dpmine.exact.bits import SystemBits
 from dpmine.ledger.charging import ROW
 from dpmine.models.base import PrivateEstimator
 from dpmine.models.contribution import require_any
@@ -168,7 +169,7 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
             run = run_rho(stopping, epsilon, probability("delta", self.delta))
         else:
             run = run_budget(stopping, epsilon, delta)
-        for one in candidates.known():
+        for one in candidates.checked(bits=SystemBits()):
             self._candidate(one, run, features)
         guarantee = Guarantee(epsilon, delta, Neighbors.REPLACE_ONE, ROW)
         if isinstance(self.estimator, Declared):
@@ -192,6 +193,8 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
 
         Raises BadParameter for unusable parameters, and where it would spend more than a run may.
         """
+        if not isinstance(self.budget, str):
+            raise BadParameter("budget must be the name of a parameter of the estimator, such as 'epsilon'.")
         owned = sorted({self.budget, *_OWNED, *_DECLARED} & set(candidate))
         if owned:
             raise BadParameter(f"param_grid may not hold {', '.join(owned)}: the guarantee of a run rests on it.")
@@ -206,17 +209,17 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         return model
 
     def _learn(self, X: Any, y: Any, settings: SearchSettings, bounding: Bounding, *, bits: BitSource) -> None:
-        rows = _rows_of(X)
+        inputs, rows = _indexed(X)
         labels, features = checked_column(self, y, rows), self._features_of(X)
         places = require_any(bounding.places(rows, bits=bits))
         parts = random_split(places.units, train_size_of(places.units, 1 - settings.validation_share), bits=bits)
         train, held_out = (places.rows(units) for units in parts)
-        inputs, held_inputs = _safe_indexing(X, train), _safe_indexing(X, held_out)
+        train_inputs, held_inputs = _safe_indexing(inputs, train), _safe_indexing(inputs, held_out)
 
         def run() -> Scored:
             candidate = settings.candidates.draw(bits=bits)
             model = self._candidate(candidate, settings.run, features)
-            model.fit(inputs, labels[train])
+            model.fit(train_inputs, labels[train])
             _require_within(model.guarantee_, settings.run)
             score = settings.score(model, held_inputs, labels[held_out])
             return Scored(score.noisy(settings.run, bits=bits), score.unit, candidate, model)
@@ -273,12 +276,13 @@ def _require_within(promised: Guarantee, run: RunBudget) -> None:
         raise BadParameter(f"A candidate spends more than a run may: epsilon is {float(run.epsilon):.6g} for each run.")
 
 
-def _rows_of(X: Any) -> int:
-    """The number of rows. Raises BadData for what has none."""
+def _indexed(X: Any) -> tuple[Any, int]:
+    """X in a form whose rows can be taken, and their number. Raises BadData for what has none."""
     try:
-        rows = int(_num_samples(X))
+        table = indexable(X)[0]
+        rows = int(_num_samples(table))
     except (TypeError, ValueError):
         raise BadData("X must be a table or an array: one row an example, one column a feature.") from None
     if rows < 2:
         raise BadData(f"Found array with {rows} sample(s) while a minimum of 2 is required: to train and to score.")
-    return rows
+    return table, rows
