@@ -1,8 +1,8 @@
 """PrivateSearchCV beside other ways to tune at the same total ε: AUC on a fifth of the rows.
 
 Mean and standard error of random splits. Part 1 sets the defaults (shape, runs) on Magic and Adult; part 2 compares
-them with half of the budget, or half of the rows, for tuning, and with no tuning at all. Candidates: four λ and three norm bounds
-of PrivateLogisticRegression. Bounds of the features are round numbers, as in regulariser.py.
+them with half of the budget, or half of the rows, for tuning, and with no tuning at all. Candidates: four λ
+and three norm bounds of PrivateLogisticRegression. Bounds of the features are round numbers, as in regulariser.py.
 Usage: python experiments/search.py [--quick] [--part 1 2] [--splits 12] [--data ../shared/data]
 """
 

@@ -63,7 +63,7 @@ class Score:
 def scorer_of(scoring: Any, estimator: Any) -> Callable[[Any, Any, NDArray[Any]], Score]:
     """The score of that name, "auto" for accuracy, or of a function (model, X, y) → terms in [0, 1], shape (m,).
 
-    Raises BadParameter for other values, and for names where the estimator is no classifier.
+    Raises BadParameter for other values, and for names where the estimator is no classifier or lacks what they need.
     """
     if callable(scoring):
         return lambda model, X, y: _mean(scoring(model, X, y), len(y))
@@ -73,6 +73,8 @@ def scorer_of(scoring: Any, estimator: Any) -> Callable[[Any, Any, NDArray[Any]]
             "scoring must be a function (model, X, y) that gives each row a number in [0, 1] where the estimator is no "
             "classifier, such as lambda model, X, y: 1 - np.minimum(1, abs(model.predict(X) - y))."
         )
+    if not any(hasattr(estimator, needed) for needed in _NEEDED[name]):
+        raise BadParameter(f"scoring='{name}' needs an estimator with {' or '.join(_NEEDED[name])}.")
     return _SCORERS[name]
 
 
@@ -94,17 +96,24 @@ def _accuracy(model: Any, X: Any, y: NDArray[Any]) -> Score:
 
 def _brier(model: Any, X: Any, y: NDArray[Any]) -> Score:
     probabilities = np.asarray(model.predict_proba(X))[:, 1]
-    return _mean(1 - (probabilities - _are(y, np.full(len(y), model.classes_[1]))) ** 2, len(y))
+    return _mean(1 - (probabilities - _second(model, y)) ** 2, len(y))
 
 
 def _roc_auc(model: Any, X: Any, y: NDArray[Any]) -> Score:
     """Pairs count twice where they are ranked right, once where they tie: one record is in at most m − 1 pairs."""
     decisions = model.decision_function(X) if hasattr(model, "decision_function") else model.predict_proba(X)[:, 1]
     values = np.nan_to_num(np.asarray(decisions, np.float64).ravel())
-    second = _are(y, np.full(len(y), model.classes_[1]))
+    second = _second(model, y)
     others = np.sort(values[~second])
     ranked = [int(np.searchsorted(others, values[second], side).sum()) for side in ("left", "right")]
     return Score(sum(ranked), max(1, 2 * (len(y) - 1)), Fraction(1, 2 * len(y) ** 2))
+
+
+def _second(model: Any, y: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which labels are the second class. Raises BadData unless the model knows two."""
+    if len(model.classes_) != 2:
+        raise BadData("This scoring is for two classes: give accuracy or a function.")
+    return _are(y, np.full(len(y), model.classes_[1]))
 
 
 def _are(labels: NDArray[Any], predictions: Any) -> NDArray[np.bool_]:
@@ -116,3 +125,8 @@ def _are(labels: NDArray[Any], predictions: Any) -> NDArray[np.bool_]:
 
 
 _SCORERS = {ScoreName.ACCURACY: _accuracy, ScoreName.BRIER: _brier, ScoreName.ROC_AUC: _roc_auc}
+_NEEDED = {
+    ScoreName.ACCURACY: ("predict",),
+    ScoreName.BRIER: ("predict_proba",),
+    ScoreName.ROC_AUC: ("decision_function", "predict_proba"),
+}

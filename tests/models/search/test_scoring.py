@@ -15,6 +15,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, roc_auc_score
 from support.cases import every
 from support.goodness import assert_sampled_law
 
+import dpmine
 from dpmine.errors import BadData, BadParameter
 from dpmine.models.search.composition import RunBudget
 from dpmine.models.search.scoring import Score, scorer_of
@@ -116,6 +117,18 @@ def test_names_are_for_classifiers() -> None:
             scorer_of(name, LinearRegression())
     with pytest.raises(BadParameter, match="scoring"):
         scorer_of("f1", CLASSIFIER)
+
+
+def test_what_a_score_needs_is_known_before_a_run() -> None:
+    rule = dpmine.HypothesisSelector()
+    assert callable(scorer_of("auto", rule))
+    for name, needed in (("brier", "with predict_proba"), ("roc_auc", "decision_function or predict_proba")):
+        with pytest.raises(BadParameter, match=needed):
+            scorer_of(name, rule)
+    three = SimpleNamespace(classes_=[0, 1, 2], predict_proba=lambda x: np.ones((len(x), 3)) / 3)
+    for name in ("brier", "roc_auc"):
+        with pytest.raises(BadData, match="two classes"):
+            scorer_of(name, CLASSIFIER)(three, np.ones((3, 1)), np.arange(3))
 
 
 @pytest.mark.statistical
