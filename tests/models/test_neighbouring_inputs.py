@@ -72,7 +72,7 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
         "stumps", accuracy=0.9, failure=0.5, epsilon=8, lower=-1, upper=1, **PUBLIC, **more
     ),
     "search": lambda **more: dpmine.PrivateSearchCV(
-        dpmine.PrivateLogisticRegression(**PUBLIC), {"norm_bound": [1, 2]}, scoring="roc_auc", **more
+        dpmine.PrivateLogisticRegression(**PUBLIC), {"norm_bound": [1, 2]}, scoring="roc_auc", runs=3, **more
     ),
 }
 

@@ -150,10 +150,10 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
     epsilon: Number = 1
     delta: Number = 0
     stopping: str = StoppingName.NEGATIVE_BINOMIAL.value
-    runs: Number = 10
-    shape: Number = 0
+    runs: Number = 30
+    shape: Number = 1
     scoring: Any = "auto"
-    validation_share: Number = 0.1
+    validation_share: Number = 0.25
     budget: str = "epsilon"
     neighbors: str = Neighbors.REPLACE_ONE.value
     rows_per_unit: int = field(init=False, default=1)
