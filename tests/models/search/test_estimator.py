@@ -196,6 +196,8 @@ def test_declared_estimators() -> None:
     assert search.predict_proba(X).shape == (1200, 2)
     units = search.fit(X, Y, units=np.arange(1200)).guarantee_
     assert units.assertion == "the guarantee of Blurred"
+    customers = search.set_params(unit="customer").fit(X, Y).guarantee_
+    assert customers.assertion == "the guarantee of Blurred; one row each"
 
 
 def test_an_estimator_declared_by_rho() -> None:
