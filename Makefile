@@ -19,7 +19,7 @@ DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceN
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-report docs test test-marked test-sanitized test-all check kernels dist wheels bench bench-selection bench-success bench-mining bench-growth bench-linear
 .PHONY: bench-accuracy-first bench-ledger bench-utility experiments-stability experiments-regulariser experiments-hypotheses
-.PHONY: experiments-accuracy-first test-spark bench-spark fuzz lock clean
+.PHONY: experiments-accuracy-first experiments-search test-spark bench-spark fuzz lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-28s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -117,6 +117,9 @@ experiments-hypotheses: $(INSTALLED) ## the figures of private learning (QUICK=-
 experiments-accuracy-first: $(INSTALLED) ## privacy loss by target excess risk (QUICK=--quick: within 5 minutes)
 	@mkdir -p benchmarks/results
 	$(BIN)/python experiments/accuracy_first.py $(QUICK) --out benchmarks/results
+
+experiments-search: $(INSTALLED) ## private hyperparameter search beside half of the budget for tuning (an hour; QUICK=--quick: one minute)
+	$(BIN)/python experiments/search.py $(QUICK)
 
 # Whichever is reached first ends it; both are shared out among the targets.
 FUZZ_SECONDS ?= 3600

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from dpmine.models.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
     from dpmine.models.pac.private_learner import PrivateLearner
     from dpmine.models.pac.selector import HypothesisSelector
+    from dpmine.models.search.declared import Declared
+    from dpmine.models.search.estimator import PrivateSearchCV
     from dpmine.planning.planner import plan
     from dpmine.planning.results import Plan
     from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors
@@ -49,6 +51,7 @@ __all__ = [
     "BadLedger",
     "BadParameter",
     "BudgetExceeded",
+    "Declared",
     "DpmineError",
     "ExPostGuarantee",
     "Guarantee",
@@ -64,6 +67,7 @@ __all__ = [
     "PrivateHuberSVC",
     "PrivateLearner",
     "PrivateLogisticRegression",
+    "PrivateSearchCV",
     "Selection",
     "Universe",
     "UnreadableFile",
@@ -91,6 +95,8 @@ _HOMES = {
     "models.linear.estimators": "PrivateHuberSVC PrivateLogisticRegression",
     "models.pac.private_learner": "PrivateLearner",
     "models.pac.selector": "HypothesisSelector",
+    "models.search.declared": "Declared",
+    "models.search.estimator": "PrivateSearchCV",
     "planning.planner": "plan",
     "planning.results": "Plan",
     "privacy": "ExPostGuarantee Guarantee Neighbors",

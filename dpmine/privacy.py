@@ -54,7 +54,7 @@ class Guarantee:
     """(ε, δ)-differential privacy for one privacy unit under a neighbour relation.
 
     `private` is False when nothing is guaranteed; `notes` then say why; `epsilon` and `delta` are what was asked for.
-    `assertion` is what the caller asserts about the unit, such as "one row each", and nothing checks; "" for nothing.
+    `assertion` is what the caller asserts, such as "one row each", and nothing checks; "" for nothing.
     `concentrated` is what is proved of the run under zCDP beyond what (ε, δ) implies; None for no more than that.
 
     Example:
@@ -87,13 +87,13 @@ class Guarantee:
         return self.zcdp.rho if self.private else None
 
     def for_unit(self, unit: str) -> Self:
-        """The same guarantee for the named privacy unit."""
-        return replace(self, unit=unit, assertion="")
+        """The same guarantee for the named privacy unit; what is asserted stays asserted."""
+        return replace(self, unit=unit)
 
     def asserting(self, unit: str, assertion: str) -> Self:
-        """The same guarantee for the named privacy unit, valid if the assertion about it is true."""
+        """The same guarantee for the named privacy unit, valid if the assertion is true, and any earlier one."""
         noted = self.noting(f"asserted, not checked: {assertion} ({unit})")
-        return replace(noted, unit=unit, assertion=assertion)
+        return replace(noted, unit=unit, assertion=f"{self.assertion}; {assertion}" if self.assertion else assertion)
 
     def noting(self, *notes: str) -> Self:
         """The same guarantee with more notes."""

@@ -39,7 +39,7 @@ def delta_at(rho: Fraction, epsilon: Fraction) -> Fraction:
     loss, most = not_negative("rho", rho), positive("epsilon", epsilon)
     if not loss:
         return Fraction(0)
-    order = _best_order(lambda a, over: over * (a * float(loss) - float(most)) + over * _log_shrink(over) - log(a))
+    order = best_order(lambda a, over: over * (a * float(loss) - float(most)) + over * _log_shrink(over) - log(a))
 
     def bound() -> Ball:
         """(1 − 1/α)^{α−1}/α · e^{(α−1)(αρ−ε)}."""
@@ -59,7 +59,7 @@ def epsilon_at(rho: Fraction, delta: Fraction) -> Fraction:
     if not loss:
         return Fraction(0)
     log_delta = _log(slack)
-    order = _best_order(lambda a, over: a * float(loss) - (log(a) + log_delta) / over + _log_shrink(over))
+    order = best_order(lambda a, over: a * float(loss) - (log(a) + log_delta) / over + _log_shrink(over))
 
     def bound() -> Ball:
         """αρ − ln(αδ)/(α − 1) + ln(1 − 1/α)."""
@@ -76,7 +76,7 @@ def rho_at(epsilon: Fraction, delta: Fraction) -> Fraction:
     """
     most, slack = positive("epsilon", epsilon), exact_share("delta", delta)
     log_delta = _log(slack)
-    order = _best_order(lambda a, over: -(float(most) + (log(a) + log_delta) / over - _log_shrink(over)) / a)
+    order = best_order(lambda a, over: -(float(most) + (log(a) + log_delta) / over - _log_shrink(over)) / a)
     return max(Fraction(0), below(lambda: (exact_ball(most) + _room(order, slack)) / exact_ball(order), _BITS))
 
 
@@ -85,7 +85,7 @@ def _room(order: Fraction, delta: Fraction) -> Ball:
     return logarithm(order * delta) / exact_ball(order - 1) - logarithm(1 - 1 / order)
 
 
-def _best_order(cost: Callable[[float, float], float]) -> Fraction:
+def best_order(cost: Callable[[float, float], float]) -> Fraction:
     """An α whose cost(α, α − 1) is about the least; every α > 1 is valid, so floats do.
 
     Searched over t = ln(α − 1), on a grid first.

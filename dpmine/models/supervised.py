@@ -101,9 +101,7 @@ def checked_labels(
     Raises BadData unless there is one label a row, of the type of the classes, or without `classes` unless each is one
     of two; BadParameter for unusable classes.
     """
-    _require_given(estimator, y)
-    labels = _column(y)
-    _require_same_length(labels, rows)
+    labels = checked_column(estimator, y, rows)
     if classes is not None:
         known = _known_classes(classes)
         return known, _signs_of(labels, known)
@@ -131,23 +129,21 @@ def classes_note(classes: Any) -> str:
 
 def checked_targets(estimator: Any, y: Any, rows: int) -> Floats:
     """One finite number a row, shape (n,), as `finite` has them. Raises BadData for other shapes and types."""
-    _require_given(estimator, y)
-    targets = _column(y)
+    targets = checked_column(estimator, y, rows)
     numbers = _floats(targets) if targets.dtype.kind in _NUMERIC else None
     if numbers is None:
         raise BadData("Unknown label type: y must hold numbers, one a row, in a 1d array of numbers.")
-    _require_same_length(numbers, rows)
     return finite(numbers)
 
 
-def _require_given(estimator: Any, y: Any) -> None:
+def checked_column(estimator: Any, y: Any, rows: int) -> NDArray[Any]:
+    """Y as an array, shape (n,), of whatever type. Raises BadData unless there is one entry for each of n `rows`."""
     if y is None:
         raise BadData(f"requires y to be passed, but the target y is None: {type(estimator).__name__} needs it.")
-
-
-def _require_same_length(y: NDArray[Any], rows: int) -> None:
-    if len(y) != rows:
-        raise BadData(f"X and y have inconsistent numbers of samples: {rows} and {len(y)}.")
+    column = _column(y)
+    if len(column) != rows:
+        raise BadData(f"X and y have inconsistent numbers of samples: {rows} and {len(column)}.")
+    return column
 
 
 def _known_classes(classes: Any) -> NDArray[Any]:
@@ -166,7 +162,7 @@ def _known_classes(classes: Any) -> NDArray[Any]:
 def _signs_of(labels: NDArray[Any], classes: NDArray[Any]) -> Floats:
     """1 for labels that are the second class, −1 for all others. Raises BadData for types that have no class."""
     if labels.dtype.kind == "O":
-        second = np.array([_is_same(label, classes[1]) for label in labels])
+        second = np.array([is_same(label, classes[1]) for label in labels])
     elif (labels.dtype.kind == "U") == (classes.dtype.kind == "U") or classes.dtype.kind == "O":
         second = labels == classes[1]
     else:
@@ -174,7 +170,8 @@ def _signs_of(labels: NDArray[Any], classes: NDArray[Any]) -> Floats:
     return np.where(second, 1.0, -1.0)
 
 
-def _is_same(label: object, wanted: object) -> bool:
+def is_same(label: object, wanted: object) -> bool:
+    """Whether two labels are equal; those that cannot say so are not."""
     try:
         return bool(label == wanted)
     except (TypeError, ValueError):  # pandas' NA, arrays

@@ -26,6 +26,9 @@ ESTIMATORS: dict[str, Any] = {
     "conjunctions": lambda: dpmine.HypothesisSelector("conjunctions", classes=CLASSES),
     "learner": lambda: dpmine.PrivateLearner(classes=CLASSES, accuracy=0.5, **BOUNDS),
     "accuracy first": lambda: dpmine.AccuracyFirstLogistic(classes=CLASSES, **TARGET),
+    "search": lambda: dpmine.PrivateSearchCV(
+        dpmine.PrivateLogisticRegression(classes=CLASSES), {"norm_bound": [1, 50]}, scoring="brier", runs=3
+    ),
     "ridge": lambda: dpmine.AccuracyFirstRidge(**TARGET),
 }
 ODD_NUMBERS: list[Any] = [
@@ -95,7 +98,8 @@ def test_guarantees_say_how_missing_values_and_classes_are_treated(name: str) ->
     assert "a missing value counts as" in notes
     assert ("a label that is neither, or missing, counts as the first" in notes) == (name != "ridge")
     if name != "ridge":
-        notes = " ".join(estimator.set_params(classes=None).fit(_column(1.0), _answers(estimator)).guarantee_.notes)
+        estimator.set_params(**{"estimator__classes" if name == "search" else "classes": None})
+        notes = " ".join(estimator.fit(_column(1.0), _answers(estimator)).guarantee_.notes)
         assert "that exactly two occur, are taken as public" in notes
 
 

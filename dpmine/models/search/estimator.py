@@ -1,0 +1,288 @@
+"""Private hyperparameter search in scikit-learn's style."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import _num_samples
+
+from dpmine.errors import BadData, BadParameter, DpmineError
+from dpmine.exact.bits import SystemBits
+from dpmine.ledger.charging import ROW
+from dpmine.models.base import PrivateEstimator
+from dpmine.models.contribution import require_any
+from dpmine.models.search.candidates import Candidates
+from dpmine.models.search.composition import RunBudget, run_budget, run_rho
+from dpmine.models.search.declared import Declared, Delegating
+from dpmine.models.search.scoring import Score, scorer_of
+from dpmine.models.search.stopping import Stopping, StoppingName, stopping_of
+from dpmine.models.supervised import checked_column, known_features
+from dpmine.models.validation.procedure import random_split, train_size_of
+from dpmine.models.validation.terms import require_replace_one
+from dpmine.parameters import Number, below_one, positive, probability
+from dpmine.privacy import Guarantee, Neighbors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.ledger.charging import Charge
+    from dpmine.models.base import PlannedFit
+    from dpmine.models.contribution import Bounding
+
+Result = TypeVar("Result")
+
+_NOTE = "the best of a random number of private runs, which is not released"
+_OWNED = ("epsilon", "delta", "rho", "ledger", "dataset", "unit", "rows_per_unit", "neighbors", "not_private")
+_DECLARED = ("estimator", "parameter", "delta_parameter")
+"""Parameters that a guarantee rests on."""
+
+
+class Scored(NamedTuple):
+    """One run: a candidate, its model, and its noisy score in whole numbers."""
+
+    score: int
+    unit: Fraction
+    candidate: Mapping[str, Any]
+    model: Any
+
+
+class SearchSettings(NamedTuple):
+    """What a search needs to know, apart from data."""
+
+    candidates: Candidates
+    stopping: Stopping
+    run: RunBudget
+    score: Callable[[Any, Any, NDArray[Any]], Score]
+    validation_share: Fraction
+    guarantee: Guarantee
+
+    def promise(self) -> Guarantee:
+        """What the search will promise, before its notes."""
+        return self.guarantee
+
+
+def best_of(
+    stopping: Stopping, attempt: Callable[[], Result], key: Callable[[Result], Any], *, bits: BitSource
+) -> Result:
+    """The best of K independent attempts, the first of equal ones; the others are forgotten.
+
+    Law: where an attempt, its key included, is Q, and f is the generating function of K, the result is y with
+    probability Q(y) E f'(x), x uniform between Q(worse than y) and Q(not better than y).
+    Proof: docs/proofs/models/search.md.
+    """
+    best = attempt()
+    for _ in range(stopping.draw(bits=bits) - 1):
+        found = attempt()
+        if key(found) > key(best):
+            best = found
+    return best
+
+
+@dataclass(eq=False, repr=False)
+class PrivateSearchCV(Delegating, PrivateEstimator):
+    """Hyperparameter search around any private estimator: the best of a random number of private runs.
+
+    A run draws a candidate, trains it on a public random part of the rows and scores it, with noise, on the others. The
+    model, the parameters and the noisy score of the best run are released, and nothing else: neither the number of runs
+    nor the other scores. The number of candidates does not matter for privacy: only the mean number of `runs` does.
+    There is no cross-validation, and no last training on all rows (`refit`), which would need a budget of its own.
+
+    Args:
+        estimator: an estimator of dpmine, or a `Declared` one. Its budget is set by the search.
+        param_grid: parameters and lists of values to try, or a list of such mappings, as of GridSearchCV.
+            Values may also be distributions with `rvs`, as of RandomizedSearchCV.
+        epsilon: ε > 0 of the whole search, read exactly.
+        delta: δ in [0, 1) of the whole search; 0 needs runs without a δ.
+        stopping: distribution of the number of runs K ≥ 1: "negative_binomial" or "poisson".
+        runs: its mean, greater than 1. More runs find better candidates, and leave each run less of ε.
+        shape: η of negative_binomial: 1 for the geometric distribution, 0 for the logarithmic one; smaller values
+            leave more of ε to each run, and vary the number of runs more.
+        scoring: "accuracy", "brier" (two classes with probabilities), "roc_auc" (two classes); a function
+            (model, X, y) that gives each row a number in [0, 1], which may depend on that row and the model only; or
+            "auto", which is "accuracy" and for classifiers.
+        validation_share: share of the rows, by a public random split, that score; the others train.
+        budget: the parameter of a dpmine estimator that is set to the ε of a run, such as "epsilon_max".
+        neighbors: "replace_one"; the numbers of rows enter the scores, so add_remove is rejected.
+        unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
+            has two rows: nothing checks this, and the guarantee says so. With units, each keeps one row.
+        ledger: a `dpmine.Ledger` or its URL, charged before the first run, for all of them.
+        dataset: the data set's name in the ledger.
+
+    Attributes:
+        best_estimator_: the model of the best run, trained on 1 − `validation_share` of the rows.
+        best_params_: its candidate.
+        best_score_: its noisy score, which is biased upwards: it is the largest of several.
+        run_guarantee_: what a run may spend, by public numbers.
+        guarantee_: what the release of all these attributes promises.
+        classes_, n_features_in_: those of `best_estimator_`.
+
+    How long a fit takes depends on the number of runs, which is not covered by the guarantee.
+
+    Source: Liu & Talwar 2019; Papernot & Steinke 2022. Proof: docs/proofs/models/search.md.
+
+    See Also:
+        Declared: for estimators of other libraries.
+        PrivateLogisticRegression: chooses among several `lambdas` by itself.
+
+    Example:
+        >>> import numpy as np
+        >>> from dpmine import PrivateLogisticRegression, PrivateSearchCV
+        >>> ages = np.arange(20, 80, 0.01).reshape(-1, 1)
+        >>> classifier = PrivateLogisticRegression(feature_bounds=(18, 98), classes=[False, True])
+        >>> search = PrivateSearchCV(classifier, {"lambdas": [0.0001, 0.01, 1]}, epsilon=1)
+        >>> print(search.fit(ages, ages[:, 0] > 50).guarantee_)
+        ε = 1, δ = 0 per row, neighbours replace-one
+        >>> sorted(search.best_params_)
+        ['lambdas']
+    """
+
+    estimator: Any
+    param_grid: Any
+    _: KW_ONLY
+    epsilon: Number = 1
+    delta: Number = 0
+    stopping: str = StoppingName.NEGATIVE_BINOMIAL.value
+    runs: Number = 30
+    shape: Number = 1
+    scoring: Any = "auto"
+    validation_share: Number = 0.25
+    budget: str = "epsilon"
+    neighbors: str = Neighbors.REPLACE_ONE.value
+    rows_per_unit: int = field(init=False, default=1)
+    """Estimators of other libraries know no units, so each keeps one row."""
+
+    def _settings(self, rows: int, features: Sequence[str] | None = None) -> SearchSettings:
+        super()._settings(rows, features)
+        require_replace_one(self.neighbors)
+        epsilon, delta = positive("epsilon", self.epsilon), below_one("delta", self.delta)
+        stopping = stopping_of(self.stopping, self.runs, self.shape)
+        candidates, score = Candidates.of(self.param_grid), scorer_of(self.scoring, self._require_estimator())
+        if isinstance(self.estimator, Declared) and self.estimator.rho is not None:
+            run = run_rho(stopping, epsilon, probability("delta", self.delta))
+        else:
+            run = run_budget(stopping, epsilon, delta)
+        for one in candidates.checked(bits=SystemBits()):
+            self._candidate(one, run, features)
+        guarantee = Guarantee(epsilon, delta, Neighbors.REPLACE_ONE, ROW)
+        if isinstance(self.estimator, Declared):
+            guarantee = guarantee.asserting(ROW, self.estimator.assertion)
+        share = probability("validation_share", self.validation_share)
+        return SearchSettings(candidates, stopping, run, score, share, guarantee)
+
+    def _require_estimator(self) -> Any:
+        """The estimator. Raises BadParameter for one without a guarantee, or with a ledger or a unit of its own."""
+        if isinstance(self.estimator, type) or not all(
+            hasattr(self.estimator, name) for name in ("promise", "fit", "predict", "get_params")
+        ):
+            raise BadParameter("estimator must be one of dpmine, or one of another library within dpmine.Declared.")
+        given = self.estimator.get_params(deep=False)
+        if given.get("ledger") is not None or given.get("unit", ROW) != ROW:
+            raise BadParameter("Give ledger, dataset and unit to the search, not to its estimator.")
+        return self.estimator
+
+    def _candidate(self, candidate: Mapping[str, Any], run: RunBudget, features: Sequence[str] | None) -> Any:
+        """The estimator with these parameters and the budget of a run.
+
+        Raises BadParameter for unusable parameters, and where it would spend more than a run may.
+        """
+        if not isinstance(self.budget, str):
+            raise BadParameter("budget must be the name of a parameter of the estimator, such as 'epsilon'.")
+        owned = sorted({self.budget, *_OWNED, *_DECLARED} & set(candidate))
+        if owned:
+            raise BadParameter(f"param_grid may not hold {', '.join(owned)}: the guarantee of a run rests on it.")
+        try:
+            model = clone(self.estimator).set_params(**candidate)
+            model.set_params(**_budget_of(model, self.budget, run))
+        except (ValueError, TypeError) as error:
+            if isinstance(error, DpmineError):
+                raise
+            raise BadParameter("param_grid or budget names a parameter that the estimator does not have.") from None
+        _require_within(model.promise(features=features), run)
+        return model
+
+    def _learn(self, X: Any, y: Any, settings: SearchSettings, bounding: Bounding, *, bits: BitSource) -> None:
+        inputs, rows = _indexed(X)
+        labels, features = checked_column(self, y, rows), self._features_of(X)
+        places = require_any(bounding.places(rows, bits=bits))
+        parts = random_split(places.units, train_size_of(places.units, 1 - settings.validation_share), bits=bits)
+        train, held_out = (places.rows(units) for units in parts)
+        train_inputs, held_inputs = _safe_indexing(inputs, train), _safe_indexing(inputs, held_out)
+
+        def run() -> Scored:
+            candidate = settings.candidates.draw(bits=bits)
+            model = self._candidate(candidate, settings.run, features)
+            model.fit(train_inputs, labels[train])
+            _require_within(model.guarantee_, settings.run)
+            score = settings.score(model, held_inputs, labels[held_out])
+            return Scored(score.noisy(settings.run, bits=bits), score.unit, candidate, model)
+
+        with warnings.catch_warnings():  # those of runs that are not released would disclose something
+            warnings.simplefilter("ignore")
+            best = best_of(settings.stopping, run, lambda scored: scored.score, bits=bits)
+        self.best_estimator_ = best.model
+        self.best_params_ = dict(best.candidate)
+        self.best_score_ = float(best.score * best.unit)
+        self.run_guarantee_ = best.model.guarantee_
+        notes = [note for note in best.model.guarantee_.notes if note not in settings.guarantee.notes]
+        self.guarantee_ = settings.guarantee.noting(_NOTE, *notes)
+        best.model.guarantee_ = self.guarantee_
+
+    def _train(
+        self, X: Any, y: Any, bounding: Bounding, charge: Charge, planned: PlannedFit, *, bits: BitSource
+    ) -> Self:
+        super()._train(X, y, bounding, charge, planned, bits=bits)
+        self.best_estimator_.guarantee_ = self.guarantee_  # that of the run alone would be too small
+        return self
+
+    def _features_of(self, X: Any) -> list[str] | None:
+        return known_features(X)
+
+    def _learnt(self) -> Any:
+        return getattr(self, "best_estimator_", self.estimator)
+
+
+def _budget_of(model: Any, name: str, run: RunBudget) -> dict[str, Fraction]:
+    """The parameters that give a run its budget."""
+    if not isinstance(model, Declared):
+        shared = {"delta": run.delta} if run.delta and "delta" in model.get_params(deep=False) else {}
+        return {name: run.epsilon, **shared}
+    found = {}
+    if model.parameter is not None:
+        found.update({"epsilon": run.epsilon} if run.rho is None else {"rho": run.rho})
+    if model.delta_parameter is not None and run.rho is None:
+        found["delta"] = run.delta
+    return found
+
+
+def _require_within(promised: Guarantee, run: RunBudget) -> None:
+    """Raises BadParameter where that guarantee is not at least what a run must have."""
+    if not promised.private or promised.neighbors is not Neighbors.REPLACE_ONE:
+        raise BadParameter("Every candidate must be private under replace_one.")
+    if run.rho is not None:
+        if promised.zcdp.delta or promised.zcdp.rho > run.rho:
+            raise BadParameter(f"A candidate spends more than a run may: rho is {float(run.rho):.6g} for each run.")
+        return
+    if promised.delta > run.delta:
+        raise BadParameter(f"A candidate needs a larger delta than a run has: {float(run.delta):.6g} for each run.")
+    if promised.epsilon > run.epsilon:
+        raise BadParameter(f"A candidate spends more than a run may: epsilon is {float(run.epsilon):.6g} for each run.")
+
+
+def _indexed(X: Any) -> tuple[Any, int]:
+    """X in a form whose rows can be taken, and their number. Raises BadData for what has none."""
+    try:
+        table = indexable(X)[0]
+        rows = int(_num_samples(table))
+    except (TypeError, ValueError):
+        raise BadData("X must be a table or an array: one row an example, one column a feature.") from None
+    if rows < 2:
+        raise BadData(f"Found array with {rows} sample(s) while a minimum of 2 is required: to train and to score.")
+    return table, rows

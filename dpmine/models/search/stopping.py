@@ -1,0 +1,213 @@
+"""How often a search trains: distributions of the number of runs, drawn exactly, and what they do to a privacy loss.
+
+Each run is private by itself, and only the best of K runs is released. With f the generating function of K, the best
+is y with probability Q(y) f'(x), averaged over x between the chances that a run is worse than y and that it is not
+better. So the total privacy loss is that of a run and what f' can change by. Proof: docs/proofs/models/search.md.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from itertools import count
+from math import exp, expm1, log, sqrt
+from typing import TYPE_CHECKING
+
+from dpmine.errors import BadParameter
+from dpmine.exact.reals import GUARD_BITS, Ball, Uniform, above, decimal_below, exact_ball, logarithm, working_precision
+from dpmine.parameters import exact_number, named, positive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.parameters import Number
+
+_BITS = 192
+_DIGITS = 9  # of γ and μ, decimal numbers
+_STEPS = 200  # of bisections for them
+MOST_RUNS = 10_000
+"""The largest mean number of runs."""
+_SHAPES = Fraction(-9, 10), 1000  # of η: nearer to −1, a mean of 10,000 asks for a γ that no float holds
+
+
+class Stopping(ABC):
+    """A distribution of the number of runs K ≥ 1 with Pr[K = k + 1] / Pr[K = k] rational."""
+
+    @abstractmethod
+    def first(self) -> Ball:
+        """Pr[K = 1]."""
+
+    @abstractmethod
+    def growth(self, runs: int) -> Fraction:
+        """Pr[K = k + 1] / Pr[K = k] at k = `runs`."""
+
+    @abstractmethod
+    def mean(self) -> Ball:
+        """E[K] = f'(1), the largest value of f'."""
+
+    @abstractmethod
+    def log_change(self, epsilon: Fraction, delta: Fraction) -> Ball:
+        """The largest ln f'(x)/f'(x') where runs are (ε, δ)-private; f'(x) and f'(x') belong to neighbours."""
+
+    @abstractmethod
+    def renyi_change(self, rho: Fraction) -> Ball:
+        """What the best of K ρ-zCDP runs has beyond αρ + ln E[K]/(α − 1) in the Rényi divergence of order α."""
+
+    def draw(self, *, bits: BitSource) -> int:
+        """One K, by its exact distribution: the first k whose distribution function is above a uniform real."""
+        uniform = Uniform(bits=bits)
+        for width in bits.widths():
+            with working_precision(width + GUARD_BITS):
+                found = self._place(uniform.ball(width))
+            if found is not None:
+                return found
+        raise AssertionError("widths never end")  # pragma: no cover
+
+    def _place(self, uniform: Ball) -> int | None:
+        """The k, or None where the ball does not settle it."""
+        total, mass = exact_ball(0), self.first()
+        for runs in count(1):
+            total += mass
+            if uniform < total:
+                return runs
+            if not total < uniform:
+                return None
+            mass = mass * exact_ball(self.growth(runs))
+        raise AssertionError("counting never ends")  # pragma: no cover
+
+    def mean_above(self) -> Fraction:
+        """E[K], rounded up."""
+        return above(self.mean, _BITS)
+
+
+@dataclass(frozen=True, slots=True)
+class NegativeBinomial(Stopping):
+    """Truncated negative binomial: Pr[K = k] ∝ (1 − γ)^k Γ(k + η)/k!, k ≥ 1.
+
+    f'(x) is proportional to (1 − (1 − γ)x)^{−(η + 1)}. η = 1 is the geometric distribution, η = 0 the logarithmic one.
+    Source: Papernot & Steinke 2022, Definition 1.
+
+    Attributes:
+        shape: η > −1.
+        gamma: γ in (0, 1).
+    """
+
+    shape: Fraction
+    gamma: Fraction
+
+    def first(self) -> Ball:
+        """η(1 − γ)/(γ^{−η} − 1), and (1 − γ)/ln(1/γ) for η = 0."""
+        rest, steepness = exact_ball(1 - self.gamma), -logarithm(self.gamma)
+        if not self.shape:
+            return rest / steepness
+        return exact_ball(self.shape) * rest / (exact_ball(self.shape) * steepness).expm1()
+
+    def growth(self, runs: int) -> Fraction:
+        """(1 − γ)(k + η)/(k + 1)."""
+        return (1 - self.gamma) * (runs + self.shape) / (runs + 1)
+
+    def mean(self) -> Ball:
+        """Pr[K = 1] γ^{−(η + 1)}: f'(0) and f'(1) differ by that factor."""
+        return self.first() * (-exact_ball(self.shape + 1) * logarithm(self.gamma)).exp()
+
+    def log_change(self, epsilon: Fraction, delta: Fraction) -> Ball:
+        """(η + 1) ln max((e^ε + γ + (1 − γ)δ)/(1 + γe^ε − (1 − γ)δ), 1 + (1 − γ)δ/γ)."""
+        gamma, growth, lost = exact_ball(self.gamma), exact_ball(epsilon).exp(), exact_ball((1 - self.gamma) * delta)
+        between = (growth + gamma + lost) / (1 + gamma * growth - lost)
+        return exact_ball(self.shape + 1) * between.max(1 + lost / gamma).log()
+
+    def renyi_change(self, rho: Fraction) -> Ball:
+        """(η + 1)((β − 1)ρ + ln(1/γ)/β) for about the best order β ≥ 1; any is valid."""
+        other = Fraction(max(1.0, sqrt(-log(self.gamma) / rho)))
+        return exact_ball(self.shape + 1) * (exact_ball((other - 1) * rho) - logarithm(self.gamma) / exact_ball(other))
+
+    @classmethod
+    def of_mean(cls, runs: Fraction, shape: Fraction) -> NegativeBinomial:
+        """γ for that mean > 1: exactly 1/mean where η = 1, else a decimal number near it. Every γ is private."""
+        if shape == 1:
+            return cls(shape, 1 / runs)
+        eta = float(shape)
+
+        def mean(steepness: float) -> float:
+            first = steepness if not eta else -expm1(-eta * steepness) / eta
+            return -expm1(-steepness) * exp(steepness) / first
+
+        return cls(shape, _decimal(exp(-_root(mean, float(runs)))))
+
+
+@dataclass(frozen=True, slots=True)
+class TruncatedPoisson(Stopping):
+    """Pr[K = k] ∝ μ^k/k!, k ≥ 1: a Poisson number that is not 0, so that there always is a result.
+
+    f'(x) is proportional to e^{μx}, as for the Poisson distribution itself.
+    Source: Papernot & Steinke 2022, Theorem 6, where K = 0 is allowed.
+
+    Attributes:
+        rate: μ > 0.
+    """
+
+    rate: Fraction
+
+    def first(self) -> Ball:
+        """μ/(e^μ − 1)."""
+        return exact_ball(self.rate) / exact_ball(self.rate).expm1()
+
+    def growth(self, runs: int) -> Fraction:
+        """μ/(k + 1)."""
+        return self.rate / (runs + 1)
+
+    def mean(self) -> Ball:
+        """μ/(1 − e^{−μ})."""
+        return exact_ball(self.rate) / -exact_ball(-self.rate).expm1()
+
+    def log_change(self, epsilon: Fraction, delta: Fraction) -> Ball:
+        """μ(e^ε − 1 + 2δ)/(e^ε + 1): μ times the largest total variation distance."""
+        growth = exact_ball(epsilon).exp()
+        return exact_ball(self.rate) * (growth - 1 + exact_ball(2 * delta)) / (growth + 1)
+
+    def renyi_change(self, rho: Fraction) -> Ball:
+        """μ√(ρ/2): μ times what the total variation distance can be, by Pinsker's inequality."""
+        return exact_ball(self.rate) * exact_ball(rho / 2).sqrt()
+
+    @classmethod
+    def of_mean(cls, runs: Fraction) -> TruncatedPoisson:
+        """μ for that mean > 1, a decimal number near it. Every μ is private."""
+        return cls(_decimal(_root(lambda rate: rate / -expm1(-rate), float(runs))))
+
+
+class StoppingName(StrEnum):
+    """The names of the distributions."""
+
+    NEGATIVE_BINOMIAL = "negative_binomial"
+    POISSON = "poisson"
+
+
+def stopping_of(name: str, runs: Number, shape: Number) -> Stopping:
+    """The distribution of that name with about that mean number of runs; `shape` is η, for negative_binomial.
+
+    Raises BadParameter unless 1 < runs ≤ 10,000 and −0.9 ≤ η ≤ 1,000.
+    """
+    kind, mean, eta = named(StoppingName, "stopping", name), positive("runs", runs), exact_number("shape", shape)
+    if not 1 < mean <= MOST_RUNS:
+        raise BadParameter(f"runs must be greater than 1 and at most {MOST_RUNS:,}: the mean number of runs.")
+    if not _SHAPES[0] <= eta <= _SHAPES[1]:
+        raise BadParameter("shape must lie between -0.9 and 1,000.")
+    return TruncatedPoisson.of_mean(mean) if kind is StoppingName.POISSON else NegativeBinomial.of_mean(mean, eta)
+
+
+def _decimal(value: float) -> Fraction:
+    return decimal_below(Fraction(value), _DIGITS)
+
+
+def _root(increasing: Callable[[float], float], wanted: float) -> float:
+    """About where an increasing function of a number > 0 has that value."""
+    low, high = 1e-12, 1.0
+    while increasing(high) < wanted:
+        high *= 2
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if increasing(middle) < wanted else (low, middle)
+    return high

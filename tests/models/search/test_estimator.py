@@ -1,0 +1,263 @@
+"""The search as users call it, around estimators of dpmine and declared ones."""
+
+from __future__ import annotations
+
+import warnings
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
+from support.cases import every
+from support.numpy_bits import NumpyBits
+from support.spending import spent
+
+import dpmine
+from dpmine import BadParameter, Declared, PrivateLogisticRegression, PrivateSearchCV
+from dpmine.errors import BadData
+from dpmine.models.search.stopping import stopping_of
+from dpmine.privacy import Guarantee, Neighbors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RNG = np.random.default_rng(8)
+X = RNG.uniform(-1, 1, size=(1200, 2))
+Y = X[:, 0] > 0.2
+GRID = {"lambdas": [0.001, 0.1, 10]}
+MODEL = PrivateLogisticRegression(classes=[False, True])
+
+EXPECTED_FAILED_CHECKS = {
+    "check_classifier_data_not_an_array": "two fits have noise of their own, so they do not predict the same",
+    "check_fit_idempotent": "the same",
+    "check_supervised_y_2d": "the same",
+    "check_dtype_object": "wants numpy's TypeError, whose text quotes the entry; ours is a ValueError without it",
+    "check_complex_data": "y is checked before X is read, and is a column there",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_accepts_it() -> None:
+    search = PrivateSearchCV(PrivateLogisticRegression(), {"lambdas": [0.01, 1]}, runs=2)
+    check_estimator(search, expected_failed_checks=EXPECTED_FAILED_CHECKS)
+    check_estimator(Declared(LogisticRegression(), epsilon=1))
+
+
+class Recorded(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A private classifier as far as it says: it notes what it is given, and is as good as its parameter."""
+
+    fits: list[Any]
+
+    def __init__(self, epsilon: Any = 1, delta: Any = 0, share: float = 0.5, told: Any = ()) -> None:
+        self.epsilon, self.delta, self.share, self.told = epsilon, delta, share, told
+
+    def promise(self, units: Any = None, features: Any = None) -> Guarantee:
+        return Guarantee(Fraction(self.epsilon), Fraction(self.delta), Neighbors.REPLACE_ONE, "row")
+
+    def fit(self, X: Any, y: Any) -> Recorded:
+        warnings.warn("something of the data", stacklevel=1)
+        type(self).fits.append((self.epsilon, self.delta, self.share, len(X)))
+        self.classes_, self.guarantee_ = np.array([False, True]), self.promise()
+        return self
+
+    def predict(self, X: Any) -> Any:
+        right = np.asarray(X)[:, 0] > 0.2
+        return right ^ (np.arange(len(right)) >= self.share * len(right))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_recorded() -> None:
+    Recorded.fits = []
+
+
+def test_the_best_candidate_is_found() -> None:
+    """Without noise to speak of, and with many runs."""
+    grid = {"share": [0.2, 0.5, 0.9, 0.6]}
+    search = PrivateSearchCV(Recorded(), grid, epsilon=1000, runs=60, shape=20)._fit(X, Y, bits=NumpyBits(1))
+    assert search.best_params_ == {"share": 0.9}
+    assert search.best_score_ == pytest.approx(0.9, abs=0.01)
+    assert search.score(X, Y) == pytest.approx(0.9, abs=0.01)
+    assert {fit[2] for fit in Recorded.fits} == {0.2, 0.5, 0.6, 0.9}
+    assert {fit[3] for fit in Recorded.fits} == {900}
+    assert search.classes_.tolist() == [False, True]
+
+
+@every("stopping", ["negative_binomial", "poisson"])
+def test_runs_get_their_budget(stopping: str) -> None:
+    Recorded.fits = []
+    search = PrivateSearchCV(Recorded(), {"share": [0.5]}, epsilon=2, delta="1e-6", stopping=stopping, runs=5, shape=1)
+    search._fit(X, Y, bits=NumpyBits(2))
+    found = stopping_of(stopping, 5, 1)
+    epsilons, deltas = ({fit[place] for fit in Recorded.fits} for place in (0, 1))
+    assert (len(epsilons), len(deltas)) == (1, 1)
+    assert 0 < min(epsilons) < 1
+    assert float(deltas.pop()) == pytest.approx(1e-6 / float(found.mean_above()))
+    assert str(search.guarantee_).startswith("ε = 2, δ = 1e-06 per row")
+    assert search.run_guarantee_.epsilon == epsilons.pop()
+    assert search.best_estimator_.guarantee_ == search.guarantee_, "that of one run would be too small"
+
+
+def test_all_runs_are_charged_before_the_first(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    dpmine.Ledger(url).grant("people", epsilon=3)
+
+    class Failing(Recorded):
+        def fit(self, X: Any, y: Any) -> Any:
+            assert spent(url, "people") == (2, 0)
+            raise RuntimeError("out of luck")
+
+    search = PrivateSearchCV(Failing(), {"share": [0.5]}, epsilon=2, ledger=url, dataset="people")
+    with pytest.raises(RuntimeError, match="luck"):
+        search.fit(X, Y)
+    assert spent(url, "people") == (2, 0)
+    with pytest.raises(dpmine.BudgetExceeded):
+        search.fit(X, Y)
+    assert not hasattr(search, "best_estimator_")
+
+
+def test_only_the_best_run_shows() -> None:
+    """Neither the number of runs nor the other candidates; no warning of a run."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search = PrivateSearchCV(Recorded(), {"share": [0.2, 0.9]}, epsilon=50).fit(X, Y)
+    learnt = {name for name in vars(search) if name.endswith("_") and not name.startswith("_")}
+    assert learnt == {"best_estimator_", "best_params_", "best_score_", "run_guarantee_", "guarantee_"}
+
+
+def test_units_keep_one_row_each() -> None:
+    units = np.resize(np.arange(100), 1200)
+    search = PrivateSearchCV(Recorded(), {"share": [0.5]}).fit(X, Y, units=pd.Series(units, name="customer"))
+    assert {fit[3] for fit in Recorded.fits} == {75}
+    assert search.guarantee_.unit == "customer"
+    assert "every customer keeps one row" in search.guarantee_.notes[-1]
+    assert search.best_estimator_.guarantee_ == search.guarantee_
+
+
+def test_scikit_learns_interface() -> None:
+    search = PrivateSearchCV(MODEL, GRID, epsilon=5, scoring="roc_auc")
+    assert is_classifier(search)
+    assert clone(search).get_params()["estimator__epsilon"] == 1
+    with pytest.raises(NotFittedError):
+        search.predict(X)
+    pipeline = make_pipeline(FunctionTransformer(np.abs), search.set_params(runs=3)).fit(X, Y)
+    fitted = pipeline[-1]
+    assert fitted.n_features_in_ == 2
+    assert (pipeline.predict(X) == fitted.predict(np.abs(X))).all()
+    assert fitted.predict_proba(X).shape == (1200, 2)
+    assert fitted.decision_function(X).shape == (1200,)
+    assert not hasattr(PrivateSearchCV(Recorded(), {}), "predict_proba")
+    table = pd.DataFrame(X, columns=["a", "b"])
+    assert PrivateSearchCV(MODEL, GRID).fit(table, Y.tolist()).best_estimator_.feature_names_in_.tolist() == ["a", "b"]
+
+
+def test_every_estimator_of_dpmine_that_predicts() -> None:
+    rule = dpmine.HypothesisSelector("stumps", lower=-1, upper=1, classes=[False, True])
+    PrivateSearchCV(rule, {"grid": [5, 9]}).fit(X, Y)
+    target = dpmine.AccuracyFirstLogistic(excess_risk=0.4, regularization=0.5, steps=5, classes=[False, True])
+    found = PrivateSearchCV(target, {"x_bound": [1, 2]}, epsilon=100, budget="epsilon_max", runs=2).fit(X, Y)
+    assert found.guarantee_.epsilon == 100
+    margin = PrivateLogisticRegression(lambdas=[0.1, 1], mechanism="large_margin", classes=[False, True])
+    with pytest.raises(BadParameter, match="delta"):
+        PrivateSearchCV(margin, {"norm_bound": [1, 2]}).fit(X, Y)
+    assert PrivateSearchCV(margin, {"norm_bound": [1, 2]}, delta=1e-6).fit(X, Y).guarantee_.delta == Fraction(1, 10**6)
+
+
+class Blurred(LogisticRegression):  # type: ignore[misc]
+    """An estimator of another library: the guarantee is not its own to say."""
+
+    seen: list[Any]
+
+    def __init__(self, noise: float = 1.0, slack: float = 0.0, C: float = 1.0) -> None:
+        super().__init__(C=C)
+        self.noise, self.slack = noise, slack
+
+    def fit(self, X: Any, y: Any) -> Any:
+        type(self).seen.append((self.noise, self.slack))
+        return super().fit(X, y)
+
+
+def test_declared_estimators() -> None:
+    Blurred.seen = []
+    declared = Declared(Blurred(), epsilon=1, parameter="noise", delta_parameter="slack")
+    search = PrivateSearchCV(declared, {"estimator__C": [0.1, 1]}, epsilon=1, delta=1e-6).fit(X, Y)
+    assert search.guarantee_.assertion == "the guarantee of Blurred"
+    assert "asserted" in str(search.guarantee_)
+    run = search.run_guarantee_
+    assert {Fraction(noise) <= run.epsilon for noise, _ in Blurred.seen} == {True}
+    assert Blurred.seen[0] == pytest.approx((float(run.epsilon), float(run.delta)))
+    assert search.predict_proba(X).shape == (1200, 2)
+    units = search.fit(X, Y, units=np.arange(1200)).guarantee_
+    assert units.assertion == "the guarantee of Blurred"
+    customers = search.set_params(unit="customer").fit(X, Y).guarantee_
+    assert customers.assertion == "the guarantee of Blurred; one row each"
+
+
+def test_an_estimator_declared_by_rho() -> None:
+    Blurred.seen = []
+    declared = Declared(Blurred(), rho=1, delta=1e-6, parameter="noise")
+    search = PrivateSearchCV(declared, {"estimator__C": [0.1, 1]}, epsilon=1, delta=1e-6).fit(X, Y)
+    rho = search.run_guarantee_.zcdp.rho
+    assert 0.002 < rho < 0.02
+    assert Blurred.seen[0][0] == pytest.approx(float(rho))
+    assert search.guarantee_.epsilon == 1
+    with pytest.raises(BadParameter, match="delta"):
+        PrivateSearchCV(declared, {}, epsilon=1).fit(X, Y)
+
+
+def test_a_fixed_guarantee_must_fit_into_a_run() -> None:
+    fixed = Declared(LogisticRegression(), epsilon="0.3")
+    assert PrivateSearchCV(fixed, {}, epsilon=1).fit(X, Y).run_guarantee_.epsilon == Fraction(3, 10)
+    with pytest.raises(BadParameter, match=r"epsilon is 0\.104502 for each run"):
+        PrivateSearchCV(fixed, {}, epsilon="0.3").fit(X, Y)
+    with pytest.raises(BadParameter, match="delta"):
+        PrivateSearchCV(Declared(LogisticRegression(), epsilon="0.1", delta=1e-6), {}, epsilon=1).fit(X, Y)
+    with pytest.raises(BadParameter, match="rho is"):
+        PrivateSearchCV(Declared(LogisticRegression(), rho=1, delta=1e-6), {}, epsilon=1, delta=1e-6).fit(X, Y)
+
+
+def test_a_regressor_needs_terms_of_its_own() -> None:
+    declared = Declared(LinearRegression(), epsilon="0.1")
+    with pytest.raises(BadParameter, match="function"):
+        PrivateSearchCV(declared, {}).fit(X, X[:, 0])
+    search = PrivateSearchCV(declared, {}, scoring=lambda model, X, y: 1 - np.minimum(1, abs(model.predict(X) - y)))
+    assert is_regressor(search)
+    assert search.fit(X, X[:, 0]).best_score_ > 0.7
+
+
+@every(
+    "given",
+    [
+        {"estimator": LogisticRegression()},
+        {"estimator": PrivateLogisticRegression},
+        {"estimator": PrivateLogisticRegression(unit="customer")},
+        {"estimator": PrivateLogisticRegression(rows_per_unit=2)},
+        {"estimator": dpmine.HypothesisSelector("stumps", lower=-1, upper=1, neighbors="add_remove")},
+        {"estimator": Declared(LogisticRegression())},
+        {"estimator": Declared(LogisticRegression(), epsilon=1, rho=1)},
+        {"param_grid": {"epsilon": [1, 2]}},
+        {"param_grid": {"neighbors": ["replace_one"]}},
+        {"param_grid": {"nonsense": [1, 2]}},
+        {"param_grid": {"lambdas": [1, 0]}},
+        {"budget": "nonsense"},
+    ],
+)
+def test_what_is_no_search(given: dict[str, Any]) -> None:
+    search = PrivateSearchCV(**{"estimator": MODEL, "param_grid": {}, **given})
+    with pytest.raises(BadParameter):
+        search.promise()
+    with pytest.raises(BadParameter):
+        search.fit(X, Y)
+
+
+@every(("x", "y"), [(X, None), (X[:5], Y), (X[:1], Y[:1]), (7, Y), (X, Y[:, np.newaxis, np.newaxis])])
+def test_unusable_data(x: Any, y: Any) -> None:
+    with pytest.raises(BadData):
+        PrivateSearchCV(MODEL, GRID).fit(x, y)

@@ -1,0 +1,144 @@
+"""Scores are whole numbers that one record moves by at most their sensitivity, and say what their names say."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import accuracy_score, brier_score_loss, roc_auc_score
+from support.cases import every
+from support.goodness import assert_sampled_law
+
+import dpmine
+from dpmine.errors import BadData, BadParameter
+from dpmine.models.search.composition import RunBudget
+from dpmine.models.search.scoring import Score, scorer_of
+
+NAMES = ["accuracy", "brier", "roc_auc"]
+
+
+class Known:
+    """A classifier whose decisions are the rows themselves."""
+
+    classes_ = np.array([0, 1])
+    _estimator_type = "classifier"
+
+    def decision_function(self, X: Any) -> Any:
+        return np.asarray(X)[:, 0]
+
+    def predict_proba(self, X: Any) -> Any:
+        share = expit(self.decision_function(X))
+        return np.column_stack([1 - share, share])
+
+    def predict(self, X: Any) -> Any:
+        return (self.decision_function(X) > 0).astype(int)
+
+
+CLASSIFIER = LogisticRegression()
+RNG = np.random.default_rng(3)
+
+
+def rows(size: int) -> tuple[Any, Any]:
+    return np.round(RNG.normal(size=(size, 1)), 1), RNG.integers(0, 2, size)  # rounded, so that some tie
+
+
+def scored(name: Any, x: Any, y: Any) -> Score:
+    return scorer_of(name, CLASSIFIER)(Known(), x, np.asarray(y))
+
+
+@every("size", [2, 3, 50])
+def test_scores_are_what_their_names_say(size: int) -> None:
+    x, y = rows(size)
+    y[:2] = 0, 1
+    model, shares = Known(), np.array([np.mean(y == 0), np.mean(y == 1)])
+    expected = {
+        "accuracy": accuracy_score(y, model.predict(x)),
+        "brier": 1 - brier_score_loss(y, model.predict_proba(x)[:, 1]),
+        "roc_auc": roc_auc_score(y, model.decision_function(x)) * shares.prod(),
+    }
+    for name, value in expected.items():
+        found = scored(name, x, y)
+        assert float(found.value * found.unit) == pytest.approx(value, abs=1e-9)
+
+
+@every("name", NAMES)
+@every("size", [1, 2, 5, 9])
+def test_one_record_moves_a_score_by_its_sensitivity(name: str, size: int) -> None:
+    """All labels, some values: the largest move is within the bound, and close to it where that can be."""
+    largest = 0
+    for _ in range(30):
+        x, y = rows(size)
+        x *= 100
+        base = scored(name, x, y)
+        for value in (-1000.0, 0.0, 1000.0):
+            for label in (0, 1):
+                changed, labels = x.copy(), y.copy()
+                changed[0], labels[0] = value, label
+                largest = max(largest, abs(scored(name, changed, labels).value - base.value))
+        assert largest <= base.sensitivity
+    if size > 2:
+        assert largest > base.sensitivity / 2
+
+
+@every("labels", [["no", "yes", None], ["no", 7, "yes"], [float("nan"), "yes", pd.NA]])
+def test_odd_labels_are_wrong_and_cause_no_error(labels: Any) -> None:
+    column = np.empty(3, dtype=object)
+    column[:] = labels
+    model = SimpleNamespace(
+        predict=lambda _x: np.array(["yes"] * 3),
+        predict_proba=lambda _x: np.full((3, 2), 0.5),
+        classes_=np.array(["no", "yes"]),
+    )
+    found = scorer_of("accuracy", CLASSIFIER)(model, np.ones((3, 1)), column)
+    assert found.value * found.unit == Fraction(1, 3)
+    for name in ("brier", "roc_auc"):
+        scorer_of(name, CLASSIFIER)(model, np.ones((3, 1)), column)
+
+
+def test_terms_of_a_function() -> None:
+    x, y = rows(4)
+    found = scored(lambda _model, _x, _y: [0.25, 2, -1, np.nan], x, y)
+    assert found.value * found.unit == Fraction(5, 16)
+    for bad in ([0.5] * 3, 0.5, ["a"] * 4, [[0.5] * 4]):
+        with pytest.raises(BadData, match="one number for each row"):
+            scored(lambda _model, _x, _y, bad=bad: bad, x, y)
+
+
+def test_names_are_for_classifiers() -> None:
+    assert callable(scorer_of(lambda _model, _x, y: y, LinearRegression()))
+    for name in ("auto", *NAMES):
+        with pytest.raises(BadParameter, match="function"):
+            scorer_of(name, LinearRegression())
+    with pytest.raises(BadParameter, match="scoring"):
+        scorer_of("f1", CLASSIFIER)
+
+
+def test_what_a_score_needs_is_known_before_a_run() -> None:
+    rule = dpmine.HypothesisSelector()
+    assert callable(scorer_of("auto", rule))
+    for name, needed in (("brier", "with predict_proba"), ("roc_auc", "decision_function or predict_proba")):
+        with pytest.raises(BadParameter, match=needed):
+            scorer_of(name, rule)
+    three = SimpleNamespace(classes_=[0, 1, 2], predict_proba=lambda x: np.ones((len(x), 3)) / 3)
+    for name in ("brier", "roc_auc"):
+        with pytest.raises(BadData, match="two classes"):
+            scorer_of(name, CLASSIFIER)(three, np.ones((3, 1)), np.arange(3))
+
+
+@pytest.mark.statistical
+@every("run", [RunBudget(Fraction(1, 2)), RunBudget(rho=Fraction(1, 8))])
+def test_the_noise_of_a_score(run: RunBudget) -> None:
+    """Pr[k] ∝ e^{−ε|k − q|/Δ}, or e^{−ρ(k − q)²/Δ²}. False alarms: 10^−6."""
+    reach = range(-60, 67)
+    masses = {k: np.exp(-0.5 * abs(k - 3) / 2) if run.rho is None else np.exp(-((k - 3) ** 2) / 8 / 4) for k in reach}
+    total = sum(masses.values())
+    score = Score(3, 2, Fraction(1))
+    assert_sampled_law(
+        lambda bits: score.noisy(run, bits=bits), {k: mass / total for k, mass in masses.items()}, draws=4000
+    )
