@@ -64,5 +64,5 @@ def _winner_rule(log_counts: FloatArray, behind: FloatArray, noise: StandardNois
     low = float(np.max(noise.quantile(_FLOOR / np.exp(log_counts)) - behind))
     high = max(low, float(np.max(log_counts - behind))) + _FLOOR / 2
     kinks = -behind[(-behind > low) & (-behind < high)]
-    edges = np.unique(np.concatenate(([low, high], kinks)))
-    return panels(edges, step=1.5, order=_ORDER)
+    cuts = np.concatenate(([low, high], kinks))
+    return panels(cuts, step=1.5, order=_ORDER)

@@ -190,12 +190,14 @@ def gauss(order: int) -> Rule:
     return Rule(nodes, weights)
 
 
-def panels(edges: FloatArray, *, step: float, order: int) -> Rule:
-    """Gauss-Legendre on every interval between consecutive edges, cut into equal panels no wider than `step`.
+def panels(cuts: FloatArray, *, step: float, order: int) -> Rule:
+    """Gauss-Legendre on every interval between neighbouring cuts, cut into equal panels no wider than `step`.
 
-    Requires: edges increasing, shape (≥ 2,); `order` ≥ 8. Panels narrower than 1/4 of the step get half of the nodes,
-    those narrower than 1/16 four.
+    Requires: cuts in any order, at least two different ones; `order` ≥ 8. Panels narrower than 1/4 of the step get half
+    of the nodes, those narrower than 1/16 four.
     """
+    edges = np.sort(cuts)
+    edges = edges[np.diff(edges, prepend=-np.inf) > 0]  # not np.unique, which loads numpy.ma
     gaps = np.diff(edges)
     pieces = np.maximum(1, np.ceil(gaps / step)).astype(np.int64)
     widths = np.repeat(gaps / pieces, pieces)

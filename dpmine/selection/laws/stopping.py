@@ -255,9 +255,9 @@ def _conditioning_rule(search: StoppingSearch, ladder: Ladder, parts: list[Segme
     low, high = search.conditioning.support
     kinks = _visible_kinks(search, ladder, parts)
     inside = kinks[(kinks > low) & (kinks < high)]
-    edges = np.unique(np.concatenate(([low, 0.0, high], inside)))
+    cuts = np.concatenate(([low, 0.0, high], inside))
     step = min(2 * search.first_scale, 2 * search.scale, 4 * search.conditioning.scale)
-    rule = panels(edges, step=max(step, (high - low) / _PANELS), order=_ORDER)
+    rule = panels(cuts, step=max(step, (high - low) / _PANELS), order=_ORDER)
     filling = (0, -rule.nodes.size % _TILE)  # nodes without weight, up to whole tiles
     weights = rule.weights * search.conditioning.density(rule.nodes)
     return Rule(np.pad(rule.nodes, filling, mode="edge"), np.pad(weights, filling))
