@@ -17,7 +17,7 @@ MARKED := statistical or slow or spark
 DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceNo --item Item --mechanism large-margin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-report docs test test-marked test-all check dist bench bench-selection bench-success bench-mining bench-growth bench-linear
+.PHONY: help demo demo-report docs test test-marked test-sanitized test-all check kernels dist wheels bench bench-selection bench-success bench-mining bench-growth bench-linear
 .PHONY: bench-accuracy-first bench-ledger bench-utility experiments-stability experiments-regulariser experiments-hypotheses
 .PHONY: experiments-accuracy-first test-spark bench-spark fuzz lock clean
 
@@ -43,18 +43,30 @@ test-marked: $(DEVELOPED) ## the statistical, slow and environment-dependent tes
 test-spark: .venv-spark/.installed ## counting on Spark, on a small one of this machine; needs Java 17
 	env -u PYTHONPATH .venv-spark/bin/python -m pytest -q tests/itemsets/spark tests/project/test_licences.py
 
+test-sanitized: $(DEVELOPED) ## the tests of the kernels under sanitizers, which test-marked runs too; needs GCC
+	$(PYTEST) tests/project/test_sanitized.py
+
 test-all: test test-marked ## all tests but those on Spark (make test-spark)
 
 check: $(DEVELOPED) ## style, types, layers, doctests, wheel contents
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy dpmine cli/dpmine_cli tests datasets/*.py
+	$(BIN)/mypy dpmine cli/dpmine_cli tests datasets/*.py hatch_build.py
 	$(BIN)/lint-imports
 	$(PYTEST) --doctest-modules dpmine tests/project/test_wheel.py
 
-dist: $(INSTALLED) ## the wheel and the source archive, in dist
+# Silent where nothing changed. Every environment uses the library that stands beside the sources; this comes before all
+# of them, and needs Python alone.
+kernels: ## compile the C files of dpmine/kernels, if they changed
+	@$(or $(wildcard $(BIN)/python),$(PYTHON)) hatch_build.py
+
+dist: $(INSTALLED) ## the wheel for this machine and the source archive, in dist
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
+
+wheels: $(INSTALLED) ## the wheels for all platforms, cross-compiled, in dist
+	rm -rf dist
+	$(BIN)/python hatch_build.py --wheels
 
 bench: $(INSTALLED) ## time the selections; check the data sets
 	$(BIN)/python benchmarks/bench_selection.py
@@ -112,13 +124,13 @@ FUZZ_RUNS ?= 1000000
 fuzz: .venv-fuzz/.installed ## fuzz all that reads untrusted input (FUZZ_SECONDS=300 or FUZZ_RUNS=10000 for less)
 	env -u PYTHONPATH .venv-fuzz/bin/python -m fuzz.run --seconds $(FUZZ_SECONDS) --runs $(FUZZ_RUNS)
 
-.venv-fuzz/.installed: fuzz/requirements.txt requirements.lock
+.venv-fuzz/.installed: fuzz/requirements.txt requirements.lock | kernels
 	$(PYTHON) -m venv .venv-fuzz
 	.venv-fuzz/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements.lock
 	.venv-fuzz/bin/python -m pip --disable-pip-version-check install --quiet -r fuzz/requirements.txt
 	@touch $@
 
-.venv-spark/.installed: requirements-spark.txt requirements-dev.lock pyproject.toml
+.venv-spark/.installed: requirements-spark.txt requirements-dev.lock pyproject.toml | kernels
 	$(PYTHON) -m venv .venv-spark
 	.venv-spark/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements-dev.lock
 	.venv-spark/bin/python -m pip --disable-pip-version-check install --quiet -r requirements-spark.txt
@@ -144,13 +156,15 @@ lock: $(INSTALLED) ## pin the dependencies in requirements.lock (users) and requ
 	printf 'hatchling\neditables\n' | $(COMPILE) $(UPGRADE) --extra dev --output-file requirements-dev.lock pyproject.toml -
 	printf 'hatchling\neditables\n' | $(COMPILE) --constraint requirements-dev.lock \
 		--output-file requirements.lock pyproject.toml -
+	$(BIN)/python -c 'import hatch_build; print(hatch_build.ZIG)' | $(COMPILE) $(UPGRADE) --output-file requirements-compiler.lock -
 
 clean: ## remove build products and caches; .venv stays
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -path ./.venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Python compiles a module when it is first imported: most of them never are.
-$(INSTALLED): requirements.lock pyproject.toml
+# An edit of a C file compiles it and installs nothing again.
+$(INSTALLED): requirements.lock pyproject.toml | kernels
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpmine needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv .venv
 	$(PIP) install --quiet --no-compile --require-hashes -r requirements.lock

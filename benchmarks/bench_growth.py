@@ -63,7 +63,7 @@ def report(folder: Path, sizes: list[int], memory: str) -> None:
     before: tuple[int, Run] | None = None
     for millions in sizes:
         path = generate(folder, millions)
-        top_itemset(path, memory) if before is None else None  # compiled loops and the disk's cache are warm
+        top_itemset(path, memory) if before is None else None  # the disk's cache is warm
         run = top_itemset(path, memory)
         ratios = ""
         if before is not None:

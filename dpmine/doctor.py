@@ -1,4 +1,4 @@
-"""Whether this installation works: versions, the cache of compiled loops, randomness, an exact choice, a ledger.
+"""Whether this installation works: versions, the compiled kernels, randomness, an exact choice, a ledger.
 
 Nothing here touches data. What is needed is loaded inside the checks, so that a broken package is found and reported.
 """
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
 
-PACKAGES = ("numpy", "numba", "pyarrow", "python-flint", "pandas", "scikit-learn", "scipy", "matplotlib", "sqlalchemy")
+PACKAGES = ("numpy", "pyarrow", "python-flint", "pandas", "scikit-learn", "scipy", "matplotlib", "sqlalchemy")
 """What dpmine cannot do without, where a version changes what it does."""
 
 _DRIVER = "psycopg"
 _WITHOUT_DRIVER = "not installed; only ledgers on PostgreSQL need it: pip install 'dpmine[postgres]'"
+_NUMBERS, _DIVISORS = range(1, 241), range(1, 13)
 _SCORES = (16, 2, 1)
 _CHOOSER = "stable_maximiser"
 """Of these scores it may choose the first, or nothing; never one of the others."""
@@ -80,7 +81,7 @@ def diagnose(ledger: str | None = None, *, bits: BitSource) -> Diagnosis:
     checks: dict[str, Callable[[], Finding]] = {
         **{name: partial(_version, name) for name in PACKAGES},
         _DRIVER: partial(_version, _DRIVER, _WITHOUT_DRIVER),
-        "kernel cache": _kernel_cache,
+        "kernels": _kernels,
         "random source": partial(_random_source, bits),
         "exact selection": partial(_selection, bits),
         "memory": _memory,
@@ -116,13 +117,32 @@ def _version(package: str, note: str = "") -> Finding:
         return (State.NOTE, note) if note else (State.FAILED, f"not installed: pip install {package}.")
 
 
-def _kernel_cache() -> Finding:
-    from dpmine.compiled import cache_location
+def _kernels() -> Finding:
+    """A search whose answer is known: unit n of N holds its divisors; a, b and c have the support N // lcm(a, b, c)."""
+    from itertools import combinations
+    from math import lcm
 
-    folder = cache_location()
-    if folder is None:
-        return State.NOTE, "no folder can be written, so each process compiles its loops: set NUMBA_CACHE_DIR to one"
-    return State.OK, str(folder)
+    import numpy as np
+    import pyarrow as pa
+
+    from dpmine.itemsets.counting.miner import BasketsInMemory
+    from dpmine.kernels import INSTRUCTION_SETS, INSTRUCTIONS, LIBRARY
+
+    held = np.array(_NUMBERS)[:, None] % np.array(_DIVISORS) == 0
+    starts = np.concatenate([[0], held.sum(axis=1).cumsum()])
+    units = np.arange(len(_NUMBERS) + 1)
+    items = held.nonzero()[1].astype(np.int32)
+    baskets = BasketsInMemory(pa.array(_DIVISORS), items, starts, units, unit="n")
+    found = baskets.miner().itemsets(3, 1)
+    counted = dict(zip(map(tuple, found.items.tolist()), found.supports.tolist(), strict=True))
+    known = {
+        places: support
+        for places in combinations(range(len(_DIVISORS)), 3)
+        if (support := len(_NUMBERS) // lcm(*(_DIVISORS[place] for place in places)))
+    }
+    if counted != known:
+        return State.FAILED, f"{LIBRARY} counts wrongly: install dpmine anew."
+    return State.OK, f"{LIBRARY}, {INSTRUCTION_SETS[INSTRUCTIONS]}"
 
 
 def _random_source(bits: BitSource) -> Finding:

@@ -16,16 +16,7 @@ import atheris
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SOURCES = Path(__file__).resolve().parent.parent / "dpmine"
-
-
-def _compiled_modules() -> list[str]:
-    """Those whose functions numba compiles: it cannot compile calls that count coverage."""
-    files = [file for file in _SOURCES.rglob("*.py") if "compiled" in file.read_text(encoding="utf-8")]
-    return [".".join(file.relative_to(_SOURCES.parent).with_suffix("").parts) for file in files]
-
-
-with atheris.instrument_imports(include=["dpmine"], exclude=_compiled_modules()):
+with atheris.instrument_imports(include=["dpmine"]):
     from fuzz.oracle import Refused
     from fuzz.targets import GUIDED
 
@@ -49,7 +40,7 @@ def _kept(target: Callable[[bytes], None], folder: Path) -> Callable[[bytes], No
 
 
 def main(name: str, folder: str, *options: str) -> None:
-    """Fuzz until libFuzzer has enough; it ends the process. What is compiled at first is no slow input."""
+    """Fuzz until libFuzzer has enough; it ends the process. What the first call loads is no slow input."""
     target = _kept(GUIDED[name], Path(folder))
     target(b"")
     atheris.Setup([f"fuzz.{name}", *options], target)

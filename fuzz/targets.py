@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzz import ledgers, models, parameters, parquet, reports
+from fuzz import kernels, ledgers, models, parameters, parquet, reports
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +22,7 @@ GUIDED: dict[str, Callable[[bytes], None]] = {
     "accuracy_first": models.accuracy_first,
     "job_file": reports.job_file,
     "stored_result": reports.stored_result,
+    **kernels.KERNELS,
 }
 """Led by the coverage of dpmine's own code, in one process each."""
 FORKED: dict[str, Callable[[bytes, parquet.Case], None]] = {

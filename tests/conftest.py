@@ -16,7 +16,7 @@ from dpmine.exact import bits
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Compiled loops are loaded or compiled when first called, and machines stall: nothing here is about time.
+# Libraries are loaded when first used, and machines stall: nothing here is about time.
 for profile in Profile:
     settings.register_profile(
         profile.value,

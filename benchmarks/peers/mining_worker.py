@@ -203,7 +203,7 @@ def timed(run: Callable[[], object]) -> tuple[float, object]:
 
 
 def best(mine: Mine, size: int, threshold: int, repeats: int) -> tuple[float, int]:
-    """The best of some runs; of two, when one takes seconds (the first run may have compiled something)."""
+    """The best of some runs; of two, when one takes seconds (the first run may have loaded something)."""
     seconds, found = timed(lambda: mine(size, threshold))
     for _ in range(repeats if seconds < 2 else 1):
         seconds = min(seconds, timed(lambda: mine(size, threshold))[0])

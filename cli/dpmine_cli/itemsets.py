@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from dpmine_cli.line import CommandLine
     from dpmine_cli.output import Destination
 
-_BLAS: Any = "scipy.linalg.cython_blas"
 _SHOWN = ("confidence", "lift")
 """Measures of rules in text; JSON has all."""
 
@@ -31,7 +29,6 @@ def top_itemset(line: CommandLine) -> None:
     destination, least = line.destination, _least_confidence(line)
     if line.rules:
         destination.require_document()
-    load_numba()
     inputs = {"the catalogue": line.catalogue, **ledger_files(line.ledger)}
     require_apart({"--output": destination.path}, line.files, inputs)
     with line.messages as messages:
@@ -59,7 +56,6 @@ def catalogue(line: CommandLine) -> None:
     from dpmine.itemsets.discovered import discover_items
 
     destination = line.destination
-    load_numba()
     require_apart({"--output": destination.path}, line.files, ledger_files(line.ledger))
     with line.messages as messages:
         found = discover_items(line.files, **line.values(), progress=messages.progress, notice=messages.notice)
@@ -80,7 +76,6 @@ def supports(line: CommandLine) -> None:
         raise NotPrivate("Exact supports are not private: add --not-private to confirm, or use dpmine top-itemset.")
     destination = line.destination
     require_apart({"--output": destination.path}, line.files, {"the catalogue": line.catalogue})
-    load_numba()
     with line.messages as messages:
         supports = list_supports(
             line.files,
@@ -91,20 +86,6 @@ def supports(line: CommandLine) -> None:
     destination.write_table(supports.table())
     if destination.format not in {Format.TEXT, Format.JSON}:
         messages.warn("exact supports; NOT private")
-
-
-def load_numba() -> None:
-    """Import numba without linear algebra: looking for it takes a quarter of a second, and no loop here needs it.
-
-    For a process of our own only: other users of numba in the process would miss it.
-    """
-    if _BLAS in sys.modules:
-        return
-    sys.modules[_BLAS] = None  # type: ignore[assignment]  # how Python is told that there is no such module
-    try:
-        import numba.np.arraymath  # noqa: F401
-    finally:
-        del sys.modules[_BLAS]
 
 
 def _catalogue(line: CommandLine) -> object:

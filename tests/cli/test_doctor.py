@@ -6,16 +6,19 @@ import importlib.metadata
 import json
 import os
 import sqlite3
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command_line import assert_one_error, outcome_of
+from support.command_line import PROGRAM, assert_one_error, environment, outcome_of
 from support.tapes import TapeBits
 
-from dpmine.compiled import cache_location
 from dpmine.doctor import PACKAGES, Check, Diagnosis, State, diagnose
 from dpmine.exact.bits import SystemBits
+from dpmine.itemsets.counting.miner import Miner
+from dpmine.itemsets.transactions.base import Itemsets
+from dpmine.kernels import INSTRUCTION_SETS, INSTRUCTIONS, LIBRARY
 
 LEDGER = "sqlite:///budget.db"
 
@@ -94,40 +97,64 @@ def test_a_package_that_is_missing(run: outcome_of, monkeypatch: pytest.MonkeyPa
     known = importlib.metadata.version
 
     def version(name: str) -> str:
-        if name in {"numba", "psycopg"}:
+        if name in {"scipy", "psycopg"}:
             raise importlib.metadata.PackageNotFoundError
         return known(name)
 
     monkeypatch.setattr("importlib.metadata.version", version)
     found = look()
-    assert found["numba"] == Check("numba", State.FAILED, "not installed: pip install numba.")
+    assert found["scipy"] == Check("scipy", State.FAILED, "not installed: pip install scipy.")
     assert found["psycopg"].state is State.NOTE  # only servers need it
     outcome = run("doctor")
-    assert (outcome.status, outcome.lines) == (2, ["dpmine: error: numba: not installed: pip install numba."])
+    assert (outcome.status, outcome.lines) == (2, ["dpmine: error: scipy: not installed: pip install scipy."])
 
 
 def broken(*_: object, **__: object) -> Any:
     raise RuntimeError("quoting things")
 
 
-def test_a_package_that_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpmine.compiled.cache_location", broken)
-    check = look()["kernel cache"]
+def test_kernels_that_do_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Miner, "itemsets", broken)
+    check = look()["kernels"]
     assert check.state is State.FAILED
+    assert check.detail.endswith("install dpmine anew.")
     assert "RuntimeError" in check.detail
     assert "quoting" not in check.detail
 
 
-def test_no_cache_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpmine.compiled.cache_location", lambda: None)
-    check = look()["kernel cache"]
-    assert check.state is State.NOTE
-    assert "each process compiles" in check.detail
+def test_a_library_that_is_not_there(tmp_path: Path) -> None:
+    """Without kernels dpmine still says what is wrong."""
+    done = subprocess.run(
+        [*PROGRAM, "doctor", "--format", "json"],
+        env={**environment(), "DPMINE_KERNELS": str(tmp_path / "none.so")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line == "dpmine: error: kernels: does not work here (ImportError): install dpmine anew."
+    states = {check["name"]: check["state"] for check in json.loads(done.stdout)["checks"]}
+    assert [name for name, state in states.items() if state == "failed"] == ["kernels"]
 
 
-def test_the_cache_is_where_loops_are_kept() -> None:
-    folder = cache_location()
-    assert folder is None or look()["kernel cache"].detail == str(folder)
+def test_kernels_that_miscount(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = Miner.itemsets
+
+    def one_off(miner: Miner, *arguments: int) -> Itemsets:
+        found = search(miner, *arguments)
+        return Itemsets(found.items, found.supports + (found.supports == 1))
+
+    monkeypatch.setattr(Miner, "itemsets", one_off)
+    assert look()["kernels"] == Check("kernels", State.FAILED, f"{LIBRARY} counts wrongly: install dpmine anew.")
+
+
+def test_the_kernels_are_named_with_their_instructions() -> None:
+    check = look()["kernels"]
+    assert check.state is State.OK
+    name, instructions = check.detail.rsplit(", ", 1)
+    assert Path(name).samefile(LIBRARY)
+    assert instructions == INSTRUCTION_SETS[INSTRUCTIONS]
 
 
 def test_a_source_that_stands_still() -> None:

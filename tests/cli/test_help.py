@@ -23,7 +23,7 @@ COMMANDS: dict[str, typer.core.TyperCommand] = {
     for name, group in TOP.items()
     for inner, command in getattr(group, "commands", {"": group}).items()
 }
-HEAVY = ["numpy", "pandas", "pyarrow", "pydantic", "rich", "numba", "flint", "mlxtend", "scipy", "sqlalchemy"]
+HEAVY = ["numpy", "pandas", "pyarrow", "pydantic", "rich", "flint", "mlxtend", "scipy", "sqlalchemy"]
 
 
 def test_there_are_commands() -> None:

@@ -11,10 +11,12 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 from support.cases import every
 
+from hatch_build import ZIG
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-USERS, DEVELOPERS = "requirements.lock", "requirements-dev.lock"
-TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in (USERS, DEVELOPERS)}
+USERS, DEVELOPERS, COMPILER = "requirements.lock", "requirements-dev.lock", "requirements-compiler.lock"
+TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in (USERS, DEVELOPERS, COMPILER)}
 
 
 def _pins(name: str) -> dict[str, set[str]]:
@@ -29,8 +31,8 @@ def _asked_for() -> list[tuple[str, str]]:
     """Requirements of running and building, which both locks pin, and those of developing."""
     project = PROJECT["project"]
     building = [*PROJECT["build-system"]["requires"], "editables"]  # hatchling's editable installs need it
-    users = [(lock, text) for lock in TEXTS for text in (*project["dependencies"], *building)]
-    return users + [(DEVELOPERS, text) for text in project["optional-dependencies"]["dev"]]
+    users = [(lock, text) for lock in (USERS, DEVELOPERS) for text in (*project["dependencies"], *building)]
+    return [*users, *((DEVELOPERS, text) for text in project["optional-dependencies"]["dev"]), (COMPILER, ZIG)]
 
 
 @every(("lock", "text"), _asked_for())
@@ -44,6 +46,12 @@ def test_requirement_is_pinned(lock: str, text: str) -> None:
 def test_developers_add_to_what_users_install() -> None:
     users, developers = _pins(USERS), _pins(DEVELOPERS)
     assert users == {name: developers[name] for name in users}
+
+
+def test_the_compiler_is_pinned_apart() -> None:
+    """It is many times as large as dpmine, and needed only while dpmine is built where there is no other."""
+    assert set(_pins(COMPILER)) == {"ziglang"}
+    assert "ziglang" not in _pins(DEVELOPERS)
 
 
 @every("tool", ["pytest", "hypothesis", "mypy", "ruff", "sphinx", "playwright", "polars", "duckdb"])

@@ -1,4 +1,4 @@
-"""What the compiled search works on (rows, bitmaps), and where the itemsets found go."""
+"""What the compiled search works on (rows, bitmaps), and where the itemsets found go: records of dpmine/kernels."""
 
 from __future__ import annotations
 
@@ -85,18 +85,3 @@ class Sink(NamedTuple):
     """int64[3]: [m, n, c] for the search of crowd number c = 0, 1, … of those counted at [m, n]; −2 is none."""
     crowd: NDArray[np.int32]
     """int32[size + longest row]: the crowd that was wanted: the codes of the prefix, then those of the n items."""
-
-
-class Scratch(NamedTuple):
-    """Working space of one search, one cell an item; between two prefixes it is as it was at the start."""
-
-    counts: NDArray[np.int32]
-    """Units counted for each later item: 0 at rest."""
-    last: NDArray[np.int32]
-    """The unit last counted for each later item: −1 at rest."""
-    numbers: NDArray[np.int32]
-    """The number of each item in the projection under construction: −1 at rest."""
-    touched: NDArray[np.int32]
-    """The later items met, in the order of their first meeting."""
-    prefix: NDArray[np.int32]
-    """int32[size]: the catalogue codes of the prefix."""

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpmine.compiled import compiled
 from dpmine.itemsets.counting.arrays import Bitmaps, Rests, Rows, Sink
-from dpmine.itemsets.counting.kernels import bitmaps, search, search_maps
 from dpmine.itemsets.counting.rows import in_parallel, thread_count
 from dpmine.itemsets.transactions.base import COUNT_LIMIT
 from dpmine.itemsets.transactions.memory import LARGEST_SQUARE, SQUARES
+from dpmine.kernels import INSTRUCTIONS, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,6 +35,9 @@ _DENSE = (
 _LARGEST_WIDTH = 1 << 31  # more items than codes: of an empty result for an absurd size
 
 
+_search, _search_maps = kernel("search"), kernel("search_maps")
+
+
 @dataclass(frozen=True, eq=False)
 class Field:
     """The first items `first` … `end` − 1 of a search, and where what follows them is looked up.
@@ -52,10 +54,8 @@ class Field:
 
     def search(self, part: tuple[int, int], sink: Sink) -> Sink:
         """Hand the itemsets whose first item belongs to the part to the sink; the same sink."""
-        if isinstance(self.where, Bitmaps):
-            search_maps(self.where, part, 0, np.empty(sink.itemsets.shape[1], np.int32), sink)
-        else:
-            search(self.where, *part, sink)
+        search = _search_maps if isinstance(self.where, Bitmaps) else _search
+        search(*self.where, *part, sink.itemsets.shape[1], *sink, INSTRUCTIONS)
         return sink
 
     def parts(self) -> list[tuple[int, int]]:
@@ -67,8 +67,21 @@ class Field:
         else:
             starts = self.where.item_starts[self.first : self.end + 1]
             bounds = self.first + np.searchsorted(starts, starts[0] + wanted * (starts[-1] - starts[0]))
-        cuts = np.unique(bounds.astype(np.int64)).tolist()
+        cuts = sorted(set(bounds.astype(np.int64).tolist()))
         return [part for part in pairwise([self.first, *cuts, self.end]) if part[0] < part[1]]
+
+
+_set_bits = kernel("set_bits")
+
+
+def bitmaps(rests: Rests, items: NDArray[np.int32], pairs: NDArray[np.int32]) -> Bitmaps:
+    """Some items as bitmaps, with the supports of their pairs, or none. Requires: one row a unit."""
+    width = (len(rests.units) + 63) // 64
+    words = np.zeros((len(items) + 1) * width, np.uint64)
+    offsets = np.full(len(rests.labels), len(items) * width, np.int64)  # the last bitmap is that of all other items
+    offsets[items] = np.arange(len(items)) * width
+    _set_bits(rests.items, rests.starts, offsets, words)
+    return Bitmaps(rests.labels[items], words, width, pairs)
 
 
 def field_of(ranking: ItemRanking, size: int, first: int, end: int) -> Field:
@@ -216,6 +229,9 @@ def worthwhile(items: int, occurrences: int) -> bool:
     return items * items <= min(LARGEST_SQUARE, _CELLS_AN_OCCURRENCE * occurrences)
 
 
+_count_pairs, _count_unit_pairs = kernel("count_pairs"), kernel("count_unit_pairs")
+
+
 def pair_supports(rests: Rests) -> NDArray[np.int32]:
     """int32[items, items]: at [earlier item, later item] the support of the pair. Items increase in the rows."""
     items = len(rests.labels)
@@ -225,9 +241,10 @@ def pair_supports(rests: Rests) -> NDArray[np.int32]:
     def count(part: tuple[int, int]) -> NDArray[np.int32]:
         counts = np.zeros((items, items), np.int32)
         if one_each:
-            _count_rows(rests.items, rests.starts, part, counts)
+            _count_pairs(rests.items, rests.starts, *part, items, counts)
         else:
-            _count_units(rests.items, rests.starts, rests.units, part, counts)
+            last = np.full_like(counts, -1)
+            _count_unit_pairs(rests.items, rests.starts, rests.units, *part, items, last, counts)
         return counts
 
     total, *others = in_parallel(count, _parts(rests, threads), threads)
@@ -243,52 +260,17 @@ def _parts(rests: Rests, count: int) -> list[tuple[int, int]]:
     return list(pairwise([0, *cuts.tolist(), len(rests.units)]))
 
 
-@compiled
-def _count_rows(
-    items: NDArray[np.int32], starts: NDArray[np.int64], part: tuple[int, int], counts: NDArray[np.int32]
-) -> None:
-    """Units with one row each."""
-    for row in range(part[0], part[1]):
-        end = starts[row + 1]
-        for place in range(starts[row], end):
-            counts_here = counts[items[place]]
-            for later in range(place + 1, end):
-                counts_here[np.uint32(items[np.uint64(later)])] += 1
+_partners_of, _frequent_pairs = kernel("partners_of"), kernel("frequent_pairs")
+_listed_pairs, _levels_of_pairs = kernel("listed_pairs"), kernel("levels_of_pairs")
 
 
-@compiled
-def _count_units(
-    items: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    units: NDArray[np.int32],
-    part: tuple[int, int],
-    counts: NDArray[np.int32],
-) -> None:
-    """Units with several rows: each counts once."""
-    last = np.full(counts.shape, -1, np.int32)
-    for row in range(part[0], part[1]):
-        end, unit = starts[row + 1], units[row]
-        for place in range(starts[row], end):
-            counts_here, last_here = counts[items[place]], last[items[place]]
-            for later in range(place + 1, end):
-                item = np.uint32(items[np.uint64(later)])
-                counts_here[item] += last_here[item] != unit
-                last_here[item] = unit
-
-
-@compiled
 def partners_of(counts: NDArray[np.int32], lowest: int) -> NDArray[np.int64]:
     """int64[items]: how many pairs with support ≥ `lowest` each item is in."""
     partners = np.zeros(len(counts), np.int64)
-    for item in range(len(counts)):
-        for later in range(item + 1, len(counts)):
-            if counts[item, later] >= lowest:
-                partners[item] += 1
-                partners[later] += 1
+    _partners_of(counts, lowest, partners)
     return partners
 
 
-@compiled
 def listed_pairs(
     counts: NDArray[np.int32], labels: NDArray[np.int32], lowest: int, most: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
@@ -296,24 +278,16 @@ def listed_pairs(
 
     Requires: labels increase.
     """
-    found = int((counts >= lowest).sum())
+    found = _frequent_pairs(counts, lowest)
     room = found if found <= most else 0
     pairs, supports = np.empty((room, 2), np.int32), np.empty(room, np.int64)
-    filled = 0
-    for item in range(len(counts) if room else 0):
-        for later in range(item + 1, len(counts)):
-            if counts[item, later] >= lowest:
-                pairs[filled, 0], pairs[filled, 1] = labels[item], labels[later]
-                supports[filled] = counts[item, later]
-                filled += 1
+    if room:
+        _listed_pairs(counts, labels, lowest, pairs, supports)
     return pairs, supports, found
 
 
-@compiled
 def levels_of_pairs(counts: NDArray[np.int32], lowest: int, levels: int) -> NDArray[np.int64]:
     """int64[levels]: how many pairs have each support ≥ `lowest` ≥ 1. Requires: no support is `levels` or more."""
     found = np.zeros(levels, np.int64)
-    for count in counts.flat:
-        if count >= lowest:
-            found[count] += 1
+    _levels_of_pairs(counts, lowest, found)
     return found

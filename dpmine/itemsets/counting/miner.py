@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmine.compiled import compiled
 from dpmine.errors import BadParameter
 from dpmine.itemsets.counting.field import (
     Field,
@@ -30,8 +29,6 @@ from dpmine.itemsets.counting.field import (
     worthwhile,
 )
 from dpmine.itemsets.counting.rows import (
-    as_int32,
-    as_int64,
     frequent_rests,
     in_parallel,
     item_supports,
@@ -50,6 +47,7 @@ from dpmine.itemsets.transactions.base import (
     distinct_codes,
 )
 from dpmine.itemsets.transactions.memory import physical_memory
+from dpmine.kernels import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,9 +66,8 @@ def support_of(baskets: Baskets, itemset: Sequence[int]) -> int:
     One pass over the baskets. `Miner.support` is faster for several itemsets.
     """
     codes = distinct_codes(itemset, baskets.catalogue_size)
-    starts = as_int64(baskets.basket_starts)
-    items = as_int32(baskets.items)
-    return units_containing(items, starts[:-1], starts[1:], baskets.unit_numbers(), codes)
+    starts = baskets.basket_starts
+    return units_containing(baskets.items, starts[:-1], starts[1:], baskets.unit_numbers(), codes)
 
 
 class Miner(SupportSource):
@@ -93,9 +90,12 @@ class Miner(SupportSource):
         affordable = _affordable(size, memory_limit)
         if size == 2 and self._few_items(threshold):
             return self._pairs_above(threshold, affordable)
-        pieces = self._listed(size, threshold, affordable)
-        items = np.concatenate([sink.itemsets[: sink.found[0]] for sink in pieces])
-        return Itemsets(*ordered(items, np.concatenate([sink.supports[: sink.found[0]] for sink in pieces])))
+        pieces = [
+            (sink.itemsets[: sink.found[0]], sink.supports[: sink.found[0]])
+            for sink in self._listed(size, threshold, affordable)
+        ]
+        joined = pieces[0] if len(pieces) == 1 else map(np.concatenate, zip(*pieces, strict=True))
+        return Itemsets(*ordered(*joined))
 
     def _histogram(self, size: int, threshold: int) -> SupportHistogram:
         if size == 2 and self._few_items(threshold):
@@ -154,8 +154,9 @@ class Miner(SupportSource):
     def _listed(self, size: int, threshold: int, affordable: int) -> list[Sink]:
         """The itemsets above a threshold, part by part; BadParameter when there are more than `affordable`."""
         field = self._field(size, threshold)
+        nothing = [new_sink(size, threshold)]
         if field is None:
-            return [new_sink(size, threshold)]
+            return nothing
         room = min(affordable, _FIRST_ROOM // size + 1)
 
         def listed(part: tuple[int, int]) -> Sink:
@@ -164,13 +165,13 @@ class Miner(SupportSource):
                 return field.search(part, new_sink(size, threshold, capacity=found))
             return sink
 
-        pieces = [new_sink(size, threshold)]
+        pieces = []
         with closing(streamed(listed, field.parts(), thread_count())) as parts:
             for sink in parts:
                 pieces.append(sink)
                 if sum(int(piece.found[0]) for piece in pieces) > affordable:
                     raise _too_many(size, threshold)
-        return pieces
+        return pieces or nothing
 
     def _counted(self, field: Field | None, size: int, threshold: int) -> SupportHistogram:
         """The histogram of the itemsets in the field with support ≥ `threshold`; of `size` ≥ 2 items."""
@@ -258,80 +259,29 @@ def _affordable(size: int, memory_limit: int | None) -> int:
 
 
 _KEY_BITS = 63
-_DIGIT_BITS = 11  # 2048 counters fit into the innermost cache
+_number_codes, _packed = kernel("number_codes"), kernel("packed")
+_sorted, _unpacked = kernel("sorted"), kernel("unpacked")
 
 
 def ordered(items: NDArray[np.int32], supports: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The rows of `items` (codes increasing in each) and their supports ≥ 0 in order.
+    """The rows of `items` (codes increasing in each) and their supports ≥ 0 in order; both are written over.
 
     Where it fits, each itemset becomes one number and these are sorted: ten times faster than to find an order and to
     apply it.
     """
     if len(supports) == 0:  # of any width, even absurd ones
         return items, supports
-    present, numbers = _numbered(items)
-    largest, bits = int(supports.max()), max(1, (len(present) - 1).bit_length())
-    key_bits = largest.bit_length() + items.shape[1] * bits
+    room = int(items.max()) + 1
+    present, numbers = np.empty(room, np.int32), np.zeros(room, np.int64)
+    present = present[: _number_codes(items, present, numbers)]
+    size, largest, bits = items.shape[1], int(supports.max()), max(1, (len(present) - 1).bit_length())
+    key_bits = largest.bit_length() + size * bits
     if key_bits > _KEY_BITS:
         order = np.lexsort((*items.T[::-1], -supports))
         return items[order], supports[order]
-    keys = _sorted(_packed(items, largest - supports, numbers, bits), key_bits)
-    return _unpacked(keys, items.shape[1], present, bits), largest - (keys >> (items.shape[1] * bits))
-
-
-@compiled
-def _numbered(items: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The codes that occur, increasing, and for every code its place among them."""
-    numbers = np.zeros(items.max() + 1, np.int64)
-    for code in items.flat:
-        numbers[code] = 1
-    present = np.flatnonzero(numbers).astype(np.int32)
-    for number in range(len(present)):
-        numbers[present[number]] = number
-    return present, numbers
-
-
-@compiled
-def _packed(
-    items: NDArray[np.int32], first: NDArray[np.int64], numbers: NDArray[np.int64], bits: int
-) -> NDArray[np.int64]:
-    """The number `first` and the numbers of the codes, `bits` each, behind one another."""
-    keys = first.copy()
-    for row in range(len(keys)):
-        for column in range(items.shape[1]):
-            keys[row] = (keys[row] << bits) | numbers[items[row, column]]
-    return keys
-
-
-@compiled
-def _sorted(keys: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
-    """The keys, of `bits` bits, in increasing order: sorted by one digit after the other. `keys` is written over."""
-    spare = np.empty_like(keys)
-    free = np.empty(1 << _DIGIT_BITS, np.int64)
-    for shift in range(0, bits, _DIGIT_BITS):
-        free[:] = 0
-        for key in keys:
-            free[np.uint64((key >> shift) & (len(free) - 1))] += 1
-        before = 0
-        for digit in range(len(free)):
-            count = free[digit]
-            free[digit] = before
-            before += count
-        for key in keys:
-            its_digit = np.uint64((key >> shift) & (len(free) - 1))
-            spare[np.uint64(free[its_digit])] = key
-            free[its_digit] += 1
-        keys, spare = spare, keys
-    return keys
-
-
-@compiled
-def _unpacked(keys: NDArray[np.int64], size: int, present: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
-    """int32[k, size]: the codes whose numbers stand in the last size · bits bits of the keys."""
-    items = np.empty((len(keys), size), np.int32)
-    for row in range(len(keys)):
-        key = keys[row]
-        for column in range(size - 1, -1, -1):
-            items[row, column] = present[key & ((1 << bits) - 1)]
-            key >>= bits
-    return items
+    keys, spare = largest - supports, supports
+    _packed(items, size, numbers, bits, keys)
+    keys = spare if _sorted(keys, spare, key_bits) else keys
+    _unpacked(keys, size, present, bits, items)
+    keys >>= size * bits
+    return items, np.subtract(largest, keys, out=keys)

@@ -1,7 +1,4 @@
-"""Baskets ranked for the search, items numbered from rare to frequent with all their places; and supports of items.
-
-The compiled loops are pure functions over arrays, safe to call from several threads.
-"""
+"""Baskets ranked for the search, items numbered from rare to frequent with all their places; and supports of items."""
 
 from __future__ import annotations
 
@@ -13,9 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from dpmine.compiled import compiled
 from dpmine.errors import BadData
 from dpmine.itemsets.counting.arrays import Rests, Rows
+from dpmine.kernels import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -76,12 +73,10 @@ def item_supports(baskets: Baskets) -> NDArray[np.int64]:
     if baskets.basket_count > _MOST_BASKETS:
         raise BadData("The data hold 2^31 baskets or more: mine them in several parts.")
     if baskets.one_basket_each:
-        items, starts, catalogue = as_int32(baskets.items), baskets.basket_starts, baskets.catalogue_size
+        items, starts, catalogue = baskets.items, baskets.basket_starts, baskets.catalogue_size
         supports: NDArray[np.int64] = _occurrences(items, starts, catalogue, _parts(starts, catalogue)).sum(axis=0)
         return supports
-    return count_units(
-        as_int32(baskets.items), as_int64(baskets.basket_starts), baskets.unit_numbers(), baskets.catalogue_size
-    )
+    return count_units(baskets.items, baskets.basket_starts, baskets.unit_numbers(), baskets.catalogue_size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,10 +112,10 @@ def frequent_rests(baskets: Baskets, supports: NDArray[np.int64], threshold: int
     """
     labels = np.flatnonzero(supports >= threshold).astype(np.int32)
     if len(labels) == len(supports):
-        return Rests(labels, as_int32(baskets.items), as_int64(baskets.basket_starts), baskets.unit_numbers())
+        return Rests(labels, baskets.items, baskets.basket_starts, baskets.unit_numbers())
     number_of = np.full(len(supports), -1, np.int32)
     number_of[labels] = np.arange(len(labels), dtype=np.int32)
-    items, starts, units = as_int32(baskets.items), as_int64(baskets.basket_starts), baskets.unit_numbers()
+    items, starts, units = baskets.items, baskets.basket_starts, baskets.unit_numbers()
 
     def restrict(part: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
         return restrict_rows(items, starts, units, part, number_of)
@@ -161,16 +156,6 @@ def _ranked_rows(rests: Rests, labels: NDArray[np.int32], rank_of: NDArray[np.in
 
     in_parallel(rank, range(len(parts)))
     return rows
-
-
-def as_int32(array: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The array in the one form that the loops are compiled for: Arrow's arrays are read-only."""
-    return np.require(array, np.int32, ["C", "A", "W"])
-
-
-def as_int64(array: NDArray[np.int64]) -> NDArray[np.int64]:
-    """As `as_int32`."""
-    return np.require(array, np.int64, ["C", "A", "W"])
 
 
 def _parts(starts: NDArray[np.int64], catalogue: int) -> list[tuple[int, int]]:
@@ -214,32 +199,27 @@ def _without_gaps(ascending: NDArray[np.int32]) -> NDArray[np.int32]:
     return runs
 
 
-@compiled
+_count_items, _count_units = kernel("count_items"), kernel("count_units")
+_restrict_rows, _rank_rows = kernel("restrict_rows"), kernel("rank_rows")
+_units_containing = kernel("units_containing")
+
+
 def count_items(items: NDArray[np.int32], catalogue: int) -> NDArray[np.int64]:
     """int64[catalogue]: the occurrences of every item."""
     counts = np.zeros(catalogue, np.int64)
-    for item in items:
-        counts[np.uint32(item)] += 1
+    _count_items(items, counts)
     return counts
 
 
-@compiled
 def count_units(
     items: NDArray[np.int32], starts: NDArray[np.int64], units: NDArray[np.int32], catalogue: int
 ) -> NDArray[np.int64]:
     """int64[catalogue]: for every item the number of units with a row that holds it. `units` never decreases."""
     supports = np.zeros(catalogue, np.int64)
-    last = np.full(catalogue, -1, np.int32)
-    for row in range(len(units)):
-        for place in range(starts[row], starts[row + 1]):
-            item = items[place]
-            if last[item] != units[row]:
-                last[item] = units[row]
-                supports[item] += 1
+    _count_units(items, starts, units, np.full(catalogue, -1, np.int32), supports)
     return supports
 
 
-@compiled
 def restrict_rows(
     items: NDArray[np.int32],
     starts: NDArray[np.int64],
@@ -252,25 +232,12 @@ def restrict_rows(
     Rows that keep fewer than two items are left out: they hold no itemset that is searched for.
     """
     first, end = part
-    kept = np.empty(starts[end] - starts[first], np.int32)
+    kept = np.empty(int(starts[end] - starts[first]) + 1, np.int32)  # the kernel writes one entry ahead
     ends, owners = np.empty(end - first, np.int64), np.empty(end - first, np.int32)
-    rows, filled = 0, 0
-    for row in range(first, end):
-        begun = filled
-        for place in range(starts[row], starts[row + 1]):
-            number = number_of[np.uint32(items[np.uint64(place)])]
-            kept[np.uint64(filled)] = number  # overwritten when it is none: faster than an unforeseeable branch
-            filled += number >= 0
-        if filled - begun < 2:
-            filled = begun
-            continue
-        ends[rows] = filled
-        owners[rows] = units[row]
-        rows += 1
-    return kept[:filled], ends[:rows], owners[:rows]
+    rows = _restrict_rows(items, starts, units, first, end, number_of, kept, ends, owners)
+    return kept[: ends[rows - 1] if rows else 0], ends[:rows], owners[:rows]
 
 
-@compiled
 def rank_rows(
     items: NDArray[np.int32],
     rank_of: NDArray[np.int32],
@@ -281,27 +248,11 @@ def rank_rows(
     """Rewrite the rows part[0] … part[1] − 1 as increasing ranks: `items`, `row_of` and `place_of` of `into`.
 
     Requires: the occurrences of the item of rank k in these rows are numbers item_starts[k], item_starts[k] + 1, …
-    Linear time: the rows are transposed and transposed back, which sorts them.
     """
-    starts = into.starts
-    first, end = part
-    free = item_starts.copy()
-    for row in range(first, end):
-        for place in range(starts[row], starts[row + 1]):
-            rank = rank_of[items[place]]
-            into.row_of[free[rank]] = row
-            free[rank] += 1
-    ends = starts[first:end].copy()
-    for rank in range(len(item_starts)):
-        for occurrence in range(item_starts[rank], free[rank]):
-            row = into.row_of[occurrence] - first
-            place = ends[row]
-            ends[row] += 1
-            into.items[place] = rank
-            into.place_of[occurrence] = place
+    free, ends = np.empty_like(item_starts), np.empty(part[1] - part[0], np.int64)
+    _rank_rows(items, into.starts, rank_of, *part, item_starts, free, ends, into.items, into.row_of, into.place_of)
 
 
-@compiled
 def units_containing(
     items: NDArray[np.int32],
     begins: NDArray[np.int64],
@@ -313,19 +264,4 @@ def units_containing(
 
     Requires: stretches and `wanted` strictly increasing; units[k], the owner, never decreasing.
     """
-    support = 0
-    last = -1
-    for k in range(len(units)):
-        if units[k] == last:
-            continue
-        place = begins[k]
-        held = True
-        for item in wanted:
-            place += np.searchsorted(items[place : ends[k]], item)
-            held = place < ends[k] and items[place] == item
-            if not held:
-                break
-        if held:
-            last = units[k]
-            support += 1
-    return support
+    return _units_containing(items, begins, ends, units, wanted)

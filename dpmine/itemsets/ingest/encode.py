@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpmine.compiled import compiled
 from dpmine.errors import BadData
 from dpmine.io.arrow import (
     as_texts,
@@ -22,6 +21,7 @@ from dpmine.io.arrow import (
     text_array,
     without_long_texts,
 )
+from dpmine.kernels import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -260,107 +260,47 @@ def sorted_items(items: pa.Array) -> pa.Array:
     return items.take(pc.sort_indices(items))
 
 
-_SHORT = 32  # items up to which insertion sorts fastest
+_extent, _occurring, _recoded = kernel("extent"), kernel("occurring"), kernel("recoded")
+_strictly_ascending, _arranged, _sort_rows = kernel("strictly_ascending"), kernel("arranged"), kernel("sort_rows")
 
 
-@compiled
-def extent(numbers: NDArray[np.int64]) -> tuple[int, int, bool]:
+def extent(numbers: Codes) -> tuple[int, int, bool]:
     """The least and the largest number, and whether none is below the one before it. Requires: not empty."""
-    low, high, ascending, before = numbers[0], numbers[0], True, numbers[0]
-    for number in numbers:
-        low = min(low, number)
-        high = max(high, number)
-        ascending &= number >= before
-        before = number
-    return low, high, ascending
+    ends = np.empty(2, np.int64)
+    ascending = bool(_extent(numbers, ends))
+    return int(ends[0]), int(ends[1]), ascending
 
 
-@compiled
-def occurring(codes: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+def occurring(codes: Codes, count: int) -> NDArray[np.bool_]:
     """bool[count]: whether each code occurs; −1 stands for none."""
-    seen = np.zeros(count + 1, np.bool_)
-    for code in codes:
-        seen[code + 1] = True
-    return seen[1:]
+    seen = np.zeros(count, np.uint8)
+    _occurring(codes, seen)
+    return seen.view(np.bool_)
 
 
-@compiled
-def recoded(codes: NDArray[np.int64], numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+def recoded(codes: Codes, numbers: NDArray[np.int32]) -> NDArray[np.int32]:
     """numbers[code + 1] for each code ≥ −1."""
     new = np.empty(len(codes), np.int32)
-    for place in range(len(codes)):
-        new[place] = numbers[codes[place] + 1]
+    _recoded(codes, numbers, new)
     return new
 
 
-@compiled
-def strictly_ascending(baskets: NDArray[np.int64], items: NDArray[np.int32]) -> bool:
+def strictly_ascending(baskets: Codes, items: NDArray[np.int32]) -> bool:
     """Whether the cells come by basket, then by item, none twice."""
-    for place in range(1, len(items)):
-        before = baskets[place - 1]
-        if baskets[place] < before or (baskets[place] == before and items[place] <= items[place - 1]):
-            return False
-    return True
+    return bool(_strictly_ascending(baskets, items))
 
 
-@compiled
-def arranged(
-    baskets: NDArray[np.int64], items: NDArray[np.int32], count: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+def arranged(baskets: Codes, items: NDArray[np.int32], count: int) -> tuple[Codes, Codes, NDArray[np.int32]]:
     """The names of the baskets that have cells, ascending, the starts of their items, and these, sorted, each once.
 
     Names lie in [0, count). Takes one pass to place the cells, and then sorts only baskets that are out of order.
     """
-    ends = np.zeros(count + 1, np.int64)
-    for basket in baskets:
-        ends[basket + 1] += 1
-    for basket in range(count):
-        ends[basket + 1] += ends[basket]
-    placed = np.empty(len(items), np.int32)
-    for place in range(len(items)):
-        basket = baskets[place]
-        placed[ends[basket]] = items[place]
-        ends[basket] += 1  # in the end, the end of the basket
-    names = np.empty(min(count, len(items)), np.int64)
-    starts = np.zeros(len(names) + 1, np.int64)
-    found, kept, first = 0, 0, 0
-    for basket in range(count):
-        end = ends[basket]
-        if end > first:
-            kept = _tidied(placed, first, end, kept)
-            names[found] = basket
-            found += 1
-            starts[found] = kept
-        first = end
-    return names[:found], starts[: found + 1], placed[:kept]
+    names, placed = np.empty(min(count, len(items)), np.int64), np.empty(len(items), np.int32)
+    starts = np.empty(len(names) + 1, np.int64)
+    found = _arranged(baskets, items, np.empty(count + 1, np.int64), names, starts, placed)
+    return names[:found], starts[: found + 1], placed[: starts[found]]
 
 
-@compiled
-def sort_rows(items: NDArray[np.int32], starts: NDArray[np.int64]) -> None:
-    """Sort the items of each row, none of which is there twice, in place."""
-    for row in range(len(starts) - 1):
-        _tidied(items, starts[row], starts[row + 1], starts[row])
-
-
-@compiled
-def _tidied(items: NDArray[np.int32], first: int, end: int, to: int) -> int:
-    """Sort the items `first` … `end` − 1 and move them to `to` ≤ `first`, each once; returns the end there.
-
-    Requires: first < end.
-    """
-    if end - first > _SHORT:
-        items[first:end].sort()
-    else:
-        for place in range(first + 1, end):
-            item, hole = items[place], place
-            while hole > first and items[hole - 1] > item:
-                items[hole] = items[hole - 1]
-                hole -= 1
-            items[hole] = item
-    items[to] = items[first]
-    to += 1
-    for place in range(first + 1, end):
-        if items[place] != items[to - 1]:
-            items[to] = items[place]
-            to += 1
-    return to
+def sort_rows(items: NDArray[np.int32], starts: Codes) -> None:
+    """Sort the items of each row in place."""
+    _sort_rows(items, starts)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dpmine.compiled import compiled
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, integers
 from dpmine.itemsets.transactions.base import Baskets
 from dpmine.itemsets.transactions.memory import PROJECTED_ENTRY, PROJECTED_ROW
+from dpmine.kernels import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -94,8 +94,7 @@ class Projector:
         seen = 0
         for part in self._all_parts():
             owners = np.repeat(np.arange(seen, seen + part.unit_count), np.diff(part.unit_starts))
-            items, starts = np.require(part.items, np.int32, "W"), np.require(part.basket_starts, np.int64, "W")
-            yield Part(items, starts, owners)
+            yield Part(part.items, part.basket_starts, owners)
             seen += part.unit_count
 
 
@@ -130,16 +129,6 @@ class Part(NamedTuple):
     """int64[baskets]: the owner of each, never decreasing."""
 
 
-@compiled
-def measure(part: Part, rank_of: NDArray[np.int32], rows: NDArray[np.int64], entries: NDArray[np.int64]) -> None:
-    """Add, for every rank, the baskets in which a higher rank follows, and how many follow in all of them."""
-    for basket in range(len(part.units)):
-        ranks = np.sort(rank_of[part.items[part.starts[basket] : part.starts[basket + 1]]])
-        for place in range(len(ranks) - 1):
-            rows[ranks[place]] += 1
-            entries[ranks[place]] += len(ranks) - 1 - place
-
-
 class Stretches(NamedTuple):
     """What follows each of some ranks in its baskets: a stretch of rows and of entries for every rank.
 
@@ -158,52 +147,24 @@ class Stretches(NamedTuple):
     """The ranks that follow, increasing in a row."""
 
 
-@compiled
-def _write(ranks: NDArray[np.int32], unit: int, own: int, to: Stretches) -> None:
-    """Write ranks as a row of stretch `own`."""
-    row, entry = to.free_row[own], to.free_entry[own]
-    to.row_starts[row] = entry
-    to.row_units[row] = unit
-    to.entries[entry : entry + len(ranks)] = ranks
-    to.free_row[own] += 1
-    to.free_entry[own] += len(ranks)
+_measure, _deliver, _renumber = kernel("measure"), kernel("deliver"), kernel("renumber")
 
 
-@compiled
+def measure(part: Part, rank_of: NDArray[np.int32], rows: NDArray[np.int64], entries: NDArray[np.int64]) -> None:
+    """Add, for every rank, the baskets in which a higher rank follows, and how many follow in all of them."""
+    _measure(*part, rank_of, rows, entries)
+
+
 def deliver(part: Part, rank_of: NDArray[np.int32], first: int, to: Stretches) -> None:
     """Write what follows the rank first + k in the baskets into stretch k, for every stretch."""
-    for basket in range(len(part.units)):
-        ranks = np.sort(rank_of[part.items[part.starts[basket] : part.starts[basket + 1]]])
-        for place in range(len(ranks) - 1):
-            own = ranks[place] - first
-            if own >= len(to.free_row):
-                break
-            if own >= 0:
-                _write(ranks[place + 1 :], part.units[basket], own, to)
+    _deliver(*part, rank_of, first, *to)
 
 
-@compiled
 def renumber(entries: NDArray[np.int32], bounds: NDArray[np.int64], catalogue: int) -> NDArray[np.int64]:
     """Number the pairs (stretch, rank) without gaps, in order, and put the numbers in the place of the ranks.
 
     Stretch k is entries[bounds[k] : bounds[k + 1]]. The result holds k * catalogue + rank for every number.
     """
-    number = np.full(catalogue, -1, np.int32)
     pairs = np.empty(len(entries), np.int64)
-    known = 0
-    for stretch in range(len(bounds) - 1):
-        first = known
-        for place in range(bounds[stretch], bounds[stretch + 1]):
-            rank = entries[place]
-            if number[rank] < 0:
-                number[rank] = 0
-                pairs[known] = stretch * catalogue + rank
-                known += 1
-        pairs[first:known] = np.sort(pairs[first:known])
-        for pair in range(first, known):
-            number[pairs[pair] % catalogue] = pair
-        for place in range(bounds[stretch], bounds[stretch + 1]):
-            entries[place] = number[entries[place]]
-        for pair in range(first, known):
-            number[pairs[pair] % catalogue] = -1
+    known = _renumber(entries, bounds, np.full(catalogue, -1, np.int32), np.empty(catalogue, np.int32), pairs)
     return pairs[:known].copy()

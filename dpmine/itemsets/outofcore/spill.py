@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from dpmine.compiled import compiled
 from dpmine.errors import UnreadableFile
 from dpmine.io.arrow import integer_array, integers, is_text
 from dpmine.itemsets.outofcore.streams import PackedBaskets, cost_of, require_room
 from dpmine.itemsets.transactions.base import Baskets, starts_of
 from dpmine.itemsets.transactions.hashes import xxhash64
+from dpmine.kernels import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -185,21 +185,14 @@ def _column_hashes(column: pa.ChunkedArray) -> NDArray[np.int64]:
     return np.concatenate([*hashes, np.zeros(0, np.uint64)]).view(np.int64)  # a table without lines may have no chunks
 
 
+_hash_texts = kernel("text_hashes")
+
+
 def _text_hashes(chunk: pa.Array) -> NDArray[np.uint64]:
     """Hashes of large_string entries."""
     _, ends, content = chunk.buffers()
     starts = np.frombuffer(ends, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
     letters = np.frombuffer(content, np.uint8) if content is not None else np.zeros(0, np.uint8)
-    return text_hashes(np.require(letters), np.require(starts))
-
-
-@compiled
-def text_hashes(content: NDArray[np.uint8], starts: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """uint64[texts]: the hash FNV-1a of content[starts[k] : starts[k + 1]]; equal texts have equal hashes."""
-    hashes = np.empty(len(starts) - 1, np.uint64)
-    for text in range(len(hashes)):
-        value = np.uint64(14695981039346656037)
-        for place in range(starts[text], starts[text + 1]):
-            value = (value ^ np.uint64(content[place])) * np.uint64(1099511628211)
-        hashes[text] = value
+    hashes = np.empty(len(chunk), np.uint64)
+    _hash_texts(letters, starts, hashes)
     return hashes

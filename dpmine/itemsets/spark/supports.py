@@ -254,7 +254,7 @@ class SparkMiner(SupportSource):
         code_of = self._ranks.codes.astype(np.int32)
         codes = np.stack([code_of[integers(found.column(name))] for name in itemset_columns(size)], axis=1)
         codes.sort(axis=1)
-        listed = Itemsets(*ordered(codes, integers(found.column(SUPPORT))))
+        listed = Itemsets(*ordered(codes, integers(found.column(SUPPORT)).copy()))
         if len(listed) <= _REMEMBERED:
             pairs = zip(map(tuple, listed.items.tolist()), listed.supports.tolist(), strict=True)
             self._remembered.update(pairs)

@@ -1,12 +1,12 @@
-"""The compiled loops: windows of a search, their parts, and the cache on disk."""
+"""The compiled loops: windows of a search, their parts, and the arrays that they take."""
 
 import os
 import subprocess
 import sys
+from collections import Counter
 from contextlib import closing
 from dataclasses import replace
-from itertools import pairwise
-from pathlib import Path
+from itertools import combinations, pairwise
 from threading import Event, Timer
 
 import numpy as np
@@ -16,15 +16,14 @@ from hypothesis import strategies as st
 from support.effort import examples
 from support.oracles.itemsets import baskets_of
 
-from dpmine.compiled import cache_location
-from dpmine.itemsets.counting.arrays import Bitmaps, Rows, Sink
-from dpmine.itemsets.counting.field import NO_PAIRS, Field, field_of
-from dpmine.itemsets.counting.kernels import search
+from dpmine.itemsets.counting.arrays import Bitmaps, Rests, Rows, Sink
+from dpmine.itemsets.counting.field import NO_PAIRS, Field, bitmaps, field_of, new_sink
 from dpmine.itemsets.counting.miner import Miner, ordered
 from dpmine.itemsets.counting.rows import ItemRanking, in_parallel, streamed, thread_count
 from dpmine.itemsets.transactions.base import COUNT_LIMIT
+from dpmine.kernels import INSTRUCTION_SETS, INSTRUCTIONS, kernel
+from fuzz.kernels import KERNELS
 
-ROOT = Path(__file__).resolve().parents[3]
 UNITS = [[{0, 1, 2, 3}, {1, 2}], [{0, 1, 2}], [{2, 3, 4}, {0, 4}], [{0, 1, 2, 3, 4}], [{1, 4}]]
 
 
@@ -50,6 +49,10 @@ def sink_of(size: int, *, lowest: int = 1, skip: int = 0, capacity: int = 0, sto
         np.full(3, -2, np.int64),
         np.empty(0, np.int32),
     )
+
+
+def search(rows: Rows, first: int, end: int, sink: Sink) -> None:
+    Field(rows, 0, len(rows.labels), 0).search((first, end), sink)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
@@ -96,8 +99,8 @@ def test_itemsets_are_ordered_whatever_their_width(data: st.DataObject, size: in
     items = np.array(rows, np.int32).reshape(len(rows), size)
     counts = data.draw(st.lists(st.integers(1, largest), min_size=len(rows), max_size=len(rows)))
     supports = np.array(counts, np.int64)
-    found, reached = ordered(items, supports)
     expected = sorted(zip((-supports).tolist(), items.tolist(), strict=True))
+    found, reached = ordered(items, supports)
     assert list(zip((-reached).tolist(), found.tolist(), strict=True)) == expected
 
 
@@ -139,57 +142,69 @@ def test_parts_of_a_field_cover_it_once(steps: int) -> None:
         assert covered == list(range(field.first, field.end))
 
 
-def in_new_process(code: str, **environment: str) -> str:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+@pytest.mark.parametrize("instructions", range(INSTRUCTIONS + 1))
+@pytest.mark.parametrize("rows", [1, 63, 64, 65, 255, 256, 257, 700])
+def test_bitmaps_count_alike_whatever_the_processor_can_do(
+    rows: int, instructions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    baskets = [{item for item in range(7) if (row * (item + 3) + row // 5) % 4} for row in range(rows)]
+    ranking = Miner(baskets_of([[basket] for basket in baskets]))._ranked(1)
+    maps = bitmaps(Rests(*ranking.rows[:4]), np.arange(len(ranking.rows.labels), dtype=np.int32), NO_PAIRS)
+    monkeypatch.setattr("dpmine.itemsets.counting.field.INSTRUCTIONS", instructions)
+    for size in (2, 3, 4):
+        sink = new_sink(size, 1, capacity=1000)
+        Field(maps, 0, len(maps.labels), 0).search((0, len(maps.labels)), sink)
+        found = [tuple(items) for items in sink.itemsets[: sink.found[0]].tolist()]
+        counted = Counter(itemset for basket in baskets for itemset in combinations(sorted(basket), size))
+        assert dict(zip(found, sink.supports[: len(found)].tolist(), strict=True)) == counted
+
+
+def test_no_processor_is_asked_for_more_than_it_has() -> None:
+    assert kernel("instructions")(10**9) == INSTRUCTIONS < len(INSTRUCTION_SETS)
+    assert kernel("instructions")(-1) == 0
+
+
+def test_a_kernel_takes_arrays_as_they_are_declared() -> None:
+    count, counts = kernel("count_items"), np.zeros(3, np.int64)
+    count(np.array([0, 2, 2], np.int16), counts)  # narrower, where it is read
+    count(np.array([1, 0, 0], np.int32)[::2], counts)  # not contiguous
+    assert counts.tolist() == [2, 1, 2]
+    frozen = counts.copy()
+    frozen.flags.writeable = False
+    for items, written in [
+        (np.array([0.0]), counts),
+        (np.array([0], np.int64), counts),
+        (np.array([0], np.int32), counts.astype(np.int32)),
+        (np.array([0], np.int32), np.zeros(6, np.int64)[::2]),
+        (np.array([0], np.int32), frozen),
+    ]:
+        with pytest.raises(TypeError, match="kernel count_items"):
+            count(items, written)
+    with pytest.raises(TypeError, match="takes 2 arguments, not 1"):
+        count(counts)
+    assert counts.tolist() == [2, 1, 2]
+
+
+@pytest.mark.parametrize("item", [-1, 3, 2**31 - 1])
+def test_a_kernel_refuses_numbers_that_are_no_places(item: int) -> None:
+    with pytest.raises(ValueError, match="arrays of the kernel count_items do not fit"):
+        kernel("count_items")(np.array([0, item], np.int32), np.zeros(3, np.int64))
+
+
+def test_a_missing_library_says_what_to_do() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={**kept, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", **environment},
+        [sys.executable, "-c", "import dpmine.kernels"],
+        env={**os.environ, "DPMINE_KERNELS": "/nowhere/libkernels.so"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    assert "ImportError: The compiled loops of dpmine cannot be loaded from /nowhere/libkernels.so" in done.stderr
+    assert "make kernels" in done.stderr
 
 
-LOCATION = "from dpmine.compiled import cache_location; print(cache_location())"
-
-COUNT_TRIPLES = """
-from dpmine.itemsets.counting.kernels import search
-from dpmine.itemsets.counting.rows import ItemRanking
-from dpmine.itemsets.counting.miner import Miner
-from support.oracles.itemsets import baskets_of
-miner = Miner(baskets_of([[{0, 1, 2, 3}, {1, 2}], [{0, 1, 2}], [{0, 1, 2, 3, 4}], [{0, 2, 3}]]))
-print(len(miner.itemsets(3, 2)), miner.support([0, 1, 2]), sum(search.stats.cache_hits.values()))
-"""
-
-
-def test_the_cache_is_an_existing_folder() -> None:
-    location = cache_location()
-    assert location is None or location.is_dir()
-
-
-def test_the_cache_can_be_sent_elsewhere(tmp_path: Path) -> None:
-    assert in_new_process(LOCATION, NUMBA_CACHE_DIR=str(tmp_path)).startswith(str(tmp_path))
-
-
-def test_no_writable_folder_means_no_cache() -> None:
-    # The only place to look is the one that is not given: the same failure as read-only folders.
-    assert in_new_process(LOCATION, NUMBA_CACHE_LOCATOR_CLASSES="UserProvidedCacheLocator") == "None"
-
-
-@pytest.mark.slow
-def test_loops_without_a_cache_compute(tmp_path: Path) -> None:
-    elsewhere = str(tmp_path / "nowhere")
-    found = in_new_process(
-        COUNT_TRIPLES, NUMBA_CACHE_LOCATOR_CLASSES="UserProvidedCacheLocator", HOME=elsewhere, XDG_CACHE_HOME=elsewhere
-    )
-    assert found == "4 3 0"
-
-
-@pytest.mark.slow
-def test_loops_loaded_from_the_cache_compute(tmp_path: Path) -> None:
-    # A compiled function that calls itself passes the first run and crashes in the second.
-    assert in_new_process(COUNT_TRIPLES, NUMBA_CACHE_DIR=str(tmp_path)) == "4 3 0"
-    assert in_new_process(COUNT_TRIPLES, NUMBA_CACHE_DIR=str(tmp_path)) == "4 3 1"
+@settings(max_examples=examples(300))
+@given(st.binary(max_size=200))
+def test_no_arrays_are_too_strange(data: bytes) -> None:
+    for target in KERNELS.values():
+        target(data)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine.compiled import compiled
 from dpmine.errors import BadParameter
 from dpmine.itemsets.counting.rows import in_parallel
+from dpmine.kernels import INSTRUCTIONS, kernel
 from dpmine.models.pac.hypothesis import candidate_number
 from dpmine.parameters import Number, positive, whole
 from dpmine.selection.universes.dense import Dense
@@ -240,6 +240,9 @@ def _positive_faces(dimension: int, resolution: int) -> NDArray[np.int32]:
     return np.concatenate(faces)
 
 
+_signs = kernel("signs")
+
+
 def sign_counts(weights: Floats, points: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """How many points have w·x > 0, and how many w·x < 0, for every w: two int64 arrays of shape (k,).
 
@@ -254,23 +257,7 @@ def sign_counts(weights: Floats, points: Floats) -> tuple[NDArray[np.int64], NDA
 
     def count(start: int) -> None:
         part = slice(start, start + _PART)
-        _count_signs(filled[part], columns, above[part], below[part])
+        _signs(filled[part], columns, above[part], below[part], INSTRUCTIONS)
 
     in_parallel(count, range(0, len(weights), _PART))
     return above, below
-
-
-@compiled
-def _count_signs(weights: Floats, columns: Floats, above: NDArray[np.int64], below: NDArray[np.int64]) -> None:
-    """One pass over the points a weight vector; the sums are exact, so their order does not matter."""
-    for row in range(weights.shape[0]):
-        more = np.int64(0)
-        less = np.int64(0)
-        for i in range(columns.shape[1]):
-            product = 0.0
-            for axis in range(MOST_DIMENSIONS):
-                product += weights[row, axis] * columns[axis, i]
-            more += np.int64(product > 0)
-            less += np.int64(product < 0)
-        above[row] = more
-        below[row] = less

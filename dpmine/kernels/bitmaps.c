@@ -1,0 +1,266 @@
+/* The search for itemsets, through bitmaps: for each item a bit a row, intersected 64 rows and more at a time. */
+
+#include "sink.h"
+
+/* How many rows hold both items. */
+typedef int64_t Common(const uint64_t *left, const uint64_t *right, int64_t width);
+
+/* The rows that hold both items, and how many they are. */
+typedef int64_t Intersect(const uint64_t *restrict left, const uint64_t *restrict right, uint64_t *restrict into,
+                          int64_t width);
+
+INLINE int64_t common(const uint64_t *left, const uint64_t *right, int64_t width)
+{
+    int64_t rows = 0;
+    for (int64_t k = 0; k < width; k++)
+        rows += __builtin_popcountll(left[k] & right[k]);
+    return rows;
+}
+
+INLINE int64_t intersect(const uint64_t *restrict left, const uint64_t *restrict right, uint64_t *restrict into,
+                         int64_t width)
+{
+    int64_t rows = 0;
+    for (int64_t k = 0; k < width; k++) {
+        uint64_t both = left[k] & right[k];
+        into[k] = both;
+        rows += __builtin_popcountll(both);
+    }
+    return rows;
+}
+
+/* The last two items: first items `first` ... `end` - 1, and every item behind them. */
+INLINE void map_pairs(Maps maps, int64_t first, int64_t end, int32_t *prefix, int64_t size, const Sink *sink,
+                      Common *common_here)
+{
+    for (int64_t item = first; item < end; item++) {
+        int64_t found = sink->found.at[0];
+        if (found >= sink->stop)
+            return;
+        prefix[size - 2] = maps.labels[item];
+        const uint64_t *mine = maps.words + item * maps.width;
+        for (int64_t later = item + 1; later < maps.items; later++) {
+            int64_t support = common_here(mine, maps.words + later * maps.width, maps.width);
+            found += accept(sink, found, prefix, size, maps.labels[later], support);
+        }
+        sink->found.at[0] = found;
+    }
+}
+
+/* The rows that hold `item`: the items behind it that are frequent there; how many they are. */
+INLINE int64_t behind(Maps maps, int64_t item, int64_t lowest, uint64_t *words, int32_t *labels,
+                      Intersect *intersect_here)
+{
+    int64_t kept = 0;
+    const uint64_t *mine = maps.words + item * maps.width;
+    for (int64_t later = item + 1; later < maps.items; later++) {
+        if (maps.pairs != NULL && maps.pairs[item * maps.items + later] < lowest)
+            continue;
+        const uint64_t *theirs = maps.words + later * maps.width;
+        int64_t support = intersect_here(mine, theirs, words + kept * maps.width, maps.width);
+        labels[kept] = maps.labels[later];
+        kept += support >= lowest;
+    }
+    return kept;
+}
+
+/* Both loops, compiled for what a processor can do. */
+typedef struct {
+    void (*pairs)(Maps, int64_t, int64_t, int32_t *, int64_t, const Sink *);
+    int64_t (*behind)(Maps, int64_t, int64_t, uint64_t *, int32_t *);
+} Loops;
+
+#define LOOPS(name, attribute, common_here, intersect_here)                                                            \
+    attribute static void map_pairs_##name(Maps maps, int64_t first, int64_t end, int32_t *prefix, int64_t size,       \
+                                           const Sink *sink)                                                           \
+    {                                                                                                                  \
+        map_pairs(maps, first, end, prefix, size, sink, common_here);                                                  \
+    }                                                                                                                  \
+    attribute static int64_t behind_##name(Maps maps, int64_t item, int64_t lowest, uint64_t *words, int32_t *labels)  \
+    {                                                                                                                  \
+        return behind(maps, item, lowest, words, labels, intersect_here);                                              \
+    }
+
+LOOPS(portable, , common, intersect)
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+enum { LANES = 4 }; /* words of a register */
+
+#define FOR_AVX2 __attribute__((target(AVX2_TARGET), always_inline)) static inline
+
+/* The ones of four words, which AVX2 has no instruction for: from a table of those of four bits. */
+FOR_AVX2 __m256i ones(__m256i words)
+{
+    const __m256i table = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2,
+                                           2, 3, 2, 3, 3, 4);
+    const __m256i low = _mm256_set1_epi8(15);
+    __m256i below = _mm256_shuffle_epi8(table, _mm256_and_si256(words, low));
+    __m256i above = _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(words, 4), low));
+    return _mm256_sad_epu8(_mm256_add_epi8(below, above), _mm256_setzero_si256());
+}
+
+FOR_AVX2 int64_t total(__m256i counts)
+{
+    int64_t lanes[LANES];
+    _mm256_storeu_si256((__m256i *)lanes, counts);
+    return lanes[0] + lanes[1] + lanes[2] + lanes[3];
+}
+
+FOR_AVX2 __m256i both_of(const uint64_t *left, const uint64_t *right)
+{
+    return _mm256_and_si256(_mm256_loadu_si256((const __m256i *)left), _mm256_loadu_si256((const __m256i *)right));
+}
+
+FOR_AVX2 int64_t common_avx2(const uint64_t *left, const uint64_t *right, int64_t width)
+{
+    __m256i counts = _mm256_setzero_si256();
+    int64_t k = 0;
+    for (; k + LANES <= width; k += LANES)
+        counts = _mm256_add_epi64(counts, ones(both_of(left + k, right + k)));
+    return total(counts) + common(left + k, right + k, width - k);
+}
+
+FOR_AVX2 int64_t intersect_avx2(const uint64_t *restrict left, const uint64_t *restrict right,
+                                uint64_t *restrict into, int64_t width)
+{
+    __m256i counts = _mm256_setzero_si256();
+    int64_t k = 0;
+    for (; k + LANES <= width; k += LANES) {
+        __m256i both = both_of(left + k, right + k);
+        _mm256_storeu_si256((__m256i *)(into + k), both);
+        counts = _mm256_add_epi64(counts, ones(both));
+    }
+    return total(counts) + intersect(left + k, right + k, into + k, width - k);
+}
+
+LOOPS(avx2, __attribute__((target(AVX2_TARGET))), common_avx2, intersect_avx2)
+LOOPS(avx512, __attribute__((target(AVX512_TARGET))), common, intersect)
+
+static const Loops LOOPS[] = {
+    [PORTABLE] = {map_pairs_portable, behind_portable},
+    [AVX2] = {map_pairs_avx2, behind_avx2},
+    [AVX512] = {map_pairs_avx512, behind_avx512},
+};
+#else
+static const Loops LOOPS[] = {[PORTABLE] = {map_pairs_portable, behind_portable}};
+#endif
+
+/* Bitmaps of a prefix, in memory of their own. */
+typedef struct {
+    Maps maps;
+    Room words, labels;
+} Level;
+
+/* Go on with `item`: what follows it into the next level. Returns how many items, or NO_MEMORY. */
+static int64_t go_on(const Maps *maps, int64_t item, const Sink *sink, const Loops *loops, Level *next)
+{
+    int64_t others = maps->items - item - 1, kept = others;
+    for (int64_t later = item + 1; maps->pairs != NULL && later < maps->items; later++)
+        kept -= maps->pairs[item * maps->items + later] < sink->lowest;
+    uint64_t *words = room_for(&next->words, (size_t)(kept * maps->width) * sizeof *words);
+    int32_t *labels = room_for(&next->labels, (size_t)others * sizeof *labels);
+    if (words == NULL || labels == NULL)
+        return NO_MEMORY;
+    next->maps = (Maps){labels, words, loops->behind(*maps, item, sink->lowest, words, labels), maps->width, NULL};
+    return next->maps.items;
+}
+
+/* Whether what follows `item`, `more` of the items of `behind`, needs no search. */
+static bool needs_none(const Maps *maps, int64_t item, const Maps *behind, int64_t more, const int32_t *prefix,
+                       int64_t size, const Sink *sink)
+{
+    const uint64_t *mine = maps->words + item * maps->width;
+    if (behind->items < more)
+        return true;
+    if (common(mine, mine, maps->width) != 1)
+        return false;
+    if (sink->alone.length == 0)
+        return all_alone(sink, behind->items, more);
+    int32_t *codes = count_crowd(sink, prefix, size, more, behind->items);
+    if (codes != NULL) {
+        codes[0] = maps->labels[item];
+        memcpy(codes + 1, behind->labels, (size_t)behind->items * sizeof *codes);
+    }
+    return true;
+}
+
+static int64_t search_levels(Level *levels, int64_t *following, int64_t end, int64_t known, int64_t size,
+                             int32_t *prefix, const Sink *sink, const Loops *loops)
+{
+    for (int64_t depth = known; depth >= known;) {
+        const Maps *maps = &levels[depth].maps;
+        int64_t more = size - depth, item = following[depth], last = depth == known ? end : maps->items;
+        if (more == 2)
+            loops->pairs(*maps, item, last, prefix, size, sink);
+        if (more == 2 || item == last || sink->found.at[0] >= sink->stop) {
+            depth--;
+            continue;
+        }
+        following[depth]++;
+        Level *next = &levels[depth + 1];
+        if (go_on(maps, item, sink, loops, next) < 0)
+            return NO_MEMORY;
+        if (needs_none(maps, item, &next->maps, more - 1, prefix, size, sink))
+            continue;
+        prefix[depth++] = maps->labels[item];
+        following[depth] = 0;
+    }
+    return 0;
+}
+
+int64_t search_below(Maps maps, int64_t first, int64_t end, int64_t known, int64_t size, int32_t *prefix,
+                     const Sink *sink, int64_t most)
+{
+    const Loops *loops = &LOOPS[instructions(most)];
+    Level *levels = calloc((size_t)size, sizeof *levels);
+    int64_t *following = calloc((size_t)size, sizeof *following), failure = NO_MEMORY;
+    if (levels != NULL && following != NULL) {
+        levels[known].maps = maps;
+        following[known] = first;
+        failure = search_levels(levels, following, end, known, size, prefix, sink, loops);
+    }
+    for (int64_t depth = 0; levels != NULL && depth < size; depth++) {
+        free(levels[depth].words.at);
+        free(levels[depth].labels.at);
+    }
+    free(levels);
+    free(following);
+    return failure;
+}
+
+/* Hand to `sink`, in lexicographic order, the itemsets of `size` items whose first item is in [first, end). */
+KERNEL(search_maps, Bitmaps maps; int64_t first; int64_t end; int64_t size; Sink sink; int64_t instructions;)
+{
+    int64_t items = a->maps.labels.length, pairs = a->maps.pairs.length;
+    if (a->size < 2 || a->first < 0 || a->first > a->end || a->end > items || a->maps.width < 0 ||
+        a->maps.words.length / (a->maps.width + (a->maps.width == 0)) < items || (pairs != 0 && pairs != items * items) ||
+        a->sink.itemsets.length != a->size * a->sink.supports.length || a->sink.found.length != 1 ||
+        a->sink.wanted.length != 3 || a->sink.alone.length % a->size != 0)
+        return MISFIT;
+    int32_t *prefix = malloc((size_t)a->size * sizeof *prefix);
+    if (prefix == NULL)
+        return NO_MEMORY;
+    Maps maps = {a->maps.labels.at, a->maps.words.at, items, a->maps.width, pairs ? a->maps.pairs.at : NULL};
+    int64_t failure = search_below(maps, a->first, a->end, 0, a->size, prefix, &a->sink, a->instructions);
+    free(prefix);
+    return failure;
+}
+
+/* Set the bits of some items: that of row r of item i is bit r of the words from offsets[i] on. */
+KERNEL(set_bits, Int32s items; Int64s starts; Int64s offsets; Uint64sOut words;)
+{
+    int64_t rows = a->starts.length - 1, width = (rows + 63) / 64;
+    if (!are_rows_of_places(a->starts, 0, rows, a->items, a->offsets.length))
+        return MISFIT;
+    for (int64_t item = 0; item < a->offsets.length; item++)
+        if (a->offsets.at[item] < 0 || a->offsets.at[item] + width > a->words.length)
+            return MISFIT;
+    for (int64_t row = 0; row < rows; row++) {
+        uint64_t bit = UINT64_C(1) << (row & 63);
+        for (int64_t place = a->starts.at[row]; place < a->starts.at[row + 1]; place++)
+            a->words.at[a->offsets.at[a->items.at[place]] + (row >> 6)] |= bit;
+    }
+    return 0;
+}
