@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dpmine_cli.line import add, require_apart
+from dpmine_cli.line import Group, add, require_apart
 from dpmine_cli.output import Destination, Format, Prepared, ledger_files
 
 if TYPE_CHECKING:
@@ -80,13 +80,17 @@ def export(line: CommandLine) -> None:
     destination.write_text(_ledger(line).export(line.options["format"]))
 
 
-app = typer.Typer(
-    help="Budgets that outlive runs: what was granted, spent and is left.\n\n"
-    "Example: dpmine ledger show --ledger sqlite:///budget.db",
-    rich_markup_mode=None,
-)
-for _command in (grant, show, history, verify, export):
-    add(app, _command.__name__, _command)
+def commands() -> typer.Typer:
+    """The commands of budgets."""
+    app = typer.Typer(
+        help="Budgets that outlive runs: what was granted, spent and is left.\n\n"
+        "Example: dpmine ledger show --ledger sqlite:///budget.db",
+        cls=Group,
+        rich_markup_mode=None,
+    )
+    for command in (grant, show, history, verify, export):
+        add(app, command.__name__, command)
+    return app
 
 
 def _ledger(line: CommandLine) -> Ledger:

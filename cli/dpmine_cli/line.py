@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from inspect import Parameter, Signature
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeAlias
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from dpmine_cli.messages import Messages
 from dpmine_cli.options import OPTIONS
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 _PathName: TypeAlias = "str | PathLike[str]"
 _ARGUMENTS = {"files", "jobs"}
 """What stands on a command line by its place."""
+_LONG = 19  # digits of an integer of more than 64 bits
 
 
 class CommandLine:
@@ -91,7 +94,63 @@ def add(app: typer.Typer, name: str, function: Callable[[CommandLine], None], sh
     version = Parameter("version", Parameter.KEYWORD_ONLY, annotation=Version, default=False)
     run.__signature__ = Signature([context, *options, version])  # type: ignore[attr-defined]
     run.__doc__ = function.__doc__
-    app.command(name, short_help=short_help)(run)
+    app.command(name, cls=_Command, short_help=short_help)(run)
+
+
+class _Command(TyperCommand):
+    """A command whose values are converted here where that is easy."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _convert_here(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
+
+class Group(TyperGroup):
+    """Commands below one name, whose values are converted here where that is easy."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The arguments that are left for the command below."""
+        _convert_here(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
+
+def _convert_here(parameters: list[Any]) -> None:
+    """Typer itself loads pydantic to convert a text, which takes as long as the rest of the command line."""
+    for parameter in parameters:
+        vars(parameter)["get_runtime_param"] = _Conversion(parameter.get_runtime_param).get
+
+
+@dataclass(frozen=True)
+class _Conversion:
+    """Of the texts of a command line to the values of one option."""
+
+    typers: Callable[[], Any]
+
+    def get(self) -> _Conversion:
+        """As Typer asks for it."""
+        return self
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value that Typer makes of it. Raises as Typer does."""
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        found = _converted(value, param.type_descriptor.annotation)
+        return self.typers().coerce(value, param=param, ctx=ctx) if found is None else found
+
+
+def _converted(value: Any, kind: Any) -> Any:
+    """The value as one of this kind; None where Typer must look at it, also to say what is wrong."""
+    if kind == list[str]:
+        return list(value) if isinstance(value, tuple | list) else None
+    if not isinstance(value, str):
+        return value if isinstance(value, kind) else None
+    if kind is str:
+        return value
+    if kind is int:
+        return int(value) if value.isascii() and value.isdecimal() and len(value) < _LONG else None
+    if kind is Path:
+        return Path(value) if not os.path.exists(value) or os.access(value, os.R_OK) else None  # noqa: PTH110
+    return next((choice for choice in kind if choice.value == value), None) if issubclass(kind, StrEnum) else None
 
 
 def _parameter(name: str, option: Option, *, required: bool) -> Parameter:

@@ -13,7 +13,7 @@ import typer
 from typer.exceptions import TyperException
 
 from dpmine_cli import histogram, itemsets, ledger, messages, models, plan, report
-from dpmine_cli.line import Version, add
+from dpmine_cli.line import Group, Version, add
 
 _PROGRAM = "dpmine"
 _VARIABLE = "_DPMINE_COMPLETE"
@@ -93,25 +93,20 @@ Show = Annotated[
 ]
 
 
-app = typer.Typer(
-    help="Private frequent-itemset mining: publish what goes together, so that no single person shows.",
-    add_completion=False,  # it stands here, with errors of one line
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-add(app, "top-itemset", itemsets.top_itemset, "Choose the top itemsets of transactions, privately.")
-add(app, "catalogue", itemsets.catalogue, "Find the items that may be named, privately: a catalogue for later runs.")
-add(app, "supports", itemsets.supports, "Print exact supports. NOT private.")
-add(app, "audit", plan.audit, "Measure the privacy of mechanisms against their claims.")
-add(app, "plan", plan.plan, "Say what can be expected, without touching data.")
-add(app, "classify", models.classify, "Train a linear classifier, privately.")
-add(app, "accuracy-first", models.accuracy_first, "Train to a target, at the least privacy loss.")
-add(app, "hypothesis", models.hypothesis, "Choose a rule that predicts a label, privately.")
-add(app, "histogram", histogram.histogram, "Estimate the density of a column, privately.")
-app.add_typer(ledger.app, name="ledger", short_help="Grant, show and check budgets that outlive runs.")
-add(app, "report", report.report, "Run a file of jobs, and write one page.")
-add(app, "doctor", plan.doctor, "Say whether dpmine works here.")
+_COMMANDS = {
+    "top-itemset": (itemsets.top_itemset, "Choose the top itemsets of transactions, privately."),
+    "catalogue": (itemsets.catalogue, "Find the items that may be named, privately: a catalogue for later runs."),
+    "supports": (itemsets.supports, "Print exact supports. NOT private."),
+    "audit": (plan.audit, "Measure the privacy of mechanisms against their claims."),
+    "plan": (plan.plan, "Say what can be expected, without touching data."),
+    "classify": (models.classify, "Train a linear classifier, privately."),
+    "accuracy-first": (models.accuracy_first, "Train to a target, at the least privacy loss."),
+    "hypothesis": (models.hypothesis, "Choose a rule that predicts a label, privately."),
+    "histogram": (histogram.histogram, "Estimate the density of a column, privately."),
+    "report": (report.report, "Run a file of jobs, and write one page."),
+    "doctor": (plan.doctor, "Say whether dpmine works here."),
+}
+_LEDGER = "Grant, show and check budgets that outlive runs."
 
 _NO_MEMORY = (
     "there is not enough memory: close other programs, or give a lower --memory (larger data are then streamed)."
@@ -119,7 +114,6 @@ _NO_MEMORY = (
 OK, BUG, BAD_REQUEST, NO_BUDGET = 0, 1, 2, 3
 
 
-@app.callback()
 def root(
     version: Version = False,
     install_completion: Install = False,
@@ -131,16 +125,36 @@ def root(
     """
 
 
+def group(named: str | None = None) -> Any:
+    """All commands as Typer runs them; only the one that is named, if there is one of this name: it starts earlier."""
+    app = typer.Typer(
+        help="Private frequent-itemset mining: publish what goes together, so that no single person shows.",
+        cls=Group,
+        add_completion=False,  # it stands here, with errors of one line
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(root)
+    names = {*_COMMANDS, "ledger"}
+    wanted = names & {named} or names
+    for name, (function, short_help) in _COMMANDS.items():
+        if name in wanted:
+            add(app, name, function, short_help)
+    if "ledger" in wanted:
+        app.add_typer(ledger.commands(), name="ledger", short_help=_LEDGER)
+    return typer.main.get_command(app)
+
+
 def run(arguments: list[str]) -> int:
     """Run one command line, or answer a shell that completes one; returns the exit status, and never raises."""
     try:
         messages.begin()
         _require_utf8(arguments)
-        # Not app(…): it turns an interrupt into a return value, and a closed pipe into an exit.
-        command = typer.main.get_command(app)
         if is_asked_for():
-            return complete(command)
-        _invoke(command, arguments)
+            return complete(group())
+        # Not group(…)(…): it turns an interrupt into a return value, and a closed pipe into an exit.
+        _invoke(group(*arguments[:1]), arguments)
     except (typer.Exit, SystemExit) as done:
         return _status(done)
     except (typer.Abort, KeyboardInterrupt):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
-from dpmine_cli.program import app as commands
+from dpmine_cli.program import group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +25,7 @@ def helps(command: Any, context: Any) -> Iterator[tuple[str, str]]:
 
 def page() -> str:
     """All commands as Markdown, a heading each."""
-    root = typer.main.get_command(commands)
+    root = group()
     context = root.make_context("dpmine", [], resilient_parsing=True, terminal_width=WIDTH)
     parts = [f"## {path}\n\n```text\n{text.rstrip()}\n```\n" for path, text in helps(root, context)]
     return "\n".join(parts)

@@ -270,7 +270,15 @@ class PublicCatalogue:
             return cls(None, catalogue is not None)
         from dpmine.itemsets.ingest.catalogue import read_catalogue
 
-        items = read_catalogue(catalogue)
+        return cls._holding(read_catalogue(catalogue), sizes)
+
+    @classmethod
+    def of_length(cls, length: int, sizes: tuple[int, int]) -> PublicCatalogue:
+        """A list of which only the length is known, to plan with. Raises as `of`."""
+        return cls._holding(range(length), sizes)
+
+    @classmethod
+    def _holding(cls, items: Any, sizes: tuple[int, int]) -> PublicCatalogue:
         if sizes[1] > len(items):
             raise BadParameter(f"size must not exceed the {len(items)} items of the catalogue.")
         return cls(items, from_data=False)

@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from dpmine.errors import BadData
 from dpmine.parameters import exact_number, positive, probability
@@ -61,6 +60,8 @@ class SavedEstimator:
 
     def to_json(self) -> str:
         """The fitted model as one JSON object: everything in it is covered by `guarantee_`."""
+        from sklearn.utils.validation import check_is_fitted
+
         check_is_fitted(self)
         document = {"format": self.model_format.name, self.model_format.kind: self.kind, **self._entries()}
         return json.dumps(document, ensure_ascii=False, indent=2)

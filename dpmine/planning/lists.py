@@ -159,8 +159,10 @@ def plan_list(
         dpmine.plan: for the best itemset alone.
     """
     count, sizes = whole("k (--top)", k, least=2), parse_sizes(size)
-    listed = None if catalogue_size is None else range(public_count("catalogue_size", catalogue_size))
-    known = PublicCatalogue.of(listed, sizes)
+    if catalogue_size is None:
+        known = PublicCatalogue.of(None, sizes)
+    else:
+        known = PublicCatalogue.of_length(public_count("catalogue_size", catalogue_size), sizes)
     candidates = known.candidates(sizes)
     if candidates is not None and count > candidates:
         raise BadParameter(f"k (--top) must not exceed the {candidates} itemsets of the catalogue.")

@@ -9,15 +9,14 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from dpmine_cli.program import app
+from dpmine_cli.program import group
 from support.cases import every
 from support.command_line import Outcome, environment, outcome_of
-from typer.main import get_command
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMANDS = set(get_command(app).commands)  # type: ignore[attr-defined]
+COMMANDS = set(group().commands)
 PRIVATE = ["--epsilon", "--delta", "--mechanism", "--neighbors", "--release-support"]
 
 

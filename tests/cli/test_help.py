@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
-import typer
-from dpmine_cli.program import app
+from dpmine_cli.program import group
 from support.cases import every
 from support.command_line import PROGRAM, ROOT, environment, outcome_of
 
 import dpmine
 
-GROUP = typer.main.get_command(app)
-TOP: dict[str, typer.core.TyperCommand] = GROUP.commands  # type: ignore[attr-defined]
+if TYPE_CHECKING:
+    import typer
+
+GROUP = group()
+TOP: dict[str, typer.core.TyperCommand] = GROUP.commands
 COMMANDS: dict[str, typer.core.TyperCommand] = {
     f"{name} {inner}" if inner else name: command
     for name, group in TOP.items()
     for inner, command in getattr(group, "commands", {"": group}).items()
 }
-HEAVY = ["numpy", "pandas", "pyarrow", "rich", "flint", "mlxtend", "scipy", "sqlalchemy"]
+HEAVY = ["numpy", "pandas", "pyarrow", "pydantic", "rich", "flint", "mlxtend", "scipy", "sqlalchemy"]
 
 
 def test_there_are_commands() -> None:
@@ -104,6 +107,11 @@ def test_no_heavy_import_before_there_is_work(arguments: list[str]) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
     assert done.stderr.splitlines()[-1] == ""
+
+
+@pytest.mark.parametrize("name", [None, "top-itemset", "ledger"])
+def test_only_the_command_that_is_named_is_made(name: str | None) -> None:
+    assert set(group(name).commands) == ({name} if name else set(TOP))
 
 
 def test_unknown_names_are_refused_and_help_is_named(run: outcome_of) -> None:

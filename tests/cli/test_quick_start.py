@@ -8,7 +8,7 @@ import sys
 import pytest
 from support.command_line import environment
 
-HEAVY = ["scipy", "pandas", "sklearn", "matplotlib", "sqlalchemy"]
+HEAVY = ["scipy", "pandas", "pydantic", "numpy.ma", "sklearn", "matplotlib", "sqlalchemy"]
 CODE = """
 import sys
 sys.argv = ["dpmine", {command!r}, "sales.parquet", *{options!r}, "--quiet"]

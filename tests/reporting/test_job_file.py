@@ -7,10 +7,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dpmine_cli.program import app
+from dpmine_cli.program import group
 from reporting.jobs import AGES, ALL, PAIRS, RULE, job
 from support.cases import every
-from typer.main import get_command
 
 from dpmine.errors import BadParameter, UnreadableFile
 from dpmine.ledger.budget import Amount
@@ -31,7 +30,7 @@ RENAMED = {"hypotheses": "class", "items": "item"}
 
 @every("kind", KINDS)
 def test_jobs_have_the_options_of_their_command(kind: Any) -> None:
-    command = get_command(app).commands[kind.kind]  # type: ignore[attr-defined]
+    command = group().commands[kind.kind]
     spelled = {option.opts[0].lstrip("-").replace("-", "_") for option in command.params if option.opts[0][:2] == "--"}
     spelled = {name for name in spelled if name not in OF_RUNS | NOT_IN_REPORTS and name != "format"}
     assert {RENAMED.get(name, name) for name in kind.known} == spelled

@@ -67,7 +67,7 @@ class Field:
         else:
             starts = self.where.item_starts[self.first : self.end + 1]
             bounds = self.first + np.searchsorted(starts, starts[0] + wanted * (starts[-1] - starts[0]))
-        cuts = np.unique(bounds.astype(np.int64)).tolist()
+        cuts = sorted(set(bounds.astype(np.int64).tolist()))
         return [part for part in pairwise([self.first, *cuts, self.end]) if part[0] < part[1]]
 
 

@@ -138,7 +138,7 @@ def as_values(x: Any) -> Floats:
     Raises BadData for what is not one-dimensional (a single column is) or not numbers.
     """
     try:
-        plain = np.ma.filled(x.astype(np.float64), nan) if isinstance(x, np.ma.MaskedArray) else np.asarray(x)
+        plain = x.astype(np.float64).filled(nan) if hasattr(x, "filled") else np.asarray(x)  # a masked array
         array = plain if plain.dtype.kind in "biuf" else _from_objects(plain)
     except (TypeError, ValueError):
         raise BadData("x must hold numbers in one dimension: convert it first.") from None
