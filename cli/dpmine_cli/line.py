@@ -117,9 +117,7 @@ class Group(TyperGroup):
 def _convert_here(parameters: list[Any]) -> None:
     """Typer itself loads pydantic to convert a text, which takes as long as the rest of the command line."""
     for parameter in parameters:
-        if hasattr(
-            parameter, "get_runtime_param"
-        ):  # versions of Typer differ: where it has another name, Typer converts
+        if hasattr(parameter, "get_runtime_param"):  # other versions of Typer convert by themselves
             vars(parameter)["get_runtime_param"] = _Conversion(parameter.get_runtime_param).get
 
 

@@ -100,7 +100,8 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         param_grid: parameters and lists of values to try, or a list of such mappings, as of GridSearchCV.
             Values may also be distributions with `rvs`, as of RandomizedSearchCV.
         epsilon: ε > 0 of the whole search, read exactly.
-        delta: δ in [0, 1) of the whole search; 0 needs runs without a δ.
+        delta: δ in [0, 1) of the whole search; 0 needs runs without a δ: where an estimator's noise is "auto", it is
+            "gamma" then.
         stopping: distribution of the number of runs K ≥ 1: "negative_binomial" or "poisson".
         runs: its mean, greater than 1. More runs find better candidates, and leave each run less of ε.
         shape: η of negative_binomial: 1 for the geometric distribution, 0 for the logarithmic one; smaller values
@@ -249,12 +250,14 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         return getattr(self, "best_estimator_", self.estimator)
 
 
-def _budget_of(model: Any, name: str, run: RunBudget) -> dict[str, Fraction]:
+def _budget_of(model: Any, name: str, run: RunBudget) -> dict[str, Fraction | str]:
     """The parameters that give a run its budget."""
     if not isinstance(model, Declared):
-        shared = {"delta": run.delta} if run.delta and "delta" in model.get_params(deep=False) else {}
-        return {name: run.epsilon, **shared}
-    found = {}
+        known = model.get_params(deep=False)
+        shared = {"delta": run.delta} if run.delta and "delta" in known else {}
+        pure = {"noise": "gamma"} if not run.delta and known.get("noise") == "auto" else {}  # which may take δ
+        return {name: run.epsilon, **shared, **pure}
+    found: dict[str, Fraction | str] = {}
     if model.parameter is not None:
         found.update({"epsilon": run.epsilon} if run.rho is None else {"rho": run.rho})
     if model.delta_parameter is not None and run.rho is None:

@@ -261,3 +261,13 @@ def test_what_is_no_search(given: dict[str, Any]) -> None:
 def test_unusable_data(x: Any, y: Any) -> None:
     with pytest.raises(BadData):
         PrivateSearchCV(MODEL, GRID).fit(x, y)
+
+
+def test_a_search_without_delta_takes_noise_without_one() -> None:
+    wide = np.random.default_rng(5).normal(size=(400, 30))
+    labels = np.arange(400) % 2
+    search = PrivateSearchCV(
+        PrivateLogisticRegression(lambdas=[0.1]), {"norm_bound": [8.0]}, epsilon=3, delta=0, runs=2
+    )
+    assert search.fit(wide, labels).guarantee_.delta == 0
+    assert search.set_params(delta="1e-5").fit(wide, labels).guarantee_.delta == Fraction(1, 10**5)
