@@ -6,7 +6,6 @@ Under sanitizers (make test-sanitized) a place outside of an array ends the proc
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import suppress
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.transactions.base import Baskets
 from dpmine.kernels import TO_WRITE, declared, kernel
 from fuzz.choices import Choices
-from fuzz.oracle import require
+from fuzz.oracle import Refused, ask, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,8 +60,11 @@ def arrays(data: bytes) -> None:
     """One kernel with arrays that nearly fit, or do: it computes something, or says that they do not fit."""
     choices = Choices(data)
     name = choices.one(list(SHAPES))
-    with suppress(ValueError):
-        kernel(name)(*_arguments(name, choices))
+    arguments = _arguments(name, choices)
+    try:
+        kernel(name)(*arguments)
+    except ValueError as error:
+        raise Refused(str(error)) from None
 
 
 def _arguments(name: str, choices: Choices) -> list[Any]:
@@ -97,7 +99,7 @@ def _array(kind: tuple[np.dtype[Any], int], length: int, last: int | None, choic
 
 
 def searches(data: bytes) -> None:
-    """All itemsets of a size and a threshold, and how many have each support, as counted by hand."""
+    """All itemsets of a size and a threshold, how many have each support, and one by its number, as counted by hand."""
     choices = Choices(data)
     size, threshold, items = 2 + choices.byte() % 4, 1 + choices.byte() % 3, 1 + choices.byte() % 9
     units = [
@@ -113,6 +115,9 @@ def searches(data: bytes) -> None:
     told = dict(zip(map(tuple, found.items.tolist()), found.supports.tolist(), strict=True))
     require(told == wanted, "itemsets")
     require(miner.histogram(size, threshold).to_dict() == dict(Counter(wanted.values())), "supports")
+    support, number = threshold + choices.byte() % 3, choices.byte() % 9
+    one = ask(lambda: miner.nth(size, support, number))
+    require(wanted.get(one) == support, "the itemset of a number")
 
 
 def _baskets(units: list[list[set[int]]], items: int) -> Baskets:

@@ -53,8 +53,8 @@ KERNEL(restrict_rows, Int32s items; Int64s starts; Int32s units; int64_t first; 
     int32_t *restrict kept = a->kept.at;
     int64_t rows = 0, filled = 0;
     for (int64_t row = first; row < end; row++) {
-        int64_t begun = filled;
-        for (int64_t place = a->starts.at[row]; place < a->starts.at[row + 1]; place++) {
+        int64_t begun = filled, last = a->starts.at[row + 1];
+        for (int64_t place = a->starts.at[row]; place < last; place++) {
             int32_t number = number_of[(uint32_t)a->items.at[place]];
             kept[filled] = number; /* overwritten when it is none: faster than an unforeseeable branch */
             filled += number >= 0;

@@ -47,14 +47,15 @@ ARRAY(Uint64s, uint64_t)
 ARRAY(Doubles, double)
 
 /* A kernel, its arguments as fields of `a`. Python reads the declaration from the library: there is no second one to
-   keep in step. Every field is an int64_t, an array, or one of the records below. */
+   keep in step. Every field is an int64_t, an array, or one of the records below. No array holds the arguments
+   themselves, so that loops need not read them anew behind every number that they write. */
 #define KERNEL(name, ...)                                                                                              \
     typedef struct {                                                                                                   \
         __VA_ARGS__                                                                                                    \
     } name##_arguments;                                                                                                \
     EXPORT const char dpmine_##name##_arguments[] = #__VA_ARGS__;                                                      \
-    EXPORT int64_t dpmine_##name(const name##_arguments *a);                                                           \
-    EXPORT int64_t dpmine_##name(const name##_arguments *a)
+    EXPORT int64_t dpmine_##name(const name##_arguments *restrict a);                                                           \
+    EXPORT int64_t dpmine_##name(const name##_arguments *restrict a)
 
 /* A record of arguments; one of the files says RECORDS, and exports the declarations. */
 #if defined(RECORDS)
