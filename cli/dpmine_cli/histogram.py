@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpmine_cli.line import require_apart
-from dpmine_cli.output import ledger_files
 
 if TYPE_CHECKING:
     from dpmine_cli.line import CommandLine
@@ -27,7 +26,7 @@ def histogram(line: CommandLine) -> None:
     from dpmine.parameters import whole_numbers
 
     picture = picture_target(line.plot) if line.plot else None
-    require_apart({"--output": destination.path, "--plot": picture}, line.files, ledger_files(line.ledger))
+    require_apart({"--output": destination.path, "--plot": picture}, line.files, line.databases)
     line.require_one_unit()
     column, units = line.column, line.unit or []
     unit = PrivacyUnit.of(ROW if line.one_row_per is None else line.one_row_per, line.rows_per_unit, unit_name(units))
@@ -35,7 +34,7 @@ def histogram(line: CommandLine) -> None:
     account = Account.of(line.ledger, line.dataset)
     with line.messages as messages:
         density = density_of_column(
-            search, unit, account, line.files, column=column, units=units, progress=messages.progress
+            search, unit, account, line.data, column=column, units=units, progress=messages.progress
         )
     if picture:
         figure = new_figure(8, 4.5)

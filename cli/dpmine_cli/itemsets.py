@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpmine_cli.line import require_apart
-from dpmine_cli.output import Format, ledger_files
+from dpmine_cli.output import Format
 
 if TYPE_CHECKING:
     from dpmine.itemsets.results import TopItemsets
@@ -29,11 +29,11 @@ def top_itemset(line: CommandLine) -> None:
     destination, least = line.destination, _least_confidence(line)
     if line.rules:
         destination.require_document()
-    inputs = {"the catalogue": line.catalogue, **ledger_files(line.ledger)}
+    inputs = {"the catalogue": line.catalogue, **line.databases}
     require_apart({"--output": destination.path}, line.files, inputs)
     with line.messages as messages:
         result = top_itemsets(
-            line.files,
+            line.data,
             catalogue=_catalogue(line),
             **line.values("catalogue", "catalogue_from_data", "min_confidence"),
             progress=messages.progress,
@@ -56,9 +56,9 @@ def catalogue(line: CommandLine) -> None:
     from dpmine.itemsets.discovered import discover_items
 
     destination = line.destination
-    require_apart({"--output": destination.path}, line.files, ledger_files(line.ledger))
+    require_apart({"--output": destination.path}, line.files, line.databases)
     with line.messages as messages:
-        found = discover_items(line.files, **line.values(), progress=messages.progress, notice=messages.notice)
+        found = discover_items(line.data, **line.values(), progress=messages.progress, notice=messages.notice)
     destination.write_result(found)
     if destination.format is not Format.TEXT or destination.path is not None:
         messages.notice(f"{len(found)} items; {found.guarantee}. {found.advice}".rstrip(". "))
@@ -75,10 +75,10 @@ def supports(line: CommandLine) -> None:
     if not line.not_private:
         raise NotPrivate("Exact supports are not private: add --not-private to confirm, or use dpmine top-itemset.")
     destination = line.destination
-    require_apart({"--output": destination.path}, line.files, {"the catalogue": line.catalogue})
+    require_apart({"--output": destination.path}, line.files, {"the catalogue": line.catalogue, **line.databases})
     with line.messages as messages:
         supports = list_supports(
-            line.files,
+            line.data,
             **line.values("not_private"),
             progress=messages.progress,
             notice=messages.notice,

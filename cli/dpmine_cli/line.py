@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeAlias
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from dpmine.reporting.jobs.options import OF_SOURCE
 from dpmine_cli.messages import Messages
 from dpmine_cli.options import OPTIONS
-from dpmine_cli.output import Destination, Format
+from dpmine_cli.output import Destination, Format, database_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -54,10 +55,35 @@ class CommandLine:
         """What is said on stderr."""
         return Messages(quiet=self.options["quiet"])
 
+    def require_source(self) -> None:
+        """Raises BadParameter where there is nothing to read."""
+        if not self.options["files"] and self.options["query"] is None:
+            from dpmine.errors import BadParameter
+
+            raise BadParameter("FILE is missing: give a path or several, - for standard input, or --query.")
+
+    @property
+    def data(self) -> Any:
+        """What is read: the files, or the library's description of an input. Raises BadParameter."""
+        said = {name: self.options[name] for name in OF_SOURCE if self.options[name] is not None}
+        if not said and self.options["files"]:
+            return self.options["files"]
+        from dpmine.io.forms import Input
+
+        return Input(self.options["files"], **said)
+
+    @property
+    def databases(self) -> dict[str, Any]:
+        """The files of databases that are read or written, by what messages call them."""
+        return {
+            **database_files(self.options.get("ledger")),
+            **database_files(self.options["database"], "the database"),
+        }
+
     def values(self, *left_out: str) -> dict[str, Any]:
         """The options that the library's call has, by its names, without those left out."""
         table = OPTIONS[self._context.info_name or ""]
-        own = {*left_out, "files", "format", "output", "quiet", "debug"}
+        own = {*left_out, *OF_SOURCE, "files", "format", "output", "quiet", "debug"}
         return {option.parameter or name: self.options[name] for name, option in table.items() if name not in own}
 
     @property
@@ -85,10 +111,14 @@ def add(app: typer.Typer, name: str, function: Callable[[CommandLine], None], sh
     """Make a command of a function: its help is the docstring, its options are those of the table."""
     table = OPTIONS[name]
 
-    def run(context: typer.Context, **_options: Any) -> None:
-        function(CommandLine(context))
-
     scores = "predict" in table  # and then needs nothing to train with
+
+    def run(context: typer.Context, **_options: Any) -> None:
+        line = CommandLine(context)
+        if "query" in table and not scores:
+            line.require_source()
+        function(line)
+
     options = [_parameter(key, option, required=option.needed and not scores) for key, option in table.items()]
     context = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
     version = Parameter("version", Parameter.KEYWORD_ONLY, annotation=Version, default=False)

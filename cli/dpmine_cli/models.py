@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dpmine.parameters import listed
 from dpmine_cli.line import require_apart
-from dpmine_cli.output import Destination, Format, Prepared, ledger_files
+from dpmine_cli.output import Destination, Format, Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,7 +87,7 @@ def _job(line: CommandLine, kind: str) -> ModelJob:
     from dpmine.errors import BadParameter
     from dpmine.reporting.jobs.kinds import KINDS
 
-    if not line.files:
+    if not line.files and line.query is None:
         raise BadParameter("Training needs FILE; scoring needs --model and --predict FILE.")
     given = {name: line.options[name] for name in line.given if name in KINDS[kind].known}
     job = cast("ModelJob", KINDS[kind]("", "", tuple(line.files), given, flags=True))
@@ -114,9 +114,9 @@ def _trained(line: CommandLine, job: ModelJob, remark: Callable[[Any], str] | No
 
     result, model = line.destination, None if line.model is None else Destination.of(Format.JSON, line.model)
     targets = {"--model": model.path if model else None, "--output": result.path}
-    require_apart(targets, line.files, ledger_files(line.ledger))
+    require_apart(targets, line.files, line.databases)
     if line.classes is not None:
-        options["classes"] = typed_labels(line.files, job.text(job.label), listed(line.classes))
+        options["classes"] = typed_labels(job.data, job.text(job.label), listed(line.classes))
     estimator = job.estimator(ledger=line.ledger, dataset=line.dataset, **options)
     estimator.require_parameters(listed(line.features))
     with line.messages as messages:

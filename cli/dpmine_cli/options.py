@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from dpmine.reporting.jobs.options import OF_SOURCE, Option
 from dpmine.reporting.jobs.options import OPTIONS as OF_JOBS
-from dpmine.reporting.jobs.options import Option
 from dpmine_cli.output import Format
 
 _QUIET = Option("No messages on stderr but errors.", kind=bool, default=False, flags=("--quiet", "-q"))
@@ -48,13 +48,16 @@ _AUDIT = {
 }
 _SUPPORTS = {
     "files": _TOP["files"],
+    **OF_SOURCE,
     "min_support": Option("A count of units (100), or a share of them (0.01, 1.0).", "N|F", needed=True),
     **{name: _TOP[name] for name in ("item", "unit", "basket", "one_hot", "size", "catalogue", "not_private")},
     "memory": _TOP["memory"],
     "engine": _TOP["engine"],
 }
 _CATALOGUE = {
-    **{name: _TOP[name] for name in ("files", "item", "unit", "basket", "one_hot", "epsilon", "delta", "neighbors")},
+    "files": _TOP["files"],
+    **OF_SOURCE,
+    **{name: _TOP[name] for name in ("item", "unit", "basket", "one_hot", "epsilon", "delta", "neighbors")},
     "max_items_per_unit": Option("How many of its items a unit may name.", "N", 50, int),
     **{name: _TOP[name] for name in ("ledger", "dataset", "memory", "engine")},
 }

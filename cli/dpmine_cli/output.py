@@ -290,10 +290,10 @@ def _guard(temporary: Path) -> AbstractContextManager[None]:
     return undoing(lambda: temporary.unlink(missing_ok=True))
 
 
-def ledger_files(url: object) -> dict[str, str]:
-    """The files of an SQLite ledger, by the names that messages use; none for a server."""
-    path = url.removeprefix("sqlite:///") if isinstance(url, str) else ""
-    return {f"the ledger{part}": f"{path}{part}" for part in ("", *_BESIDE)} if path and path != url else {}
+def database_files(url: object, name: str = "the ledger") -> dict[str, str]:
+    """The files of a database, by the names that messages use; none for a server."""
+    path = re.sub(r"^(sqlite|duckdb):///", "", url) if isinstance(url, str) else ""
+    return {f"{name}{part}": f"{path}{part}" for part in ("", *_BESIDE)} if path and path != url else {}
 
 
 def _is_stream(path: Path) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dpmine_cli.line import require_apart
 from dpmine_cli.messages import batch_begins
-from dpmine_cli.output import file_target, ledger_files, replace
+from dpmine_cli.output import database_files, file_target, replace
 
 if TYPE_CHECKING:
     from dpmine.reporting.batch import Batch, Report
@@ -28,7 +28,7 @@ def report(line: CommandLine) -> None:
     store = ResultsFolder(line.results or line.output.with_name(f"{line.jobs.stem}-results"))
     batch = checked_batch(job_file, store, retry=line.retry)
     written = {"--output": page, "--results": store.folder / "result.parquet"}
-    require_apart(written, batch.paths, {"the job file": line.jobs, **ledger_files(job_file.terms.ledger)})
+    require_apart(written, batch.paths, {"the job file": line.jobs, **database_files(job_file.terms.ledger)})
     store.require_usable(page)
     if line.check:
         print(f"Results are kept in '{store.folder}'.")

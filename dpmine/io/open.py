@@ -1,294 +1,31 @@
-"""From what a user hands over to a source of its columns: Parquet files, Arrow, a data frame, or baskets in Python.
+"""From what a user hands over to a source of its columns: files, a query, Arrow, a data frame, or baskets in Python.
 
 Looks at the kind alone, and never imports a library whose objects only a program that imported it can hand over.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import unquote
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
-from dpmine.io.arrow import common_type, integer_array, is_list, is_text, text_array, type_name
-from dpmine.io.paths import READ_ERRORS, ROWS_MISSING, PathName, found_files, paths_of, reason
-from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, Columns, PandasSource, Source, first_types
+from dpmine.io.arrow import is_list
+from dpmine.io.forms import ENDINGS, STDIN, Form, Input
+from dpmine.io.parquet import FileSource, open_file, open_files
+from dpmine.io.paths import READ_ERRORS, found_files, paths_of, reason
+from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, Columns, PandasSource, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from dpmine.io.paths import FileSet
-
-
-_LARGEST_DICTIONARY = 2**17  # texts: a larger dictionary takes longer to repeat than a batch to read
-_MAGIC = b"PAR1"
-_TAIL = 8  # bytes behind a footer: its length, and the magic word
-_ARROW_SCHEMA = b"ARROW:schema"
-_CODED_ROWS = 2**18  # in a batch with dictionaries, which are made again for every batch
-_PLAIN_ROWS = 2**16  # in a batch of values, which take more memory
-_MOST_THREADED = 64  # columns: reading is slower with threads where there are hundreds (measured)
-
-
-@dataclass(frozen=True, eq=False)
-class File:
-    """One Parquet file whose footer was read.
-
-    Attributes:
-        system: the Arrow file system that holds it.
-        path: its path there.
-        shown: its name in messages.
-        footer: Parquet metadata.
-        schema: the columns inside it.
-        keys: the partition keys of its path that are not columns inside it.
-    """
-
-    system: Any
-    path: str
-    shown: str
-    footer: Any
-    schema: pa.Schema
-    keys: Keys
-
-    def batches(self, names: Sequence[str], *, dictionaries: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """The named columns inside the file; UnreadableFile where it is damaged, or where Arrow leaves rows out.
-
-        Those in `dictionaries` come as such, as long as their texts repeat: a writer gives a dictionary up when it
-        grows too large, and Arrow then makes a larger and larger one, again for every batch.
-        """
-        done = 0
-        try:
-            with self.system.open_input_file(self.path) as stream:
-                for batch in self._read(stream, list(names), list(dictionaries)):
-                    _require_known_codes(batch, [*dictionaries, *self._dictionaries.intersection(names)])
-                    yield batch
-                    done += batch.num_rows
-        except READ_ERRORS as error:
-            raise UnreadableFile(f"{self.shown} cannot be read: {reason(error)}") from None
-        if done != self.footer.num_rows:
-            raise UnreadableFile(f"{self.shown} cannot be read: {ROWS_MISSING}")
-
-    @cached_property
-    def _dictionaries(self) -> frozenset[str]:
-        """The columns that Arrow reads as dictionaries without being asked to."""
-        kinds = zip(self.schema.names, self.schema.types, strict=True)
-        return frozenset(name for name, kind in kinds if pa.types.is_dictionary(kind))
-
-    def _read(self, stream: Any, names: list[str], dictionaries: list[str]) -> Iterator[pa.RecordBatch]:
-        done = 0
-        reader = pq.ParquetFile(stream, metadata=self.footer, read_dictionary=dictionaries)
-        threads = len(names) <= _MOST_THREADED
-        for batch in reader.iter_batches(
-            batch_size=_CODED_ROWS if dictionaries else _PLAIN_ROWS, columns=names, use_threads=threads
-        ):
-            yield batch
-            done += batch.num_rows
-            coded = [batch.column(name) for name in dictionaries]
-            if any(
-                len(column.dictionary) > _LARGEST_DICTIONARY for column in coded if pa.types.is_dictionary(column.type)
-            ):
-                plain = pq.ParquetFile(stream, metadata=self.footer)
-                yield from _behind(done, plain.iter_batches(batch_size=_PLAIN_ROWS, columns=names))
-                return
-
-
-@dataclass(frozen=True, eq=False)
-class FileSource(Source):
-    """The columns of Parquet files, the keys of hive partitions among them."""
-
-    files: tuple[File, ...]
-    repeatable = True
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Column names of the first file, then its partition keys."""
-        return (*self.files[0].schema.names, *self.files[0].keys)
-
-    @cached_property
-    def _kinds(self) -> list[dict[str, pa.DataType]]:
-        """The types of the columns by name, for each of the different schemas and sets of keys among the files."""
-        first, *others = self.files
-        different = [
-            first,
-            *(file for file in others if file.keys != first.keys or not file.schema.equals(first.schema)),
-        ]
-        return [first_types(file.schema) | dict.fromkeys(file.keys, KEY_TYPE) for file in different]
-
-    def type_of(self, name: str) -> pa.DataType:
-        """The type that holds a column's values in all files; BadData where there is none."""
-        kinds = [kinds[name] for kinds in self._kinds if name in kinds]
-        if len(kinds) < len(self._kinds):
-            raise BadData(f"Column {name!r} is missing in some of the files: every file needs the columns in use.")
-        kind = kinds[0] if len(kinds) == 1 else common_type(kinds)
-        if kind is None:
-            several = ", ".join(dict.fromkeys(map(type_name, kinds)))
-            raise BadData(f"Column {name!r} has different types in different files ({several}): convert them to one.")
-        return kind
-
-    @property
-    def rows(self) -> int:
-        """Rows of all files."""
-        return sum(file.footer.num_rows for file in self.files)
-
-    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
-        """The named columns, file by file, in the types that hold the values of all files.
-
-        Read as a whole, texts that repeat stay the dictionaries of the files: three times faster (measured).
-        """
-        kinds = {name: self.type_of(name) for name in names}
-        coded = {name for name, kind in kinds.items() if whole and is_text(kind)}
-        schema = pa.schema(
-            [(name, pa.dictionary(pa.int32(), kind) if name in coded else kind) for name, kind in kinds.items()]
-        )
-        for file in self.files:
-            inside = [name for name in names if name not in file.keys]
-            texts = [name for name in inside if name in coded or pa.types.is_dictionary(kinds[name])]
-            for batch in file.batches(inside, dictionaries=texts):
-                if batch.schema.equals(schema):
-                    yield batch.replace_schema_metadata(None)
-                    continue
-                columns = [self._column(file, batch, field) for field in schema]
-                yield pa.RecordBatch.from_arrays(columns, schema=schema)
-
-    def require_room(self, names: Sequence[str], limit: int) -> None:
-        """UnreadableFile where a column takes more than `limit` bytes in one row group, as the footers say.
-
-        A row group may be read at once only, and no value is longer than what its row group takes.
-        """
-        for file in self.files:
-            if _largest_chunk(file.footer, set(names)) > limit:
-                raise UnreadableFile(
-                    f"{file.shown} has a row group that does not fit into the memory limit: raise memory (--memory), "
-                    "or write the file with smaller row groups."
-                )
-
-    def _column(self, file: File, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
-        if field.name not in file.keys:
-            return _cast(batch.column(field.name), field)
-        return _cast(key_column(file.keys[field.name], batch.num_rows), field)
-
-
-def _largest_chunk(footer: Any, names: set[str]) -> int:
-    """The most bytes that one of the columns, or a part of a nested one, takes in a row group before compression."""
-    if not names:
-        return 0
-    paths = [footer.schema.column(place).path for place in range(footer.num_columns)]
-    places = [place for place, path in enumerate(paths) if names.intersection(_prefixes(path))]
-    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-    return max((group.column(place).total_uncompressed_size for group in groups for place in places), default=0)
-
-
-def _prefixes(path: str) -> Iterator[str]:
-    """The column and all that it may be a part of; a column's own name may contain dots."""
-    parts = path.split(".")
-    return (".".join(parts[:end]) for end in range(1, len(parts) + 1))
-
-
-def _require_known_codes(batch: pa.RecordBatch, names: Iterable[str]) -> None:
-    """ArrowInvalid where a damaged page has codes that its dictionary has no text for: Arrow does not look."""
-    for column in map(batch.column, names):
-        if not pa.types.is_dictionary(column.type):
-            continue
-        bounds = pc.min_max(column.indices)
-        if bounds["min"].is_valid and not 0 <= bounds["min"].as_py() <= bounds["max"].as_py() < len(column.dictionary):
-            raise pa.ArrowInvalid
-
-
-def _behind(rows: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches without the first rows."""
-    for batch in batches:
-        if rows < batch.num_rows:
-            yield batch.slice(rows)
-        rows = max(0, rows - batch.num_rows)
-
-
-def open_files(paths: Sequence[PathName]) -> FileSource:
-    """The source behind paths, folders, globs and URLs; only footers are read here.
-
-    Raises UnreadableFile where one leads to no Parquet file.
-    """
-    return FileSource(
-        tuple(_opened(found, path) for given in paths for found in found_files(given) for path in found.paths)
-    )
-
-
-def _opened(found: FileSet, path: str) -> File:
-    shown = found.shown(path)
-    try:
-        with found.system.open_input_file(path) as stream:
-            footer = pq.ParquetFile(stream).metadata
-            schema = footer.schema.to_arrow_schema()
-            if any(pa.types.is_dictionary(kind.value_type) for kind in schema.types if hasattr(kind, "value_type")):
-                footer = _plain_footer(stream)
-                schema = footer.schema.to_arrow_schema()
-            schema = schema.remove_metadata()
-            inside = set(schema.names)
-    except READ_ERRORS as error:
-        raise UnreadableFile(f"{shown} cannot be read: {reason(error)}") from None
-    keys = {key: value for key, value in partition_keys(path, found.base).items() if key not in inside}
-    return File(found.system, path, shown, footer, schema, keys)
-
-
-def _plain_footer(stream: Any) -> Any:
-    """The footer without the schema that Arrow adds: lists of dictionaries are then lists of their values.
-
-    As dictionaries, Arrow reads them from one row group at a time only.
-    """
-    stream.seek(stream.size() - _TAIL)
-    length = int.from_bytes(stream.read(4), "little")
-    stream.seek(stream.size() - _TAIL - length)
-    content = stream.read(length + _TAIL)
-    before, key, after = content.rpartition(_ARROW_SCHEMA)
-    return pq.ParquetFile(pa.BufferReader(_MAGIC + before + key.lower() + after)).metadata
-
-
-def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
-    if column.type == field.type:
-        return column
-    try:
-        return column.cast(field.type)
-    except pa.ArrowException as error:
-        require_memory(error)
-        raise BadData(
-            f"Column {field.name!r} has different types in different files, and values that fit only one of them: "
-            "convert them to one type."
-        ) from None
-
-
-Keys: TypeAlias = dict[str, str | None]
-"""Partition keys of one file with their values, None for null."""
-
-_NULL = "__HIVE_DEFAULT_PARTITION__"
-
-
-def partition_keys(path: str, base: str) -> Keys:
-    """The keys that the folders between `base` and the file give."""
-    folders = PurePosixPath(path.removeprefix(base).strip("/")).parts[:-1]
-    pairs = (folder.split("=", 1) for folder in folders if "=" in folder)
-    return {unquote(key): None if value == _NULL else unquote(value) for key, value in pairs}
-
-
-KEY_TYPE = pa.dictionary(pa.int64(), pa.large_string())
-"""The type of every partition key: text, also where all values look like integers.
-
-A type found from the values would depend on single rows: one unit's folder "tattoo" would turn the other items from 9
-into "9" in a released result.
-"""
-
-
-def key_column(value: str | None, rows: int) -> pa.Array:
-    """A key's column of `rows` equal values."""
-    if value is None:
-        return pa.nulls(rows, KEY_TYPE)
-    return pa.DictionaryArray.from_arrays(integer_array(np.zeros(rows, np.int64)), text_array([value]))
+    from dpmine.io.paths import FileSet, PathName
 
 
 def open_source(data: Any, columns: Columns) -> Source:
@@ -297,7 +34,24 @@ def open_source(data: Any, columns: Columns) -> Source:
     Baskets are a sequence or another iterable of them. Frames of Spark are not opened here: see `is_spark_frame`.
     """
     if (paths := paths_of(data)) is not None:
-        return open_files(paths)
+        data = Input(paths)
+    if isinstance(data, Input):
+        source = open_input(data)
+        return source.flags([name for name in source.names if name not in columns.unit]) if columns.one_hot else source
+    if (table := _table_source(data)) is not None:
+        return table
+    if isinstance(data, bytes | Mapping) or not isinstance(data, Iterable):
+        raise BadParameter(
+            f"data must not be a {type(data).__name__}: give a path or a list of paths, a pyarrow Table, "
+            "RecordBatchReader or Dataset, a pandas or polars frame, a dpmine.Input, or a sequence of baskets."
+        )
+    if columns != Columns():
+        raise BadParameter("A sequence of baskets has no columns: leave out unit, basket, item, items and one_hot.")
+    return BasketSource(data)
+
+
+def _table_source(data: Any) -> Source | None:
+    """The source behind columns in memory, or a stream of them; None where data are nothing of the kind."""
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
@@ -307,17 +61,27 @@ def open_source(data: Any, columns: Columns) -> Source:
         return ArrowSource(data.schema, lambda names: _scanned(data, names), repeatable=again)
     if (pandas := sys.modules.get("pandas")) is not None and isinstance(data, pandas.DataFrame):
         return PandasSource(data)
+    if (polars := sys.modules.get("polars")) is not None and isinstance(data, polars.LazyFrame):
+        return _open_lazy(data)
     if isinstance(data, pa.RecordBatchReader) or hasattr(data, "__arrow_c_stream__"):
         reader = _reader(data)
         return ArrowSource(reader.schema, lambda names: (batch.select(names) for batch in reader))
-    if isinstance(data, bytes | Mapping) or not isinstance(data, Iterable):
-        raise BadParameter(
-            f"data must not be a {type(data).__name__}: give a path or a list of paths, a pyarrow Table, "
-            "RecordBatchReader or Dataset, a pandas or polars DataFrame, or a sequence of baskets."
-        )
-    if columns != Columns():
-        raise BadParameter("A sequence of baskets has no columns: leave out unit, basket, item, items and one_hot.")
-    return BasketSource(data)
+    return None
+
+
+def _open_lazy(frame: Any) -> Source:
+    """A query of polars, run for the columns that are read, in pieces."""
+
+    def batches(names: list[str]) -> Iterator[pa.RecordBatch]:
+        for piece in frame.select(names).collect_batches():
+            yield from pa.RecordBatchReader.from_stream(piece)
+
+    try:
+        schema = pa.RecordBatchReader.from_stream(frame.collect_schema().to_frame()).schema
+    except FOREIGN_ERRORS as error:
+        require_memory(error)
+        raise BadData("The LazyFrame has no schema: what it reads may be missing, or its query is wrong.") from None
+    return ArrowSource(schema, batches, repeatable=True)
 
 
 def is_spark_frame(data: Any) -> bool:
@@ -344,3 +108,107 @@ def _scanned(data: Any, names: list[str]) -> Iterator[pa.RecordBatch]:
         done += batch.num_rows
     if any(is_list(data.schema.field(name).type) for name in names) and done != data.count_rows():
         raise ValueError
+
+
+def open_input(given: Input) -> Source:
+    """The source behind files of any form, or a query; only schemas are read here.
+
+    Raises BadParameter where files of several forms are given together, and as the reader of the form.
+    """
+    if given.query is not None and given.database is not None:
+        from dpmine.io.query import open_query
+
+        return open_query(given.query, given.database, given.kinds)
+    if STDIN in given.paths:
+        return _open_piped(given)
+    form = given.form or Form.PARQUET
+    if form is Form.PARQUET:
+        return _open_delta(given.paths) or open_files(given.paths)
+    found = [files for path in given.paths for files in found_files(path, ENDINGS[form])]
+    if form is Form.ARROW:
+        return _open_arrow(
+            [(files.shown(path), partial(_stream, files, path)) for files in found for path in files.paths]
+        )
+    from dpmine.io.delimited import open_delimited, text_files
+
+    return open_delimited([file for files in found for file in text_files(files)], form, given.kinds)
+
+
+def _open_piped(given: Input) -> Source:
+    """Standard input: text is read once, as it comes; other forms are kept in a temporary file first."""
+    from dpmine.io.delimited import kept, open_delimited, piped
+
+    if len(given.paths) > 1:
+        raise BadParameter(f"{STDIN} (standard input) stands alone: leave the other files out.")
+    guessed, file = piped()
+    form = given.form or guessed
+    if form in {Form.CSV, Form.TSV}:
+        return open_delimited([file], form, given.kinds, repeatable=False)
+    if given.kinds:
+        raise BadParameter(f"types (--types) are for columns of text, and files of {form} have types: leave it out.")
+    file.open()
+    content = kept(file.open())
+    if form is Form.ARROW:
+        return _open_arrow([(STDIN, lambda: pa.OSFile(content.name))])
+    (found,) = found_files(content.name)
+    return FileSource((replace(open_file(replace(found, argument=STDIN), found.paths[0]), kept=content),))
+
+
+def _open_arrow(files: Sequence[tuple[str, Callable[[], Any]]]) -> Source:
+    """The columns of Arrow IPC files and streams, of one schema; their batches are checked as they are read."""
+
+    def batches(names: list[str]) -> Iterator[pa.RecordBatch]:
+        for shown, stream in files:
+            with _explained(shown), stream() as content, _arrow_reader(content) as reader:
+                for batch in reader:
+                    batch.validate(full=True)
+                    yield batch.select(names)
+
+    schemas = []
+    for shown, stream in files:
+        with _explained(shown), stream() as content, _arrow_reader(content) as reader:
+            schemas.append(reader.schema.remove_metadata())
+    if any(schema != schemas[0] for schema in schemas):
+        raise BadData("The files have different columns, or different types of them: convert them to one schema.")
+    return ArrowSource(schemas[0], batches, repeatable=True)
+
+
+def _arrow_reader(content: Any) -> Any:
+    """The batches of a file, which ends with an index of them, or of a stream."""
+    try:
+        file = pa.ipc.open_file(content)
+    except pa.ArrowInvalid:
+        content.seek(0)
+        return pa.ipc.open_stream(content)
+    return pa.RecordBatchReader.from_batches(file.schema, map(file.get_batch, range(file.num_record_batches)))
+
+
+def _stream(files: FileSet, path: str) -> Any:
+    return files.system.open_input_file(path)
+
+
+@contextmanager
+def _explained(shown: str) -> Iterator[None]:
+    try:
+        yield
+    except READ_ERRORS as error:
+        raise UnreadableFile(f"{shown} cannot be read: {reason(error)}") from None
+
+
+def _open_delta(paths: Sequence[PathName]) -> Source | None:
+    """The present rows of a Delta table: its folder holds files of the past, too. None where there is no such table."""
+    tables = [os.fspath(path) for path in paths if os.path.isdir(os.path.join(os.fspath(path), "_delta_log"))]  # noqa: PTH112, PTH118 - never raises
+    if not tables:
+        return None
+    if len(paths) > 1:
+        raise BadParameter("A Delta table stands alone: leave the other files out.")
+    try:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+    except ImportError:
+        raise BadParameter(f"{tables[0]} is a Delta table: pip install 'dpmine[delta]' to read it.") from None
+    try:
+        rows = DeltaTable(tables[0]).to_pyarrow_dataset()
+    except (DeltaError, OSError, ValueError):
+        raise UnreadableFile(f"{tables[0]} cannot be read: it is a damaged Delta table.") from None
+    return ArrowSource(rows.schema, lambda names: _scanned(rows, names), repeatable=True)

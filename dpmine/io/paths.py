@@ -1,4 +1,4 @@
-"""From what a user calls a file to the Parquet files behind it."""
+"""From what a user calls a file to the files behind it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ READ_ERRORS = (pa.ArrowException, OSError, ValueError)
 ROWS_MISSING = "not all rows that its footer counts can be read; write it again, with larger pages and row groups."
 NO_FILE = "is a pipe, a device or a socket: write its content to a file, and give the file's path."
 _DAMAGED = (
-    "it is damaged, incomplete or not a Parquet file; write it again (a CSV file by pandas: "
-    "read_csv(OLD).to_parquet(NEW))."
+    "it is damaged, incomplete or not a Parquet file; write it again, or say what it is: names of CSV files end in "
+    ".csv, or take input_format (--input-format csv)."
 )
 
 
 @dataclass(frozen=True)
 class FileSet:
-    """Parquet files found behind one argument.
+    """Files found behind one argument.
 
     Attributes:
         system: the Arrow file system that holds them.
@@ -60,18 +60,18 @@ def paths_of(data: Any) -> list[PathName] | None:
     return list(data) if are_paths else None
 
 
-def found_files(argument: PathName) -> list[FileSet]:
-    """The Parquet files behind a path, a folder, a glob or a URL.
+def found_files(argument: PathName, endings: tuple[str, ...] = SUFFIXES) -> list[FileSet]:
+    """The files behind a path, a folder, a glob or a URL; in a folder, those whose names end so.
 
     Raises UnreadableFile where there are none, or where they cannot be listed.
     """
     name = os.fspath(argument)
     if not name:
-        raise UnreadableFile("A file's name is empty: give the path of a Parquet file.")
+        raise UnreadableFile("A file's name is empty: give the path of a file.")
     if _is_glob(name):
-        return _glob_files(name)
+        return _glob_files(name, endings)
     system, path = locate(name)
-    return [_files_at(system, path, shown_name(name))]
+    return [_files_at(system, path, shown_name(name), endings)]
 
 
 def locate(name: str) -> tuple[Any, str]:
@@ -119,14 +119,14 @@ def _is_glob(name: str) -> bool:
     return "://" not in name and glob.has_magic(name) and not os.path.lexists(name)
 
 
-def _glob_files(pattern: str) -> list[FileSet]:
+def _glob_files(pattern: str, endings: tuple[str, ...]) -> list[FileSet]:
     matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob refuses absolute patterns
     if not matches:
         raise UnreadableFile(f"{pattern} matches no file; check the pattern.")
     base = _fixed_folder(pattern)
     for match in matches:
         require_utf8(str(Path(match).absolute()))
-    found = [_files_at(fs.LocalFileSystem(), str(Path(match).absolute()), pattern) for match in matches]
+    found = [_files_at(fs.LocalFileSystem(), str(Path(match).absolute()), pattern, endings) for match in matches]
     return [replace(files, base=base) for files in found]
 
 
@@ -136,14 +136,14 @@ def _fixed_folder(pattern: str) -> str:
     return str(Path(before + "name").absolute().parent)
 
 
-def _files_at(system: Any, path: str, argument: str) -> FileSet:
+def _files_at(system: Any, path: str, argument: str, endings: tuple[str, ...]) -> FileSet:
     kind = _info(system, path, argument).type
     if kind == fs.FileType.NotFound:
         raise UnreadableFile(f"{argument} does not exist; check its name.")
     if kind == fs.FileType.Unknown:
         raise UnreadableFile(f"{argument} {NO_FILE}")
     if kind == fs.FileType.Directory:
-        return FileSet(system, _folder_files(system, path, argument), path, argument)
+        return FileSet(system, _folder_files(system, path, argument, endings), path, argument)
     return FileSet(system, (path,), str(PurePosixPath(path).parent), argument)
 
 
@@ -154,23 +154,25 @@ def _info(system: Any, path: str, argument: str) -> Any:
         raise UnreadableFile(f"{argument} cannot be reached: {_listing_reason(error)}") from None
 
 
-def _folder_files(system: Any, folder: str, argument: str) -> tuple[str, ...]:
+def _folder_files(system: Any, folder: str, argument: str, endings: tuple[str, ...]) -> tuple[str, ...]:
     try:
         entries = system.get_file_info(fs.FileSelector(folder, recursive=True))
-        paths = tuple(sorted(entry.path for entry in entries if entry.is_file and _is_parquet(entry.path, folder)))
+        paths = tuple(
+            sorted(entry.path for entry in entries if entry.is_file and _is_data(entry.path, folder, endings))
+        )
     except UnicodeDecodeError:
         raise UnreadableFile(f"{argument} holds a name that is not valid UTF-8: rename that file or folder.") from None
     except (pa.ArrowException, OSError) as error:
         raise UnreadableFile(f"{argument} cannot be listed: {_listing_reason(error)}") from None
     if not paths:
-        raise UnreadableFile(f"{argument} holds no Parquet file: give a folder with files that end in .parquet.")
+        raise UnreadableFile(f"{argument} holds no file that ends in {endings[0]}: give a folder with such files.")
     return paths
 
 
-def _is_parquet(path: str, folder: str) -> bool:
+def _is_data(path: str, folder: str, endings: tuple[str, ...]) -> bool:
     """Whether a file is one of a data set's, not a writer's bookkeeping (names that begin with _ or .)."""
     parts = path[len(folder) :].strip("/").split("/")
-    return path.lower().endswith(SUFFIXES) and not any(part.startswith(("_", ".")) for part in parts)
+    return path.lower().endswith(endings) and not any(part.startswith(("_", ".")) for part in parts)
 
 
 def _listing_reason(error: BaseException) -> str:

@@ -157,6 +157,17 @@ class Source(Protocol):
         """The items that these columns stand for in a one-hot layout: by default their names."""
         return text_array(names)
 
+    look: str | None = None
+    """Where the user finds the names of the columns, if messages must not quote them."""
+
+    def numbers(self, names: Sequence[str]) -> Source:  # noqa: ARG002 - columns have types
+        """The source with these columns as numbers, where they are text."""
+        return self
+
+    def flags(self, names: Sequence[str]) -> Source:  # noqa: ARG002 - columns have types
+        """The source with these columns as 0 and 1, where they are text."""
+        return self
+
     def read(self, names: Sequence[str], progress: Progress) -> pa.Table:
         """The named columns, all at once; progress is called after each batch where the number of rows is known."""
         batches = self.batches(names, whole=True)

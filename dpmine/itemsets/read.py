@@ -6,7 +6,9 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.io.open import FileSource, is_spark_frame, open_source
+from dpmine.io.forms import Form, Input
+from dpmine.io.open import is_spark_frame, open_source
+from dpmine.io.parquet import FileSource
 from dpmine.io.paths import paths_of
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.ingest.layouts import Layout, item_type, plan_layout
@@ -31,9 +33,11 @@ def engine_of(engine: str | Engine, data: Any) -> Engine:
     asked = named(Engine, "engine", engine)
     if is_spark_frame(data):
         return Engine.SPARK
-    if asked is Engine.SPARK and paths_of(data) is None:
+    paths = paths_of(data)
+    if asked is Engine.SPARK and (paths is None or Input(paths).form is not Form.PARQUET):
         raise BadParameter(
-            "engine 'spark' (--engine spark) reads paths or a Spark DataFrame: give one of these, or leave engine out."
+            "engine 'spark' (--engine spark) reads Parquet files or a Spark DataFrame: give one of these, or "
+            "leave engine out."
         )
     return asked
 

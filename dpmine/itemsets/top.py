@@ -63,9 +63,9 @@ def top_itemset(
     """The itemset that the most privacy units have in one basket, chosen with differential privacy.
 
     Args:
-        data: a path, a list of paths, a directory, a glob or a URL of Parquet; a pyarrow Table, RecordBatchReader or
-            Dataset; a pandas frame; anything with `__arrow_c_stream__` (polars, duckdb); a Spark frame; or a sequence
-            of baskets.
+        data: a path, a list of paths, a directory, a glob or a URL of Parquet, CSV or Arrow; an `Input`; a pyarrow
+            Table, RecordBatchReader or Dataset; a pandas or polars frame; anything with `__arrow_c_stream__` (duckdb);
+            a Spark frame; or a sequence of baskets.
         size: items in the itemset: 2, or a range "2-3".
         epsilon: ε > 0, read exactly (0.1 is one tenth).
         delta: δ in (0, 1), used by approximate mechanisms, and for supports where Gaussian noise is narrower.

@@ -54,8 +54,8 @@ def read_columns(
     """The named columns, each as an array with one entry a row.
 
     Args:
-        data: a path, a list of paths, a directory, a glob or a URL of Parquet; a pyarrow Table, RecordBatchReader or
-            Dataset; a pandas frame; anything with `__arrow_c_stream__` (polars, duckdb).
+        data: a path, a list of paths, a directory, a glob or a URL of Parquet, CSV or Arrow; an `Input`; a pyarrow
+            Table, RecordBatchReader or Dataset; a pandas or polars frame; anything with `__arrow_c_stream__` (duckdb).
         numbers: columns read as float64, nulls as NaN; integers, floats, decimals and booleans are numbers.
         labels: columns read as they are: int64, bool, float64 where all are whole, or an object array of texts; none
             may hold a null.
@@ -71,7 +71,7 @@ def read_columns(
     is no table.
     """
     wanted = _distinct(numbers, labels, keys)
-    source = _opened(data, wanted, asserted)
+    source = _opened(data, wanted, asserted).numbers(numbers)
     for name in keys:
         check_key(name, source.type_of(name))
     if ready is not None:
@@ -98,7 +98,7 @@ def require_columns(
 
     No value is read, but for columns of Python objects in pandas frames, whose type only the values show.
     """
-    source = _opened(data, _distinct(numbers, labels, keys), asserted)
+    source = _opened(data, _distinct(numbers, labels, keys), asserted).numbers(numbers)
     for name in numbers:
         _require_numbers(name, source.type_of(name))
     for name in labels:
@@ -121,7 +121,8 @@ def _opened(data: Any, wanted: Sequence[str], asserted: str | None = None) -> So
     if missing:
         known = quoted(source.names[:_MOST_NAMED]) + (", …" if len(source.names) > _MOST_NAMED else "")
         there_is = "There is no column" if len(missing) == 1 else "There are no columns"
-        raise BadData(f"{there_is} {quoted(missing)}. The columns are: {known}.")
+        where = f". The columns are: {known}" if source.look is None else f" {source.look}"
+        raise BadData(f"{there_is} {quoted(missing)}{where}.")
     if repeated := [name for name in wanted if source.names.count(name) > 1]:
         raise BadData(f"The data hold several columns called {quoted(repeated)}: rename them.")
     if asserted in source.names:  # its rows can be bounded, so nothing has to be asserted

@@ -26,7 +26,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "empty name": ([TOP, ""], "empty"),
     "missing glob": ([TOP, "no*.parquet"], "matches no file"),
     "unknown url": ([TOP, "gopher://host/a.parquet"], "URL"),
-    "folder without Parquet": ([TOP, "empty folder"], "no Parquet file"),
+    "folder without Parquet": ([TOP, "empty folder"], "no file that ends in .parquet"),
     "truncated": ([TOP, "truncated.parquet"], "truncated.parquet"),
     "not Parquet": ([TOP, "words.parquet"], "not a Parquet file"),
     "text file": ([TOP, "items.txt"], "items.txt"),
@@ -100,7 +100,7 @@ def test_an_unknown_word_is_named_without_the_words_of_a_library(run: outcome_of
 
 
 def test_a_file_of_another_format_says_how_to_convert_it(run: outcome_of) -> None:
-    assert "read_csv" in assert_one_error(run(TOP, "words.parquet"))
+    assert "--input-format csv" in assert_one_error(run(TOP, "words.parquet"))
 
 
 def test_ambiguous_layout_says_what_to_do(run: outcome_of) -> None:

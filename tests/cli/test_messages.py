@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 SLOW_READER = """
 import os, sys, time
-from dpmine.io.open import File
+from dpmine.io.parquet import File
 from dpmine_cli import main, messages
 messages._PATIENCE = {patience}
 quick = File.batches
@@ -205,7 +205,7 @@ def test_interrupt_inside_the_library_after_a_charge(run: outcome_of, monkeypatc
         raise KeyboardInterrupt
 
     run("ledger", "grant", *CHARGED, "--epsilon", "1", "--delta", "1e-5")
-    monkeypatch.setattr("dpmine.io.open.File.batches", interrupted)
+    monkeypatch.setattr("dpmine.io.parquet.File.batches", interrupted)
     assert run("top-itemset", "sales.parquet", *CHARGED).lines[-1:] == [STAYS.rstrip()]
     free = run("top-itemset", "sales.parquet")  # the next command line in this process begins anew
     assert free.lines[-1:] == ["dpmine: error: interrupted; nothing was written."]

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpmine.errors import BadParameter, UnreadableFile
-from dpmine.io import open as files
+from dpmine.io import parquet as files
 from dpmine.itemsets.transactions.memory import parse_memory
 from fuzz.children import run_forked
 from fuzz.oracle import CANARY, Finding, Refused, ask

@@ -16,7 +16,7 @@ from support.oracles.ingest import CANARY, contents, refused
 from support.reading import read_baskets
 
 from dpmine.errors import BadData, UnreadableFile
-from dpmine.io.open import open_files
+from dpmine.io.parquet import open_files
 from dpmine.io.source import Columns
 from dpmine.models.tables import read_columns
 
@@ -184,7 +184,7 @@ def test_what_cannot_be_opened(name: str, words: list[str], tmp_path: Path, monk
 
 def test_folders_without_parquet(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text(CANARY)
-    with refused(UnreadableFile, "holds no Parquet file"):
+    with refused(UnreadableFile, "holds no file that ends in .parquet"):
         read_baskets(tmp_path, Columns())
     with refused(UnreadableFile, "notes.txt", "not a Parquet file"):
         read_baskets(tmp_path / "notes.txt", Columns())
@@ -283,7 +283,7 @@ def test_damage_to_any_byte_of_the_footer(tmp_path: Path) -> None:
 @pytest.mark.parametrize("group", [10**6, 70_000])
 def test_texts_that_repeat_stay_dictionaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int) -> None:
     """Dictionaries of texts that are all different would grow from batch to batch."""
-    monkeypatch.setattr("dpmine.io.open._CODED_ROWS", 50_000)
+    monkeypatch.setattr("dpmine.io.parquet._CODED_ROWS", 50_000)
     repeated = [f"item {i % 50}" for i in range(400_000)]
     different = [f"customer number {i:09d}" if i % 7 else None for i in range(400_000)]
     path = tmp_path / "data.parquet"

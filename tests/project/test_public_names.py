@@ -26,6 +26,7 @@ PINNED = [
     "ExPostGuarantee",
     "Guarantee",
     "HypothesisSelector",
+    "Input",
     "Law",
     "LayoutWarning",
     "Ledger",

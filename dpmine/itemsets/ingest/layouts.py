@@ -205,7 +205,7 @@ def _role(name: str) -> str | None:
     words |= {word.removesuffix("s") for word in words}
     stems = words | {word.removesuffix(ending) for word in words for ending in _ENDINGS}
     roles = {role for role, known in (("unit", _UNIT_WORDS), ("item", _ITEM_WORDS)) if stems & known}
-    if words <= {"unit", "units"}:
+    if words and words <= {"unit", "units"}:
         return "unit"  # but not units_sold, or unit_price
     roles = roles or {role for word, role in _GENERAL.items() if word in words}
     return roles.pop() if len(roles) == 1 else None
@@ -213,6 +213,8 @@ def _role(name: str) -> str | None:
 
 def _unclear(source: Source, choices: Sequence[dict[str, str]]) -> str:
     """That the unit must be named, with a command and Python's arguments for each choice."""
+    if source.look is not None:
+        choices = [{"unit": "COL", "item": "COL"}]
     commands = [
         " ".join(["dpmine top-itemset FILE", *(f"--{option} {shlex.quote(name)}" for option, name in choice.items())])
         for choice in choices
@@ -316,6 +318,8 @@ def _check_one_hot(name: str, kind: pa.DataType, columns: Columns) -> None:
 
 def _among(source: Source, columns: Columns = _NONE_NAMED) -> str:
     """The columns for a message; those of a one-hot layout are items and stay unnamed."""
+    if source.look is not None:
+        return source.look
     names = [name for name in source.names if not (columns.one_hot or _is_item_label(source, name))]
     if not names:
         return "among the data's columns"

@@ -21,7 +21,7 @@ import pyarrow as pa
 from dpmine.errors import UnreadableFile
 from dpmine.io.arrow import is_integer, is_text
 from dpmine.io.atomic import SUFFIXES
-from dpmine.io.open import partition_keys
+from dpmine.io.parquet import partition_keys
 from dpmine.io.paths import shown_name
 from dpmine.io.source import ArrowSource
 from dpmine.itemsets.ingest.layouts import Layout
@@ -30,7 +30,7 @@ from dpmine.itemsets.spark.session import condition_of, functions, replacing
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from dpmine.io.open import Keys
+    from dpmine.io.parquet import Keys
     from dpmine.itemsets.ingest.layouts import LayoutPlan
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, UnreadableFile
 from dpmine.io.atomic import read_file
+from dpmine.io.paths import shown_name
 from dpmine.ledger.budget import Accounting, Amount, checked_name, name_and_part
 from dpmine.ledger.charging import without_passwords
 from dpmine.parameters import below_one, exact_number, positive
@@ -130,15 +131,20 @@ def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], term
         raise BadParameter(f"The kind of job {number} must be {' or '.join(map(repr, KINDS))}.")
     name = checked_name(f"name of job {number}", options.pop("name", f"{kind} {number}"))
     where = f"job {name!r}"
-    if not isinstance(source, str) or not source:
-        raise BadParameter(f"The input of {where} must be a path, or a name of [inputs].")
+    if source is None and isinstance(options.get("query"), str):
+        source = shown_name(str(options.get("database", "")))
+        paths: tuple[str, ...] = ()
+    elif not isinstance(source, str) or not source:
+        raise BadParameter(f"The input of {where} must be a path, or a name of [inputs]; or give query and database.")
+    else:
+        paths = _input_paths(source, inputs, where)
     job = KINDS[kind]
     _require_known(options, job.known, where)
     for option, entry in options.items():
         _require_plain(f"{option} of {where}", entry)
     options = {"neighbors": terms.neighbors.value, **options}
     charged = {"ledger": without_passwords(terms.ledger), "dataset": terms.dataset}
-    return job(name, source, _input_paths(source, inputs, where), options, charged)
+    return job(name, source, paths, options, charged)
 
 
 def _input_paths(source: str, inputs: Mapping[str, tuple[str, ...]], where: str) -> tuple[str, ...]:

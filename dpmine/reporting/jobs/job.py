@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dpmine.errors import BadParameter
 from dpmine.io.paths import shown_name
 from dpmine.parameters import exact_number, listed
-from dpmine.reporting.jobs.options import OF_UNIT, OPTIONS, spelled
+from dpmine.reporting.jobs.options import OF_SOURCE, OF_UNIT, OPTIONS, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,7 +53,7 @@ class Job(ABC):
     Attributes:
         name: its title.
         source: the input as the job file calls it.
-        paths: the Parquet files that are read.
+        paths: the files that are read; none where a query is.
         options: the options that are given, by name.
         charged: ledger and data set that are charged, as stored results name them.
         flags: whether messages spell options as the command line does.
@@ -113,6 +113,8 @@ class Job(ABC):
     def _canonical(self, name: str) -> Any:
         """An option, in one of its spellings: lists with commas as lists, dashes as underscores."""
         value = self.options[name]
+        if name == "database":
+            return shown_name(str(value))
         if name in _LISTS and isinstance(value, str):
             return [_number_or_text(entry) for entry in listed(value)]
         return str(value).replace("-", "_") if name in _NAMES and isinstance(value, str) else value
@@ -120,7 +122,18 @@ class Job(ABC):
     def given(self, *left_out: str) -> dict[str, Any]:
         """The options that are given, by the library's names, without those left out."""
         renamed = {name: option.parameter for name, option in self.table.items() if option.parameter}
+        left_out = (*left_out, *OF_SOURCE)
         return {renamed.get(name, name): value for name, value in self.options.items() if name not in left_out}
+
+    @cached_property
+    def data(self) -> Any:
+        """What is read, as the library's calls take it. Raises BadParameter for options that contradict each other."""
+        said = {name: self.options[name] for name in OF_SOURCE if name in self.options}
+        if not said and self.paths:
+            return list(self.paths)
+        from dpmine.io.forms import Input
+
+        return Input(self.paths, **said)
 
     def missing(self) -> list[str]:
         """The options that are needed and not given."""

@@ -45,7 +45,7 @@ class TopItemsetJob(Job):
         asked, possible = {**defaults, **self._asked}, signature(Request.of).parameters
         request = Request.of(**{name: asked[name] for name in possible})
         columns = Columns.of(**{name: asked[name] for name in _COLUMNS})
-        return request.guarantee.for_unit(plan_layout(open_source(list(self.paths), columns), columns).unit_name)
+        return request.guarantee.for_unit(plan_layout(open_source(self.data, columns), columns).unit_name)
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""
@@ -55,7 +55,7 @@ class TopItemsetJob(Job):
         from dpmine.itemsets.top import top_itemsets
 
         result = top_itemsets(
-            list(self.paths),
+            self.data,
             **self._asked,
             memory=self.options.get("memory"),
             ledger=account.ledger,
@@ -124,7 +124,7 @@ class HistogramJob(TableJob):
 
         self.require_options()
         guarantee = self._estimator().promise(unit_name(self.units))
-        require_columns(list(self.paths), [self.text("column")], keys=self.units, asserted=self.asserted)
+        require_columns(self.data, [self.text("column")], keys=self.units, asserted=self.asserted)
         return guarantee
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
@@ -135,7 +135,7 @@ class HistogramJob(TableJob):
         column, units, estimator = self.text("column"), self.units, self._estimator()
         unit = estimator.privacy_unit(unit_name(units))
         density = density_of_column(
-            estimator.search(unit.rows), unit, account, list(self.paths), column=column, units=units, progress=progress
+            estimator.search(unit.rows), unit, account, self.data, column=column, units=units, progress=progress
         )
         return Released({"column": column, **density.to_dict()}, density.guarantee, {"": density.to_arrow()})
 
@@ -160,7 +160,7 @@ class ModelJob(TableJob):
         estimator, features, label = self.estimator(), self._features(), self.text(self.label)
         estimator.require_parameters(features)
         numbers, labels = ([*features, label], []) if is_regressor(estimator) else (features, [label])
-        require_columns(list(self.paths), numbers, labels=labels, keys=self.units, asserted=self.asserted)
+        require_columns(self.data, numbers, labels=labels, keys=self.units, asserted=self.asserted)
         guarantee: Guarantee = estimator.promise(unit_name(self.units), features)
         return guarantee
 
@@ -176,7 +176,7 @@ class ModelJob(TableJob):
         from dpmine.models.tables import fit_table
 
         label, features = self.text(self.label), listed(self.options["features"])
-        fit_table(estimator, list(self.paths), label=label, features=features, units=self.units, progress=progress)
+        fit_table(estimator, self.data, label=label, features=features, units=self.units, progress=progress)
 
     @abstractmethod
     def estimator(self, **others: Any) -> Any:

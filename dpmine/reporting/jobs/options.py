@@ -53,8 +53,29 @@ def spelled(name: str, value: Any = None, *, flags: bool = False) -> str:
 _EPSILON = Option("Privacy loss, read exactly: 0.5, 1/3.", "E", "1")
 _DELTA = Option("Failure probability, read exactly: 1e-6.", "D", "1e-6")
 _RELATION = Option("replace-one (public number of units) or add-remove.", "RELATION", "replace-one")
-_FILES = Option("Parquet files, a directory, a glob or a URL.", "FILE...", kind=list, needed=True, in_jobs=False)
-_TRAINING = replace(_FILES, help=f"Training data: {_FILES.help}", metavar="[FILE...]", needed=False)
+_FILES = Option(
+    "Parquet, CSV, TSV or Arrow files, a directory, a glob, a URL, or - for standard input.",
+    "[FILE...]",
+    kind=list,
+    in_jobs=False,
+)
+OF_SOURCE = {
+    "input_format": Option(
+        "What the files are. Default: what their names end in, else Parquet; of standard input, its first bytes.",
+        choices=("parquet", "csv", "tsv", "arrow"),
+        shown="by the name",
+    ),
+    "types": Option(
+        "Types of columns of text files and queries: int64, float64 or text. Default: text, and numbers where numbers "
+        "are needed.",
+        "COL=TYPE,…",
+    ),
+    "query": Option("An SQL statement in place of FILE; it may choose, rename and filter rows one by one.", "SQL"),
+    "database": Option("Where the query runs: duckdb:///FILE, sqlite:///FILE or postgresql://….", "URL"),
+}
+"""Options that say what is read, where the names of files do not."""
+_SOURCE: dict[str, Option] = {"files": _FILES, **OF_SOURCE}
+_TRAINING = {**_SOURCE, "files": replace(_FILES, help=f"Training data: {_FILES.help}")}
 _UNIT = Option("Column of the privacy unit, the person to protect; may repeat.", "COL", kind=list)
 _NOT_PRIVATE = Option("Confirm that the result will not be private.", kind=bool, default=False, in_jobs=False)
 _LEDGER = {
@@ -99,7 +120,7 @@ _UPPER = Option("Public upper bound of the features, one for all or one each.", 
 _SELECTION_SHARE = Option("Share of ε for the choice; the rest trains.", "F", "0.1")
 
 TOP_ITEMSET = {
-    "files": _FILES,
+    **_SOURCE,
     "item": Option("Column of the items (a list column: one row per basket).", "COL", flags=("--item", "--items")),
     "unit": _UNIT,
     "basket": Option("Column that tells the baskets of one unit apart; may repeat.", "COL", kind=list),
@@ -154,7 +175,7 @@ TOP_ITEMSET = {
     ),
 }
 HISTOGRAM = {
-    "files": _FILES,
+    **_SOURCE,
     "column": Option("Column of the numbers.", "C", needed=True),
     "lower": Option("Public lower bound; smaller values count as A.", "A", needed=True),
     "upper": Option("Public upper bound; larger values count as B.", "B", needed=True),
@@ -173,7 +194,7 @@ HISTOGRAM = {
     "plot": Option("Draw the density (.svg or .png).", "FILE", kind=Path, in_jobs=False),
 }
 CLASSIFY = {
-    "files": _TRAINING,
+    **_TRAINING,
     "label": _LABEL,
     "classes": _CLASSES,
     "features": _FEATURES,
@@ -213,7 +234,7 @@ CLASSIFY = {
 }
 _BROWNIAN = ("method", "brownian", "other methods spend none.")
 ACCURACY_FIRST = {
-    "files": _TRAINING,
+    **_TRAINING,
     "model_kind": Option(
         "Ridge regression of a number, or logistic regression of two classes.",
         default="ridge",
@@ -250,7 +271,7 @@ ACCURACY_FIRST = {
     **_MODEL,
 }
 HYPOTHESIS = {
-    "files": _TRAINING,
+    **_TRAINING,
     "label": _LABEL,
     "classes": _CLASSES,
     "class": Option(

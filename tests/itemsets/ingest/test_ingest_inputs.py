@@ -178,7 +178,7 @@ def test_sequences_have_no_columns(columns: Columns) -> None:
         read_baskets([["a"]], columns)
 
 
-@every("data", [None, 3, b"x", {CANARY: ["a"]}, object(), pl.LazyFrame({"u": [1]})])
+@every("data", [None, 3, b"x", {CANARY: ["a"]}, object()])
 def test_what_is_no_data(data: object) -> None:
     with refused(BadParameter, type(data).__name__, "give a path"):
         read_baskets(data, Columns())

@@ -1,0 +1,136 @@
+"""The rows of an SQL statement, on DuckDB, SQLite or PostgreSQL, read as they come.
+
+The statement may choose, rename and filter rows one by one, by public conditions. One that joins, groups or numbers
+rows can put a person's data into many of them: no guarantee sees that.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from dpmine.errors import BadParameter, UnreadableFile, require_memory
+from dpmine.io.paths import shown_name
+from dpmine.io.source import ArrowSource, Source
+from dpmine.io.text_columns import TextSource, require_declared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_ROWS = 2**16  # in a batch
+_KINDS = "duckdb:///shop.duckdb, sqlite:///shop.db or postgresql://user@host/database"
+_DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
+_ANSWER = 10  # seconds, for a server to accept a connection
+
+
+def open_query(query: str, database: str, declared: Mapping[str, pa.DataType]) -> Source:
+    """The columns of a statement: it is run without rows here, and for its rows when they are needed.
+
+    Columns have the types of DuckDB's; from the other databases they come as text, for SQLite has types by value.
+
+    Raises BadParameter for another kind of database, UnreadableFile where it cannot be reached, or rejects it.
+    """
+    statement = query.strip().rstrip(";")
+    kind, _, rest = database.partition("://")
+    if kind == "duckdb":
+        if declared:
+            raise BadParameter("types (--types) are for columns of text: columns of DuckDB have types, leave it out.")
+        return _duckdb(statement, rest.removeprefix("/"), shown_name(database))
+    if kind not in _DRIVERS:
+        raise BadParameter(f"database (--database) must be {_KINDS}.")
+    return _other(statement, database, declared)
+
+
+def _duckdb(statement: str, path: str, shown: str) -> Source:
+    try:
+        import duckdb
+    except ImportError:
+        raise BadParameter("duckdb is not installed: pip install 'dpmine[sql]'.") from None
+    _require_file(path, shown)
+
+    @contextmanager
+    def result(names: Sequence[str] | None) -> Iterator[pa.RecordBatchReader]:
+        with _explained(shown, duckdb.Error), duckdb.connect(path, read_only=True) as connection:
+            yield pa.RecordBatchReader.from_stream(connection.sql(_selected(statement, names)))
+
+    def rows(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        with result(names) as found:
+            yield from found
+
+    with result(None) as found:
+        return ArrowSource(found.schema.remove_metadata(), rows, repeatable=True)
+
+
+def _other(statement: str, database: str, declared: Mapping[str, pa.DataType]) -> Source:
+    from sqlalchemy import create_engine, make_url
+    from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+    from sqlalchemy.pool import NullPool
+
+    try:
+        url = make_url(database)
+        engine = create_engine(
+            url.set(drivername=_DRIVERS[url.get_backend_name()]),
+            poolclass=NullPool,
+            connect_args={} if url.get_backend_name() == "sqlite" else {"connect_timeout": _ANSWER},
+        )
+    except (ArgumentError, KeyError):
+        raise BadParameter(f"database (--database) must be {_KINDS}.") from None
+    except (ImportError, NoSuchModuleError):
+        raise BadParameter("The driver for PostgreSQL is not installed: pip install 'dpmine[postgres]'.") from None
+    shown = shown_name(database)
+    if url.get_backend_name() == "sqlite":
+        _require_file(str(url.database or ""), shown)
+
+    @contextmanager
+    def result(names: Sequence[str] | None) -> Iterator[Any]:
+        with _explained(shown, SQLAlchemyError), engine.connect() as connection:
+            streamed = connection.execution_options(stream_results=True, yield_per=_ROWS)
+            yield streamed.exec_driver_sql(_selected(statement, names))
+
+    def texts(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        with result(names) as found:
+            for rows in found.partitions():
+                columns = [pa.array(map(_text, column), pa.string()) for column in zip(*rows, strict=True)]
+                yield pa.RecordBatch.from_arrays(columns, names=list(names))
+
+    with result(None) as found:
+        header = tuple(found.keys())
+    require_declared(header, declared, "among the columns of the query")
+    return TextSource(header, declared, texts)
+
+
+def _selected(statement: str, names: Sequence[str] | None) -> str:
+    """The statement for these columns; for None all of them, and no row."""
+    chosen = "*" if names is None else ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+    everything = f"SELECT {chosen} FROM (\n{statement}\n) AS dpmine_rows"  # noqa: S608 - the user's own statement
+    return everything if names is not None else f"{everything} LIMIT 0"
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bytes | memoryview):
+        return bytes(value).decode(errors="replace")
+    return str(value)
+
+
+def _require_file(path: str, shown: str) -> None:
+    """UnreadableFile where there is none: a database would make one."""
+    if not path or not Path(path).is_file():
+        raise UnreadableFile(f"{shown} does not exist; check its name.")
+
+
+@contextmanager
+def _explained(shown: str, kind: type[Exception]) -> Iterator[None]:
+    """UnreadableFile without the database's own words, which may quote values."""
+    try:
+        yield
+    except (kind, OSError) as error:
+        require_memory(error)
+        raise UnreadableFile(
+            f"{shown} cannot be reached, or rejects the query ({type(error).__name__}): try both in the database's "
+            "own shell."
+        ) from None

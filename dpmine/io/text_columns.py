@@ -1,0 +1,97 @@
+"""Columns that are written as text: their types are public, and a value that does not fit its type is null.
+
+A type found from the values, or an error for a value that does not fit, would depend on single rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpmine.errors import BadData
+from dpmine.io.source import Source, first_types
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Self
+
+_TEXT = pa.string()
+_FLAG = pa.int8()
+_WHOLE = r"^-?[0-9]{1,18}$"
+_REAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,5})?$"
+_TRUTHS = pa.array(["true", "t", "yes", "y"])
+_FALSITIES = pa.array(["false", "f", "no", "n"])
+
+
+@dataclass(frozen=True, eq=False)
+class TextSource(Source):
+    """Columns of text, and those types of them that were declared or asked for.
+
+    Attributes:
+        header: the columns' names, in order.
+        declared: types by column.
+        texts: gives the named columns as string.
+        look: see `Source.look`: the names are data where a header is missing.
+        repeatable: whether they can be had again.
+        asked: types of columns that the caller needs as numbers, where none is declared.
+    """
+
+    header: tuple[str, ...]
+    declared: Mapping[str, pa.DataType]
+    texts: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+    look: str | None = None
+    repeatable: bool = True
+    asked: Mapping[str, pa.DataType] = field(default_factory=dict)
+    rows: int | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return self.header
+
+    def type_of(self, name: str) -> pa.DataType:
+        """What is declared, or asked for, or text."""
+        return self.declared.get(name) or self.asked.get(name) or _TEXT
+
+    def numbers(self, names: Sequence[str]) -> Self:
+        """See `Source.numbers`."""
+        return replace(self, asked={**self.asked, **dict.fromkeys(names, pa.float64())})
+
+    def flags(self, names: Sequence[str]) -> Self:
+        """See `Source.flags`."""
+        return replace(self, asked={**self.asked, **dict.fromkeys(names, _FLAG)})
+
+    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - as they are
+        """The named columns in their types; null where a value does not fit."""
+        schema = pa.schema([(name, self.type_of(name)) for name in names])
+        for batch in self.texts(names):
+            columns = [_typed(batch.column(field.name), field.type) for field in schema]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def require_declared(names: Sequence[str], declared: Mapping[str, pa.DataType], look: str) -> None:
+    """BadData for a type that is declared for a column that does not exist."""
+    known = first_types(pa.schema([(name, _TEXT) for name in names]))
+    if unknown := [name for name in declared if name not in known]:
+        raise BadData(f"types (--types) name a column {unknown[0]!r} that does not exist {look}.")
+
+
+def _typed(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    if kind == _TEXT:
+        return texts
+    values = pc.ascii_trim_whitespace(texts)
+    if kind == _FLAG:
+        lower = pc.ascii_lower(values)
+        values = pc.if_else(
+            pc.is_in(lower, value_set=_TRUTHS), "1", pc.if_else(pc.is_in(lower, value_set=_FALSITIES), "0", values)
+        )
+        return _matching(values, r"^[01]$").cast(kind)
+    # Always: what is null must not depend on the other values of a batch.
+    return _matching(values, _WHOLE if pa.types.is_integer(kind) else _REAL).cast(kind)
+
+
+def _matching(values: pa.Array, pattern: str) -> pa.Array:
+    return pc.if_else(pc.match_substring_regex(values, pattern), values, pa.nulls(1, _TEXT)[0])

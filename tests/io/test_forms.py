@@ -1,0 +1,267 @@
+"""CSV, Arrow files, standard input, LazyFrames, Delta tables and queries: the same baskets, no value in errors."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sqlite3
+import sys
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from hypothesis import given
+from hypothesis import strategies as st
+from support.cases import every
+from support.oracles.ingest import CANARY, contents, refused
+from support.reading import read_baskets
+
+import dpmine
+from dpmine.errors import BadData, BadParameter, DpmineError, UnreadableFile
+from dpmine.io.forms import STDIN, Input
+from dpmine.io.source import Columns
+from dpmine.io.text_columns import TextSource
+from dpmine.itemsets.read import read_transactions
+from dpmine.models.tables import read_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+LONG = Columns(unit=("who",), item="what")
+ROWS = pa.table({"who": ["00123", "00123", "b", "c", None], "what": ["x, y", 'say "z"', "x, y", "two\nlines", "w"]})
+UNITS = [[('say "z"', "x, y")], [("two\nlines",)], [("x, y",)]]
+
+
+def _csv(delimiter: str = ",") -> bytes:
+    sink = io.BytesIO()
+    pacsv.write_csv(ROWS, sink, pacsv.WriteOptions(delimiter=delimiter, quoting_style="needed"))
+    return sink.getvalue()
+
+
+def _arrow(writer: Callable[..., Any]) -> bytes:
+    sink = io.BytesIO()
+    with writer(sink, ROWS.schema) as out:
+        out.write_table(ROWS, max_chunksize=2)
+    return sink.getvalue()
+
+
+def _parquet() -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(ROWS, sink)
+    return sink.getvalue()
+
+
+FILES: dict[str, Callable[[], bytes]] = {
+    "rows.csv": _csv,
+    "rows.CSV": lambda: b"\xef\xbb\xbf" + _csv(),
+    "rows.csv.gz": lambda: gzip.compress(_csv()),
+    "rows.tsv": lambda: _csv("\t"),
+    "rows.arrow": lambda: _arrow(pa.ipc.new_stream),
+    "rows.feather": lambda: _arrow(pa.ipc.new_file),
+    "rows.parquet": _parquet,
+}
+
+
+@every("name", FILES)
+def test_files_of_every_form_hold_the_same(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(FILES[name]())
+    assert contents(read_baskets(str(path), LONG).baskets) == UNITS
+    assert contents(read_baskets(Input([path]), LONG).baskets) == UNITS
+
+
+@every("name", [name for name in FILES if not name.endswith("gz")])
+def test_so_does_standard_input(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = io.BytesIO(FILES[name]())
+    monkeypatch.setattr(sys, "stdin", type("Stdin", (), {"buffer": content}))
+    told = {"input_format": "tsv"} if name.endswith("tsv") else {}
+    assert contents(read_baskets(Input(STDIN, **told), LONG).baskets) == UNITS
+
+
+def test_so_do_frames_tables_and_queries(tmp_path: Path) -> None:
+    delta, sqlite, duck = (tmp_path / name for name in ("delta", "rows.sqlite", "rows.duckdb"))
+    write_deltalake(delta, pa.table({"who": ["old"], "what": [CANARY]}))
+    write_deltalake(delta, ROWS, mode="overwrite")
+    assert DeltaTable(delta).version() == 1
+    with sqlite3.connect(sqlite) as connection:
+        connection.execute("CREATE TABLE rows (who TEXT, what TEXT, n)")
+        connection.executemany("INSERT INTO rows VALUES (?, ?, 1)", zip(*ROWS.to_pydict().values(), strict=True))
+    with duckdb.connect(str(duck)) as connection:
+        connection.register("given", ROWS)
+        connection.execute("CREATE TABLE rows AS SELECT * FROM given")
+    frame = pl.DataFrame(ROWS.to_pydict()).lazy().with_columns(other=pl.lit(1))
+    read: dict[str, object] = {
+        "Delta": delta,
+        "SQLite": Input(query="SELECT who, what FROM rows;", database=f"sqlite:///{sqlite}"),
+        "DuckDB": Input(query="SELECT what, who FROM rows -- all", database=f"duckdb:///{duck}"),
+        "LazyFrame": frame,
+    }
+    assert {name: contents(read_baskets(data, LONG).baskets) for name, data in read.items()} == dict.fromkeys(
+        read, UNITS
+    )
+
+
+def test_many_rows_are_streamed(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    table = pa.table({"who": rng.integers(0, 50_000, 400_000), "what": rng.integers(0, 500, 400_000)})
+    texts = table.cast(pa.schema([("who", pa.string()), ("what", pa.string())]))
+    pacsv.write_csv(table, tmp_path / "rows.csv")
+    whole = read_transactions(texts, LONG, memory="1GB").transactions
+    large = read_transactions(str(tmp_path / "rows.csv"), LONG, memory="64MB").transactions
+    assert type(whole) is not type(large)
+    assert large.miner().histogram(2, 20).to_dict() == whole.miner().histogram(2, 20).to_dict()
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[bytes], str]:
+    """A CSV file of these bytes."""
+
+    def write(content: bytes) -> str:
+        path = tmp_path / "given.csv"
+        path.write_bytes(content)
+        return str(path)
+
+    return write
+
+
+def test_rows_that_are_no_rows_are_left_out(written: Callable[[bytes], str]) -> None:
+    """As rows with a null key are: one person's rows must not stop the run."""
+    path = written(b'who,what\na,x,too many\na,y\nshort\n,x\nb,\nc,""\n\nb,y\nb,\xff\n')
+    assert contents(read_baskets(path, LONG).baskets) == [[("y",)], [("y", "\ufffd")]]
+
+
+@given(st.lists(st.sampled_from(["1", "-2.5", "1e3", "x", "", "0x1F", "1e999", "nan", " 7 ", "9" * 30, "\ud800"])))
+def test_no_value_changes_what_others_are(texts: list[str]) -> None:
+    def numbers(values: Sequence[str]) -> list[Any]:
+        column = pa.array([text.encode(errors="surrogatepass") for text in values], pa.binary())
+        rows = pa.RecordBatch.from_arrays([pa.Array.from_buffers(pa.string(), len(column), column.buffers())], ["n"])
+
+        def read(_names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            return iter([rows])
+
+        source = TextSource(("n",), {}, read)
+        both = [source.numbers(["n"]), TextSource(("n",), {"n": pa.int64()}, read), source.flags(["n"])]
+        return [column.to_pylist() for each in both for batch in each.batches(["n"]) for column in batch.columns]
+
+    apart = [numbers([text]) for text in texts]
+    assert numbers(texts) == [[one[kind][0] for one in apart] for kind in range(3)] if texts else True
+
+
+def test_columns_are_numbers_where_these_are_needed(written: Callable[[bytes], str]) -> None:
+    path = written(b"who,age,smokes\n007,41,yes\n8,x,no\n9,,yes\n")
+    read = read_columns(path, ["age"], labels=["smokes"], keys=["who"])
+    np.testing.assert_array_equal(read["age"], [41, np.nan, np.nan])
+    assert read["smokes"].tolist() == ["yes", "no", "yes"]
+    assert read.whole == frozenset()
+    declared = read_columns(Input(path, types="age=int64"), ["age"])
+    assert declared.whole == {"age"}
+
+
+def test_one_hot_columns_are_flags(written: Callable[[bytes], str]) -> None:
+    path = written(b"who,tea,milk\na,1,0\nb,true,yes\nc,0,maybe\n")
+    columns = Columns(unit=("who",), one_hot=True)
+    assert contents(read_baskets(path, columns).baskets) == [[("milk", "tea")], [("tea",)]]
+    with refused(BadData, "named like a privacy unit"):
+        read_baskets(written(b"customer,tea\n7,1\n"), Columns(one_hot=True))
+
+
+@every(
+    ("content", "hint"),
+    [
+        (b"", "names in its first line"),
+        (f"who,{CANARY}\na,b\n".encode("utf-16"), "UTF-8"),
+    ],
+)
+def test_files_that_are_no_such_text(content: bytes, hint: str, tmp_path: Path) -> None:
+    path = tmp_path / "given.csv"
+    path.write_bytes(content)
+    with refused(UnreadableFile, "given.csv", hint):
+        read_baskets(str(path), LONG)
+
+
+def test_a_missing_header_is_not_quoted(written: Callable[[bytes], str]) -> None:
+    path = written(f"{CANARY},7\nb,8\n".encode())
+    for columns in (LONG, Columns(), Columns(item="what"), Columns(unit=("who",))):
+        with refused(BadData, "head -n 1"):
+            read_baskets(path, columns)
+    with refused(BadData, "head -n 1"):
+        read_columns(path, ["age"])
+    with refused(BadData, "head -n 1"):
+        read_baskets(Input(path, types={"age": "int64"}), LONG)
+
+
+def test_every_file_needs_the_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"who,what\na,x\n")
+    (tmp_path / "b.csv").write_bytes(b"what,who\nx,b\n")
+    (tmp_path / "c.csv").write_bytes(b"who,other\nx,b\n")
+    found = read_baskets([tmp_path / "a.csv", tmp_path / "b.csv"], LONG).baskets
+    assert contents(found) == [[("x",)], [("x",)]]
+    with refused(BadData, "missing in some of the files"):
+        read_baskets(Input(tmp_path, input_format="csv"), LONG)
+
+
+@every(
+    ("arguments", "hint"),
+    [
+        ({}, "nothing to read"),
+        ({"files": "a.csv", "query": "SELECT 1", "database": "sqlite:///b"}, "takes the place"),
+        ({"query": "SELECT 1"}, "belong together"),
+        ({"files": "a", "input_format": "xls"}, "input_format must be"),
+        ({"files": ["a.csv", "b.parquet"]}, "several forms"),
+        ({"files": "a.csv", "types": "n=decimal"}, "types"),
+        ({"files": "a.csv", "types": 3}, "types"),
+        ({"files": "a.parquet", "types": "n=int64"}, "has types"),
+        ({"query": "SELECT 1", "database": "oracle://x"}, "database (--database) must be"),
+        ({"query": "SELECT 1", "database": "duckdb:///x", "types": "n=int64"}, "columns of DuckDB"),
+    ],
+)
+def test_inputs_that_contradict_themselves(arguments: dict[str, Any], hint: str) -> None:
+    with refused(BadParameter, hint):
+        read_baskets(Input(**arguments), LONG)
+
+
+@every(
+    ("query", "database"),
+    [
+        ("SELECT who FROM nowhere", "sqlite:///there.db"),
+        ("SELEC", "sqlite:///there.db"),
+        ("SELECT who FROM nowhere", "duckdb:///there.duckdb"),
+        ("SELECT 1", "sqlite:///missing.db"),
+        ("SELECT 1", "duckdb:///missing.duckdb"),
+        ("SELECT 1", "postgresql://me:secret@localhost:1/x"),
+    ],
+)
+def test_databases_that_do_not_answer(
+    query: str, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sqlite3.connect("there.db").close()
+    duckdb.connect("there.duckdb").close()
+    (tmp_path / "there.db").write_bytes(b"")
+    with refused(UnreadableFile, database.replace("me:secret@", "")):
+        dpmine.top_itemset(Input(query=query, database=database), unit="who", item="what")
+    assert not list(tmp_path.glob("missing*"))
+
+
+def test_a_query_that_fails_at_a_value_does_not_quote_it(tmp_path: Path) -> None:
+    path = tmp_path / "rows.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TABLE rows AS SELECT 'a' AS who, '{CANARY}' AS what")
+    query = Input(query="SELECT who, CAST(what AS INTEGER) AS what FROM rows", database=f"duckdb:///{path}")
+    with refused(BadData, "producer failed"):
+        read_baskets(query, LONG)
+
+
+def test_damaged_arrow_files(tmp_path: Path) -> None:
+    content = _arrow(pa.ipc.new_file)
+    for size in range(0, len(content), 7):
+        (tmp_path / "half.arrow").write_bytes(content[:size])
+        with refused(DpmineError):
+            read_baskets(tmp_path / "half.arrow", LONG)
