@@ -132,6 +132,12 @@ def integers_or(missing: int, numbers: Any) -> NDArray[np.int64]:
     return integers(filled if isinstance(filled, pa.ChunkedArray) else pa.chunked_array([filled]))
 
 
+def with_dictionaries(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with its texts as dictionaries."""
+    columns = [column.dictionary_encode() if is_text(column.type) else column for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
 def joined(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     """The parts as one array, not copied if there is one."""
     if len(parts) == 1:

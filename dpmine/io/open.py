@@ -18,9 +18,10 @@ import pyarrow as pa
 from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
 from dpmine.io.arrow import is_list
 from dpmine.io.forms import ENDINGS, STDIN, Form, Input
+from dpmine.io.frame import PandasSource
 from dpmine.io.parquet import FileSource, open_file, open_files
 from dpmine.io.paths import READ_ERRORS, found_files, paths_of, reason
-from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, Columns, PandasSource, Source
+from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, Columns, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -87,12 +87,12 @@ def _other(statement: str, database: str, declared: Mapping[str, pa.DataType]) -
     @contextmanager
     def result(names: Sequence[str] | None) -> Iterator[Any]:
         with _explained(shown, SQLAlchemyError), engine.connect() as connection:
-            streamed = connection.execution_options(stream_results=True, yield_per=_ROWS)
+            streamed = connection.execution_options(stream_results=True)
             yield streamed.exec_driver_sql(_selected(statement, names))
 
     def texts(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         with result(names) as found:
-            for rows in found.partitions():
+            for rows in found.partitions(_ROWS):
                 columns = [pa.array(map(_text, column), pa.string()) for column in zip(*rows, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, names=list(names))
 

@@ -1,21 +1,23 @@
-"""What a source of columns is, the columns that a user names, and the sources in memory: Arrow, pandas, Python."""
+"""What a source of columns is, the columns that a user names, and the sources in memory: Arrow, Python."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter, require_memory
-from dpmine.io.arrow import MIXED, are_baskets, basket_lists, is_boolean, item_array, text_array, value_array
+from dpmine.io.arrow import (
+    MIXED,
+    basket_lists,
+    is_boolean,
+    text_array,
+    with_dictionaries,
+)
 from dpmine.io.paths import paths_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 ColumnNames: TypeAlias = str | Iterable[str] | None
 """How a key is named by the user: one column, several (a composite key), or none."""
@@ -121,8 +123,7 @@ FOREIGN_ERRORS = (pa.ArrowException, OSError, ValueError, TypeError, RuntimeErro
 """What Arrow, pandas and producers of streams raise; their messages quote values and are never forwarded."""
 BASKETS_COLUMN = "items"
 """The column of lists as which a sequence of baskets is read."""
-_BATCH_ROWS = 2**18
-_PLAIN_KINDS = "biuM"  # numpy kinds whose Arrow type is known without looking at the values
+BATCH_ROWS = 2**18
 
 
 class Source(Protocol):
@@ -203,13 +204,17 @@ class ArrowSource(Source):
         """Arrow type of a column."""
         return self._kinds[name]
 
-    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - as they are
-        """The named columns; BadData where their producer fails, or leaves rows out."""
+    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
+        """The named columns; BadData where their producer fails, or leaves rows out.
+
+        Read as a whole, texts come as dictionaries, which take less memory.
+        """
         done = 0
         try:
             for batch in self.columns(list(names)):
-                for first in range(0, batch.num_rows, _BATCH_ROWS):
-                    yield batch.slice(first, _BATCH_ROWS)
+                for first in range(0, batch.num_rows, BATCH_ROWS):
+                    part = batch.slice(first, BATCH_ROWS)
+                    yield with_dictionaries(part) if whole else part
                 done += batch.num_rows
             if self.rows not in {None, done}:
                 raise ValueError
@@ -218,103 +223,6 @@ class ArrowSource(Source):
             raise BadData(
                 "The data's producer failed while its columns were read: read them by themselves first."
             ) from None
-
-
-class PandasSource(Source):
-    """The columns of a data frame, its index left out, converted as they are needed.
-
-    Column labels may be integers, as item labels of a one-hot frame are; columns are then named by their text.
-    """
-
-    repeatable = True
-
-    def __init__(self, frame: Any) -> None:
-        if frame.columns.nlevels > 1:
-            raise BadData("The data frame's columns have several levels: flatten them to one name a column.")
-        self._frame = frame
-        self._converted: dict[str, pa.ChunkedArray] = {}
-
-    @property
-    def rows(self) -> int:
-        """Rows of the frame."""
-        return len(self._frame)
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Column labels as texts, in order."""
-        return tuple(map(str, self._labels))
-
-    @cached_property
-    def _labels(self) -> list[Any]:
-        return self._frame.columns.tolist()  # type: ignore[no-any-return]
-
-    @cached_property
-    def _positions(self) -> dict[str, int]:
-        return {name: position for position, name in enumerate(self.names)}
-
-    @cached_property
-    def _kinds(self) -> list[Any]:
-        return list(self._frame.dtypes)
-
-    @cached_property
-    def _plain_types(self) -> dict[Any, pa.DataType]:
-        """Arrow's types of those kinds of the columns that need no look at the values."""
-        plain = {kind for kind in set(self._kinds) if isinstance(kind, np.dtype) and kind.kind in _PLAIN_KINDS}
-        return {kind: pa.from_numpy_dtype(kind) for kind in plain}
-
-    def type_of(self, name: str) -> pa.DataType:
-        """Arrow type of a column; BadData where its values have several."""
-        known = self._plain_types.get(self._kinds[self._positions[name]])
-        return self._column(name).type if known is None else known
-
-    def labels(self, names: Sequence[str]) -> pa.Array:
-        """The column labels, integers kept; BadData where they are neither all integers nor all texts."""
-        if self._are_all(names):
-            return self._all_labels
-        return _frame_labels([self._labels[self._positions[name]] for name in names])
-
-    @cached_property
-    def _all_labels(self) -> pa.Array:
-        return _frame_labels(self._labels)
-
-    def are_boolean(self, names: Sequence[str]) -> bool:
-        """Whether all these columns hold booleans."""
-        return self._kinds_of(names) == {np.dtype(np.bool_)} or super().are_boolean(names)
-
-    def are_plain(self, names: Sequence[str]) -> bool:
-        """Whether these columns are all booleans, or all integers of one width, that numpy holds: no value is null."""
-        kinds = self._kinds_of(names)
-        return len(kinds) == 1 and all(isinstance(kind, np.dtype) and kind.kind in "biu" for kind in kinds)
-
-    def _kinds_of(self, names: Sequence[str]) -> set[Any]:
-        return set(self._kinds if self._are_all(names) else [self._kinds[self._positions[name]] for name in names])
-
-    def _are_all(self, names: Sequence[str]) -> bool:
-        """Whether these are all columns, which then need not be looked up one by one."""
-        return names == self.names
-
-    def values(self, names: Sequence[str], first: int, end: int) -> NDArray[Any]:
-        """A matrix of the rows from `first` to `end` and these columns, which `are_plain`; a view where that is one."""
-        matrix: NDArray[Any] = self._frame.iloc[first:end, self._places(names)].to_numpy()
-        return matrix
-
-    def _places(self, names: Sequence[str]) -> slice | list[int]:
-        """Where the columns stand: a slice of a frame need not be copied."""
-        if self._are_all(names):
-            return slice(None)
-        places = [self._positions[name] for name in names]
-        is_range = places == list(range(places[0], places[0] + len(places)))
-        return slice(places[0], places[-1] + 1) if is_range else places
-
-    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - as they are
-        """The named columns."""
-        table = pa.table({name: self._column(name) for name in names})
-        return iter(table.to_batches(max_chunksize=_BATCH_ROWS))
-
-    def _column(self, name: str) -> pa.ChunkedArray:
-        if name not in self._converted:
-            self._converted[name] = _arrow_column(self._frame.iloc[:, self._positions[name]], name)
-        return self._converted[name]
 
 
 class BasketSource(Source):
@@ -333,7 +241,7 @@ class BasketSource(Source):
 
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - as they are
         """The baskets. BadParameter where they are paths: their iterable would have to be used up to see that."""
-        return iter(self._table.to_batches(max_chunksize=_BATCH_ROWS))
+        return iter(self._table.to_batches(max_chunksize=BATCH_ROWS))
 
     @cached_property
     def _table(self) -> pa.Table:
@@ -370,31 +278,3 @@ def first_types(schema: pa.Schema) -> dict[str, pa.DataType]:
 def share_of(done: int, rows: int) -> float:
     """The share of the rows that is done, in whole per cent: an exact share would show how many rows there are."""
     return min(100, 100 * done // rows) / 100
-
-
-def _frame_labels(labels: list[Any]) -> pa.Array:
-    return item_array(labels, "The data frame's column labels")
-
-
-def _arrow_column(series: Any, name: str) -> pa.ChunkedArray:
-    """The series in Arrow; what is declared to be objects becomes lists, booleans or single values of Python."""
-    if hasattr(series.dtype, "fill_value"):
-        series = series.sparse.to_dense()
-    if series.dtype == object and not _are_flags(series):
-        values = series.to_numpy().tolist()
-        return pa.chunked_array([basket_lists(values) if are_baskets(values) else value_array(values)])
-    try:
-        column = pa.array(series, from_pandas=True)
-    except FOREIGN_ERRORS as error:
-        require_memory(error)
-        raise BadData(
-            f"Column {name!r} has a type that Arrow does not know: convert it first, for example with "
-            "astype('Int64') or astype(str)."
-        ) from None
-    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-
-
-def _are_flags(series: Any) -> bool:
-    """Whether all objects are True, False or missing, as in a one-hot frame with gaps."""
-    present = series.dropna()
-    return len(present) > 0 and all(isinstance(value, bool | np.bool_) for value in present)

@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.io.arrow import integers, is_boolean, is_integer, is_text, plain, type_name
+from dpmine.io.frame import PandasSource
 from dpmine.io.open import open_source
-from dpmine.io.source import Columns, PandasSource, quoted
+from dpmine.io.source import Columns, quoted
 from dpmine.itemsets.ingest.encode import coded
 from dpmine.itemsets.ingest.layouts import check_key
 from dpmine.ledger.charging import ROW
@@ -138,7 +139,7 @@ def _require_numbers(name: str, column_type: Any) -> None:
     reals = pa.types.is_null, is_boolean, is_integer, pa.types.is_floating, pa.types.is_decimal
     if not any(holds(kind) for holds in reals):
         raise BadData(
-            f"Column {name!r} holds {type_name(column_type)}, not numbers: encode categories as 0/1 columns, "
+            f"Column {name!r} holds {type_name(kind)}, not numbers: encode categories as 0/1 columns, "
             "dates as numbers of days."
         )
 
@@ -163,7 +164,7 @@ def _floats(column: Any) -> NDArray[np.float64]:
 def _require_labels(name: str, column_type: Any) -> None:
     kind = plain(column_type)
     if not (is_boolean(kind) or is_integer(kind) or pa.types.is_floating(kind) or is_text(kind)):
-        raise BadData(f"Column {name!r} holds {type_name(column_type)}: labels are integers, texts or booleans.")
+        raise BadData(f"Column {name!r} holds {type_name(kind)}: labels are integers, texts or booleans.")
 
 
 def _labels(name: str, column: Any) -> NDArray[Any]:

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpmine.io.arrow import integer_array, integers, joined
-from dpmine.io.source import PandasSource, Source
+from dpmine.io.frame import PandasSource
+from dpmine.io.source import Source
 from dpmine.itemsets.ingest.layouts import Layout, LayoutPlan
 
 if TYPE_CHECKING:

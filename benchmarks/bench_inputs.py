@@ -1,0 +1,145 @@
+"""Do all forms of input give the same supports, within a limit of memory, and what does reading text cost?
+
+Usage: python benchmarks/bench_inputs.py [--rows 10000000] [--memory 200MB] [--keep FOLDER]
+
+Online Retail, and synthetic baskets (datasets/generate.py) in long layout, as Parquet, CSV, CSV through a pipe, an
+Arrow file, SQLite, DuckDB, a Delta table and a polars LazyFrame: the supports of all pairs above a threshold are
+counted from each, in a process of its own. Printed: elapsed time, peak resident memory, and for CSV the ratio to the
+time of Parquet plus what pyarrow.csv itself takes to read the two columns as text. Target: at most 1.3; equal supports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+from bench_growth import generate
+from deltalake import write_deltalake
+
+ROOT = Path(__file__).resolve().parents[1]
+LINE = ["supports", "--not-private", "--quiet", "--size", "2", "--format", "csv", "--unit", "unit", "--item", "item"]
+LAZY = """
+import sys, polars
+import dpmine
+rows, threshold, memory = polars.scan_parquet(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+found = dpmine.itemset_supports(rows, size=2, min_support=threshold, unit="unit", item="item", memory=memory)
+print(len(found))
+"""
+READ = """
+import sys, time, pyarrow as pa, pyarrow.csv as c
+start = time.monotonic()
+options = c.ConvertOptions(column_types={"unit": pa.string(), "item": pa.string()}, include_columns=["unit", "item"])
+rows = sum(batch.num_rows for batch in c.open_csv(sys.argv[1], convert_options=options,
+    parse_options=c.ParseOptions(newlines_in_values=True)))
+print(time.monotonic() - start)
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one process printed, its seconds, and its peak in bytes."""
+
+    printed: bytes
+    elapsed: float
+    peak: int
+
+
+def write_forms(path: Path, names: list[str], folder: Path) -> None:
+    """Two columns of a file in every form, as text where the form would keep types."""
+    folder.mkdir()
+    table = pq.read_table(path, columns=names).select(names).rename_columns(["unit", "item"])
+    texts = table.cast(pa.schema([("unit", pa.string()), ("item", pa.string())]))
+    pq.write_table(texts, folder / "rows.parquet")
+    pacsv.write_csv(texts, folder / "rows.csv")
+    with pa.ipc.new_file(folder / "rows.arrow", texts.schema) as sink:
+        sink.write_table(texts, max_chunksize=2**16)
+    write_deltalake(folder / "delta", texts)
+    with duckdb.connect(str(folder / "rows.duckdb")) as connection:
+        connection.execute(f"CREATE TABLE rows AS SELECT * FROM '{folder}/rows.parquet'")
+    with sqlite3.connect(folder / "rows.sqlite") as connection:
+        connection.execute("CREATE TABLE rows (unit TEXT, item TEXT)")
+        for batch in texts.to_batches(max_chunksize=2**16):
+            connection.executemany("INSERT INTO rows VALUES (?, ?)", zip(*batch.to_pydict().values(), strict=True))
+
+
+def counted(arguments: list[str], *, piped: Path | None = None) -> Run:
+    """A process of this Python; raises where it fails."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "cli")])}
+    start = time.monotonic()
+    with tempfile.TemporaryFile() as out, (piped or Path(os.devnull)).open("rb") as given:
+        process = subprocess.Popen(
+            [sys.executable, *arguments], stdin=given, stdout=out, stderr=subprocess.DEVNULL, env=environment
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise SystemExit(f"{arguments} ended with status {process.returncode}")
+        out.seek(0)
+        return Run(out.read(), time.monotonic() - start, usage.ru_maxrss * 1024)
+
+
+def compare(name: str, folder: Path, threshold: int, memory: str) -> None:
+    """One line a form, and the ratio of CSV."""
+    command = ["-m", "dpmine_cli.main", *LINE, "--min-support", str(threshold), "--memory", memory]
+    query = ["--query", "SELECT unit, item FROM rows", "--database"]
+    forms = {
+        "Parquet": [*command, str(folder / "rows.parquet")],
+        "CSV": [*command, str(folder / "rows.csv")],
+        "CSV, piped": [*command, "-"],
+        "Arrow": [*command, str(folder / "rows.arrow")],
+        "Delta": [*command, str(folder / "delta")],
+        "DuckDB": [*command, *query, f"duckdb:///{folder}/rows.duckdb"],
+        "SQLite": [*command, *query, f"sqlite:///{folder}/rows.sqlite"],
+    }
+    print(f"{name}, --memory {memory}, pairs of at least {threshold} units")
+    runs = {}
+    for form, arguments in forms.items():
+        runs[form] = run = counted(arguments, piped=folder / "rows.csv" if form.endswith("piped") else None)
+        print(f"  {form:<12} {run.elapsed:7.2f} s {run.peak / 2**20:7.0f} MiB", flush=True)
+    lazy = counted(["-c", LAZY, str(folder / "rows.parquet"), str(threshold), memory])
+    print(f"  {'LazyFrame':<12} {lazy.elapsed:7.2f} s {lazy.peak / 2**20:7.0f} MiB")
+    lines = {form: sorted(run.printed.splitlines()) for form, run in runs.items()}
+    if any(found != lines["Parquet"] for found in lines.values()) or int(lazy.printed) != len(lines["Parquet"]) - 1:
+        raise SystemExit("The forms differ.")
+    alone = float(counted(["-c", READ, str(folder / "rows.csv")]).printed)
+    ratio = runs["CSV"].elapsed / (runs["Parquet"].elapsed + alone)
+    print(f"  equal supports of {len(lines['Parquet']) - 1} pairs; pyarrow.csv alone {alone:.2f} s; CSV is {ratio:.2f}")
+
+
+def main() -> None:
+    """See the module."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rows", type=int, default=10**7, help="of the synthetic data")
+    parser.add_argument("--memory", default="200MB", help="limit that is given to dpmine")
+    parser.add_argument("--keep", type=Path, help="folder for the data, which are kept")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        base = options.keep or Path(temporary)
+        base.mkdir(exist_ok=True)
+        synthetic = generate(base, max(1, options.rows // 10**6))
+        for name, path, names, threshold in (
+            ("Online Retail", ROOT / "datasets" / "online_retail.parquet", ["InvoiceNo", "Item"], 300),
+            ("Synthetic", synthetic, ["transaction_id", "item"], 2000),
+        ):
+            folder = base / name.replace(" ", "-").lower()
+            if not folder.exists():  # by a process of its own: a peak counts what the parent held, too
+                writer = get_context("spawn").Process(target=write_forms, args=(path, names, folder))
+                writer.start()
+                writer.join()
+            compare(name, folder, threshold, options.memory)
+
+
+if __name__ == "__main__":
+    main()
