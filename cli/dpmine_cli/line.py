@@ -39,6 +39,8 @@ class CommandLine:
     def __init__(self, context: typer.Context) -> None:
         self._context = context
         self.options = {name.rstrip("_"): _plain(value) for name, value in context.params.items()}
+        if self.options.get("dry_run"):
+            self._end_at_the_charge()
         vars(self).update(self.options)
 
     if TYPE_CHECKING:
@@ -83,7 +85,7 @@ class CommandLine:
     def values(self, *left_out: str) -> dict[str, Any]:
         """The options that the library's call has, by its names, without those left out."""
         table = OPTIONS[self._context.info_name or ""]
-        own = {*left_out, *OF_SOURCE, "files", "format", "output", "quiet", "debug"}
+        own = {*left_out, *OF_SOURCE, "files", "format", "output", "quiet", "debug", "dry_run"}
         return {option.parameter or name: self.options[name] for name, option in table.items() if name not in own}
 
     @property
@@ -96,6 +98,14 @@ class CommandLine:
             for name, spelled in named.items()
             if (found := source(name)) is not None and found.name == "COMMANDLINE"
         }
+
+    def _end_at_the_charge(self) -> None:
+        """Takes the ledger's place, where it and the data set are named both or neither."""
+        from dpmine.ledger.ledger import DryLedger
+
+        url, dataset = self.options["ledger"], self.options["dataset"]
+        if (url is None) == (dataset is None):
+            self.options["ledger"], self.options["dataset"] = DryLedger(url), dataset or ""
 
     def require_one_unit(self) -> None:
         """Raises BadParameter for options of the privacy unit that contradict each other."""
@@ -117,7 +127,15 @@ def add(app: typer.Typer, name: str, function: Callable[[CommandLine], None], sh
         line = CommandLine(context)
         if "query" in table and not scores:
             line.require_source()
-        function(line)
+        if not line.options.get("dry_run"):
+            function(line)
+            return
+        from dpmine.ledger.dry_run import DryRun
+
+        try:
+            function(line)
+        except DryRun as done:
+            print(done.to_json() if line.destination.format is Format.JSON else done)
 
     options = [_parameter(key, option, required=option.needed and not scores) for key, option in table.items()]
     context = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)

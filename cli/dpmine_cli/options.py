@@ -103,9 +103,16 @@ _EXPORT = {
         parameter="form",
     )
 }
+_DRY_RUN = {
+    "dry_run": Option(
+        "Check all but the values, and print what the run would cost and leave. Reads no value, charges nothing.",
+        kind=bool,
+        default=False,
+    )
+}
 OPTIONS = {
-    **{name: {**table, **_RESULT} for name, table in OF_JOBS.items()},
-    "catalogue": {**_CATALOGUE, **_RESULT},
+    **{name: {**table, **_DRY_RUN, **_RESULT} for name, table in OF_JOBS.items()},
+    "catalogue": {**_CATALOGUE, **_DRY_RUN, **_RESULT},
     "supports": {**_SUPPORTS, **_RESULT},
     "audit": {**_AUDIT, **_RESULT},
     "plan": {**_PLAN, **_RESULT},

@@ -13,7 +13,7 @@ from dpmine.exact.reals import decimal_below
 from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.discovery import DIGITS, DISCOVER, ITEMS_PER_UNIT, Discovery, items_per_unit
 from dpmine.itemsets.ingest.catalogue import REMARK
-from dpmine.itemsets.request import notice_layout
+from dpmine.itemsets.request import then_noticed, warn_of_layout
 from dpmine.itemsets.transactions.base import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.ledger.charging import Account
@@ -143,10 +143,9 @@ def discover_items(
 
     def planned(plan: LayoutPlan) -> None:
         if notice is None:  # a warning may be an error: before the charge
-            notice_layout(plan, None)
-        account.charge(guarantee.for_unit(plan.unit_name), job=f"catalogue {DISCOVER}")
-        if notice is not None:
-            notice_layout(plan, notice)
+            warn_of_layout(plan)
+        with then_noticed(plan, notice):
+            account.charge(guarantee.for_unit(plan.unit_name), job=f"catalogue {DISCOVER}")
 
     from dpmine.io.arrow import integer_array, items_of
     from dpmine.itemsets.read import read_transactions

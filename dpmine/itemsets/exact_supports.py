@@ -15,7 +15,7 @@ import pyarrow as pa
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import as_texts, integer_array, is_integer, items_of
 from dpmine.io.source import ColumnNames, Columns
-from dpmine.itemsets.request import notice_layout
+from dpmine.itemsets.request import warn_of_layout
 from dpmine.itemsets.transactions.base import Engine
 from dpmine.itemsets.universe import Sizes, parse_sizes
 from dpmine.parameters import Number, exact_number
@@ -141,7 +141,7 @@ def list_supports(
         catalogue=None if catalogue is None else read_catalogue(catalogue),
         progress=progress,
         memory=budget,
-        planned=lambda plan: notice_layout(plan, notice),
+        planned=lambda plan: warn_of_layout(plan) if notice is None else notice(plan.description),
         engine=engine,
     )
     with closing(read):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
@@ -21,13 +22,14 @@ from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace, Sup
 from dpmine.itemsets.universe import PublicCatalogue, Sizes, parse_sizes
 from dpmine.itemsets.ways import build_way
 from dpmine.ledger.budget import Amount
+from dpmine.ledger.dry_run import DryRun
 from dpmine.parameters import below_one, positive, whole
 from dpmine.privacy import Neighbors, Zcdp
 from dpmine.selection.select import AUTO, advice, plain_name
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.parameters import Number
@@ -35,13 +37,29 @@ if TYPE_CHECKING:
     from dpmine.selection.top_k import TopK
 
 
-def notice_layout(plan: LayoutPlan, notice: Callable[[str], None] | None) -> None:
-    """The layout that was taken; no warning where options named it, or the data are baskets without columns."""
-    if notice is not None:
-        notice(plan.description)
-    elif plan.origin in {Origin.NAMES, Origin.SCHEMA}:
+def warn_of_layout(plan: LayoutPlan) -> None:
+    """That the layout was found: not where options named it, or the data are baskets without columns."""
+    if plan.origin in {Origin.NAMES, Origin.SCHEMA}:
         named = "name the columns to be sure, with unit and item (and basket), or one_hot"
         warn(f"{plan.description}: {named}.", LayoutWarning)
+
+
+@contextmanager
+def then_noticed(plan: LayoutPlan, notice: Callable[[str], None] | None, *texts: str) -> Iterator[None]:
+    """Says behind a charge how the data are read, and texts on the mechanism: a rejected run has no notices.
+
+    A dry run, which ends at its charge, has them.
+    """
+    ended = None
+    try:
+        yield
+    except DryRun as done:
+        ended = done
+    if notice is not None:
+        for text in (plan.description, *filter(None, texts)):
+            notice(text)
+    if ended is not None:
+        raise ended
 
 
 def notify(text: str, notice: Callable[[str], None] | None, kind: type[Warning]) -> None:

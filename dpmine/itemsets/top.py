@@ -11,7 +11,7 @@ from dpmine.errors import AccuracyWarning
 from dpmine.exact.bits import SystemBits
 from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.noisy_supports import Consistency, release, with_subsets
-from dpmine.itemsets.request import Request, notice_layout, notify
+from dpmine.itemsets.request import Request, notify, then_noticed, warn_of_layout
 from dpmine.itemsets.results import TopItemsets
 from dpmine.itemsets.transactions.base import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
@@ -214,14 +214,12 @@ def _planned(request: Request, account: Account, notice: Callable[[str], None] |
     """
 
     def planned(plan: LayoutPlan) -> None:
-        if notice is None:
-            notice_layout(plan, None)
         notify(request.doubt(), notice, AccuracyWarning)
-        if account.ledger is not None:
-            account.charge(request.guarantee.for_unit(plan.unit_name), job=f"top-itemset {request.top_k.name}")
-        if notice is not None:
-            notice_layout(plan, notice)
-            notify(request.reason, notice, AccuracyWarning)
+        if notice is None:
+            warn_of_layout(plan)
+        with then_noticed(plan, notice, request.reason):
+            if account.ledger is not None:
+                account.charge(request.guarantee.for_unit(plan.unit_name), job=f"top-itemset {request.top_k.name}")
 
     return planned
 

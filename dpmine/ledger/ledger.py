@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpmine.errors import BadLedger, BadParameter, BudgetExceeded, NoLedger, NotPrivate
 from dpmine.ledger import records
@@ -24,6 +24,7 @@ from dpmine.ledger.budget import (
     whole_name,
 )
 from dpmine.ledger.database import Database
+from dpmine.ledger.dry_run import DryRun
 from dpmine.ledger.events import Form, dp_event
 from dpmine.ledger.listeners import charge_committing
 from dpmine.ledger.records import Entry, Kind, replayed
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from dpmine.privacy import Guarantee
 
 _LONGEST_JOB = 1000
+_NOWHERE = "sqlite:///nowhere"  # never opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +136,20 @@ class Ledger:
         Raises BudgetExceeded where it does not fit, NotPrivate for a run without a guarantee, BadParameter for a
         data set that was not granted, or one of another relation or unit.
         """
-        if not guarantee.private:
-            raise NotPrivate("A ledger takes private runs only: run this one without a ledger.")
         name, part = name_and_part(dataset)
-        amount = _most(guarantee)
-        kind = Kind.RESERVE if isinstance(guarantee, ExPostGuarantee) else Kind.CHARGE
+        amount, kind = _most(guarantee), _kind(guarantee)
         _require_words(job)
         with self._database.writing() as connection:
-            budget = _of_unit(_require(self._found(connection, name), name), guarantee)
-            after = records.append(connection, _charging(budget, part, amount, kind), kind, part, amount, job=job)
+            after = _after(self._found(connection, name), name, part, guarantee)
+            after = records.append(connection, after, kind, part, amount, job=job)
             charge_committing()
         return Receipt(name, part, after.entries)
+
+    def after(self, dataset: str, guarantee: Guarantee) -> Budget:
+        """The budget as it would be after a charge, which is not made. Raises as `charge`."""
+        name, part = name_and_part(dataset)
+        _most(guarantee)
+        return _after(self.known(dataset), name, part, guarantee)
 
     def settle(self, receipt: Receipt, epsilon: Number) -> None:
         """Give back what a reservation did not need: it comes to `epsilon`, and all of its δ.
@@ -233,12 +238,31 @@ class Ledger:
         return budget
 
 
-def _charging(budget: Budget, part: str, amount: Amount, kind: Kind) -> Budget:
+class DryLedger(Ledger):
+    """A ledger at which a run ends in place of being charged; without a URL, one that every run fits into."""
+
+    def __init__(self, url: str | None = None) -> None:
+        super().__init__(_NOWHERE if url is None else url)
+        self._is_given = url is not None
+
+    def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> NoReturn:
+        """Raises DryRun where the charge would be accepted, else as `Ledger.charge`."""
+        if not self._is_given:
+            raise DryRun(job, guarantee)
+        raise DryRun(job, guarantee, dataset, self.after(dataset, guarantee).left_of(dataset))
+
+
+def _kind(guarantee: Guarantee) -> Kind:
+    return Kind.RESERVE if isinstance(guarantee, ExPostGuarantee) else Kind.CHARGE
+
+
+def _after(known: Budget | None, name: str, part: str, guarantee: Guarantee) -> Budget:
     """The budget after a charge. Raises as `Budget.charging`, with what to do about a search for a target."""
+    budget = _of_unit(_require(known, name), guarantee)
     try:
-        return budget.charging(part, amount)
+        return budget.charging(part, _most(guarantee))
     except BudgetExceeded as refused:
-        if kind is not Kind.RESERVE or budget.accounting is Accounting.BASIC:
+        if _kind(guarantee) is not Kind.RESERVE or budget.accounting is Accounting.BASIC:
             raise
         raise BudgetExceeded(
             f"{refused} What a search sets aside (--epsilon-max) has half its square as ρ and stays charged under zcdp "
@@ -288,7 +312,9 @@ def _with_unit(budget: Budget, unit: str) -> Budget:
 
 
 def _most(guarantee: Guarantee) -> Amount:
-    """What a guarantee costs at most. BadParameter for what would give budget back, or cannot be written down."""
+    """What a guarantee costs at most. NotPrivate for none; BadParameter for what cannot be charged or written down."""
+    if not guarantee.private:
+        raise NotPrivate("A ledger takes private runs only: run this one without a ledger.")
     epsilon, delta = exact_number("epsilon", guarantee.epsilon), exact_number("delta", guarantee.delta)
     proved = guarantee.concentrated
     if proved is not None:

@@ -73,8 +73,7 @@ def read_columns(
     """
     wanted = _distinct(numbers, labels, keys)
     source = _opened(data, wanted, asserted).numbers(numbers)
-    for name in keys:
-        check_key(name, source.type_of(name))
+    _require_types(source, () if isinstance(source, PandasSource) else numbers, keys)
     if ready is not None:
         ready()
     table = source.read(wanted, progress or (lambda _share: None))
@@ -100,10 +99,14 @@ def require_columns(
     No value is read, but for columns of Python objects in pandas frames, whose type only the values show.
     """
     source = _opened(data, _distinct(numbers, labels, keys), asserted).numbers(numbers)
-    for name in numbers:
-        _require_numbers(name, source.type_of(name))
+    _require_types(source, numbers, keys)
     for name in labels:
         _require_labels(name, source.type_of(name))
+
+
+def _require_types(source: Source, numbers: Sequence[str], keys: Sequence[str]) -> None:
+    for name in numbers:
+        _require_numbers(name, source.type_of(name))
     for name in keys:
         check_key(name, source.type_of(name))
 
