@@ -115,6 +115,10 @@ class Problem:
         slopes = self.loss.derivative(self.examples.signed @ weights)
         return self.examples.weighted_mean(slopes) + self.ridges * weights + self.tilt
 
+    def approached(self, target: float) -> Floats:
+        """Where Newton's method ends: a gradient at most `target` long, or no step that helps."""
+        return newton(self, target)
+
     def inverse_hessian(self, weights: Floats) -> Floats:
         """The inverse of ∇²J(w); for directions only, so its rounding is of no concern."""
         signed = self.examples.signed
@@ -126,11 +130,18 @@ class Problem:
         return self._inverse(float(self.loss.smoothness) * self.examples.gram)
 
     def _inverse(self, curvature: Floats) -> Floats:
-        """Where rounding leaves nothing to invert, steepest descent has to do: whatever comes of it is certified."""
-        try:
-            return np.asarray(np.linalg.inv(curvature + np.diag(self.ridges)), np.float64)
-        except np.linalg.LinAlgError:
-            return np.diag(1.0 / self.ridges)
+        return inverted(curvature, self.ridges)
+
+
+def inverted(curvature: Floats, ridges: Floats) -> Floats:
+    """(`curvature` + diag(`ridges`))⁻¹, shape (d, d).
+
+    Where rounding leaves nothing to invert, steepest descent has to do: whatever comes of it is certified.
+    """
+    try:
+        return np.asarray(np.linalg.inv(curvature + np.diag(ridges)), np.float64)
+    except np.linalg.LinAlgError:
+        return np.diag(1.0 / ridges)
 
 
 def minimise(problem: Problem, accuracy: Accuracy) -> Floats:
@@ -139,7 +150,7 @@ def minimise(problem: Problem, accuracy: Accuracy) -> Floats:
     Which method found it depends on the data, so it is not disclosed: the guarantee covers both.
     """
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # a warning would depend on the data
-        found = newton(problem, accuracy.tolerance / 16.0)
+        found = problem.approached(accuracy.tolerance / 16.0)
         if certified(problem, found, accuracy):
             return found
         return descend(problem, accuracy, steps=descent_steps(problem.loss, accuracy))

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.models.linear.losses import ramp
+from dpmine.models.linear.multinomial import noise_for
 from dpmine.models.linear.noise import GammaNoise, GaussianNoise
 from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
 from dpmine.models.linear.preprocessing import UnitBall
@@ -84,7 +85,7 @@ class LinearSettings:
         """
         several = self.search.candidates > 1
         shared = several and self.search.chooser().approximate  # with the choice
-        gaussian = GaussianNoise(self.shared.row_delta / 2 if shared else self.shared.row_delta)
+        gaussian = noise_for(self.loss, GaussianNoise(self.shared.row_delta / 2 if shared else self.shared.row_delta))
         if self.noise == GaussianNoise.name:
             self.shared.require_delta()
             return gaussian
@@ -234,4 +235,4 @@ def regularisers(lambdas: Number | Iterable[Number]) -> tuple[Fraction, ...] | N
 
 def ramp_score(weights: Floats, examples: Examples) -> Fraction:
     """−(1/m) Σ min(1, max(0, 1 − y wᵀx)), each term in fixed point: higher is better."""
-    return -fixed_point_mean(ramp(examples.signed @ weights), least=0, most=1)
+    return -fixed_point_mean(ramp(examples.margins(weights)), least=0, most=1)

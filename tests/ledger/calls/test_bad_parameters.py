@@ -32,6 +32,17 @@ NO_NAMES: list[Any] = [None, "", "nonsense", 7, []]
 NO_WHOLE: list[Any] = [0, -1, 1.5, "x", True, [], float("nan")]
 NO_TRUTH: list[Any] = [None, 0, 1, "no", []]
 NO_CLASSES: list[Any] = [[], ["a"], ["a", "a"], ["a", "b", "c"], "ab", 7, [["a"], ["b", "c"]], ["a", float("nan")]]
+NO_LABELS: list[Any] = [
+    [],
+    ["a"],
+    ["a", "b", "a"],
+    "abc",
+    7,
+    [["a"], ["b", "c"]],
+    ["a", "b", float("nan")],
+    range(1001),
+]
+"""Where more than two classes may be named."""
 NO_BOUNDS: list[Any] = [value for value in NO_NUMBERS if value != [1]]
 NO_LAMBDAS: list[Any] = [None, True, "x", 0, -1, [], [0], [1, 1], ["x"], float("nan"), [float("inf")], object()]
 RELATION = [*NO_NAMES, "add_remove"]
@@ -55,6 +66,7 @@ LINEAR: dict[str, Any] = {
     "neighbors": RELATION,
     **FIT,
 }
+LOGISTIC = {**LINEAR, "classes": NO_LABELS}
 SEARCH: dict[str, Any] = {
     "excess_risk": NOT_POSITIVE,
     "regularization": NOT_POSITIVE,
@@ -208,11 +220,16 @@ CALLS = {
         },
         *("data", "unit", "basket", "item", "items", "one_hot", "progress", "notice"),
     ),
-    "logistic": Given(fitting(dpmine.PrivateLogisticRegression, LABELS), {"lambdas": [0.1]}, LINEAR, "delta"),
+    "logistic": Given(fitting(dpmine.PrivateLogisticRegression, LABELS), {"lambdas": [0.1]}, LOGISTIC, "delta"),
+    "softmax": Given(
+        fitting(dpmine.PrivateLogisticRegression, LABELS),
+        {"classes": [False, True, 2], "noise": "gaussian"},
+        {**LOGISTIC, "delta": NO_PROBABILITIES},
+    ),
     "logistic margin": Given(
         fitting(dpmine.PrivateLogisticRegression, LABELS),
         {"lambdas": [0.1, 1], "mechanism": "large_margin"},
-        {**LINEAR, "delta": NO_PROBABILITIES},
+        {**LOGISTIC, "delta": NO_PROBABILITIES},
     ),
     "svc": Given(fitting(dpmine.PrivateHuberSVC, LABELS), {"lambdas": 1}, {**LINEAR, "huber": NOT_POSITIVE}, "delta"),
     "thresholds": rules("thresholds", **BOUNDS, **GRID),
