@@ -144,13 +144,16 @@ def classes_note(classes: Any) -> str:
     return "the two classes are public; a label that is neither, or missing, counts as the first"
 
 
-def checked_targets(estimator: Any, y: Any, rows: int) -> Floats:
-    """One finite number a row, shape (n,), as `finite` has them. Raises BadData for other shapes and types."""
+def checked_targets(estimator: Any, y: Any, rows: int, *, missing: float = 0.0) -> Floats:
+    """One finite number a row, shape (n,), as `finite` has them, but `missing` for a missing one.
+
+    Raises BadData for other shapes and types.
+    """
     targets = checked_column(estimator, y, rows)
     numbers = _floats(targets) if targets.dtype.kind in _NUMERIC else None
     if numbers is None:
         raise BadData("Unknown label type: y must hold numbers, one a row, in a 1d array of numbers.")
-    return finite(numbers)
+    return finite(np.where(np.isnan(numbers), missing, numbers))
 
 
 def checked_column(estimator: Any, y: Any, rows: int) -> NDArray[Any]:

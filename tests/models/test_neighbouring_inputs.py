@@ -66,6 +66,7 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
     "softmax": lambda **more: dpmine.PrivateLogisticRegression(classes=["no", "yes", "so"], **more),
     "tuned": lambda **more: dpmine.PrivateHuberSVC(lambdas=[0.01, 1], **PUBLIC, **more),
     "output": lambda **more: dpmine.PrivateLogisticRegression(method="output", **PUBLIC, **more),
+    "fixed ridge": lambda **more: dpmine.PrivateRidge(target_bounds=(-1, 1), **more),
     "ridge": lambda **more: dpmine.AccuracyFirstRidge(**SEARCHED, **more),
     "accuracy first": lambda **more: dpmine.AccuracyFirstLogistic(**SEARCHED, **PUBLIC, **more),
     "rule": lambda **more: dpmine.HypothesisSelector("stumps", lower=-1, upper=1, **PUBLIC, **more),
@@ -113,7 +114,8 @@ def _fitted(make: Callable[..., Any], data: pd.DataFrame, *, units: bool, rows: 
     who = data["who"] if units else None
     if isinstance(model, dpmine.PrivateHistogram):
         return model.fit(data["x"], units=who)
-    target = data["x"] if isinstance(model, dpmine.AccuracyFirstRidge) else data["kind"]
+    regression = isinstance(model, dpmine.AccuracyFirstRidge | dpmine.PrivateRidge)
+    target = data["x"] if regression else data["kind"]
     return model.fit(data[["x", "z"]], target, units=who)
 
 

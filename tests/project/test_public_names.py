@@ -37,6 +37,7 @@ PINNED = [
     "PrivateHuberSVC",
     "PrivateLearner",
     "PrivateLogisticRegression",
+    "PrivateRidge",
     "PrivateSearchCV",
     "Selection",
     "Universe",

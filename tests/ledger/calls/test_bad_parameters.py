@@ -264,6 +264,18 @@ CALLS = {
         {"bins": [4, 8], "lower": -1, "upper": 1, "epsilon": 3},
         HISTOGRAM,
     ),
+    "fixed ridge": Given(
+        fitting(dpmine.PrivateRidge, TARGETS),
+        {"target_bounds": (-1, 1), "noise": "gaussian"},
+        {
+            "target_bounds": [None, 7, "ab", (1,), (0, 1, 2), (1, 0), (0, 0), (0, None), ([0, 0], [1, 1])],
+            "regularization": NOT_POSITIVE,
+            "delta": NO_PROBABILITIES,
+            **{name: LINEAR[name] for name in ("norm_bound", "feature_bounds", "epsilon", "noise", "fit_intercept")},
+            "neighbors": RELATION,
+            **PROTECTED,
+        },
+    ),
     "ridge": Given(
         fitting(dpmine.AccuracyFirstRidge, TARGETS),
         {"excess_risk": 0.4, "regularization": 0.1, "steps": 5},
