@@ -82,7 +82,7 @@ def main() -> None:
         for epsilon in ("0.3", "1", "3", "10"):
             runs = [measured(features, targets, epsilon, seed) for seed in range(SPLITS)]
             found = {way: np.array([run[way] for run in runs]) for way in runs[0]}
-            best = max((way for way in found if way.startswith("output")), key=lambda way: found[way].mean())  # noqa: B023
+            best = max((way for way in found if way.startswith("output")), key=lambda way: found[way].mean())
             cells = [
                 f"{way} {found[way].mean():.3f} ± {found[way].std(ddof=1) / SPLITS**0.5:.3f}"
                 for way in ("gaussian", "gamma", best, "not private")

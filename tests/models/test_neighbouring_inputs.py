@@ -63,6 +63,7 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
     "one histogram": lambda **more: dpmine.PrivateHistogram(bins=[4], lower=-1, upper=1, **more),
     "logistic": lambda **more: dpmine.PrivateLogisticRegression(**PUBLIC, **more),
     "scaled": lambda **more: dpmine.PrivateLogisticRegression(feature_bounds=(-1, 1), **PUBLIC, **more),
+    "weighted": lambda **more: dpmine.PrivateLogisticRegression(class_weight={"yes": 3}, **PUBLIC, **more),
     "softmax": lambda **more: dpmine.PrivateLogisticRegression(classes=["no", "yes", "so"], **more),
     "tuned": lambda **more: dpmine.PrivateHuberSVC(lambdas=[0.01, 1], **PUBLIC, **more),
     "output": lambda **more: dpmine.PrivateLogisticRegression(method="output", **PUBLIC, **more),

@@ -14,6 +14,7 @@ from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
 from dpmine.models.linear.multinomial import ClassExamples, MultinomialLoss, basis
 from dpmine.models.linear.preprocessing import FeatureBounds, within
 from dpmine.models.linear.training import AUTO, LinearSettings, noise_named, perturbation_of, regularisers
+from dpmine.models.linear.weights import class_weights
 from dpmine.models.model_file import (
     ModelFormat,
     SavedEstimator,
@@ -39,7 +40,7 @@ from dpmine.parameters import Number, positive, probability, truth
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -75,6 +76,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
     neighbors: str = Neighbors.REPLACE_ONE.value
     feature_bounds: Sequence[Any] | None = None
     noise: str = AUTO
+    class_weight: Mapping[Any, Number] | None = None
 
     model_format = _FORMAT
 
@@ -103,6 +105,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
             validation_share=held_out,
             search=CandidateSearch(shared.row_epsilon, share, shared.row_delta, self.mechanism, candidates),
             shared=shared,
+            class_weights=class_weights(self.class_weight, self.classes, candidates),
         )
         settings.search.chooser()
         if features is not None:
@@ -119,7 +122,8 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         self.coef_ = np.array([coefficients for coefficients, _ in split])
         self.intercept_ = np.array([intercept for _, intercept in split])
         self.lambda_ = float(fitted.parameter)
-        self.guarantee_ = fitted.guarantee.noting(ball.note, classes_note(self.classes))
+        notes = [] if settings.class_weights is None else ["the weights of the classes are public"]
+        self.guarantee_ = fitted.guarantee.noting(ball.note, classes_note(self.classes), *notes)
 
     def _examples(
         self, features: Floats, y: Any, settings: LinearSettings, bounding: Bounding, *, bits: BitSource
@@ -130,10 +134,14 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
             self.classes_, codes = checked_codes(self, y, len(features), self.classes)
             places = require_any(bounding.places(len(features), bits=bits))
             rows = ball.rows(places.of(features), places.filled())
-            return ClassExamples(rows, places.of(codes), len(self.classes_), each=places.each)
+            codes = places.of(codes)
+            weights = None if settings.class_weights is None else settings.class_weights[codes]
+            return ClassExamples(rows, codes, len(self.classes_), places.each, weights)
         self.classes_, signs = checked_labels(self, y, len(features), self.classes, bounding.known)
         places = require_any(bounding.places(len(features), bits=bits))
-        return Examples(ball.rows(places.of(features), places.of(signs)), each=places.each)
+        signs = places.of(signs)
+        weights = None if settings.class_weights is None else settings.class_weights[(signs > 0).astype(np.intp)]
+        return Examples(ball.rows(places.of(features), signs), places.each, weights)
 
     def _inside(self, features: Floats) -> Floats:
         if self.norm_bound_ is None:  # a model file of version 0.1
@@ -236,6 +244,9 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
         noise: "gamma", whose length grows with d and which spends no δ; "gaussian", whose length grows with √d and
             which spends `delta`; "auto": the shorter one on average by d, ε and δ alone, Gaussian from about 15
             weights on (18 at ε = 1).
+        class_weight: a public weight > 0 for each of the named `classes`, such as {"no": 1, "yes": 10}; 1 for those
+            left out. The loss of a row is multiplied by its class's weight over the largest, so privacy costs the same,
+            and λ refers to that. For one λ, or "auto". "balanced" is rejected: it would read the labels.
 
     Attributes:
         coef_: shape (1, d), in the units of the features as they were given, for rows within the bounds; of K > 2
@@ -249,7 +260,8 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
 
     Source: Chaudhuri, Monteleoni & Sarwate 2011; Chaudhuri & Vinterbo 2013; Kifer, Smith & Thakurta 2012.
     Proofs: docs/proofs/models/objective_perturbation.md, docs/proofs/models/output_perturbation.md,
-    docs/proofs/models/gaussian_perturbation.md, docs/proofs/models/multinomial_perturbation.md.
+    docs/proofs/models/gaussian_perturbation.md, docs/proofs/models/multinomial_perturbation.md,
+    docs/proofs/models/class_weights.md.
 
     See Also:
         PrivateHuberSVC: the same with a smoothed hinge loss.

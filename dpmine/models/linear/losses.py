@@ -157,10 +157,14 @@ class Examples:
     All losses depend on the margin y wᵀx alone, so labels need no column of their own; a sign is exact in floats.
     """
 
-    def __init__(self, signed: Floats, each: int = 1) -> None:
-        """`signed`: shape (n, d), n ≥ 1, float64; `each` consecutive rows are one unit's, zeros where it has fewer."""
+    def __init__(self, signed: Floats, each: int = 1, weights: Floats | None = None) -> None:
+        """`signed`: shape (n, d), n ≥ 1, float64; `each` consecutive rows are one unit's, zeros where it has fewer.
+
+        `weights`, shape (n,), in (0, 1], multiply the losses of the rows; None: 1 for all.
+        """
         self.signed = np.ascontiguousarray(signed, dtype=np.float64)
         self.each = each
+        self.weights = weights
 
     @property
     def size(self) -> int:
@@ -179,7 +183,13 @@ class Examples:
 
     def take(self, rows: slice | np.ndarray[tuple[int], np.dtype[np.intp]]) -> Examples:
         """The examples at those positions."""
-        return Examples(self.signed[rows], self.each)
+        return Examples(self.signed[rows], self.each, None if self.weights is None else self.weights[rows])
+
+    def weighed(self, values: Floats) -> Floats:
+        """Values of the rows, shape (n,) or (n, k), times the rows' weights."""
+        if self.weights is None:
+            return values
+        return np.asarray((values.T * self.weights).T)
 
     @cached_property
     def thinned(self) -> Examples:

@@ -102,9 +102,11 @@ class MultinomialLoss(Loss):
 class ClassExamples(Examples):
     """Rows x_i of exact norms ≤ 1, not signed, and the position of each row's class."""
 
-    def __init__(self, rows: Floats, codes: NDArray[np.intp], classes: int, each: int = 1) -> None:
-        """`rows`: shape (n, d); `codes`: shape (n,), in [0, K); `each` as for `Examples`."""
-        super().__init__(rows, each)
+    def __init__(
+        self, rows: Floats, codes: NDArray[np.intp], classes: int, each: int = 1, weights: Floats | None = None
+    ) -> None:
+        """`rows`: shape (n, d); `codes`: shape (n,), in [0, K); `each` and `weights` as for `Examples`."""
+        super().__init__(rows, each, weights)
         self.codes = codes
         self.classes = classes
 
@@ -115,7 +117,8 @@ class ClassExamples(Examples):
 
     def take(self, rows: slice | NDArray[np.intp]) -> ClassExamples:
         """The examples at those positions."""
-        return ClassExamples(self.signed[rows], self.codes[rows], self.classes, self.each)
+        weights = None if self.weights is None else self.weights[rows]
+        return ClassExamples(self.signed[rows], self.codes[rows], self.classes, self.each, weights)
 
     @cached_property
     def thinned(self) -> ClassExamples:
@@ -170,7 +173,7 @@ class MultinomialProblem(Problem):
         """∇J(V) for the probabilities at V, which it writes over."""
         examples = self.examples
         chances[np.arange(examples.size), examples.codes] -= 1.0
-        pulls = (chances @ basis(examples.classes)) * _SCALE
+        pulls = examples.weighed((chances @ basis(examples.classes)) * _SCALE)
         return examples.mean_product(pulls) + self.ridges * weights + self.tilt
 
     def approached(self, target: float) -> Floats:
@@ -225,7 +228,8 @@ class MultinomialProblem(Problem):
         """∇²J times the direction."""
         change = chances * self.examples.scores(direction)
         change -= chances * change.sum(axis=1, keepdims=True)
-        bent = self.examples.mean_product((change @ basis(self.examples.classes)) * _SCALE)
+        bends = self.examples.weighed((change @ basis(self.examples.classes)) * _SCALE)
+        bent = self.examples.mean_product(bends)
         return bent + self.ridges * direction
 
     def _lowest(self, weights: Floats, step: Floats) -> float:

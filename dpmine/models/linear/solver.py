@@ -112,7 +112,7 @@ class Problem:
 
     def gradient(self, weights: Floats) -> Floats:
         """∇J(w), rounded as `Accuracy.rounding` allows for."""
-        slopes = self.loss.derivative(self.examples.signed @ weights)
+        slopes = self.examples.weighed(self.loss.derivative(self.examples.signed @ weights))
         return self.examples.weighted_mean(slopes) + self.ridges * weights + self.tilt
 
     def approached(self, target: float) -> Floats:
@@ -122,7 +122,8 @@ class Problem:
     def inverse_hessian(self, weights: Floats) -> Floats:
         """The inverse of ∇²J(w); for directions only, so its rounding is of no concern."""
         signed = self.examples.signed
-        scaled = signed * np.sqrt(self.loss.curvature(signed @ weights))[:, np.newaxis]
+        bends = self.examples.weighed(self.loss.curvature(signed @ weights))
+        scaled = signed * np.sqrt(bends)[:, np.newaxis]
         return self._inverse(scaled.T @ scaled / self.examples.size)
 
     def inverse_bound(self) -> Floats:
@@ -247,11 +248,12 @@ def _lowest(problem: Problem, weights: Floats, step: Floats) -> float:
     """
     signed = problem.examples.signed
     margins, change = signed @ weights, signed @ step
+    pulled = problem.examples.weighed(change)
     level = float(step @ (problem.ridges * weights + problem.tilt))
     bend = float(step @ (problem.ridges * step))
 
     def falls(t: float) -> bool:
-        return float(np.mean(problem.loss.derivative(margins - t * change) * change)) + level - t * bend > 0.0
+        return float(np.mean(problem.loss.derivative(margins - t * change) * pulled)) + level - t * bend > 0.0
 
     low, high = 0.0, 1.0
     while falls(high) and high < _LONGEST:

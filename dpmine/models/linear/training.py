@@ -72,6 +72,8 @@ class LinearSettings:
     """Of the examples that are held out, in (0, 1), where there are several λ."""
     search: CandidateSearch
     shared: SharedBudget
+    class_weights: Floats | None = None
+    """ω of each class, in (0, 1]; None: 1."""
 
     def promise(self) -> Guarantee:
         """What training will promise, before its notes; at most, where the number of weights is not known yet."""

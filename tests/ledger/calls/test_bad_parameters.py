@@ -43,6 +43,7 @@ NO_LABELS: list[Any] = [
     range(1001),
 ]
 """Where more than two classes may be named."""
+NO_WEIGHTS: list[Any] = ["balanced", 7, [1, 2], {"x": 1}, {True: 0}, {True: "x"}, {False: -1}, {True: 1, False: 1e-10}]
 NO_BOUNDS: list[Any] = [value for value in NO_NUMBERS if value != [1]]
 NO_LAMBDAS: list[Any] = [None, True, "x", 0, -1, [], [0], [1, 1], ["x"], float("nan"), [float("inf")], object()]
 RELATION = [*NO_NAMES, "add_remove"]
@@ -64,6 +65,7 @@ LINEAR: dict[str, Any] = {
     "selection_share": NO_PROBABILITIES,
     "mechanism": [*NO_NAMES, "exact", "limited_domain", "bounded_growth"],
     "neighbors": RELATION,
+    "class_weight": NO_WEIGHTS,
     **FIT,
 }
 LOGISTIC = {**LINEAR, "classes": NO_LABELS}
