@@ -8,8 +8,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
+from dpmine.errors import BadData, BadParameter
 from dpmine.models.contribution import SharedBudget, require_any
+from dpmine.models.linear.intervals import intervals
 from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
 from dpmine.models.linear.multinomial import ClassExamples, MultinomialLoss, basis
 from dpmine.models.linear.preprocessing import FeatureBounds, within
@@ -122,6 +125,9 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         self.coef_ = np.array([coefficients for coefficients, _ in split])
         self.intercept_ = np.array([intercept for _, intercept in split])
         self.lambda_ = float(fitted.parameter)
+        directions = np.ones(1) if len(self.classes_) == 2 else np.linalg.norm(basis(len(self.classes_)), axis=1)
+        self.factors_ = np.outer(directions, ball.split(np.ones(features.shape[1] + settings.intercept))[0])
+        self.spread_ = fitted.spread
         notes = [] if settings.class_weights is None else ["the weights of the classes are public"]
         self.guarantee_ = fitted.guarantee.noting(ball.note, classes_note(self.classes), *notes)
 
@@ -142,6 +148,26 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         signs = places.of(signs)
         weights = None if settings.class_weights is None else settings.class_weights[(signs > 0).astype(np.intp)]
         return Examples(ball.rows(places.of(features), signs), places.each, weights)
+
+    def coefficient_intervals(self, level: Number = 0.95) -> tuple[Floats, Floats]:
+        """Lower and upper ends, each of the shape of `coef_`, that hold each coefficient with probability ≥ `level`.
+
+        Of the coefficients that training without noise would have given on the same rows, with the same λ, clipped as
+        they are: they cover the noise only, not what other rows would have given (sampling error), and not the shift
+        that λ and clipping cause. Each interval by itself; free, as a function of public numbers and the release.
+        For method="output". Raises BadParameter for a level that is not between 0 and 1, and for method="objective",
+        where the effect of the noise depends on the data; BadData for a model from a file, which does not keep the law.
+        """
+        check_is_fitted(self)
+        share = float(probability("level", level))
+        if not hasattr(self, "spread_"):
+            raise BadData("A model file does not keep what intervals need: ask the model that was trained.")
+        if self.spread_ is None:
+            raise BadParameter(
+                "coefficient_intervals needs method='output': what noise in the objective does to the coefficients "
+                "depends on the data."
+            )
+        return intervals(self.coef_, self.factors_, self.spread_, share)
 
     def _inside(self, features: Floats) -> Floats:
         if self.norm_bound_ is None:  # a model file of version 0.1
@@ -256,6 +282,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
         norm_bound_: the norm bound. Predictions clip rows to both bounds, as training does.
         classes_: the classes; two that were not given are treated as public, and that both occur.
         lambda_: the regulariser that was trained with.
+        spread_, factors_: the law of the noise on the coefficients, for `coefficient_intervals`.
         guarantee_: what the release of all these attributes promises.
 
     Source: Chaudhuri, Monteleoni & Sarwate 2011; Chaudhuri & Vinterbo 2013; Kifer, Smith & Thakurta 2012.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.errors import BadParameter
+from dpmine.models.linear.intervals import Spread
 from dpmine.models.linear.losses import ramp
 from dpmine.models.linear.multinomial import noise_for
 from dpmine.models.linear.noise import GammaNoise, GaussianNoise
@@ -46,11 +47,15 @@ _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**9)
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A trained classifier: λ, the weights in the unit ball's coordinates, and the guarantee for both."""
+    """A trained classifier: λ, the weights in the unit ball's coordinates, and the guarantee for both.
+
+    `spread` is the law of the noise on the weights; None where that depends on the data.
+    """
 
     parameter: Fraction
     weights: Floats
     guarantee: Guarantee
+    spread: Spread | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +142,9 @@ class LinearSettings:
         else:
             parameter, weights = self._searched(last, examples, lambdas, alpha, bits=bits)
         # the same whatever the data hold, given n and λ: which of the two methods ran would disclose something
-        note = solver_note(self.loss, last.release(size, parameter, alpha).accuracy)
-        return Fitted(parameter, weights, self._promised(last).noting(note, *last.noise.notes))
+        release = last.release(size, parameter, alpha)
+        promise = self._promised(last).noting(solver_note(self.loss, release.accuracy), *last.noise.notes)
+        return Fitted(parameter, weights, promise, Spread.of(last, release))
 
     def _searched(
         self,

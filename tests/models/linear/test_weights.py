@@ -119,7 +119,7 @@ def test_weights_above_1_break_the_claim() -> None:
 
 
 def audited(weights: Any) -> float:
-    """A lower confidence bound on ε, of solutions at 1/(2λ) and −1/(2λ) where rows have weight 1; beside an empty place."""
+    """A lower confidence bound on ε, of solutions at ±1/(2λ) where rows have weight 1; beside an empty place."""
     training, bits, hits = OutputPerturbation(HuberLoss(Fraction(1, 2)), 1), NumpyBits(4), []
     for row in (1.0, -1.0):
         data = Examples(np.array([[row], [0.0]]), weights=weights)
