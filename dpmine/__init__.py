@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dpmine.models.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
     from dpmine.models.histogram.estimator import PrivateHistogram
     from dpmine.models.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
+    from dpmine.models.linear.ridge import PrivateRidge
     from dpmine.models.pac.private_learner import PrivateLearner
     from dpmine.models.pac.selector import HypothesisSelector
     from dpmine.models.search.declared import Declared
@@ -69,6 +70,7 @@ __all__ = [
     "PrivateHuberSVC",
     "PrivateLearner",
     "PrivateLogisticRegression",
+    "PrivateRidge",
     "PrivateSearchCV",
     "Selection",
     "Universe",
@@ -96,6 +98,7 @@ _HOMES = {
     "models.accuracy_first.estimators": "AccuracyFirstLogistic AccuracyFirstRidge",
     "models.histogram.estimator": "PrivateHistogram",
     "models.linear.estimators": "PrivateHuberSVC PrivateLogisticRegression",
+    "models.linear.ridge": "PrivateRidge",
     "models.pac.private_learner": "PrivateLearner",
     "models.pac.selector": "HypothesisSelector",
     "models.search.declared": "Declared",

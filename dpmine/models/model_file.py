@@ -177,11 +177,13 @@ def _read_zcdp(entry: dict[str, Any], implied: Zcdp) -> Zcdp | None:
     return None if found == implied else found
 
 
-def are_classes(labels: Any) -> bool:
-    """Two different texts, numbers or truth values, both of one type, that numpy keeps as they are."""
-    if not isinstance(labels, list) or len(labels) != 2 or type(labels[0]) is not type(labels[1]):
+def are_classes(labels: Any, *, several: bool = False) -> bool:
+    """Two different texts, numbers or truth values of one type, that numpy keeps as they are; or more if `several`."""
+    if not isinstance(labels, list) or len(labels) < 2 or (len(labels) > 2 and not several):
         return False
-    if type(labels[0]) not in {str, int, float, bool} or labels[0] == labels[1]:
+    if type(labels[0]) not in {str, int, float, bool} or any(type(label) is not type(labels[0]) for label in labels):
+        return False
+    if len(set(labels)) < len(labels):
         return False
     if isinstance(labels[0], float):
         return all(map(math.isfinite, labels))
@@ -189,16 +191,16 @@ def are_classes(labels: Any) -> bool:
     return kept.dtype.kind in "Uiub" and kept.tolist() == labels and "".join(map(str, labels)).isprintable()
 
 
-def read_classes(labels: Any) -> NDArray[Any]:
-    """The two classes of a document."""
-    if not are_classes(labels):
+def read_classes(labels: Any, *, several: bool = False) -> NDArray[Any]:
+    """The two classes of a document, or more if `several`."""
+    if not are_classes(labels, several=several):
         raise ValueError
     return np.array(labels)
 
 
-def require_classes(labels: Any) -> list[Any]:
-    """The two classes, to be written. Raises BadData for classes that JSON cannot hold."""
-    if not are_classes(labels):
+def require_classes(labels: Any, *, several: bool = False) -> list[Any]:
+    """The two classes, or more if `several`, to be written. Raises BadData for classes that JSON cannot hold."""
+    if not are_classes(labels, several=several):
         raise BadData("The classes of y must be text or numbers to be written to a model file.")
     return list(labels)
 
@@ -230,6 +232,14 @@ def fitted_attributes(document: dict[str, Any], columns: int) -> dict[str, Any]:
             raise ValueError
         attributes["feature_names_in_"] = np.array(names, dtype=object)
     return attributes
+
+
+def finite_rows(value: Any) -> NDArray[np.float64]:
+    """At least two lists of finite numbers, as many in each; shape (K, d)."""
+    rows = [finite_row(row) for row in list_of(value)]
+    if len(rows) < 2 or len({len(row) for row in rows}) > 1:
+        raise ValueError
+    return np.array(rows)
 
 
 def finite_row(value: Any) -> NDArray[np.float64]:
@@ -271,7 +281,10 @@ class LinearModel:
         if not hasattr(self._fitted, "coef_"):
             return []
         names = [*map(str, self._fitted.feature_names_in_), "(intercept)"]
-        return list(zip(names, [*np.ravel(self._fitted.coef_), *np.ravel(self._fitted.intercept_)], strict=True))
+        weights = np.column_stack([np.atleast_2d(self._fitted.coef_), np.ravel(self._fitted.intercept_)])
+        if len(weights) > 1:
+            names = [f"{label}: {name}" for label in self._fitted.classes_ for name in names]
+        return list(zip(names, weights.ravel().tolist(), strict=True))
 
 
 class ChosenHypothesis:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Floats: TypeAlias = "NDArray[np.float64]"
 """Arrays of numbers, whatever their shape."""
 
+_MOST_CLASSES = 1000
 _NUMERIC = "biufO"
 """Kinds of numpy types that may hold real numbers."""
 MISSING_NOTE = "a missing value counts as 0"
@@ -32,13 +33,15 @@ _ENCODE = "encode categories as numbers first, one 0/1 column a category (pandas
 
 
 class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
-    """What private classifiers of two classes are to scikit-learn."""
+    """What private classifiers are to scikit-learn: of two classes, or of several that are named."""
 
     classes: Sequence[Any] | None
+    _several: ClassVar[bool] = False
+    """Whether more than two classes may be named."""
 
     def _settings(self, rows: int, features: Sequence[str] | None = None) -> Any:
         if self.classes is not None:
-            _known_classes(self.classes)
+            known_classes(self.classes, several=self._several)
         return super()._settings(rows, features)
 
     def __sklearn_tags__(self) -> Any:
@@ -103,8 +106,8 @@ def checked_labels(
     """
     labels = checked_column(estimator, y, rows)
     if classes is not None:
-        known = _known_classes(classes)
-        return known, _signs_of(labels, known)
+        named = known_classes(classes)
+        return named, np.where(_are(labels, named, 1), 1.0, -1.0)
     counted = labels if known is None else labels[known]
     _require_discrete(counted)
     found = np.unique(counted)
@@ -113,27 +116,44 @@ def checked_labels(
     if len(found) != 2:
         raise BadData(
             "Only binary classification is supported, and y has more than two classes. "
-            "Train one class against the rest, each with a budget of its own."
+            "PrivateLogisticRegression learns several that are named: classes=[...]."
         )
-    return found, _signs_of(labels, found)
+    return found, np.where(_are(labels, found, 1), 1.0, -1.0)
+
+
+def checked_codes(estimator: Any, y: Any, rows: int, classes: Sequence[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The classes, two or more, and the position of every label among them; any other label counts as the first.
+
+    Raises as `checked_labels` with `classes`.
+    """
+    labels, known = checked_column(estimator, y, rows), known_classes(classes, several=True)
+    codes = np.zeros(rows, dtype=np.intp)
+    for code in range(1, len(known)):
+        codes[_are(labels, known, code)] = code
+    return known, codes
 
 
 def classes_note(classes: Any) -> str:
-    """The guarantee's note on the two classes, given `classes` of `checked_labels`."""
+    """The guarantee's note on the classes, given `classes` of `checked_labels` or `checked_codes`."""
     if classes is None:
         return (
             "the classes of y, and that exactly two occur, are taken as public: anything else is rejected with an error"
         )
+    if len(classes) > 2:
+        return "the classes are public; a label that is none of them, or missing, counts as the first"
     return "the two classes are public; a label that is neither, or missing, counts as the first"
 
 
-def checked_targets(estimator: Any, y: Any, rows: int) -> Floats:
-    """One finite number a row, shape (n,), as `finite` has them. Raises BadData for other shapes and types."""
+def checked_targets(estimator: Any, y: Any, rows: int, *, missing: float = 0.0) -> Floats:
+    """One finite number a row, shape (n,), as `finite` has them, but `missing` for a missing one.
+
+    Raises BadData for other shapes and types.
+    """
     targets = checked_column(estimator, y, rows)
     numbers = _floats(targets) if targets.dtype.kind in _NUMERIC else None
     if numbers is None:
         raise BadData("Unknown label type: y must hold numbers, one a row, in a 1d array of numbers.")
-    return finite(numbers)
+    return finite(np.where(np.isnan(numbers), missing, numbers))
 
 
 def checked_column(estimator: Any, y: Any, rows: int) -> NDArray[Any]:
@@ -146,11 +166,15 @@ def checked_column(estimator: Any, y: Any, rows: int) -> NDArray[Any]:
     return column
 
 
-def _known_classes(classes: Any) -> NDArray[Any]:
+def known_classes(classes: Any, *, several: bool = False) -> NDArray[Any]:
+    """The two labels, or two and more if `several`, as an array. Raises BadParameter for anything else."""
     hint = "classes must be the two labels, such as ['no', 'yes'] (--classes no,yes): the model is about the second."
+    if several:
+        hint = "classes must be the labels, two or more different ones of one type, such as ['no', 'maybe', 'yes']."
     try:
         known = np.asarray(classes)
-        usable = known.shape == (2,) and known.dtype.kind in "biufUO" and bool(known[0] != known[1])
+        fitting = known.ndim == 1 and (len(known) == 2 or (several and 2 < len(known) <= _MOST_CLASSES))
+        usable = fitting and known.dtype.kind in "biufUO" and len(set(known.tolist())) == len(known)
         missing = any(is_missing(label) for label in classes)
     except (TypeError, ValueError):  # lists of several lengths, objects that compare as they like
         raise BadParameter(hint) from None
@@ -159,15 +183,13 @@ def _known_classes(classes: Any) -> NDArray[Any]:
     return known
 
 
-def _signs_of(labels: NDArray[Any], classes: NDArray[Any]) -> Floats:
-    """1 for labels that are the second class, −1 for all others. Raises BadData for types that have no class."""
+def _are(labels: NDArray[Any], classes: NDArray[Any], code: int) -> NDArray[np.bool_]:
+    """Whether labels are the class in that position. Raises BadData for types that have no class."""
     if labels.dtype.kind == "O":
-        second = np.array([is_same(label, classes[1]) for label in labels])
-    elif (labels.dtype.kind == "U") == (classes.dtype.kind == "U") or classes.dtype.kind == "O":
-        second = labels == classes[1]
-    else:
-        raise BadData("The labels of y and the classes are of different types: give the classes as y holds them.")
-    return np.where(second, 1.0, -1.0)
+        return np.array([is_same(label, classes[code]) for label in labels], dtype=np.bool_)
+    if (labels.dtype.kind == "U") == (classes.dtype.kind == "U") or classes.dtype.kind == "O":
+        return np.asarray(labels == classes[code])
+    raise BadData("The labels of y and the classes are of different types: give the classes as y holds them.")
 
 
 def is_same(label: object, wanted: object) -> bool:
@@ -277,12 +299,12 @@ def _same_columns(estimator: Any, X: Any, *, reset: bool) -> None:
 
 
 class LinearClassifier(PrivateClassifier):
-    """Predicts by the sign of wᵀx + b.
+    """Predicts by the sign of wᵀx + b; of more than two classes the one whose wᵀx + b is largest.
 
     Attributes:
-        coef_: shape (1, d).
-        intercept_: shape (1,).
-        classes_: the two classes; positive decisions mean the second.
+        coef_: shape (1, d), of K > 2 classes (K, d).
+        intercept_: shape (1,) or (K,).
+        classes_: the classes; positive decisions mean the second of two.
     """
 
     coef_: Any
@@ -290,7 +312,10 @@ class LinearClassifier(PrivateClassifier):
     classes_: Any
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """wᵀx + b for every row, shape (n,); above 0 is `classes_[1]`. Raises BadData as `fit`."""
+        """wᵀx + b for every row, shape (n,): above 0 is `classes_[1]`. Of K > 2 classes shape (n, K).
+
+        Raises BadData as `fit`.
+        """
         check_is_fitted(self)
         return linear_values(self, X, self._inside)
 
@@ -300,7 +325,8 @@ class LinearClassifier(PrivateClassifier):
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of every row, shape (n,). Raises BadData as `fit`."""
         decisions = self.decision_function(X)
-        predictions: NDArray[Any] = self.classes_[(decisions > 0).astype(np.intp)]
+        codes = (decisions > 0).astype(np.intp) if decisions.ndim == 1 else decisions.argmax(axis=1)
+        predictions: NDArray[Any] = self.classes_[codes]
         return predictions
 
 
@@ -308,17 +334,25 @@ class LogisticClassifier(LinearClassifier):
     """One whose decisions are log-odds."""
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """The probability of either class, shape (n, 2), as the trained model has it. Raises BadData as `fit`."""
-        decisions = self.decision_function(X)
-        later = 0.5 * (1.0 + np.tanh(decisions / 2.0))
-        return np.column_stack([1.0 - later, later])
+        """The probability of each class, shape (n, K), as the trained model has it. Raises BadData as `fit`."""
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def predict_log_proba(self, X: ArrayLike) -> Floats:
+        """The logarithms of `predict_proba`, exact where those round to 0; shape (n, K). Raises BadData as `fit`."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            scores = np.column_stack([np.zeros_like(scores), scores])
+        below = scores - scores.max(axis=1, keepdims=True)
+        return np.asarray(below - np.log(np.exp(below).sum(axis=1, keepdims=True)))
 
 
 def linear_values(estimator: Any, X: ArrayLike, inside: Callable[[Floats], Floats] = finite) -> Floats:
-    """wᵀx + b for every row, shape (n,), of a fitted estimator with `coef_` and `intercept_`.
+    """wᵀx + b for every row, of a fitted estimator with `coef_` and `intercept_`: shape (n,), or (n, K) of K weights.
 
     `inside` clips rows as in training, and makes them finite.
     """
     features = inside(checked_numbers(estimator, X, reset=False))
     with np.errstate(over="ignore", invalid="ignore"):
-        return finite(features @ np.ravel(estimator.coef_) + estimator.intercept_)
+        weights = np.asarray(estimator.coef_)
+        each = np.ravel(weights) if weights.size == features.shape[1] else weights.T
+        return finite(features @ each + estimator.intercept_)

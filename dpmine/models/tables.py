@@ -324,7 +324,9 @@ def units_of(columns: dict[str, Any], units: Sequence[str]) -> Units | None:
 
 
 def predict_table(estimator: Any, data: Any, *, progress: Callable[[float], None] | None = None) -> pa.Table:
-    """One row a row: `prediction`, and where the classifier has them `probability`, that of the later class.
+    """One row a row: `prediction`, and where the classifier has them `probability`: of two classes, that of the later.
+
+    Of more classes it is the probability of the prediction.
 
     Requires: an estimator with named features. The guarantee protects the rows it was trained on, not these.
     Raises BadData for columns that are missing or not numbers.
@@ -337,7 +339,8 @@ def predict_table(estimator: Any, data: Any, *, progress: Callable[[float], None
         return predict_table(estimator, pa.table({name: [0.0] for name in names})).slice(0, 0)
     found = {"prediction": pa.array(estimator.predict(frame).tolist())}
     if hasattr(estimator, "predict_proba"):
-        found["probability"] = pa.array(estimator.predict_proba(frame)[:, 1])
+        chances = estimator.predict_proba(frame)
+        found["probability"] = pa.array(chances[:, 1] if chances.shape[1] == 2 else chances.max(axis=1))
     return pa.table(found)
 
 

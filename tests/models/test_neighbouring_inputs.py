@@ -63,8 +63,11 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
     "one histogram": lambda **more: dpmine.PrivateHistogram(bins=[4], lower=-1, upper=1, **more),
     "logistic": lambda **more: dpmine.PrivateLogisticRegression(**PUBLIC, **more),
     "scaled": lambda **more: dpmine.PrivateLogisticRegression(feature_bounds=(-1, 1), **PUBLIC, **more),
+    "weighted": lambda **more: dpmine.PrivateLogisticRegression(class_weight={"yes": 3}, **PUBLIC, **more),
+    "softmax": lambda **more: dpmine.PrivateLogisticRegression(classes=["no", "yes", "so"], **more),
     "tuned": lambda **more: dpmine.PrivateHuberSVC(lambdas=[0.01, 1], **PUBLIC, **more),
     "output": lambda **more: dpmine.PrivateLogisticRegression(method="output", **PUBLIC, **more),
+    "fixed ridge": lambda **more: dpmine.PrivateRidge(target_bounds=(-1, 1), **more),
     "ridge": lambda **more: dpmine.AccuracyFirstRidge(**SEARCHED, **more),
     "accuracy first": lambda **more: dpmine.AccuracyFirstLogistic(**SEARCHED, **PUBLIC, **more),
     "rule": lambda **more: dpmine.HypothesisSelector("stumps", lower=-1, upper=1, **PUBLIC, **more),
@@ -112,7 +115,8 @@ def _fitted(make: Callable[..., Any], data: pd.DataFrame, *, units: bool, rows: 
     who = data["who"] if units else None
     if isinstance(model, dpmine.PrivateHistogram):
         return model.fit(data["x"], units=who)
-    target = data["x"] if isinstance(model, dpmine.AccuracyFirstRidge) else data["kind"]
+    regression = isinstance(model, dpmine.AccuracyFirstRidge | dpmine.PrivateRidge)
+    target = data["x"] if regression else data["kind"]
     return model.fit(data[["x", "z"]], target, units=who)
 
 

@@ -30,7 +30,9 @@ ESTIMATORS: dict[str, Any] = {
         dpmine.PrivateLogisticRegression(classes=CLASSES), {"norm_bound": [1, 50]}, scoring="brier", runs=3
     ),
     "ridge": lambda: dpmine.AccuracyFirstRidge(**TARGET),
+    "fixed ridge": lambda: dpmine.PrivateRidge(target_bounds=(0, 1)),
 }
+REGRESSORS = (dpmine.AccuracyFirstRidge, dpmine.PrivateRidge)
 ODD_NUMBERS: list[Any] = [
     np.nan, np.inf, -np.inf, 1e308, 5e-324, None, pd.NA, pd.NaT, 10**400, -(10**400), Decimal("1e400"), True,
 ]  # fmt: skip
@@ -44,7 +46,7 @@ def _column(odd: Any) -> np.ndarray[Any, np.dtype[Any]]:
 
 
 def _answers(estimator: Any) -> list[Any]:
-    values = [0.0, 1.0] if isinstance(estimator, dpmine.AccuracyFirstRidge) else CLASSES
+    values = [0.0, 1.0] if isinstance(estimator, REGRESSORS) else CLASSES
     return [values[age > 30] for age in [*AGES, 0.0]]
 
 
@@ -58,7 +60,7 @@ def test_no_value_of_a_row_causes_an_error(name: str) -> None:
             assert len(estimator.predict(_column(odd))) == len(AGES) + 1
 
 
-@every("name", sorted(set(ESTIMATORS) - {"ridge"}))
+@every("name", sorted(set(ESTIMATORS) - {"ridge", "fixed ridge"}))
 def test_no_label_of_a_row_causes_an_error_where_the_classes_are_named(name: str) -> None:
     for odd in ODD_LABELS:
         estimator = ESTIMATORS[name]()
@@ -89,6 +91,7 @@ def test_a_missing_target_counts_as_0() -> None:
     largest = np.finfo(np.float64).max
     assert checked_targets(None, targets, 4).tolist() == [0, largest, -largest, 2]
     assert checked_targets(None, [None, 10**400, 1, 2], 4).tolist() == [0, largest, 1, 2]
+    assert checked_targets(None, [None, 1], 2, missing=0.5).tolist() == [0.5, 1]
 
 
 @every("name", ESTIMATORS)
@@ -96,8 +99,10 @@ def test_guarantees_say_how_missing_values_and_classes_are_treated(name: str) ->
     estimator = ESTIMATORS[name]()
     notes = " ".join(estimator.fit(_column(1.0), _answers(estimator)).guarantee_.notes)
     assert "a missing value counts as" in notes
-    assert ("a label that is neither, or missing, counts as the first" in notes) == (name != "ridge")
-    if name != "ridge":
+    assert ("a label that is neither, or missing, counts as the first" in notes) == (
+        not isinstance(estimator, REGRESSORS)
+    )
+    if not isinstance(estimator, REGRESSORS):
         estimator.set_params(**{"estimator__classes" if name == "search" else "classes": None})
         notes = " ".join(estimator.fit(_column(1.0), _answers(estimator)).guarantee_.notes)
         assert "that exactly two occur, are taken as public" in notes

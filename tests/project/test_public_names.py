@@ -38,6 +38,7 @@ PINNED = [
     "PrivateHuberSVC",
     "PrivateLearner",
     "PrivateLogisticRegression",
+    "PrivateRidge",
     "PrivateSearchCV",
     "Selection",
     "Universe",

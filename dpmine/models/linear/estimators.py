@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sized
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
+from dpmine.errors import BadData, BadParameter
 from dpmine.models.contribution import SharedBudget, require_any
+from dpmine.models.linear.intervals import intervals
 from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
+from dpmine.models.linear.multinomial import ClassExamples, MultinomialLoss, basis
 from dpmine.models.linear.preprocessing import FeatureBounds, within
 from dpmine.models.linear.training import AUTO, LinearSettings, noise_named, perturbation_of, regularisers
+from dpmine.models.linear.weights import class_weights
 from dpmine.models.model_file import (
     ModelFormat,
     SavedEstimator,
     finite,
     finite_row,
+    finite_rows,
     fitted_attributes,
     fitted_entries,
     read_classes,
@@ -25,6 +32,7 @@ from dpmine.models.model_file import (
 from dpmine.models.supervised import (
     LinearClassifier,
     LogisticClassifier,
+    checked_codes,
     checked_labels,
     checked_numbers,
     classes_note,
@@ -35,7 +43,9 @@ from dpmine.parameters import Number, positive, probability, truth
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding
@@ -69,11 +79,13 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
     neighbors: str = Neighbors.REPLACE_ONE.value
     feature_bounds: Sequence[Any] | None = None
     noise: str = AUTO
+    class_weight: Mapping[Any, Number] | None = None
 
     model_format = _FORMAT
 
     @abstractmethod
-    def _loss(self) -> Loss: ...
+    def _loss(self) -> Loss:
+        """Of the classes that are named, two where none are."""
 
     def _settings(self, rows: int = 1, features: Sequence[str] | None = None) -> LinearSettings:
         super()._settings(rows, features)
@@ -92,10 +104,11 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
             loss=loss,
             kind=perturbation_of(self.method),
             noise=noise_named(self.noise),
-            weights=None if features is None else len(features) + intercept,
+            weights=None if features is None else (len(features) + intercept) * loss.columns,
             validation_share=held_out,
             search=CandidateSearch(shared.row_epsilon, share, shared.row_delta, self.mechanism, candidates),
             shared=shared,
+            class_weights=class_weights(self.class_weight, self.classes, candidates),
         )
         settings.search.chooser()
         if features is not None:
@@ -104,17 +117,57 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
 
     def _learn(self, X: Any, y: Any, settings: LinearSettings, bounding: Bounding, *, bits: BitSource) -> None:
         features = checked_numbers(self, X, reset=True)
-        self.classes_, signs = checked_labels(self, y, len(features), self.classes, bounding.known)
-        ball, places = settings.ball(features.shape[1]), require_any(bounding.places(len(features), bits=bits))
-        rows = ball.rows(places.of(features), places.of(signs))
-        fitted = settings.train(Examples(rows, each=places.each), bits=bits)
-        coefficients, intercept = ball.split(fitted.weights)
+        ball = settings.ball(features.shape[1])
+        fitted = settings.train(self._examples(features, y, settings, bounding, bits=bits), bits=bits)
+        split = [ball.split(weights) for weights in _of_classes(fitted.weights, self.classes_)]
         self.feature_bounds_: FeatureBounds | None = ball.bounds
         self.norm_bound_: float | None = ball.norm_bound
-        self.coef_ = coefficients.reshape(1, -1)
-        self.intercept_ = np.array([intercept])
+        self.coef_ = np.array([coefficients for coefficients, _ in split])
+        self.intercept_ = np.array([intercept for _, intercept in split])
         self.lambda_ = float(fitted.parameter)
-        self.guarantee_ = fitted.guarantee.noting(ball.note, classes_note(self.classes))
+        directions = np.ones(1) if len(self.classes_) == 2 else np.linalg.norm(basis(len(self.classes_)), axis=1)
+        self.factors_ = np.outer(directions, ball.split(np.ones(features.shape[1] + settings.intercept))[0])
+        self.spread_ = fitted.spread
+        notes = [] if settings.class_weights is None else ["the weights of the classes are public"]
+        self.guarantee_ = fitted.guarantee.noting(ball.note, classes_note(self.classes), *notes)
+
+    def _examples(
+        self, features: Floats, y: Any, settings: LinearSettings, bounding: Bounding, *, bits: BitSource
+    ) -> Examples:
+        """The rows that units keep, inside the unit ball, with their classes; sets `classes_`."""
+        ball = settings.ball(features.shape[1])
+        if self.classes is not None and settings.loss.columns > 1:
+            self.classes_, codes = checked_codes(self, y, len(features), self.classes)
+            places = require_any(bounding.places(len(features), bits=bits))
+            rows = ball.rows(places.of(features), places.filled())
+            codes = places.of(codes)
+            weights = None if settings.class_weights is None else settings.class_weights[codes]
+            return ClassExamples(rows, codes, len(self.classes_), places.each, weights)
+        self.classes_, signs = checked_labels(self, y, len(features), self.classes, bounding.known)
+        places = require_any(bounding.places(len(features), bits=bits))
+        signs = places.of(signs)
+        weights = None if settings.class_weights is None else settings.class_weights[(signs > 0).astype(np.intp)]
+        return Examples(ball.rows(places.of(features), signs), places.each, weights)
+
+    def coefficient_intervals(self, level: Number = 0.95) -> tuple[Floats, Floats]:
+        """Lower and upper ends, each of the shape of `coef_`, that hold each coefficient with probability ≥ `level`.
+
+        Of the coefficients that training without noise would have given on the same rows, with the same λ, clipped as
+        they are: they cover the noise only, not what other rows would have given (sampling error), and not the shift
+        that λ and clipping cause. Each interval by itself; free, as a function of public numbers and the release.
+        For method="output". Raises BadParameter for a level that is not between 0 and 1, and for method="objective",
+        where the effect of the noise depends on the data; BadData for a model from a file, which does not keep the law.
+        """
+        check_is_fitted(self)
+        share = float(probability("level", level))
+        if not hasattr(self, "spread_"):
+            raise BadData("A model file does not keep what intervals need: ask the model that was trained.")
+        if self.spread_ is None:
+            raise BadParameter(
+                "coefficient_intervals needs method='output': what noise in the objective does to the coefficients "
+                "depends on the data."
+            )
+        return intervals(self.coef_, self.factors_, self.spread_, share)
 
     def _inside(self, features: Floats) -> Floats:
         if self.norm_bound_ is None:  # a model file of version 0.1
@@ -125,10 +178,11 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         return known_features(X)
 
     def _entries(self) -> dict[str, Any]:
+        two = len(self.coef_) == 1
         entries = {
-            "classes": require_classes(self.classes_.tolist()),
-            "coef": self.coef_[0].tolist(),
-            "intercept": float(self.intercept_[0]),
+            "classes": require_classes(self.classes_.tolist(), several=True),
+            "coef": self.coef_[0].tolist() if two else self.coef_.tolist(),
+            "intercept": float(self.intercept_[0]) if two else self.intercept_.tolist(),
             "lambda": self.lambda_,
         }
         if self.norm_bound_ is not None:
@@ -139,16 +193,34 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
 
     @classmethod
     def _attributes(cls, document: dict[str, Any]) -> dict[str, Any]:
-        coefficients = finite_row(document["coef"])
+        classes = read_classes(document["classes"], several=cls._several)
+        coefficients, intercepts = _weights_of(document, len(classes))
+        columns = coefficients.shape[1]
         return {
-            "coef_": coefficients.reshape(1, -1),
-            "intercept_": np.array([finite(document["intercept"])]),
-            "classes_": read_classes(document["classes"]),
+            "coef_": coefficients,
+            "intercept_": intercepts,
+            "classes_": classes,
             "lambda_": float(positive("lambda", finite(document["lambda"]))),
-            "feature_bounds_": _bounds_of(document, len(coefficients)),
+            "feature_bounds_": _bounds_of(document, columns),
             "norm_bound_": float(positive("norm_bound", document["norm_bound"])) if "norm_bound" in document else None,
-            **fitted_attributes(document, len(coefficients)),
+            **fitted_attributes(document, columns),
         }
+
+
+def _of_classes(weights: Floats, classes: NDArray[Any]) -> Floats:
+    """What was trained, a row for each decision: one for two classes, (K, d) for K."""
+    count = len(classes)
+    return weights.reshape(1, -1) if count == 2 else basis(count) @ weights.reshape(-1, count - 1).T
+
+
+def _weights_of(document: dict[str, Any], classes: int) -> tuple[Floats, Floats]:
+    """Coefficients and intercepts of a document."""
+    if classes == 2:
+        return finite_row(document["coef"]).reshape(1, -1), np.array([finite(document["intercept"])])
+    coefficients, intercepts = finite_rows(document["coef"]), finite_row(document["intercept"])
+    if not len(coefficients) == len(intercepts) == classes:
+        raise ValueError
+    return coefficients, intercepts
 
 
 def _bounds_of(document: dict[str, Any], columns: int) -> FeatureBounds | None:
@@ -164,6 +236,7 @@ def _bounds_of(document: dict[str, Any], columns: int) -> FeatureBounds | None:
 class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
     """Logistic regression, private for every row under replace_one; λ is chosen privately where several are given.
 
+    More than two classes are learnt together by softmax regression, in one budget, where `classes` names them.
     Features should weigh alike: give `feature_bounds`. Scaling by the data (StandardScaler) before the fit, or a search
     over parameters around it (GridSearchCV) is not covered by `guarantee_` and voids it.
 
@@ -172,7 +245,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
             rule of public numbers: d/(10nε) for n rows of d weights and gamma noise; or regularisation strengths
             λ > 0, public, to choose from privately with `selection_share` of ε.
             With one λ, or "auto", all of ε trains. λ refers to the features as they are trained on:
-            x/norm_bound, times √(1/2) with an intercept.
+            x/norm_bound, times √(1/2) with an intercept; of more than two classes to the mean loss over √2, too.
         norm_bound: public bound r > 0 on ‖x‖₂; longer rows are shortened to it. With `feature_bounds` it refers to the
             mapped features.
         epsilon: ε > 0, read exactly.
@@ -183,8 +256,8 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
         mechanism: what chooses λ: a pure mechanism of `dpmine.select`, or one that may return no candidate (then the
             largest λ).
         selection_share: share of ε that chooses λ; the rest trains.
-        classes: the two labels, public; positive decisions mean the second, and any other label counts as the first.
-            None: those that occur, sorted.
+        classes: the labels, public: two, or for `PrivateLogisticRegression` up to 1000; any other label counts as the
+            first. Positive decisions mean the second of two. None: the two that occur, sorted.
         neighbors: "replace_one"; n and λ enter the noise, so add_remove is rejected.
         unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
             has two rows: nothing checks this, and the guarantee says so.
@@ -197,19 +270,25 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
         noise: "gamma", whose length grows with d and which spends no δ; "gaussian", whose length grows with √d and
             which spends `delta`; "auto": the shorter one on average by d, ε and δ alone, Gaussian from about 15
             weights on (18 at ε = 1).
+        class_weight: a public weight > 0 for each of the named `classes`, such as {"no": 1, "yes": 10}; 1 for those
+            left out. The loss of a row is multiplied by its class's weight over the largest, so privacy costs the same,
+            and λ refers to that. For one λ, or "auto". "balanced" is rejected: it would read the labels.
 
     Attributes:
-        coef_: shape (1, d), in the units of the features as they were given, for rows within the bounds.
-        intercept_: shape (1,); with bounds and without an intercept, it makes the decision 0 in their middle.
+        coef_: shape (1, d), in the units of the features as they were given, for rows within the bounds; of K > 2
+            classes shape (K, d), and the rows add up to 0.
+        intercept_: shape (1,) or (K,); with bounds and without an intercept, it makes the decision 0 in their middle.
         feature_bounds_: `lower` and `upper` of the features, shape (d,) each; None where none were given.
         norm_bound_: the norm bound. Predictions clip rows to both bounds, as training does.
-        classes_: the two classes; treated as public, and that both occur, unless they were given.
+        classes_: the classes; two that were not given are treated as public, and that both occur.
         lambda_: the regulariser that was trained with.
+        spread_, factors_: the law of the noise on the coefficients, for `coefficient_intervals`.
         guarantee_: what the release of all these attributes promises.
 
     Source: Chaudhuri, Monteleoni & Sarwate 2011; Chaudhuri & Vinterbo 2013; Kifer, Smith & Thakurta 2012.
     Proofs: docs/proofs/models/objective_perturbation.md, docs/proofs/models/output_perturbation.md,
-    docs/proofs/models/gaussian_perturbation.md.
+    docs/proofs/models/gaussian_perturbation.md, docs/proofs/models/multinomial_perturbation.md,
+    docs/proofs/models/class_weights.md.
 
     See Also:
         PrivateHuberSVC: the same with a smoothed hinge loss.
@@ -224,12 +303,22 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
         (1, 1)
         >>> print(model.guarantee_)
         ε = 1, δ = 0 per row, neighbours replace-one
+        >>> three = PrivateLogisticRegression(feature_bounds=(18, 98), classes=[0, 1, 2]).fit(ages, ages[:, 0] // 30)
+        >>> three.predict_proba(ages).shape
+        (60, 3)
     """
 
     kind = "logistic"
+    _several: ClassVar[bool] = True
 
     def _loss(self) -> Loss:
-        return LogisticLoss()
+        classes = [] if self.classes is None else self.classes
+        return MultinomialLoss(len(classes)) if len(classes) > 2 else LogisticLoss()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = isinstance(self.classes, Sized) and len(self.classes) > 2
+        return tags
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

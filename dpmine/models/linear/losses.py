@@ -18,6 +18,8 @@ import numpy as np
 from dpmine.errors import BadParameter
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dpmine.models.supervised import Floats
 
 
@@ -39,9 +41,24 @@ class Loss:
     """Whether ℓ'' ≤ a(1 − a) where ℓ' = −a: the loss bends little where it pulls hard."""
 
     @property
+    def columns(self) -> int:
+        """Weights for each column of the rows."""
+        return 1
+
+    @property
+    def chain(self) -> int:
+        """Rounded operations on the way from weights and a row to ℓ', beside those of one margin."""
+        return 0
+
+    @property
     @abstractmethod
     def smoothness(self) -> Fraction:
         """Lipschitz constant c of ℓ'."""
+
+    @property
+    def bend(self) -> Fraction:
+        """Bound on the trace of a Hessian by the margins: c where there is one margin."""
+        return self.smoothness
 
     @property
     def rounding(self) -> float:
@@ -140,10 +157,14 @@ class Examples:
     All losses depend on the margin y wᵀx alone, so labels need no column of their own; a sign is exact in floats.
     """
 
-    def __init__(self, signed: Floats, each: int = 1) -> None:
-        """`signed`: shape (n, d), n ≥ 1, float64; `each` consecutive rows are one unit's, zeros where it has fewer."""
+    def __init__(self, signed: Floats, each: int = 1, weights: Floats | None = None) -> None:
+        """`signed`: shape (n, d), n ≥ 1, float64; `each` consecutive rows are one unit's, zeros where it has fewer.
+
+        `weights`, shape (n,), in (0, 1], multiply the losses of the rows; None: 1 for all.
+        """
         self.signed = np.ascontiguousarray(signed, dtype=np.float64)
         self.each = each
+        self.weights = weights
 
     @property
     def size(self) -> int:
@@ -162,7 +183,13 @@ class Examples:
 
     def take(self, rows: slice | np.ndarray[tuple[int], np.dtype[np.intp]]) -> Examples:
         """The examples at those positions."""
-        return Examples(self.signed[rows], self.each)
+        return Examples(self.signed[rows], self.each, None if self.weights is None else self.weights[rows])
+
+    def weighed(self, values: Floats) -> Floats:
+        """Values of the rows, shape (n,) or (n, k), times the rows' weights."""
+        if self.weights is None:
+            return values
+        return np.asarray((values.T * self.weights).T)
 
     @cached_property
     def thinned(self) -> Examples:
@@ -174,9 +201,13 @@ class Examples:
         """(1/n) Σ x xᵀ, shared as well."""
         return self.signed.T @ self.signed / self.size
 
+    def margins(self, weights: Floats) -> Floats:
+        """The margin y wᵀx of every row, shape (n,)."""
+        return np.asarray(self.signed @ weights)
+
     def weighted_mean(self, weights: Floats) -> Floats:
         """(1/n) Σ weight_i · row_i, summed in blocks of about √n rows so that rounding grows with √n, not with n."""
-        block = _block(self.size)
+        block = block_of(self.size)
         whole = self.size // block * block
         blocks = self.signed[:whole].reshape(-1, block, self.dimension)
         parts = np.matmul(weights[:whole].reshape(-1, 1, block), blocks)[:, 0, :]
@@ -185,9 +216,16 @@ class Examples:
 
 def additions(size: int) -> int:
     """The longest chain of rounded operations behind one entry of `weighted_mean` of n examples: public."""
-    block = _block(size)
+    block = block_of(size)
     return block + size // block + 3
 
 
-def _block(size: int) -> int:
+def block_of(size: int) -> int:
+    """The number of rows that are summed at a time."""
     return max(_SMALLEST_BLOCK, isqrt(size))
+
+
+def in_blocks(size: int) -> Iterator[slice]:
+    """The rows of one block after the other."""
+    block = block_of(size)
+    return (slice(start, start + block) for start in range(0, size, block))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from dpmine.models.linear.losses import additions
+from dpmine.models.linear.multinomial import problem_of
 from dpmine.models.linear.noise import GammaNoise, VectorNoise
 from dpmine.models.linear.sensitivities import (
     beta1,
@@ -33,13 +34,14 @@ from dpmine.models.linear.sensitivities import (
     sufficient_ridge,
     up,
 )
-from dpmine.models.linear.solver import Accuracy, Problem, minimise
+from dpmine.models.linear.solver import Accuracy, minimise
 from dpmine.models.validation.terms import UNIT, Stability
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.models.linear.losses import Examples, Loss
     from dpmine.models.linear.noise import NoiseVector
+    from dpmine.models.linear.solver import Problem
     from dpmine.models.supervised import Floats
 
 RADIUS_FAILURE = Fraction(1, 2**40)
@@ -198,13 +200,13 @@ class AlphaSplit:
         Relieved, the last ridge is as small as costs another a/16 at most, and no larger than Λ.
         """
         rest = alpha - cover
-        c = float_above(loss.smoothness)
-        ridge = max(float_above(parameter), sufficient_ridge(size, c, _below(rest)))
-        needed = max(sufficient_ridge(2 * size, c, _below(rest / _RELIEF)), ridge / 16, _LIGHTEST)
+        c, rank = float_above(loss.bend), loss.columns
+        ridge = max(float_above(parameter), sufficient_ridge(size, c, _below(rest), rank))
+        needed = max(sufficient_ridge(2 * size, c, _below(rest / _RELIEF), rank), ridge / 16, _LIGHTEST)
         last = min(ridge, needed) if relieved else ridge
         weakest = harmonic(ridge, last)
         leverage = Fraction(up(1.0 / (size * weakest))) if loss.fading else None
-        tilt, rate = noise.tilt(rest, Fraction(determinant_loss(size, weakest, c)), leverage)
+        tilt, rate = noise.tilt(rest, Fraction(determinant_loss(size, weakest, c, rank)), leverage)
         return cls(ridge, last, tilt, rate, cover)
 
     def tilt_scale(self, size: int) -> Fraction:
@@ -246,8 +248,8 @@ class ObjectivePerturbation(Perturbation):
     def _problem(self, data: Examples, release: Release, draw: Draw) -> tuple[Problem, NoiseVector]:
         noise, _ = draw.tilt.floats()
         ridges = np.full(self.dimension, release.accuracy.stiffness)
-        ridges[-1] = release.accuracy.ridge
-        return Problem(data, self.loss, ridges, noise * float(release.tilt_scale)), draw.cover
+        ridges[-self.loss.columns :] = release.accuracy.ridge
+        return problem_of(data, self.loss, ridges, noise * float(release.tilt_scale)), draw.cover
 
     def _release(self, size: int, parameter: Fraction, alpha: Fraction) -> Release:
         """The cover's share makes 1/α' + nτ/α_ξ, the size of both noises together, about as small as it can be."""
@@ -275,7 +277,7 @@ class ObjectivePerturbation(Perturbation):
         tilt = float_above(budget.tilt_scale(size)) * longest
         return Accuracy.of(
             self.loss,
-            dimension=self.dimension,
+            dimension=self.dimension + self.loss.chain,
             additions=additions(size),
             ridge=budget.last,
             radius=minimiser_radius(budget.last, tilt),
@@ -309,12 +311,13 @@ class OutputPerturbation(Perturbation):
 
     def _problem(self, data: Examples, release: Release, draw: NoiseVector) -> tuple[Problem, NoiseVector]:
         ridges, no_tilt = np.full(self.dimension, release.accuracy.ridge), np.zeros(self.dimension)
-        return Problem(data, self.loss, ridges, no_tilt), draw
+        return problem_of(data, self.loss, ridges, no_tilt), draw
 
     def _release(self, size: int, parameter: Fraction, alpha: Fraction) -> Release:
         ridge, chain = float_above(parameter), additions(size)
         around = minimiser_radius(ridge, 0.0)
-        accuracy = Accuracy.of(self.loss, dimension=self.dimension, additions=chain, ridge=ridge, radius=around)
+        chained = self.dimension + self.loss.chain
+        accuracy = Accuracy.of(self.loss, dimension=chained, additions=chain, ridge=ridge, radius=around)
         scale = Fraction(solution_sensitivity(size, ridge, accuracy.tolerance)) / self.noise.output_rate(alpha)
         radius = up(around + float(scale) * self.noise.quantile(self.dimension, RADIUS_FAILURE))
         return Release(size, self.dimension, accuracy, scale, radius)

@@ -61,16 +61,19 @@ def solution_sensitivity(size: int, ridge: float, tolerance: float) -> float:
     return up(up(2.0 / (size * ridge)) + 2.0 * tolerance / ridge)
 
 
-def determinant_loss(size: int, ridge: float, smoothness: float) -> float:
-    """ln(1 + c/(nΛ)): what the change of the Hessian's determinant costs objective perturbation, once."""
-    return up(math.log1p(smoothness / (size * ridge)))
+def determinant_loss(size: int, ridge: float, bend: float, rank: int = 1) -> float:
+    """The slack r ln(1 + c/(rnΛ)): what the change of the Hessian's determinant costs objective perturbation, once.
+
+    One record adds a matrix of rank r and trace c; r = 1 where the loss has one margin.
+    """
+    return up(rank * math.log1p(bend / (rank * size * ridge)))
 
 
-def sufficient_ridge(size: int, smoothness: float, alpha: float) -> float:
-    """c/(n(e^{α/2} − 1)): a ridge at which the determinant costs at most α/2."""
-    if alpha > 1000.0:
+def sufficient_ridge(size: int, bend: float, alpha: float, rank: int = 1) -> float:
+    """c/(rn(e^{α/(2r)} − 1)): a ridge at which the determinant costs at most α/2."""
+    if alpha > 1000.0 * rank:
         return 0.0
-    return up(smoothness / (size * math.expm1(alpha / 2.0)))
+    return up(bend / (rank * size * math.expm1(alpha / (2.0 * rank))))
 
 
 def harmonic(ridge: float, last: float) -> float:

@@ -112,13 +112,18 @@ class Problem:
 
     def gradient(self, weights: Floats) -> Floats:
         """∇J(w), rounded as `Accuracy.rounding` allows for."""
-        slopes = self.loss.derivative(self.examples.signed @ weights)
+        slopes = self.examples.weighed(self.loss.derivative(self.examples.signed @ weights))
         return self.examples.weighted_mean(slopes) + self.ridges * weights + self.tilt
+
+    def approached(self, target: float) -> Floats:
+        """Where Newton's method ends: a gradient at most `target` long, or no step that helps."""
+        return newton(self, target)
 
     def inverse_hessian(self, weights: Floats) -> Floats:
         """The inverse of ∇²J(w); for directions only, so its rounding is of no concern."""
         signed = self.examples.signed
-        scaled = signed * np.sqrt(self.loss.curvature(signed @ weights))[:, np.newaxis]
+        bends = self.examples.weighed(self.loss.curvature(signed @ weights))
+        scaled = signed * np.sqrt(bends)[:, np.newaxis]
         return self._inverse(scaled.T @ scaled / self.examples.size)
 
     def inverse_bound(self) -> Floats:
@@ -126,11 +131,18 @@ class Problem:
         return self._inverse(float(self.loss.smoothness) * self.examples.gram)
 
     def _inverse(self, curvature: Floats) -> Floats:
-        """Where rounding leaves nothing to invert, steepest descent has to do: whatever comes of it is certified."""
-        try:
-            return np.asarray(np.linalg.inv(curvature + np.diag(self.ridges)), np.float64)
-        except np.linalg.LinAlgError:
-            return np.diag(1.0 / self.ridges)
+        return inverted(curvature, self.ridges)
+
+
+def inverted(curvature: Floats, ridges: Floats) -> Floats:
+    """(`curvature` + diag(`ridges`))⁻¹, shape (d, d).
+
+    Where rounding leaves nothing to invert, steepest descent has to do: whatever comes of it is certified.
+    """
+    try:
+        return np.asarray(np.linalg.inv(curvature + np.diag(ridges)), np.float64)
+    except np.linalg.LinAlgError:
+        return np.diag(1.0 / ridges)
 
 
 def minimise(problem: Problem, accuracy: Accuracy) -> Floats:
@@ -139,7 +151,7 @@ def minimise(problem: Problem, accuracy: Accuracy) -> Floats:
     Which method found it depends on the data, so it is not disclosed: the guarantee covers both.
     """
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # a warning would depend on the data
-        found = newton(problem, accuracy.tolerance / 16.0)
+        found = problem.approached(accuracy.tolerance / 16.0)
         if certified(problem, found, accuracy):
             return found
         return descend(problem, accuracy, steps=descent_steps(problem.loss, accuracy))
@@ -236,11 +248,12 @@ def _lowest(problem: Problem, weights: Floats, step: Floats) -> float:
     """
     signed = problem.examples.signed
     margins, change = signed @ weights, signed @ step
+    pulled = problem.examples.weighed(change)
     level = float(step @ (problem.ridges * weights + problem.tilt))
     bend = float(step @ (problem.ridges * step))
 
     def falls(t: float) -> bool:
-        return float(np.mean(problem.loss.derivative(margins - t * change) * change)) + level - t * bend > 0.0
+        return float(np.mean(problem.loss.derivative(margins - t * change) * pulled)) + level - t * bend > 0.0
 
     low, high = 0.0, 1.0
     while falls(high) and high < _LONGEST:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmine.errors import BadParameter
+from dpmine.models.linear.intervals import Spread
 from dpmine.models.linear.losses import ramp
+from dpmine.models.linear.multinomial import noise_for
 from dpmine.models.linear.noise import GammaNoise, GaussianNoise
 from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
 from dpmine.models.linear.preprocessing import UnitBall
@@ -45,11 +47,15 @@ _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**9)
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A trained classifier: λ, the weights in the unit ball's coordinates, and the guarantee for both."""
+    """A trained classifier: λ, the weights in the unit ball's coordinates, and the guarantee for both.
+
+    `spread` is the law of the noise on the weights; None where that depends on the data.
+    """
 
     parameter: Fraction
     weights: Floats
     guarantee: Guarantee
+    spread: Spread | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,8 @@ class LinearSettings:
     """Of the examples that are held out, in (0, 1), where there are several λ."""
     search: CandidateSearch
     shared: SharedBudget
+    class_weights: Floats | None = None
+    """ω of each class, in (0, 1]; None: 1."""
 
     def promise(self) -> Guarantee:
         """What training will promise, before its notes; at most, where the number of weights is not known yet."""
@@ -84,7 +92,7 @@ class LinearSettings:
         """
         several = self.search.candidates > 1
         shared = several and self.search.chooser().approximate  # with the choice
-        gaussian = GaussianNoise(self.shared.row_delta / 2 if shared else self.shared.row_delta)
+        gaussian = noise_for(self.loss, GaussianNoise(self.shared.row_delta / 2 if shared else self.shared.row_delta))
         if self.noise == GaussianNoise.name:
             self.shared.require_delta()
             return gaussian
@@ -134,8 +142,9 @@ class LinearSettings:
         else:
             parameter, weights = self._searched(last, examples, lambdas, alpha, bits=bits)
         # the same whatever the data hold, given n and λ: which of the two methods ran would disclose something
-        note = solver_note(self.loss, last.release(size, parameter, alpha).accuracy)
-        return Fitted(parameter, weights, self._promised(last).noting(note, *last.noise.notes))
+        release = last.release(size, parameter, alpha)
+        promise = self._promised(last).noting(solver_note(self.loss, release.accuracy), *last.noise.notes)
+        return Fitted(parameter, weights, promise, Spread.of(last, release))
 
     def _searched(
         self,
@@ -234,4 +243,4 @@ def regularisers(lambdas: Number | Iterable[Number]) -> tuple[Fraction, ...] | N
 
 def ramp_score(weights: Floats, examples: Examples) -> Fraction:
     """−(1/m) Σ min(1, max(0, 1 − y wᵀx)), each term in fixed point: higher is better."""
-    return -fixed_point_mean(ramp(examples.signed @ weights), least=0, most=1)
+    return -fixed_point_mean(ramp(examples.margins(weights)), least=0, most=1)

@@ -240,7 +240,14 @@ class ClassifyJob(ModelJob):
             given["lambdas"] = strengths[0] if len(strengths) == 1 else strengths
         if "lower" in self.options:
             given["feature_bounds"] = tuple(one_or_each(self.options[bound]) for bound in ("lower", "upper"))
-        return CLASSIFIERS[name](**{**given, **others})
+        parameters = {**given, **others}
+        classes = parameters.get("classes")
+        if isinstance(classes, list) and len(classes) > 2:
+            raise BadParameter(
+                f"{spelled('classes', flags=self.flags)} names more than two labels: commands and jobs train two; "
+                "for more use dpmine.PrivateLogisticRegression in Python."
+            )
+        return CLASSIFIERS[name](**parameters)
 
 
 class AccuracyFirstJob(ModelJob):

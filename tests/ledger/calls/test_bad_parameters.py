@@ -32,6 +32,18 @@ NO_NAMES: list[Any] = [None, "", "nonsense", 7, []]
 NO_WHOLE: list[Any] = [0, -1, 1.5, "x", True, [], float("nan")]
 NO_TRUTH: list[Any] = [None, 0, 1, "no", []]
 NO_CLASSES: list[Any] = [[], ["a"], ["a", "a"], ["a", "b", "c"], "ab", 7, [["a"], ["b", "c"]], ["a", float("nan")]]
+NO_LABELS: list[Any] = [
+    [],
+    ["a"],
+    ["a", "b", "a"],
+    "abc",
+    7,
+    [["a"], ["b", "c"]],
+    ["a", "b", float("nan")],
+    range(1001),
+]
+"""Where more than two classes may be named."""
+NO_WEIGHTS: list[Any] = ["balanced", 7, [1, 2], {"x": 1}, {True: 0}, {True: "x"}, {False: -1}, {True: 1, False: 1e-10}]
 NO_BOUNDS: list[Any] = [value for value in NO_NUMBERS if value != [1]]
 NO_LAMBDAS: list[Any] = [None, True, "x", 0, -1, [], [0], [1, 1], ["x"], float("nan"), [float("inf")], object()]
 RELATION = [*NO_NAMES, "add_remove"]
@@ -53,8 +65,10 @@ LINEAR: dict[str, Any] = {
     "selection_share": NO_PROBABILITIES,
     "mechanism": [*NO_NAMES, "exact", "limited_domain", "bounded_growth"],
     "neighbors": RELATION,
+    "class_weight": NO_WEIGHTS,
     **FIT,
 }
+LOGISTIC = {**LINEAR, "classes": NO_LABELS}
 SEARCH: dict[str, Any] = {
     "excess_risk": NOT_POSITIVE,
     "regularization": NOT_POSITIVE,
@@ -208,11 +222,16 @@ CALLS = {
         },
         *("data", "unit", "basket", "item", "items", "one_hot", "progress", "notice"),
     ),
-    "logistic": Given(fitting(dpmine.PrivateLogisticRegression, LABELS), {"lambdas": [0.1]}, LINEAR, "delta"),
+    "logistic": Given(fitting(dpmine.PrivateLogisticRegression, LABELS), {"lambdas": [0.1]}, LOGISTIC, "delta"),
+    "softmax": Given(
+        fitting(dpmine.PrivateLogisticRegression, LABELS),
+        {"classes": [False, True, 2], "noise": "gaussian"},
+        {**LOGISTIC, "delta": NO_PROBABILITIES},
+    ),
     "logistic margin": Given(
         fitting(dpmine.PrivateLogisticRegression, LABELS),
         {"lambdas": [0.1, 1], "mechanism": "large_margin"},
-        {**LINEAR, "delta": NO_PROBABILITIES},
+        {**LOGISTIC, "delta": NO_PROBABILITIES},
     ),
     "svc": Given(fitting(dpmine.PrivateHuberSVC, LABELS), {"lambdas": 1}, {**LINEAR, "huber": NOT_POSITIVE}, "delta"),
     "thresholds": rules("thresholds", **BOUNDS, **GRID),
@@ -246,6 +265,18 @@ CALLS = {
         fitting(dpmine.PrivateHistogram, None, X[:, 0]),
         {"bins": [4, 8], "lower": -1, "upper": 1, "epsilon": 3},
         HISTOGRAM,
+    ),
+    "fixed ridge": Given(
+        fitting(dpmine.PrivateRidge, TARGETS),
+        {"target_bounds": (-1, 1), "noise": "gaussian"},
+        {
+            "target_bounds": [None, 7, "ab", (1,), (0, 1, 2), (1, 0), (0, 0), (0, None), ([0, 0], [1, 1])],
+            "regularization": NOT_POSITIVE,
+            "delta": NO_PROBABILITIES,
+            **{name: LINEAR[name] for name in ("norm_bound", "feature_bounds", "epsilon", "noise", "fit_intercept")},
+            "neighbors": RELATION,
+            **PROTECTED,
+        },
     ),
     "ridge": Given(
         fitting(dpmine.AccuracyFirstRidge, TARGETS),

@@ -1,0 +1,226 @@
+"""Ridge regression for a fixed budget, in scikit-learn's style."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dpmine.errors import BadParameter
+from dpmine.ledger.charging import ROW
+from dpmine.models.contribution import require_any
+from dpmine.models.linear.moments import NoisyMoments, moment_count
+from dpmine.models.linear.noise import GammaNoise, GaussianNoise
+from dpmine.models.linear.preprocessing import FeatureBounds, UnitBall, within
+from dpmine.models.linear.training import AUTO, noise_named
+from dpmine.models.supervised import (
+    PrivateRegressor,
+    checked_numbers,
+    checked_targets,
+    known_features,
+    linear_values,
+)
+from dpmine.models.validation.terms import require_replace_one
+from dpmine.parameters import Number, positive, probability, truth
+from dpmine.privacy import Guarantee, Neighbors, Zcdp
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from numpy.typing import ArrayLike
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.models.contribution import Bounding
+    from dpmine.models.linear.noise import VectorNoise
+    from dpmine.models.supervised import Floats
+
+_PUBLIC_ROWS = (
+    "PrivateRidge needs neighbors='replace_one': the noise is divided by the number of rows, so it is public, and "
+    "add_remove would have to hide it."
+)
+_TARGETS = (
+    "target_bounds must be a public lower and upper bound on y, such as (0, 100), the lower below the upper, and both "
+    "between 1e-100 and 1e100 in absolute value."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RidgeSettings:
+    """What a fit needs to know, apart from data; `PrivateRidge` makes it of its parameters.
+
+    Attributes:
+        regularization: λ; None for "auto".
+        norm_bound: r.
+        bounds: of the features; None: they are taken as they are.
+        targets: the public bounds of y.
+        intercept: whether there is one.
+        epsilon: ε of a unit.
+        noise: the law of the noise.
+        rows: M, the rows of a unit.
+    """
+
+    regularization: Fraction | None
+    norm_bound: float
+    bounds: FeatureBounds | None
+    targets: FeatureBounds
+    intercept: bool
+    epsilon: Fraction
+    noise: VectorNoise
+    rows: int
+
+    def promise(self) -> Guarantee:
+        """(ε, δ) for all rows of a unit together, and the ρ of Gaussian noise; before its notes."""
+        rho = self.noise.rho(self.epsilon)
+        concentrated = None if rho is None else Zcdp(rho)
+        return Guarantee(self.epsilon, self.noise.delta, Neighbors.REPLACE_ONE, ROW, concentrated=concentrated)
+
+    def ball(self, columns: int) -> UnitBall:
+        """How rows of that many features are scaled. Raises BadParameter where there are bounds of another number."""
+        bounds = None if self.bounds is None else self.bounds.for_columns(columns)
+        return UnitBall(self.norm_bound, self.intercept, bounds)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PrivateRidge(PrivateRegressor):
+    """Ridge regression for a fixed budget, private for every row under replace_one.
+
+    Noise is added to XᵀX and Xᵀy of clipped rows and targets, once and jointly; the ridge regression of these is then
+    free. Scaling by the data (StandardScaler) before the fit, or a search around it, voids `guarantee_`.
+
+    Args:
+        target_bounds: (lower, upper), public bounds of y, which must be given. A target beyond them is moved to the
+            nearest, a missing one counts as their middle. They are mapped to [−1, 1]: wide bounds mean much noise.
+        regularization: λ > 0 of (1/2n) Σ (t − xᵀw)² + (λ/2)‖w‖², for targets t in [−1, 1] and rows x in the unit ball:
+            x/norm_bound, times √(1/2) with an intercept. "auto", by public numbers: about the spectral norm of the
+            noise on XᵀX/n. The intercept has a sixteenth of it.
+        norm_bound: public bound r > 0 on ‖x‖₂; longer rows are shortened to it. With `feature_bounds` it refers to the
+            mapped features.
+        epsilon: ε > 0, read exactly.
+        delta: δ in (0, 1), spent by Gaussian noise; otherwise the guarantee says δ = 0.
+        fit_intercept: whether to train an intercept, protected as the coefficients are.
+        feature_bounds: (lower, upper), each one public number or one for each feature. A feature is clipped to its
+            bounds and mapped to [−1, 1], in training and in predictions; a missing value counts as the middle. None:
+            features are taken as they are, a missing value as 0.
+        noise: "gamma", whose length grows with d² and which spends no δ; "gaussian", whose length grows with d and
+            which spends `delta`; "auto": the shorter one on average by d, ε and δ alone.
+        neighbors: "replace_one"; n enters the noise, so add_remove is rejected.
+        unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
+            has two rows: nothing checks this, and the guarantee says so.
+        rows_per_unit: the most rows that each unit of `fit(..., units=...)` keeps; the guarantee covers them together.
+        ledger: a `dpmine.Ledger` or its URL, charged before the fit.
+        dataset: the data set's name in the ledger.
+
+    Attributes:
+        coef_: shape (d,), in the units of the features and of y as they were given, for rows within the bounds.
+        intercept_: a number; without an intercept, it makes the prediction the middle of target_bounds where the
+            mapped features are 0.
+        regularization_: the λ that was used.
+        feature_bounds_: `lower` and `upper` of the features, shape (d,) each; None where none were given.
+        norm_bound_: the norm bound. Predictions clip rows to both bounds, as training does.
+        guarantee_: what the release of all these attributes promises.
+
+    Source: Dwork, Talwar, Thakurta & Zhang 2014 (noise on XᵀX); Wang 2018. Proof: docs/proofs/models/noisy_moments.md.
+
+    See Also:
+        AccuracyFirstRidge: for a target error instead of a budget.
+        PrivateLogisticRegression: for classes.
+
+    Example:
+        >>> import numpy as np
+        >>> from dpmine import PrivateRidge
+        >>> ages = np.arange(20, 80).reshape(-1, 1)
+        >>> model = PrivateRidge(feature_bounds=(18, 98), target_bounds=(0, 200), epsilon=1).fit(ages, 2 * ages[:, 0])
+        >>> model.coef_.shape
+        (1,)
+        >>> print(model.guarantee_)
+        ε = 1, δ = 0 per row, neighbours replace-one
+    """
+
+    target_bounds: Sequence[Number] | None = None
+    regularization: Number = AUTO
+    norm_bound: Number = 1.0
+    epsilon: Number = 1
+    delta: Number = 1e-6
+    fit_intercept: bool = True
+    feature_bounds: Sequence[Any] | None = None
+    noise: str = AUTO
+    neighbors: str = Neighbors.REPLACE_ONE.value
+
+    def _settings(self, rows: int = 1, features: Sequence[str] | None = None) -> RidgeSettings:
+        super()._settings(rows, features)
+        require_replace_one(self.neighbors, _PUBLIC_ROWS)
+        epsilon, intercept = positive("epsilon", self.epsilon), truth("fit_intercept", self.fit_intercept)
+        columns = None if features is None else len(features) + intercept
+        automatic = isinstance(self.regularization, str) and self.regularization == AUTO
+        settings = RidgeSettings(
+            regularization=None if automatic else positive("regularization", self.regularization),
+            norm_bound=float(positive("norm_bound", self.norm_bound)),
+            bounds=None if self.feature_bounds is None else FeatureBounds.of(self.feature_bounds),
+            targets=_target_bounds(self.target_bounds),
+            intercept=intercept,
+            epsilon=epsilon,
+            noise=_noise_of(noise_named(self.noise), epsilon, probability("delta", self.delta), columns),
+            rows=rows,
+        )
+        if features is not None:
+            settings.ball(len(features))
+        return settings
+
+    def _learn(self, X: Any, y: Any, settings: RidgeSettings, bounding: Bounding, *, bits: BitSource) -> None:
+        features = checked_numbers(self, X, reset=True)
+        ball, bounds = settings.ball(features.shape[1]), settings.targets
+        middle, half = bounds.back(np.array([0.0]))[0], (bounds.back(np.array([1.0])) - bounds.back(np.array([0.0])))[0]
+        targets = checked_targets(self, y, len(features), missing=middle)
+        places = require_any(bounding.places(len(features), bits=bits))
+        rows = ball.rows(places.of(features), places.filled())
+        mechanism = NoisyMoments(settings.noise, len(rows), rows.shape[1], settings.epsilon, settings.rows)
+        moments = mechanism.release(rows, places.of(np.clip(bounds.rows(targets), -1.0, 1.0)), bits=bits)
+        given = settings.regularization
+        self.regularization_ = mechanism.level if given is None else float(given)
+        weights = moments.ridge(self.regularization_, relieved=settings.intercept)
+        coefficients, intercept = ball.split(weights)
+        self.coef_: Floats = coefficients * half
+        self.intercept_ = float(intercept * half + middle)
+        self.feature_bounds_: FeatureBounds | None = ball.bounds
+        self.norm_bound_ = ball.norm_bound
+        note = "targets are clipped to their public bounds, and a missing one counts as the middle"
+        self.guarantee_ = settings.promise().noting(*settings.noise.notes, ball.note, note)
+
+    def predict(self, X: ArrayLike) -> Floats:
+        """The line wᵀx + b for every row, shape (n,), in the units of y, rows clipped as in training.
+
+        Raises BadData as `fit`.
+        """
+        check_is_fitted(self)
+        return linear_values(self, X, self._inside)
+
+    def _inside(self, features: Floats) -> Floats:
+        return within(features, self.feature_bounds_, self.norm_bound_)
+
+    def _features_of(self, X: Any) -> list[str] | None:
+        return known_features(X)
+
+
+def _target_bounds(bounds: Any) -> FeatureBounds:
+    """One pair. Raises BadParameter for anything else."""
+    try:
+        found = FeatureBounds.of(bounds)
+    except BadParameter:
+        raise BadParameter(_TARGETS) from None
+    if len(found.lower) != 1:
+        raise BadParameter(_TARGETS)
+    return found
+
+
+def _noise_of(name: str, epsilon: Fraction, delta: Fraction, columns: int | None) -> VectorNoise:
+    """The noise of that name. "auto": the shorter one on average; where p is not known, the one that spends δ."""
+    gamma, gaussian = GammaNoise(), GaussianNoise(delta)
+    if name == GammaNoise.name:
+        return gamma
+    if name == GaussianNoise.name or columns is None:
+        return gaussian
+    count = moment_count(columns)
+    return min(gamma, gaussian, key=lambda noise: noise.length(count) / float(noise.output_rate(epsilon)))
