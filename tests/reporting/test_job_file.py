@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reporting.jobs import Folder
 
 KINDS: list[Any] = [TopItemsetJob, HistogramJob, ClassifyJob, AccuracyFirstJob, HypothesisJob]
-OF_RUNS = {"files", "ledger", "dataset", "output", "output_format", "quiet", "debug", "version", "help"}
+OF_RUNS = {"dry_run", "files", "ledger", "dataset", "output", "output_format", "quiet", "debug", "version", "help"}
 NOT_IN_REPORTS = {"catalogue_from_data", "not_private", "model", "predict", "plot", "engine"}
 RENAMED = {"hypotheses": "class", "items": "item"}
 
