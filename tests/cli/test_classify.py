@@ -273,7 +273,9 @@ def test_whole_floats_are_labels(run: outcome_of) -> None:
 
 def test_commands_train_two_classes_and_score_with_a_model_of_more(run: outcome_of) -> None:
     train = ["classify", "more.parquet", "--label", "three", "--features", "age,hours", "--norm-bound", "1"]
-    assert "--classes names more than two labels" in assert_one_error(run(*train, "--model", "x.json", "--classes", "1,2,3"))
+    assert "--classes names more than two labels" in assert_one_error(
+        run(*train, "--model", "x.json", "--classes", "1,2,3")
+    )
     table = pq.read_table("more.parquet").to_pandas()
     model = dpmine.PrivateLogisticRegression(classes=[1, 2, 3], epsilon=5).fit(table[["age", "hours"]], table["three"])
     Path("model.json").write_text(model.to_json(), encoding="utf-8")
