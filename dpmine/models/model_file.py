@@ -281,10 +281,7 @@ class LinearModel:
         if not hasattr(self._fitted, "coef_"):
             return []
         names = [*map(str, self._fitted.feature_names_in_), "(intercept)"]
-        weights = np.column_stack([np.atleast_2d(self._fitted.coef_), np.ravel(self._fitted.intercept_)])
-        if len(weights) > 1:
-            names = [f"{label}: {name}" for label in self._fitted.classes_ for name in names]
-        return list(zip(names, weights.ravel().tolist(), strict=True))
+        return list(zip(names, [*np.ravel(self._fitted.coef_), *np.ravel(self._fitted.intercept_)], strict=True))
 
 
 class ChosenHypothesis:

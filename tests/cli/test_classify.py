@@ -16,6 +16,8 @@ import pytest
 from support.cases import every
 from support.command_line import CANARY, assert_one_error, outcome_of
 
+import dpmine
+
 pytestmark = pytest.mark.usefixtures("people")
 
 YES, NO = f"{CANARY} yes", "no"
@@ -267,3 +269,17 @@ def test_whole_floats_are_labels(run: outcome_of) -> None:
     assert run("classify", "floats.parquet", *ONE[2:]).status == 0
     score = ["classify", "--model", "model.json", "--predict", "new.parquet", "--format", "json"]
     assert json.loads(run(*score).out)["prediction"] == [0.0, 1.0]
+
+
+def test_commands_train_two_classes_and_score_with_a_model_of_more(run: outcome_of) -> None:
+    train = ["classify", "more.parquet", "--label", "three", "--features", "age,hours", "--norm-bound", "1"]
+    assert "--classes names more than two labels" in assert_one_error(
+        run(*train, "--model", "x.json", "--classes", "1,2,3")
+    )
+    table = pq.read_table("more.parquet").to_pandas()
+    model = dpmine.PrivateLogisticRegression(classes=[1, 2, 3], epsilon=5).fit(table[["age", "hours"]], table["three"])
+    Path("model.json").write_text(model.to_json(), encoding="utf-8")
+    scored = json.loads(run("classify", "--model", "model.json", "--predict", "new.parquet", "--format", "json").out)
+    new = pq.read_table("new.parquet").to_pandas()[["age", "hours"]]
+    assert scored["prediction"] == model.predict(new).tolist()
+    assert scored["probability"] == pytest.approx(model.predict_proba(new).max(axis=1))

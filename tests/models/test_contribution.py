@@ -167,6 +167,8 @@ def test_lengths_must_agree_and_are_not_shown() -> None:
     "model",
     [
         dpmine.PrivateLogisticRegression(classes=[0, 1]),
+        dpmine.PrivateLogisticRegression(classes=[0, 1, 2]),
+        dpmine.PrivateRidge(target_bounds=(0, 1)),
         dpmine.AccuracyFirstRidge(excess_risk=1, regularization=1),
         dpmine.PrivateLearner("thresholds", lower=0, upper=1, classes=[0, 1]),
     ],

@@ -104,7 +104,7 @@ class Moments:
         if relieved:
             ridges[-1] /= _RELIEF
         bounded = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return np.asarray(np.linalg.solve(bounded + np.diag(ridges), self.cross))
+        return np.asarray(np.linalg.lstsq(bounded + np.diag(ridges), self.cross, rcond=None)[0])
 
 
 def _moments(rows: Floats, targets: Floats) -> Moments:

@@ -93,7 +93,7 @@ class Release:
 
         Source: Chaudhuri & Vinterbo 2013, Theorem 4, for one candidate, with its corrections.
         """
-        rounding = score_rounding(self.dimension, self.radius)
+        rounding = score_rounding(self.accuracy.dimension, self.radius)
         return Stability(
             beta1(self.size, self.moved, 2.0 * rounding + float(UNIT)),
             beta2(self.radius, 2.0 * rounding + float(UNIT)),

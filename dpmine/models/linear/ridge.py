@@ -14,7 +14,7 @@ from dpmine.models.contribution import require_any
 from dpmine.models.linear.moments import NoisyMoments, moment_count
 from dpmine.models.linear.noise import GammaNoise, GaussianNoise
 from dpmine.models.linear.preprocessing import FeatureBounds, UnitBall, within
-from dpmine.models.linear.training import AUTO, noise_named
+from dpmine.models.linear.training import AUTO, noise_named, regulariser
 from dpmine.models.supervised import (
     PrivateRegressor,
     checked_numbers,
@@ -93,9 +93,9 @@ class PrivateRidge(PrivateRegressor):
     Args:
         target_bounds: (lower, upper), public bounds of y, which must be given. A target beyond them is moved to the
             nearest, a missing one counts as their middle. They are mapped to [−1, 1]: wide bounds mean much noise.
-        regularization: λ > 0 of (1/2n) Σ (t − xᵀw)² + (λ/2)‖w‖², for targets t in [−1, 1] and rows x in the unit ball:
-            x/norm_bound, times √(1/2) with an intercept. "auto", by public numbers: about the spectral norm of the
-            noise on XᵀX/n. The intercept has a sixteenth of it.
+        regularization: λ, between 1e-9 and 1e9, of (1/2n) Σ (t − xᵀw)² + (λ/2)‖w‖², for targets t in [−1, 1] and rows
+            x in the unit ball: x/norm_bound, times √(1/2) with an intercept. "auto", by public numbers: about the
+            spectral norm of the noise on XᵀX/n. The intercept has a sixteenth of it.
         norm_bound: public bound r > 0 on ‖x‖₂; longer rows are shortened to it. With `feature_bounds` it refers to the
             mapped features.
         epsilon: ε > 0, read exactly.
@@ -156,7 +156,7 @@ class PrivateRidge(PrivateRegressor):
         columns = None if features is None else len(features) + intercept
         automatic = isinstance(self.regularization, str) and self.regularization == AUTO
         settings = RidgeSettings(
-            regularization=None if automatic else positive("regularization", self.regularization),
+            regularization=None if automatic else regulariser("regularization", self.regularization),
             norm_bound=float(positive("norm_bound", self.norm_bound)),
             bounds=None if self.feature_bounds is None else FeatureBounds.of(self.feature_bounds),
             targets=_target_bounds(self.target_bounds),

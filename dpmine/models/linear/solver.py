@@ -42,7 +42,7 @@ class Accuracy:
     Attributes:
         ridge: Λ > 0, the smallest of the ridges.
         stiffness: the largest of the ridges.
-        dimension: d.
+        dimension: d, or a little more where a margin takes more operations than a product of d terms.
         radius: W, the ball that answers are projected on.
         tolerance: τ; projected answers are within τ/Λ of the projected minimiser.
         fixed: rounding of a gradient anywhere.

@@ -25,7 +25,7 @@ from dpmine.models.validation.procedure import (
     train_validated,
 )
 from dpmine.models.validation.terms import fixed_point_mean
-from dpmine.parameters import Number, exact_number
+from dpmine.parameters import Number, exact_number, positive
 from dpmine.privacy import Guarantee, Neighbors, Zcdp
 
 if TYPE_CHECKING:
@@ -213,6 +213,14 @@ def noise_named(noise: str) -> str:
 def likely_regulariser(training: Perturbation, size: int, epsilon: Fraction) -> Fraction:
     """λ in proportion to the mean length of the noise, d/(nε) for gamma noise: a rule of public numbers."""
     return min(_MOST, max(_LEAST, training.usual * Fraction(training.length(epsilon)) / size))
+
+
+def regulariser(name: str, value: Number) -> Fraction:
+    """One λ > 0, read exactly. Raises BadParameter unless it lies between 1e-9 and 1e9."""
+    strength = positive(name, value)
+    if not _LEAST <= strength <= _MOST:
+        raise BadParameter(f"{name} must lie between 1e-9 and 1e9.")
+    return strength
 
 
 def regularisers(lambdas: Number | Iterable[Number]) -> tuple[Fraction, ...] | None:

@@ -271,7 +271,7 @@ CALLS = {
         {"target_bounds": (-1, 1), "noise": "gaussian"},
         {
             "target_bounds": [None, 7, "ab", (1,), (0, 1, 2), (1, 0), (0, 0), (0, None), ([0, 0], [1, 1])],
-            "regularization": NOT_POSITIVE,
+            "regularization": [*NOT_POSITIVE, "1e-10", "1e400"],
             "delta": NO_PROBABILITIES,
             **{name: LINEAR[name] for name in ("norm_bound", "feature_bounds", "epsilon", "noise", "fit_intercept")},
             "neighbors": RELATION,

@@ -87,6 +87,7 @@ def test_top_itemset(url: str, mechanism: str, unit: str | None) -> None:
 CLASSIFIERS: dict[str, Callable[..., Any]] = {
     "one": lambda **k: dpmine.PrivateLogisticRegression(lambdas=0.1, classes=CLASSES, **k),
     "rule": lambda **k: dpmine.PrivateLogisticRegression(lambdas="auto", classes=CLASSES, **k),
+    "softmax": lambda **k: dpmine.PrivateLogisticRegression(noise="gaussian", classes=[*CLASSES, 2], **k),
     "several": lambda **k: dpmine.PrivateLogisticRegression(lambdas=[0.1, 1], classes=CLASSES, **k),
     "auto": lambda **k: dpmine.PrivateLogisticRegression(lambdas=[0.1, 1], mechanism="auto", classes=CLASSES, **k),
     "margin": lambda **k: dpmine.PrivateHuberSVC(lambdas=[0.1, 1], mechanism="large_margin", classes=CLASSES, **k),
@@ -119,6 +120,7 @@ def test_classifiers(url: str, name: str) -> None:
 NAMED: dict[str, Any] = {
     "histogram": lambda **account: dpmine.PrivateHistogram(bins=[4], lower=-1, upper=1, **account).fit(X[:, 0]),
     "classifier": lambda **account: dpmine.PrivateLogisticRegression(lambdas=1, **account).fit(X, Y),
+    "ridge": lambda **account: dpmine.PrivateRidge(target_bounds=(-1, 1), **account).fit(X, TARGETS),
     "rule": lambda **account: dpmine.HypothesisSelector(
         mechanism="exponential", lower=-1, upper=1, classes=CLASSES, **account
     ).fit(X, Y),
