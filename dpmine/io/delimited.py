@@ -7,6 +7,7 @@ import io
 import shlex
 import sys
 import tempfile
+from codecs import getincrementaldecoder
 from dataclasses import dataclass
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -139,7 +140,7 @@ def _rows(file: TextFile, names: Sequence[str], form: Form) -> Iterator[pa.Recor
     reader, let_go = None, Event()
     finalize(options[1].invalid_row_handler, let_go.set)
     try:
-        with file.open() as stream, pacsv.open_csv(stream, *options) as reader:
+        with file.open() as stream, pacsv.open_csv(_Utf8(stream), *options) as reader:
             yield from reader
     except READ_ERRORS as error:
         raise UnreadableFile(f"{file.shown} cannot be read: {_why(error, _NO_ROWS)}") from None
@@ -147,6 +148,23 @@ def _rows(file: TextFile, names: Sequence[str], form: Form) -> Iterator[pa.Recor
         reader = options = None
         # A thread of Arrow's drops the last reference, and aborts a program that ends before it has.
         let_go.wait(_LONGEST_WAIT)
+
+
+class _Utf8(io.RawIOBase):
+    """A stream whose bytes that are no UTF-8 are replaced: Arrow says on stderr where it finds any in a bad row."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._decoder = stream, getincrementaldecoder("utf-8")(errors="replace")
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """At least a byte where there is one; not always `size`, which Arrow does not ask for."""
+        while content := self._stream.read(size):
+            if valid := self._decoder.decode(content).encode():
+                return valid
+        return self._decoder.decode(b"", final=True).encode()
 
 
 class _Skip:
@@ -161,7 +179,6 @@ def _options(names: Sequence[str], form: Form) -> tuple[Any, Any, Any]:
         pacsv.ReadOptions(block_size=_BLOCK),
         pacsv.ParseOptions(delimiter=_DELIMITERS[form], newlines_in_values=True, invalid_row_handler=_Skip()),
         pacsv.ConvertOptions(
-            check_utf8=False,
             column_types=dict.fromkeys(names, pa.string()),
             include_columns=list(names),
             strings_can_be_null=True,
