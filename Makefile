@@ -118,7 +118,7 @@ experiments-accuracy-first: $(INSTALLED) ## privacy loss by target excess risk (
 	@mkdir -p benchmarks/results
 	$(BIN)/python experiments/accuracy_first.py $(QUICK) --out benchmarks/results
 
-experiments-search: $(INSTALLED) ## private hyperparameter search beside half of the budget for tuning (an hour; QUICK=--quick: one minute)
+experiments-search: $(INSTALLED) ## private hyperparameter search beside half of the budget for tuning (QUICK=--quick: fewer splits)
 	$(BIN)/python experiments/search.py $(QUICK)
 
 # Whichever is reached first ends it; both are shared out among the targets.
