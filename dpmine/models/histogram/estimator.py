@@ -10,6 +10,7 @@ from sklearn.base import DensityMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import _check_feature_names
 
+from dpmine.errors import BadData
 from dpmine.exact.bits import SystemBits
 from dpmine.models.base import PrivateEstimator
 from dpmine.models.histogram.search import BinSearch
@@ -169,7 +170,10 @@ class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
         NaN at a missing value. Raises BadData for what is not records as in the fit.
         """
         released = self._released()
-        _check_feature_names(self, X, reset=False)
+        try:
+            _check_feature_names(self, X, reset=False)
+        except ValueError as error:  # it names columns only
+            raise BadData(str(error)) from None
         records = as_values(X) if self.n_features_in_ == 1 else as_pairs(X)
         with np.errstate(divide="ignore"):
             return np.log(released.pdf(records))

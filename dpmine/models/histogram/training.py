@@ -187,17 +187,24 @@ def as_pairs(x: Any) -> Floats:
     """Two float64 numbers a record, shape (n, 2); missing ones are NaN. Raises BadData for anything else."""
     array = _as_numbers(x, "x must hold numbers in two columns: convert it first.")
     if array.ndim != 2 or array.shape[1] != 2:
-        raise BadData("x must have two columns: two numbers a record.")
+        columns = f", not {array.shape[1]} feature(s)" if array.ndim == 2 else ""
+        raise BadData(f"x must have two columns{columns}: two numbers a record.")
     return array
 
 
 def _as_numbers(x: Any, refusal: str) -> Floats:
-    """Of any shape; missing ones are NaN. BadData with that text for what is not numbers."""
+    """Of any shape but one of no columns; missing ones are NaN. BadData, with that text for what is not numbers."""
+    if hasattr(x, "toarray"):
+        raise BadData("x is a sparse matrix, and a histogram counts every record: pass x.toarray().")
     try:
         plain = x.astype(np.float64).filled(nan) if hasattr(x, "filled") else np.asarray(x)  # a masked array
-        array = plain if plain.dtype.kind in "biuf" else _from_objects(plain)
+        array = plain if plain.dtype.kind in "biufc" else _from_objects(plain)
     except (TypeError, ValueError):
         raise BadData(refusal) from None
+    if array.dtype.kind == "c":
+        raise BadData(f"Complex data not supported: {refusal}")
+    if array.ndim == 2 and not array.shape[1]:
+        raise BadData(f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
     return array.astype(np.float64)
 
 
