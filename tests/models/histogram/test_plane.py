@@ -48,9 +48,10 @@ def _points(pairs: Any) -> Points:
 
 
 def _density(weights: Any, lower: float = 0, upper: float = 1) -> PlaneDensity:
-    weights = np.array(weights)
-    grid = _grid(*weights.shape, lower, upper)
-    return PlaneDensity(NoisyHistogram(grid, tuple(weights.ravel().tolist())), ((9, 9),), "exponential", PROMISE)
+    given = np.array(weights)
+    first, second = given.shape
+    histogram = NoisyHistogram(_grid(first, second, lower, upper), tuple(given.ravel().tolist()))
+    return PlaneDensity(histogram, ((9, 9),), "exponential", PROMISE)
 
 
 def _model(**changes: Any) -> PrivateHistogram:
@@ -64,7 +65,7 @@ def test_counts_are_those_of_numpy(shape: tuple[int, int]) -> None:
     drawn = np.random.default_rng(3).uniform(-3.7, 12.9, (500, 2))
     corners = np.array([(a, b) for a in first for b in second])
     pairs = np.clip(np.concatenate([drawn, corners, np.nextafter(corners, -np.inf)]), -3.7, 12.9)
-    expected = np.histogram2d(*pairs.T, bins=[first, second])[0]
+    expected = np.histogram2d(pairs[:, 0], pairs[:, 1], bins=[first, second])[0]
     assert grid.counts(_points(pairs)).reshape(shape).tolist() == expected.tolist()
 
 
@@ -86,8 +87,8 @@ def test_it_is_the_histogram_of_the_cells_numbers() -> None:
     grid = _grid(4, 3)
     cells = np.random.default_rng(1).integers(0, 12, 500)
     pairs = np.column_stack([(cells // 3 + 0.5) / 4, (cells % 3 + 0.5) / 3])
-    here = _model(bins=[(4, 3)]).fit(pairs, bits=NumpyBits(5)).result_.histogram
-    there = _model(bins=[12], lower=0).fit((cells + 0.5) / 12, bits=NumpyBits(5)).result_.histogram
+    here: Any = _model(bins=[(4, 3)]).fit(pairs, bits=NumpyBits(5)).result_.histogram
+    there: Any = _model(bins=[12], lower=0).fit((cells + 0.5) / 12, bits=NumpyBits(5)).result_.histogram
     assert here.grid.shape == grid.shape
     assert here.weights == there.weights
     checked = np.random.default_rng(2).integers(0, 12, 40)
@@ -164,12 +165,9 @@ def test_structure_is_found_along_the_number_that_has_it() -> None:
     """A comb of 8 teeth in the first number, nothing in the second."""
     generator = np.random.default_rng(1)
     comb = np.column_stack([(generator.integers(0, 4, 40_000) * 2 + 0.5) / 8, generator.random(40_000)])
-    found = _model(bins=[(2, 2), (8, 2), (2, 8)], epsilon=5).fit(comb, bits=NumpyBits(1))
-    assert found.density_.shape == (8, 2)
-    assert _model(bins=[(2, 2), (8, 2), (2, 8)], epsilon=5).fit(comb[:, ::-1], bits=NumpyBits(1)).result_.shape == (
-        2,
-        8,
-    )
+    model = _model(bins=[(2, 2), (8, 2), (2, 8)], epsilon=5)
+    assert model.fit(comb, bits=NumpyBits(1)).density_.shape == (8, 2)
+    assert model.fit(comb[:, ::-1], bits=NumpyBits(1)).density_.shape == (2, 8)
 
 
 def test_too_few_records_are_refused_by_the_number_of_cells() -> None:
