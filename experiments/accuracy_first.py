@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from dpmine.exact.bits import SystemBits
+from dpmine.io.atomic import new_figure, write_picture
 from dpmine.models.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
 from dpmine.models.accuracy_first.objectives import LogisticBounds, LogisticObjective, RidgeBounds, RidgeObjective
 from dpmine.models.accuracy_first.search import Method, SearchOutcome, falling_noise, search
 from dpmine.models.accuracy_first.settings import DEFAULT_SLACK, AccuracySettings, geometric_levels
 from dpmine.models.linear.losses import Examples
-from experiments import accuracy_first_figures as figures
 from experiments.accuracy_first_baselines import (
     Doubling,
     PaperLogisticBounds,
@@ -49,7 +49,7 @@ DELTA = Fraction(1, 10**6)
 STEPS = 1000
 LAST = Fraction(10)
 """The largest level of a hypothesis; tests come on top, whatever they cost."""
-RUNS, QUICK_RUNS, STUDY_RUNS = 40, 4, 20
+RUNS, QUICK_RUNS, STUDY_RUNS = 80, 4, 20
 STUDY_TARGETS = tuple(map(Fraction, ("0.01", "0.05", "0.1")))
 SLACKS = tuple(map(Fraction, ("0.5", "0.8", "1", "1.2", "1.5", "2")))
 STUDY_STEPS = (10, 30, 100, 300, 1000)
@@ -67,6 +67,20 @@ class Run:
 
 Results = dict[str, dict[float, list[Run]]]
 """By method and target."""
+Losses = dict[str, dict[float, np.ndarray]]
+"""Privacy losses of all runs, by method and target."""
+LOOKS = {
+    "noise reduction": ("o-", "#2a6f97"),
+    "noise reduction, paper's test": ("s-", "#6a994e"),
+    "noise reduction, output": ("v-", "#7fb2d1"),
+    "Brownian": ("D-", "#e09f3e"),
+    "doubling": ("^-", "#bc4749"),
+    "theory": ("x--", "#7b2d8b"),
+    "theory, sharp": ("+--", "#555555"),
+    "theory, output": ("x:", "#b98cc4"),
+    "theory, output, sharp": ("+:", "#999999"),
+    "theory, output, sharp, γ": ("1:", "#333333"),
+}
 
 
 class Task:
@@ -289,7 +303,32 @@ def measure(problems: list[Problem], runs: int, folder: Path) -> None:
             method: {target: np.array([run.loss for run in cells]) for target, cells in by_target.items()}
             for method, by_target in found.items()
         }
-    figures.plot_losses(shown, folder)
+    plot_losses(shown, folder)
+
+
+def plot_losses(results: dict[str, Losses], folder: Path) -> None:
+    """Mean loss against the target, with bars from the 10 % to the 90 % quantile of the runs."""
+    figure = new_figure(5 * len(results), 5)
+    shown: dict[str, Any] = {}
+    for axes, (name, found) in zip(figure.subplots(1, len(results), squeeze=False)[0], results.items(), strict=True):
+        for method, by_target in found.items():
+            style, colour = LOOKS[method]
+            shown[method] = axes.errorbar(*_points(by_target), fmt=style, color=colour, markersize=4, linewidth=1.2)
+        axes.set(xscale="log", yscale="log", title=name, xlabel="target excess risk α")
+        axes.set_xticks((ticks := list(next(iter(found.values())))), [f"{tick:g}" for tick in ticks], fontsize="small")
+        axes.minorticks_off()
+        axes.grid(visible=True, color="#d9d9d9", linewidth=0.6)
+        axes.set_ylabel("privacy loss ε: mean, 10 % to 90 %")
+    columns = min(5, 2 * len(results))
+    figure.legend(list(shown.values()), list(shown), loc="outside lower center", ncols=columns, fontsize="small")
+    for suffix in ("svg", "png"):
+        write_picture(figure, folder / f"accuracy_first_loss.{suffix}")
+
+
+def _points(by_target: dict[float, np.ndarray]) -> tuple[list[float], np.ndarray, np.ndarray]:
+    means = np.array([values.mean() for values in by_target.values()])
+    ends = np.array([np.quantile(values, [0.1, 0.9]) for values in by_target.values()]).T
+    return list(by_target), means, np.maximum([means - ends[0], ends[1] - means], 0)
 
 
 def main() -> None:

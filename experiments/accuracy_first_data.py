@@ -40,11 +40,11 @@ class Problem:
 
     @property
     def size(self) -> int:
-        return self.rows.shape[0]
+        return len(self.rows)
 
     @property
     def dimension(self) -> int:
-        return self.rows.shape[1]
+        return int(self.rows.shape[1])
 
 
 def scaled(name: str, features: np.ndarray, targets: np.ndarray, x_bound: float, y_bound: float) -> Problem:

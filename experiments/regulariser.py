@@ -75,7 +75,7 @@ def diabetes(_folder: Path) -> Set:
 def mushroom(folder: Path) -> Set:
     """Item 1 is the class edible, item 2 the other."""
     table = pd.read_parquet(folder / "mushroom.parquet")
-    rows = pd.crosstab(*(table[name] for name in table.columns[:2])).astype(bool)
+    rows = pd.crosstab(table.iloc[:, 0], table.iloc[:, 1]).astype(bool)
     return rows[[item for item in rows.columns if int(item) > 2]].to_numpy(np.float64), rows.iloc[:, 0].to_numpy(), 0, 1
 
 
@@ -169,7 +169,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=12)
     parser.add_argument("--part", type=int, nargs="+", choices=(1, 2, 3, 4), default=(1, 2, 3, 4))
     arguments = parser.parse_args()
-    parts = {
+    parts: dict[int, tuple[str, Callable[..., Iterator[tuple[str, np.ndarray]]]]] = {
         1: ("1. Regularisation strength", by_lambda),
         2: ("2. λ as a multiple of d/(nε)", by_factor),
         4: ("4. The same with noise on the output", partial(by_factor, method="output")),

@@ -1,15 +1,18 @@
 """Section 5 of Chaudhuri & Vinterbo 2013: five ways to choose the regulariser of a private logistic regression.
 
 10 × 10-fold cross-validation on Adult (52 predictors) and Magic (10): one fold tests, the next validates, eight train.
-Figures of AUC and MSE against α with bootstrap intervals of the mean (SVG and PNG), a table, and the paper's claims
-checked. Stability comes with candidate-specific sensitivities, the same with caution 1, and the paper's uniform ones.
-Usage: python experiments/stability.py [--data ../shared/data] [--out benchmarks/results] [--quick]
+Figures of AUC, MSE and, as figure 2 there, the chosen index against α, with bootstrap intervals of the mean (SVG and
+PNG), a table, and the paper's claims checked. Stability comes with candidate-specific sensitivities, the same with
+caution 1, and the paper's uniform ones. `--scores` compares other Lipschitz scores than the ramp, by theorem 4.
+Usage: python experiments/stability.py [--data ../shared/data] [--out benchmarks/results] [--quick] [--scores]
 """
 
 import argparse
 import time
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
@@ -17,13 +20,22 @@ from sklearn.metrics import roc_auc_score
 from dpmine.exact.bits import SystemBits
 from dpmine.io.atomic import new_figure, write_picture
 from dpmine.models.linear.losses import Examples, LogisticLoss
-from dpmine.models.linear.perturbations import ObjectivePerturbation
+from dpmine.models.linear.perturbations import ObjectivePerturbation, Release
 from dpmine.models.linear.preprocessing import UnitBall
 from dpmine.models.linear.training import ramp_score
-from dpmine.models.validation.procedure import train_validated
-from dpmine.models.validation.terms import ValidationTerms
+from dpmine.models.validation.procedure import Trained, train_candidates, train_validated
+from dpmine.models.validation.terms import ValidationTerms, comparable
+from dpmine.selection.select import as_universe, choose
 from experiments.linear_data import adult, magic
-from experiments.validation_baselines import alpha_split, control, data_split, random_choice, random_parts
+from experiments.validation_baselines import (
+    SCORES,
+    Score,
+    alpha_split,
+    control,
+    data_split,
+    random_choice,
+    random_parts,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 LAMBDAS = (Fraction(1, 1000), *(Fraction(112 + 111 * step, 1000) for step in range(8)), Fraction(1))
@@ -39,6 +51,7 @@ STABILITY = {
 OTHERS = ("alphaSplit", "dataSplit", "Random")
 PRIVATE = (*STABILITY, *OTHERS)
 METHODS = (*PRIVATE, "Control")
+MEASURES = ("AUC", "MSE", "index")
 
 
 class Fold:
@@ -52,8 +65,8 @@ class Fold:
         self.training = ObjectivePerturbation(LogisticLoss(), examples.dimension)
         self.bits = SystemBits()
 
-    def stability(self, alpha: Fraction, sensitivities: str, caution: int) -> np.ndarray:
-        terms = ValidationTerms.of(
+    def terms(self, alpha: Fraction, sensitivities: str = "candidate", caution: int = 0) -> ValidationTerms:
+        return ValidationTerms.of(
             train_size=self.train.size,
             validation_size=self.validation.size,
             failure=0,
@@ -62,24 +75,48 @@ class Fold:
             sensitivities=sensitivities,
             caution=caution,
         )
-        bounds = [self.training.release(self.train.size, value, alpha / 2).stability for value in LAMBDAS]
+
+    def releases(self, alpha: Fraction) -> list[Release]:
+        return [self.training.release(self.train.size, value, alpha / 2) for value in LAMBDAS]
+
+    def stability(self, alpha: Fraction, sensitivities: str, caution: int) -> Trained[Any, Any]:
+        terms = self.terms(alpha, sensitivities, caution)
+        bounds = [release.stability for release in self.releases(alpha)]
         data = (self.training, LAMBDAS, self.train, self.validation)
         return train_validated(
             *data, score=ramp_score, stabilities=bounds, terms=terms, final=self.train, bits=self.bits
-        ).model
+        )
+
+    def by_score(self, alpha: Fraction) -> dict[str, Trained[Any, Any]]:
+        """Algorithm 2 with each of `SCORES`; all choose among the same trained candidates, with noise of their own."""
+        terms, data = self.terms(alpha), (self.training, LAMBDAS)
+        models = train_candidates(*data, self.train, terms.training_epsilon, bits=self.bits)
+        finals = train_candidates(*data, self.train, terms.training_epsilon, bits=self.bits)
+        return {name: self._chosen(score, models, finals, terms) for name, score in SCORES.items()}
+
+    def _chosen(self, score: Score, models: list[Any], finals: list[Any], terms: ValidationTerms) -> Trained[Any, Any]:
+        chooser, releases = terms.chooser(len(LAMBDAS)), self.releases(2 * terms.training_epsilon)
+        steps = [score.stability(release).sensitivity(terms.train_size, terms.validation_size) for release in releases]
+        scores = [score.of(model, self.validation, release) for model, release in zip(models, releases, strict=True)]
+        found = comparable(scores, steps, epsilon=chooser.epsilon, kind=terms.sensitivities, caution=terms.caution)
+        index = choose(chooser, as_universe(list(found.scores)), sensitivity=found.sensitivity, bits=self.bits)
+        assert index is not None
+        return Trained(
+            int(index), LAMBDAS[int(index)], finals[int(index)], terms.promise(2 * chooser.epsilon, Fraction(0))
+        )
 
     def parts(self) -> list[Examples]:
         return [self.train.take(rows) for rows in random_parts(self.train.size, len(LAMBDAS), bits=self.bits)]
 
-    def weights(self, method: str, alpha: Fraction) -> np.ndarray:
+    def trained(self, method: str, alpha: Fraction) -> Trained[Any, Any]:
         data = (self.training, LAMBDAS)
         both = (*data, self.train, self.validation)
         options = {"epsilon": alpha, "bits": self.bits}
         makers = {
-            "alphaSplit": lambda: alpha_split(*both, errors=errors, **options).model,
-            "dataSplit": lambda: data_split(*data, self.parts(), self.validation, errors=errors, **options).model,
-            "Random": lambda: random_choice(*data, self.train, **options).model,
-            "Control": lambda: control(*both, score=ramp_score, **options).model,
+            "alphaSplit": lambda: alpha_split(*both, errors=errors, **options),
+            "dataSplit": lambda: data_split(*data, self.parts(), self.validation, errors=errors, **options),
+            "Random": lambda: random_choice(*data, self.train, **options),
+            "Control": lambda: control(*both, score=ramp_score, **options),
         }
         return self.stability(alpha, *STABILITY[method]) if method in STABILITY else makers[method]()
 
@@ -88,26 +125,32 @@ def errors(weights: np.ndarray, examples: Examples) -> int:
     return int((examples.signed @ weights <= 0).sum())
 
 
-def measures(weights: np.ndarray, test: Examples) -> tuple[float, float]:
-    """AUC and mean squared error; a row's last entry is its label times a positive constant."""
+def measures(found: Trained[Any, Any], test: Examples) -> tuple[float, float, float]:
+    """AUC, mean squared error and index from 1; a row's last entry is its label times a positive constant."""
     labels = np.sign(test.signed[:, -1])
-    decisions = labels * (test.signed @ weights)
+    decisions = labels * (test.signed @ found.model)
     chances = 0.5 * (1 + np.tanh(decisions / 2))
-    return float(roc_auc_score(labels, decisions)), float(np.mean(np.square(chances - (labels > 0))))
+    error = float(np.mean(np.square(chances - (labels > 0))))
+    return float(roc_auc_score(labels, decisions)), error, float(found.index or 0) + 1
 
 
-def run(name: str, examples: Examples, repeats: int, folds: int) -> dict[tuple[str, Fraction], np.ndarray]:
-    """(AUC, MSE) of every fold, by method and α."""
+Found = dict[tuple[str, Fraction], np.ndarray]
+"""The measures of every fold, by method and α."""
+
+
+def run(name: str, examples: Examples, repeats: int, folds: int, *, scores: bool) -> Found:
+    """Of the methods, or of Stability with all scores."""
     generator = np.random.default_rng(SEED)
-    cells = [(method, alpha) for method in METHODS for alpha in ALPHAS]
-    found: dict[tuple[str, Fraction], list[tuple[float, float]]] = {cell: [] for cell in cells}
+    found: dict[tuple[str, Fraction], list[tuple[float, float, float]]] = {}
     start = time.perf_counter()
     for repeat in range(repeats):
         fold_of = generator.permutation(np.arange(examples.size) % FOLDS)
         for number in range(folds):
             fold = Fold(examples, fold_of, number)
-            for method, alpha in cells:
-                found[method, alpha].append(measures(fold.weights(method, alpha), fold.test))
+            for alpha in ALPHAS:
+                both = fold.by_score(alpha) if scores else {method: fold.trained(method, alpha) for method in METHODS}
+                for method, model in both.items():
+                    found.setdefault((method, alpha), []).append(measures(model, fold.test))
         print(f"{name}: round {repeat + 1} of {repeats}, {time.perf_counter() - start:.0f} s", flush=True)
     return {key: np.array(values) for key, values in found.items()}
 
@@ -120,19 +163,20 @@ def interval(values: np.ndarray) -> tuple[float, float, float]:
     return float(values.mean()), float(low), float(high)
 
 
-def table(name: str, found: dict[tuple[str, Fraction], np.ndarray]) -> None:
-    for column, measure in enumerate(("AUC", "MSE")):
+def table(name: str, found: Found) -> None:
+    methods = list(dict.fromkeys(method for method, _ in found))
+    for column, measure in enumerate(MEASURES):
         print(f"\n{name}, {measure}: mean [95 % bootstrap interval]")
-        print(f"{'α':<6}" + "".join(f"{method:>28}" for method in METHODS))
+        print(f"{'α':<6}" + "".join(f"{method:>28}" for method in methods))
         for alpha in ALPHAS:
-            cells = (interval(found[method, alpha][:, column]) for method in METHODS)
+            cells = (interval(found[method, alpha][:, column]) for method in methods)
             print(
                 f"{float(alpha):<6g}"
                 + "".join(f"{m:>9.4f} [{low:.4f}, {high:.4f}]".rjust(28) for m, low, high in cells)
             )
 
 
-def claims(name: str, found: dict[tuple[str, Fraction], np.ndarray]) -> None:
+def claims(name: str, found: Found) -> None:
     """What the paper says of its figures, at every α."""
     for alpha in ALPHAS:
         auc, mse = ({method: found[method, alpha][:, i].mean() for method in METHODS} for i in (0, 1))
@@ -146,13 +190,13 @@ def claims(name: str, found: dict[tuple[str, Fraction], np.ndarray]) -> None:
             )
 
 
-def plot(results: dict[str, dict[tuple[str, Fraction], np.ndarray]], folder: Path) -> None:
-    for column, measure in enumerate(("AUC", "MSE")):
+def plot(results: dict[str, Found], folder: Path, methods: Sequence[str], prefix: str) -> None:
+    for column, measure in enumerate(MEASURES):
         figure = new_figure(10, 4)
         for axes, (name, found) in zip(
             figure.subplots(1, len(results), squeeze=False)[0], results.items(), strict=True
         ):
-            for shift, method in enumerate(METHODS):
+            for shift, method in enumerate(methods):
                 cells = np.array([interval(found[method, alpha][:, column]) for alpha in ALPHAS])
                 x = np.arange(len(ALPHAS)) + 0.05 * (shift - 3)
                 spread = np.abs(cells[:, 1:] - cells[:, :1]).T
@@ -160,10 +204,10 @@ def plot(results: dict[str, dict[tuple[str, Fraction], np.ndarray]], folder: Pat
             axes.set(title=name, xlabel="α", ylabel=f"{measure} (mean, 95 % bootstrap interval)")
             axes.set_xticks(range(len(ALPHAS)), [f"{float(alpha):g}" for alpha in ALPHAS])
         figure.legend(
-            *axes.get_legend_handles_labels(), loc="outside lower center", ncols=len(METHODS), fontsize="small"
+            *axes.get_legend_handles_labels(), loc="outside lower center", ncols=len(methods), fontsize="small"
         )
         for suffix in ("svg", "png"):
-            write_picture(figure, folder / f"stability_{measure.lower()}.{suffix}")
+            write_picture(figure, folder / f"{prefix}_{measure.lower()}.{suffix}")
 
 
 def main() -> None:
@@ -172,6 +216,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument("--quick", action="store_true", help="one round of ten folds instead of ten rounds")
     parser.add_argument("--folds", type=int, default=FOLDS, help="folds of a round that are run")
+    parser.add_argument("--scores", action="store_true", help="Stability with other scores instead of other methods")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     ball = UnitBall(1.0, intercept=True)
@@ -181,11 +226,15 @@ def main() -> None:
         "Magic": magic(arguments.data),
     }.items():
         examples = Examples(ball.rows(features, np.where(labels == 1, 1.0, -1.0)))
-        results[name] = run(name, examples, 1 if arguments.quick else 10, arguments.folds)
+        rounds = 1 if arguments.quick else 10
+        results[name] = run(name, examples, rounds, arguments.folds, scores=arguments.scores)
         table(name, results[name])
+    if arguments.scores:
+        plot(results, arguments.out, tuple(SCORES), "scores")
+        return
     for name, found in results.items():
         claims(name, found)
-    plot(results, arguments.out)
+    plot(results, arguments.out, METHODS, "stability")
 
 
 if __name__ == "__main__":

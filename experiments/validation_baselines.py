@@ -1,13 +1,15 @@
-"""The methods that stability-based validation is compared with.
+"""The methods that stability-based validation is compared with, and the scores that the ramp is compared with.
 
-Proof: docs/proofs/models/validation.md. Source: Chaudhuri & Vinterbo 2013, section 5 and Theorem 5; dataSplit is also
-the tuning of Chaudhuri, Monteleoni & Sarwate 2011.
+Proof: docs/proofs/models/validation.md. Source: Chaudhuri & Vinterbo 2013, section 5 and Theorems 4 and 5; dataSplit is
+also the tuning of Chaudhuri, Monteleoni & Sarwate 2011.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from math import ceil, inf
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -15,7 +17,9 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
 from dpmine.ledger.charging import ROW, of_asserted_unit
+from dpmine.models.linear.sensitivities import beta1, score_rounding, up
 from dpmine.models.validation.procedure import Trained, Training, random_order, train_candidates
+from dpmine.models.validation.terms import UNIT, Stability, fixed_point_mean
 from dpmine.parameters import Number, positive, whole
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.select import as_universe, build_mechanism, choose
@@ -26,6 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
+    from dpmine.models.linear.losses import Examples
+    from dpmine.models.linear.perturbations import Release
+    from dpmine.models.supervised import Floats
 
 Parameter = TypeVar("Parameter")
 Data = TypeVar("Data")
@@ -169,3 +176,44 @@ def _budget(parameters: Sequence[Parameter], epsilon: Number) -> Fraction:
 def _promise(alpha: Fraction, overlap: Overlap, unit: str) -> Guarantee:
     total = 2 * alpha if overlap is Overlap.SHARED else alpha
     return of_asserted_unit(Guarantee(total, Fraction(0), Neighbors.REPLACE_ONE, ROW), unit, "one record each")
+
+
+@dataclass(frozen=True)
+class Score:
+    """−(1/m) Σ g of the margins, g falling with slope at most L ≥ 0; theorem 4 beyond the ramp.
+
+    `loss` is g, `slope` L.
+    """
+
+    loss: Callable[[Floats], Floats]
+    slope: float
+
+    def most(self, release: Release) -> float:
+        """The range of g on the ball of released weights, g(−W) − g(W): at most min(g*, 2LW)."""
+        ends = np.array([-release.radius, release.radius])
+        return float(-np.diff(self.loss(ends))[0])
+
+    def stability(self, release: Release) -> Stability:
+        """β1 = nL‖w − w'‖, β2 = g(−W) − g(W), and the rounding of a computed term on top."""
+        rounding = 2 * max(1.0, self.slope) * score_rounding(release.dimension, release.radius) + float(UNIT)
+        trained = beta1(release.size, self.slope * release.moved, rounding)
+        return Stability(trained, Fraction(up(self.most(release) + rounding)))
+
+    def of(self, weights: Floats, examples: Examples, release: Release) -> Fraction:
+        """The score of released weights, in fixed point; higher is better."""
+        terms = self.loss(examples.signed @ weights)
+        return -fixed_point_mean(terms, least=0, most=ceil(float(self.loss(np.array([-release.radius]))[0])) + 1)
+
+
+def _logistic(margins: Floats, most: float = inf) -> Floats:
+    return np.asarray(np.minimum(most, np.logaddexp(0, -margins)))
+
+
+SCORES: dict[str, Score] = {
+    "ramp": Score(lambda z: np.asarray(np.clip(1 - z, 0, 1)), 1),
+    "wide ramp": Score(lambda z: np.asarray(np.clip((1 - z) / 2, 0, 1)), 0.5),
+    "hinge": Score(lambda z: np.asarray(np.maximum(1 - z, 0)), 1),
+    "logistic": Score(_logistic, 1),
+    "logistic <= 1": Score(lambda z: _logistic(z, 1), 1),
+}
+"""The ramp of the library; the same over margins from −1 to 1; two losses without a bound; and one of them, cut."""

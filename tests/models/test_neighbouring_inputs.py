@@ -61,6 +61,7 @@ SEARCHED: dict[str, Any] = {"excess_risk": 2, "regularization": 1, "epsilon_max"
 ESTIMATORS: dict[str, Callable[..., Any]] = {
     "histogram": lambda **more: dpmine.PrivateHistogram(bins=[2, 4], lower=-1, upper=1, epsilon=20, **more),
     "one histogram": lambda **more: dpmine.PrivateHistogram(bins=[4], lower=-1, upper=1, **more),
+    "rectangle": lambda **more: dpmine.PrivateHistogram(bins=[2, (2, 3)], lower=(-1, -1), upper=1, epsilon=20, **more),
     "logistic": lambda **more: dpmine.PrivateLogisticRegression(**PUBLIC, **more),
     "scaled": lambda **more: dpmine.PrivateLogisticRegression(feature_bounds=(-1, 1), **PUBLIC, **more),
     "weighted": lambda **more: dpmine.PrivateLogisticRegression(class_weight={"yes": 3}, **PUBLIC, **more),
@@ -114,7 +115,7 @@ def _fitted(make: Callable[..., Any], data: pd.DataFrame, *, units: bool, rows: 
     model = make(**({"rows_per_unit": rows} if rows > 1 else {}))
     who = data["who"] if units else None
     if isinstance(model, dpmine.PrivateHistogram):
-        return model.fit(data["x"], units=who)
+        return model.fit(data[["x", "z"]] if isinstance(model.lower, tuple) else data["x"], units=who)
     regression = isinstance(model, dpmine.AccuracyFirstRidge | dpmine.PrivateRidge)
     target = data["x"] if regression else data["kind"]
     return model.fit(data[["x", "z"]], target, units=who)

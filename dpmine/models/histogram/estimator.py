@@ -1,15 +1,20 @@
-"""A density of one number a person, private from end to end, in the style of scikit-learn."""
+"""A density of one number a person, or of two, private from end to end, in the style of scikit-learn."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+from sklearn.base import DensityMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import _check_feature_names
 
+from dpmine.errors import BadData
 from dpmine.exact.bits import SystemBits
 from dpmine.models.base import PrivateEstimator
-from dpmine.models.histogram.density import BinSearch
+from dpmine.models.histogram.search import BinSearch
+from dpmine.models.histogram.training import as_pairs, as_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +23,8 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding
-    from dpmine.models.histogram.density import Density
+    from dpmine.models.histogram.density import AnyDensity
+    from dpmine.models.histogram.search import Bins, Bound
     from dpmine.models.histogram.training import Floats
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
@@ -32,8 +38,10 @@ def _shown(name: str, doc: str) -> property:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PrivateHistogram(PrivateEstimator):
+class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
     """A histogram density whose heights and whose number of bins are (ε, δ)-private together.
+
+    Of one number a record, or of two: it is laid over a rectangle where a bound, or a candidate, is a pair.
 
     The records are split at random; every candidate is trained on the training part, and one is chosen by its score on
     the validation part (minus the integrated square error, up to a constant) with `selection_share` of ε; the rest of ε
@@ -44,9 +52,11 @@ class PrivateHistogram(PrivateEstimator):
     and any other type is rejected, also where a single entry of an object array is of it.
 
     Parameters:
-        bins: the candidate numbers of bins, each a whole number of at least 2; public.
-        lower: public bound of the data; smaller values, and missing ones (NaN, null), are moved to it.
-        upper: public bound of the data; larger values are moved to it.
+        bins: the candidate numbers of bins, each a whole number of at least 2; public. On a rectangle a candidate is a
+            pair of them, and one number stands for the same one twice.
+        lower: public bound of the data; smaller values, and missing ones (NaN, null), are moved to it. On a rectangle a
+            pair; one number is the bound of both numbers of a record.
+        upper: public bound of the data, likewise; larger values are moved to it.
         epsilon: ε > 0, read exactly (0.1 is one tenth).
         delta: δ in (0, 1).
         train_share: share of the records that trains, the rest validates; strictly between 0 and 1.
@@ -61,12 +71,15 @@ class PrivateHistogram(PrivateEstimator):
         dataset: the data set's name in the ledger.
 
     Attributes after `fit`:
-        bin_width_: float, in units of the data.
-        edges_: float64, shape (b + 1,), b the number of bins that was chosen.
-        density_: float64, shape (b,), per unit of the data; all 1/(upper − lower) where noise left no count above 0.
-        counts_: float64, shape (b,): noisy counts ≥ 0.
+        bin_width_: float, in units of the data; a pair on a rectangle.
+        edges_: float64, shape (b + 1,), b the number of bins that was chosen; a pair of such arrays on a rectangle.
+        density_: float64, shape (b,) or (b1, b2), per unit of the data or of area; all equal where noise left no count
+            above 0.
+        counts_: float64, of that shape: noisy counts ≥ 0.
+        n_features_in_: 1, or 2 on a rectangle.
         guarantee_: `dpmine.Guarantee`, with what was clipped in its notes.
-        result_: `dpmine.models.histogram.density.Density`, which writes itself as text, JSON and Arrow.
+        result_: `dpmine.models.histogram.density.Density`, or `PlaneDensity`, which writes itself as text, JSON and
+            Arrow.
 
     Proof: docs/proofs/models/histogram.md. Source: Chaudhuri & Vinterbo 2013, Algorithms 2 and 5, Theorem 6.
 
@@ -81,11 +94,18 @@ class PrivateHistogram(PrivateEstimator):
         True
         >>> print(model.guarantee_)
         ε = 1, δ = 1e-06 per row, neighbours replace-one
+
+        Ages and incomes together, in cells of 8 by 8 or of 16 by 4:
+
+        >>> pairs = [(31, 2.4), (35, 3.1), (67, 1.9)] * 2000
+        >>> model = PrivateHistogram(bins=[8, (16, 4)], lower=(18, 0), upper=(98, 10)).fit(pairs)
+        >>> model.density_.shape in {(8, 8), (16, 4)}
+        True
     """
 
-    bins: Sequence[int]
-    lower: Number
-    upper: Number
+    bins: Bins
+    lower: Bound
+    upper: Bound
     epsilon: Number = 1
     delta: Number = 1e-6
     train_share: Number = 0.5
@@ -105,7 +125,7 @@ class PrivateHistogram(PrivateEstimator):
 
     @guarantee_.setter
     def guarantee_(self, promise: Guarantee) -> None:
-        self.result_: Density = replace(self._released(), guarantee=promise)
+        self.result_: AnyDensity = replace(self._released(), guarantee=promise)
 
     def fit(
         self,
@@ -115,14 +135,14 @@ class PrivateHistogram(PrivateEstimator):
         *,
         bits: BitSource | None = None,
     ) -> Self:
-        """Estimate the density of the numbers x: shape (n,) or (n, 1).
+        """Estimate the density of the records x: shape (n,) or (n, 1), on a rectangle (n, 2).
 
-        `units`, shape (n,), names the privacy unit of every number: each keeps at most `rows_per_unit` numbers, drawn
-        at random from its own; those whose unit is None or NaN are dropped. Without it each number is its own unit.
+        `units`, shape (n,), names the privacy unit of every record: each keeps at most `rows_per_unit` records, drawn
+        at random from its own; those whose unit is None or NaN are dropped. Without it each record is its own unit.
         All parameters are checked, and the ledger is charged, before x is read; an earlier fit is forgotten then.
         `bits` is for tests; by default the operating system's generator.
-        Raises BadParameter for unusable parameters, BadData for what is not numbers in one dimension, and where there
-        are too few records for the stability of all candidates: the message says how many it takes.
+        Raises BadParameter for unusable parameters, BadData for what is not such numbers, and where there are too few
+        records for the stability of all candidates: the message says how many it takes.
         """
         return self._charged_fit(x, None, units, bits or SystemBits())
 
@@ -135,11 +155,35 @@ class PrivateHistogram(PrivateEstimator):
         return self.search(rows)
 
     def _learn(self, X: Any, y: Any, settings: BinSearch, bounding: Bounding, *, bits: BitSource) -> None:  # noqa: ARG002
-        self.result_ = settings.density(X, bounding=bounding, bits=bits)
+        found = settings.density(X, bounding=bounding, bits=bits)
+        _check_feature_names(self, X, reset=True)
+        self.n_features_in_ = settings.space.features
+        self.result_ = found
 
     def pdf(self, x: ArrayLike) -> Floats:
-        """The density at each x; see `Density.pdf`."""
+        """The density at each x, on a rectangle at points of shape (…, 2); see `Density.pdf`."""
         return self._released().pdf(x)
+
+    def score_samples(self, X: Any) -> Floats:
+        """The logarithm of the density at each record, shape (n,): −∞ outside the bounds, and where the density is 0.
+
+        NaN at a missing value. Raises BadData for what is not records as in the fit.
+        """
+        released = self._released()
+        try:
+            _check_feature_names(self, X, reset=False)
+        except ValueError as error:  # it names columns only
+            raise BadData(str(error)) from None
+        records = as_values(X) if self.n_features_in_ == 1 else as_pairs(X)
+        with np.errstate(divide="ignore"):
+            return np.log(released.pdf(records))
+
+    def score(self, X: Any, y: object = None) -> float:  # noqa: ARG002 - scikit-learn passes y
+        """The logarithm of the likelihood of the records: the sum of `score_samples`.
+
+        Not private: a score on private data says something about them that no guarantee covers.
+        """
+        return float(self.score_samples(X).sum())
 
     def sample(self, n: int, bits: BitSource | None = None) -> Floats:
         """`n` independent draws; see `Density.sample`."""
@@ -149,7 +193,7 @@ class PrivateHistogram(PrivateEstimator):
         """Draw the density; see `Density.plot`."""
         return self._released().plot(ax)
 
-    def _released(self) -> Density:
+    def _released(self) -> AnyDensity:
         """What `fit` found; scikit-learn's NotFittedError, a ValueError and an AttributeError, before it."""
         if "result_" not in vars(self):
             raise NotFittedError("This PrivateHistogram is not fitted yet: call fit(x) first.")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import copysign, inf, log, log1p, nan
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,25 @@ class Values:
         return np.diff(inner, prepend=0, append=len(self.sorted)).astype(np.int64, copy=False)
 
 
+class Records(Protocol):
+    """What a grid counts."""
+
+    @property
+    def places(self) -> int:
+        """The public number of records; above that of the records where some places are empty."""
+
+
+class Grid(Protocol):
+    """Cells of equal size that cover the public bounds, numbered from 0."""
+
+    @property
+    def bins(self) -> int:
+        """The number of cells: 1/h in the paper, where the bounds are mapped to the unit interval, or square."""
+
+    def counts(self, data: Any, /) -> NDArray[np.int64]:
+        """How many of the records lie in each cell; a record's cell is a function of this record alone."""
+
+
 @dataclass(frozen=True)
 class BinGrid:
     """Equal bins between bounds.
@@ -117,19 +136,38 @@ class BinGrid:
         """The bins + 1 edges."""
         return self.bounds.edges(self.bins)
 
+    def counts(self, data: Values) -> NDArray[np.int64]:
+        """See `Values.counts`."""
+        return data.counts(self.edges)
+
 
 def bin_counts(bins: Iterable[Any]) -> tuple[int, ...]:
     """The candidate numbers of bins; BadParameter unless each is a whole number from 2 to `MOST_BINS`, none twice."""
+    counts = tuple(map(bin_count, listed_bins(bins)))
+    require_usable(counts, counts)
+    return counts
+
+
+def bin_count(value: object) -> int:
+    """A number of bins. Raises BadParameter for less than 2, and for what is no whole number."""
+    return whole("Every number of bins", value, least=2)
+
+
+def listed_bins(bins: Any) -> list[Any]:
+    """The candidates as they were given. Raises BadParameter for what is no list of them, and for an empty one."""
     if isinstance(bins, str | bytes) or not hasattr(bins, "__iter__"):
         raise BadParameter("bins must be a list of whole numbers, such as [4, 8, 16].")
-    counts = tuple(whole("Every number of bins", value, least=2) for value in bins)
-    if not counts:
+    if not (listed := list(bins)):
         raise BadParameter("bins is empty: give at least one number of bins to choose from.")
-    if max(counts) > MOST_BINS:
+    return listed
+
+
+def require_usable(candidates: Sequence[Any], cells: Sequence[int]) -> None:
+    """Raises BadParameter for more than `MOST_BINS` cells, and for a candidate that is there twice."""
+    if max(cells) > MOST_BINS:
         raise BadParameter(f"A number of bins must not exceed {MOST_BINS}.")
-    if len(set(counts)) < len(counts):
+    if len(set(candidates)) < len(candidates):
         raise BadParameter("The same number of bins is given twice: name every candidate once.")
-    return counts
 
 
 def as_values(x: Any) -> Floats:
@@ -137,15 +175,36 @@ def as_values(x: Any) -> Floats:
 
     Raises BadData for what is not one-dimensional (a single column is) or not numbers.
     """
-    try:
-        plain = x.astype(np.float64).filled(nan) if hasattr(x, "filled") else np.asarray(x)  # a masked array
-        array = plain if plain.dtype.kind in "biuf" else _from_objects(plain)
-    except (TypeError, ValueError):
-        raise BadData("x must hold numbers in one dimension: convert it first.") from None
+    array = _as_numbers(x, "x must hold numbers in one dimension: convert it first.")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
         raise BadData("x must have one dimension: one number a record.")
+    return array
+
+
+def as_pairs(x: Any) -> Floats:
+    """Two float64 numbers a record, shape (n, 2); missing ones are NaN. Raises BadData for anything else."""
+    array = _as_numbers(x, "x must hold numbers in two columns: convert it first.")
+    if array.ndim != 2 or array.shape[1] != 2:
+        columns = f", not {array.shape[1]} feature(s)" if array.ndim == 2 else ""
+        raise BadData(f"x must have two columns{columns}: two numbers a record.")
+    return array
+
+
+def _as_numbers(x: Any, refusal: str) -> Floats:
+    """Of any shape but one of no columns; missing ones are NaN. BadData, with that text for what is not numbers."""
+    if hasattr(x, "toarray"):
+        raise BadData("x is a sparse matrix, and a histogram counts every record: pass x.toarray().")
+    try:
+        plain = x.astype(np.float64).filled(nan) if hasattr(x, "filled") else np.asarray(x)  # a masked array
+        array = plain if plain.dtype.kind in "biufc" else _from_objects(plain)
+    except (TypeError, ValueError):
+        raise BadData(refusal) from None
+    if array.dtype.kind == "c":
+        raise BadData(f"Complex data not supported: {refusal}")
+    if array.ndim == 2 and not array.shape[1]:
+        raise BadData(f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
     return array.astype(np.float64)
 
 
@@ -171,8 +230,11 @@ Noise: TypeAlias = tuple[int, ...]
 """One number a bin, in steps of the grid."""
 
 
+AnyGrid = TypeVar("AnyGrid", bound=Grid)
+
+
 @dataclass(frozen=True)
-class NoisyHistogram:
+class NoisyHistogram(Generic[AnyGrid]):
     """Shares of the bins, exact.
 
     Attributes:
@@ -180,7 +242,7 @@ class NoisyHistogram:
         weights: ñ_i ≥ 0, one a bin, in steps of the noise's grid.
     """
 
-    grid: BinGrid
+    grid: AnyGrid
     weights: tuple[int, ...]
 
     @property
@@ -201,19 +263,19 @@ class HistogramTraining:
     α-private under replace_one: one record moves two counts by 1 each.
     """
 
-    def draw(self, parameter: BinGrid, alpha: Fraction, *, bits: BitSource) -> Noise:
+    def draw(self, parameter: Grid, alpha: Fraction, *, bits: BitSource) -> Noise:
         """One rounded Lap(2/α) a bin."""
         return tuple(rounded_laplace(2 / alpha, bits=bits) for _ in range(parameter.bins))
 
-    def fit(self, data: Values, parameter: BinGrid, _alpha: Fraction, draw: Noise) -> NoisyHistogram:
+    def fit(self, data: Any, parameter: AnyGrid, _alpha: Fraction, draw: Noise) -> NoisyHistogram[AnyGrid]:
         """ñ_i = max(0, n_i + noise_i)."""
-        counts = data.counts(parameter.edges).tolist()
+        counts = parameter.counts(data).tolist()
         noisy = [(count << GRID_BITS) + noise for count, noise in zip(counts, draw, strict=True)]
         return NoisyHistogram(parameter, tuple(max(0, weight) for weight in noisy))
 
 
-def density_score(model: NoisyHistogram, validation: Values) -> Fraction:
-    """q(f̂, V) = −∫ f̂² + (2/m) Σ_j f̂(z_j), with the bounds mapped to [0, 1]; exact.
+def density_score(model: NoisyHistogram[AnyGrid], validation: Records) -> Fraction:
+    """q(f̂, V) = −∫ f̂² + (2/m) Σ_j f̂(z_j), with the bounds mapped to [0, 1] or its square; exact.
 
     Higher is better: up to a constant, minus the integrated square error. Requires: m ≥ 1 records; an empty place has
     f̂ = 0.
@@ -222,7 +284,7 @@ def density_score(model: NoisyHistogram, validation: Values) -> Fraction:
     if not records:
         raise BadParameter("There are no validation records: the score of nothing is not defined.")
     weights, total = model.positive_weights()
-    counts = validation.counts(model.grid.edges).tolist()
+    counts = model.grid.counts(validation).tolist()
     squares = sum(weight * weight for weight in weights)
     hits = sum(count * weight for count, weight in zip(counts, weights, strict=True))
     return model.grid.bins * (Fraction(2 * hits, records * total) - Fraction(squares, total * total))

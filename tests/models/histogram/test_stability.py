@@ -32,7 +32,7 @@ DELTA = Fraction(1, 10**6)
 TRAINING = HistogramTraining()
 
 
-def _fit(values: list[float], bins: int, noise: tuple[int, ...]) -> NoisyHistogram:
+def _fit(values: list[float], bins: int, noise: tuple[int, ...]) -> NoisyHistogram[BinGrid]:
     return TRAINING.fit(Values.of(np.array(values)), BinGrid(UNIT, bins), ALPHA, noise)
 
 

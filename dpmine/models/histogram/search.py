@@ -1,0 +1,196 @@
+"""How a `PrivateHistogram` spends its budget: a search for a grid, and a last training.
+
+Nothing here needs scikit-learn, which takes long to import: `dpmine histogram` runs without it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+import numpy as np
+
+from dpmine.errors import BadData, BadParameter
+from dpmine.exact.bits import SystemBits
+from dpmine.ledger.charging import ROW
+from dpmine.models.contribution import EVERY_ROW, Bounding, SharedBudget, require_any
+from dpmine.models.histogram.density import AnyDensity, density_of
+from dpmine.models.histogram.spaces import AnySpace, space_of
+from dpmine.models.histogram.training import (
+    CLIPPING,
+    HistogramTraining,
+    density_score,
+    records_needed,
+    stabilities,
+)
+from dpmine.models.tables import read_columns, units_of
+from dpmine.models.validation.procedure import random_split, train_candidates, train_size_of, train_validated
+from dpmine.models.validation.terms import CandidateSearch, require_replace_one
+from dpmine.parameters import Number, exact_share, positive, probability
+from dpmine.privacy import Guarantee, Neighbors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dpmine.exact.bits import BitSource
+    from dpmine.ledger.charging import Account
+    from dpmine.models.contribution import Places, PrivacyUnit
+    from dpmine.models.histogram.training import Floats, Grid
+    from dpmine.models.validation.terms import ValidationTerms
+
+Bins: TypeAlias = "Sequence[int | Sequence[int]]"
+"""Candidates: a number of bins each, or a pair of them."""
+Bound: TypeAlias = "Number | Sequence[Number]"
+"""Of all numbers of a record, or a pair of bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class BinSearch:
+    """The parameters of a `PrivateHistogram`, read and checked; made by `BinSearch.of`.
+
+    A privacy unit may have several records, which share its budget: `shared` has those of one record.
+    """
+
+    space: AnySpace
+    train_share: Fraction
+    search: CandidateSearch
+    shared: SharedBudget
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        bins: Bins,
+        lower: Bound,
+        upper: Bound,
+        epsilon: Number,
+        delta: Number,
+        train_share: Number,
+        mechanism: str,
+        selection_share: Number,
+        neighbors: str,
+        rows: int = 1,
+    ) -> Self:
+        """Raises BadParameter for the first parameter that is not usable."""
+        require_replace_one(neighbors)
+        space = space_of(bins, lower, upper)
+        shared = SharedBudget(positive("epsilon", epsilon), probability("delta", delta), rows)
+        if len(space.candidates) > 1:
+            shared.require_delta()
+        trained, share = exact_share("train_share", train_share), exact_share("selection_share", selection_share)
+        search = CandidateSearch(shared.row_epsilon, share, shared.row_delta / 2, str(mechanism), len(space.candidates))
+        search.chooser()
+        return cls(space, trained, search, shared)
+
+    @property
+    def grids(self) -> Sequence[Grid]:
+        """The candidates."""
+        return self.space.grids
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """How many bins, or cells, each of them has."""
+        return tuple(grid.bins for grid in self.grids)
+
+    def promise(self) -> Guarantee:
+        """The most that `density` will promise, before its notes."""
+        delta = Fraction(0) if len(self.cells) == 1 else self.shared.row_delta
+        return self.shared.of_unit(Guarantee(self.shared.row_epsilon, delta, Neighbors.REPLACE_ONE, "row"))
+
+    def density(self, x: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> AnyDensity:
+        """The density of the numbers x: shape (n,) or (n, 1) on an interval, (n, 2) on a rectangle.
+
+        `bounding` says which records share the budget.
+
+        Raises BadData as `PrivateHistogram.fit`.
+        """
+        clipped = self.space.clipped(x)
+        places = bounding.places(len(clipped), bits=bits)
+        if bounding.units is not None:
+            require_any(places)
+        return (self._only if len(self.cells) == 1 else self._chosen)(clipped, places, bits=bits)
+
+    def terms(self, train_size: int, validation_size: int) -> ValidationTerms:
+        """The public terms of a validation with these numbers of records; half of δ is for an approximate chooser."""
+        half, fewest = self.shared.row_delta / 2, int(np.argmin(self.cells))
+        return self.search.terms(train_size, validation_size, fallback=fewest, stable_delta=half)
+
+    def _only(self, clipped: Floats, places: Places, *, bits: BitSource) -> AnyDensity:
+        """One candidate: nothing is chosen, so that all of ε and all records train."""
+        if not places.units:
+            raise BadData("x holds no records.")
+        every, alpha = self.space.data(clipped[places.rows()]), self.shared.row_epsilon
+        model = train_candidates(HistogramTraining(), self.grids, every, alpha, bits=bits)[0]
+        return density_of(model, self.space.candidates, None, self.promise().noting(CLIPPING))
+
+    def _chosen(self, clipped: Floats, places: Places, *, bits: BitSource) -> AnyDensity:
+        """Algorithm 2, on units: each trains or validates with all its records.
+
+        A unit has at least one record, so there are at least as many as units: the size that stability rests on.
+        """
+        self._require_enough(places.units)
+        size = train_size_of(places.units, self.train_share)
+        held = (places.units - size) * places.each
+        terms = self.terms(size, held)
+        trained, held_out = (clipped[places.rows(part)] for part in random_split(places.units, size, bits=bits))
+        found = train_validated(
+            HistogramTraining(),
+            self.grids,
+            self.space.data(trained),
+            self.space.data(held_out, held),
+            score=density_score,
+            stabilities=stabilities(self.cells, records=size, alpha=terms.training_epsilon, failure=terms.failure),
+            terms=terms,
+            final=self.space.data(clipped[places.rows()]),
+            bits=bits,
+        )
+        if found.model is None:  # cannot be: the terms name a fallback
+            raise BadParameter("The mechanism returned no candidate, and there is no number of bins to fall back on.")
+        guarantee = self.shared.of_unit(found.guarantee).noting(CLIPPING)
+        return density_of(found.model, self.space.candidates, terms.mechanism, guarantee)
+
+    def _require_enough(self, records: int) -> None:
+        """BadData, with the number needed, unless the training part is large enough for every candidate."""
+        terms = self.terms(1, 1)
+        needed = records_needed(self.cells, alpha=terms.training_epsilon, failure=terms.failure)
+        total = least_records(needed, self.train_share)
+        if records < total:
+            raise BadData(
+                f"Too few records: these bins, ε, δ and train_share need at least {total}. "
+                "Take more records, fewer bins or a larger ε."
+            )
+
+
+def least_records(train_size: int, train_share: Fraction) -> int:
+    """The fewest records of which `train_size` ≥ 1 train at that share."""
+    total = max(2, int(train_size / train_share) - 1)
+    while train_size_of(total, train_share) < train_size:
+        total += 1
+    return total
+
+
+def density_of_column(
+    search: BinSearch,
+    unit: PrivacyUnit,
+    account: Account,
+    data: Any,
+    *,
+    column: str,
+    units: Sequence[str] = (),
+    progress: Callable[[float], None] | None = None,
+) -> AnyDensity:
+    """The private density of a column, charged once the columns are known to be there, before any value is read.
+
+    `search` is for `unit.rows` records per unit. Needs no scikit-learn, which takes long to import. Raises as
+    `PrivateHistogram.fit`, and BadData and UnreadableFile as `read_columns`.
+    """
+
+    def charge() -> None:
+        account.charge(unit.protecting(search.promise()), job="histogram")
+
+    asserted = None if unit.enforced or unit.name == ROW else unit.name
+    read = read_columns(data, [column], keys=units, asserted=asserted, progress=progress, ready=charge)
+    bounding = Bounding(unit.rows, units_of(read, units))
+    found = search.density(read[column], bounding=bounding, bits=SystemBits())
+    return replace(found, guarantee=unit.protecting(found.guarantee))
