@@ -19,7 +19,7 @@ DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceN
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-report docs test test-marked test-sanitized test-all check kernels dist wheels bench bench-selection bench-success bench-mining bench-growth bench-linear
 .PHONY: bench-accuracy-first bench-ledger bench-utility experiments-stability experiments-regulariser experiments-hypotheses
-.PHONY: experiments-accuracy-first experiments-search test-spark bench-spark fuzz lock clean
+.PHONY: experiments-accuracy-first experiments-search experiments-defaults test-spark bench-spark fuzz lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-28s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -104,11 +104,17 @@ bench-utility: $(INSTALLED) .venv-peers/.installed ## top-k itemsets without a c
 experiments-stability: $(INSTALLED) ## the figures of stability-based validation (QUICK=--quick: within 5 minutes)
 	@mkdir -p benchmarks/results
 	$(BIN)/python experiments/stability.py $(QUICK) --out benchmarks/results
+	$(BIN)/python experiments/stability.py $(QUICK) --scores --out benchmarks/results
 	$(BIN)/python experiments/histogram.py $(QUICK) --plot benchmarks/results/histogram.svg
+	$(BIN)/python experiments/histogram.py $(QUICK) --plane --plot benchmarks/results/histogram_plane.svg
 
 experiments-regulariser: $(INSTALLED) ## the default classifier beside other regularisation and scaling
 	$(BIN)/python experiments/regulariser.py
 	$(BIN)/python experiments/noise.py
+
+experiments-defaults: $(INSTALLED) .venv-peers/.installed ## the default classifiers beside diffprivlib and DP-SGD (half an hour)
+	$(BIN)/python experiments/defaults.py
+	$(BIN)/python experiments/defaults.py --gentle
 
 experiments-hypotheses: $(INSTALLED) ## the figures of private learning (QUICK=--quick: within 3 minutes)
 	@mkdir -p benchmarks/results

@@ -1,19 +1,19 @@
 """Integrated square error of private histograms against the number of records: chosen, best and fixed widths.
 
-    python experiments/histogram.py [--quick] [--plot benchmarks/results/histogram.svg] [--epsilon 1]
+    python experiments/histogram.py [--quick] [--plane] [--plot benchmarks/results/histogram.svg] [--epsilon 1]
 
-Three densities on [0, 1], samples of growing size. "chosen" is `PrivateHistogram` with its defaults, "cautious"
-penalises fine bins for their sensitivity, "uniform" takes the largest sensitivity for all, "paper" also the published
-bounds and retraining on the training part. "fixed b" spends all of ε on b bins and all records; "best" is the fixed
-width with the smallest mean error, which nobody knows beforehand. Means over the repetitions, with the standard error
-of "chosen".
+Three densities on [0, 1], or with --plane on its square, samples of growing size. "chosen" is `PrivateHistogram` with
+its defaults, "cautious" penalises fine bins for their sensitivity, "uniform" takes the largest sensitivity for all,
+"paper" also the published bounds and retraining on the training part. "fixed b" spends all of ε on b bins and all
+records; "best" is the fixed width with the smallest mean error, which nobody knows beforehand. Means over the
+repetitions, with the standard error of "chosen".
 A dash: too few records for the bounds.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -43,7 +43,10 @@ if TYPE_CHECKING:
 Floats: TypeAlias = NDArray[np.float64]
 
 BINS = (2, 4, 8, 16, 32, 64, 128)
+SHAPES = ((2, 2), (4, 4), (8, 8), (16, 16), (32, 32), (32, 2), (2, 32))
 POINTS = (np.arange(2**13) + 0.5) / 2**13
+CENTRES = (np.indices((256, 256)).reshape(2, -1).T + 0.5) / 256
+Bins: TypeAlias = "int | tuple[int, int]"
 COLOURS = {"chosen": "#2a6f97", "cautious": "#8ab6d6", "uniform": "#e0a458", "paper": "#c1666b", "best": "#222222"}
 SIZES = (1000, 3000, 10_000, 30_000, 100_000, 300_000)
 QUICK_SIZES = (1000, 10_000, 100_000)
@@ -121,11 +124,13 @@ CHOICES: dict[str, type[BinSearch]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """A density on [0, 1], and how to draw from it."""
+    """A density on [0, 1], or on its square, and how to draw from it; where to compare, and the candidates."""
 
     name: str
     pdf: Callable[[Floats], Floats]
     draw: Callable[[np.random.Generator, int], Floats]
+    points: Floats = field(default_factory=lambda: POINTS)
+    bins: Sequence[Bins] = BINS
 
 
 def cases() -> list[Case]:
@@ -134,6 +139,37 @@ def cases() -> list[Case]:
         Case("smooth: Beta(2, 5)", smooth.pdf, lambda generator, n: generator.beta(2, 5, n)),
         Case("two peaks", _peaks_pdf, _draw_peaks),
         Case("16 steps", _steps_pdf, _draw_steps),
+    ]
+
+
+def plane_cases() -> list[Case]:
+    """A smooth density, a cloud on a flat one, and one that is smooth in its second number and narrow in the first."""
+    smooth, other, narrow = stats.beta(2, 5), stats.beta(5, 2), stats.beta(60, 40)
+    cloud = stats.beta(70, 30)  # spread 0.046
+    return [
+        Case(
+            "smooth: Beta(2, 5) x Beta(5, 2)",
+            lambda x: smooth.pdf(x[:, 0]) * other.pdf(x[:, 1]),
+            lambda generator, n: np.column_stack([generator.beta(2, 5, n), generator.beta(5, 2, n)]),
+            CENTRES,
+            SHAPES,
+        ),
+        Case(
+            "a cloud with half of the records",
+            lambda x: 0.5 + 0.5 * cloud.pdf(x[:, 0]) * cloud.pdf(x[:, 1]),
+            lambda generator, n: np.where(
+                generator.random((n, 1)) < 0.5, generator.random((n, 2)), generator.beta(70, 30, (n, 2))
+            ),
+            CENTRES,
+            SHAPES,
+        ),
+        Case(
+            "narrow in the first number",
+            lambda x: narrow.pdf(x[:, 0]),
+            lambda generator, n: np.column_stack([generator.beta(60, 40, n), generator.random(n)]),
+            CENTRES,
+            SHAPES,
+        ),
     ]
 
 
@@ -169,22 +205,24 @@ def _draw_steps(generator: np.random.Generator, n: int) -> Floats:
     return np.asarray((generator.choice(16, n, p=STEPS) + generator.random(n)) / 16, np.float64)
 
 
-def error(case: Case, x: Floats, epsilon: str, kind: type[BinSearch], bins: Sequence[int]) -> float:
+def error(case: Case, x: Floats, epsilon: str, kind: type[BinSearch], bins: Sequence[Bins]) -> float:
     """∫ (f̂ − f)², by the midpoint rule; NaN where there are too few records."""
     given = PrivateHistogram(bins=bins, lower=0, upper=1, epsilon=epsilon).search()
-    search = kind(*(getattr(given, field.name) for field in fields(given)))
+    search = kind(*(getattr(given, entry.name) for entry in fields(given)))
     try:
         model = search.density(x, bits=SystemBits())
     except BadData:
         return float("nan")
-    return float(np.square(model.pdf(POINTS) - case.pdf(POINTS)).mean())
+    return float(np.square(model.pdf(case.points) - case.pdf(case.points)).mean())
 
 
 def measure(case: Case, sizes: tuple[int, ...], repetitions: int, epsilon: str) -> dict[str, Floats]:
     """Errors of every method, shape (sizes, repetitions); all methods see the same samples."""
     generator = np.random.default_rng(SEED)
-    methods: dict[str, tuple[type[BinSearch], Sequence[int]]] = {name: (kind, BINS) for name, kind in CHOICES.items()}
-    methods |= {f"fixed {count}": (BinSearch, [count]) for count in BINS}
+    methods: dict[str, tuple[type[BinSearch], Sequence[Bins]]] = {
+        name: (kind, case.bins) for name, kind in CHOICES.items()
+    }
+    methods |= {f"fixed {_shown(count)}": (BinSearch, [count]) for count in case.bins}
     errors = {name: np.full((len(sizes), repetitions), np.nan) for name in methods}
     for i, n in enumerate(sizes):
         for j in range(repetitions):
@@ -192,6 +230,10 @@ def measure(case: Case, sizes: tuple[int, ...], repetitions: int, epsilon: str) 
             for name, (kind, bins) in methods.items():
                 errors[name][i, j] = error(case, x, epsilon, kind, bins)
     return errors
+
+
+def _shown(bins: Bins) -> str:
+    return f"{bins[0]}x{bins[1]}" if isinstance(bins, tuple) else str(bins)
 
 
 def means(errors: dict[str, Floats]) -> dict[str, Floats]:
@@ -204,10 +246,10 @@ def means(errors: dict[str, Floats]) -> dict[str, Floats]:
 def table(case: Case, sizes: tuple[int, ...], errors: dict[str, Floats]) -> str:
     found = means(errors)
     spread = errors["chosen"].std(axis=1, ddof=1) / np.sqrt(errors["chosen"].shape[1])
-    lines = [case.name, f"{'n':>8}" + "".join(f"{name:>11}" for name in found) + f"{'± chosen':>11}"]
+    lines = [case.name, f"{'n':>8}" + "".join(f"{name:>12}" for name in found) + f"{'± chosen':>12}"]
     for i, n in enumerate(sizes):
-        cells = [f"{values[i]:11.4f}" if np.isfinite(values[i]) else f"{'—':>11}" for values in found.values()]
-        lines.append(f"{n:8d}" + "".join(cells) + f"{spread[i]:11.4f}")
+        cells = [f"{values[i]:12.4f}" if np.isfinite(values[i]) else f"{'—':>12}" for values in found.values()]
+        lines.append(f"{n:8d}" + "".join(cells) + f"{spread[i]:12.4f}")
     return "\n".join(lines)
 
 
@@ -229,13 +271,14 @@ def draw(axes: Any, case: Case, sizes: tuple[int, ...], errors: dict[str, Floats
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="three sizes, five repetitions: well under a minute")
+    parser.add_argument("--plane", action="store_true", help="two numbers a record")
     parser.add_argument("--plot", type=Path, help="an .svg or .png file")
     parser.add_argument("--epsilon", default="1")
     options = parser.parse_args()
     sizes, repetitions = (QUICK_SIZES, 5) if options.quick else (SIZES, 20)
     figure = new_figure(13, 4.2)
     panels = figure.subplots(1, 3)
-    for case, axes in zip(cases(), panels, strict=True):
+    for case, axes in zip(plane_cases() if options.plane else cases(), panels, strict=True):
         errors = measure(case, sizes, repetitions, options.epsilon)
         print(f"{table(case, sizes, errors)}\n", flush=True)
         draw(axes, case, sizes, errors)
