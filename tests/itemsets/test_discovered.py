@@ -151,8 +151,8 @@ def test_what_a_request_says() -> None:
     assert "items: Gaussian noise" in str(request.split)
     assert advice(request, charged=True) == (
         "too few items were found. An item is found with probability 1/2 if about 48 units have it and nothing else, "
-        "or about 127 units with 7 items each. The run was charged all the same. Try --epsilon 1.9, with which about "
-        "246 are enough."
+        "or about 127 units with 7 items each. The run was charged all the same. Try --epsilon 1.5, with which about "
+        "241 are enough."
     )
     assert "fewer than half of the 20" in request.doubt()
     assert not asked(units=10**6).doubt()
