@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dpmine.planning.planner import plan
     from dpmine.planning.results import Plan
     from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors
+    from dpmine.reporting.call import report
     from dpmine.selection.select import Law, Selection, law, select
     from dpmine.selection.universes.base import Universe
     from dpmine.selection.universes.dense import Levels
@@ -80,6 +81,7 @@ __all__ = [
     "itemset_supports",
     "law",
     "plan",
+    "report",
     "select",
     "top_itemset",
     "top_itemsets",
@@ -106,6 +108,7 @@ _HOMES = {
     "planning.planner": "plan",
     "planning.results": "Plan",
     "privacy": "ExPostGuarantee Guarantee Neighbors",
+    "reporting.call": "report",
     "selection.select": "Law Selection law select",
     "selection.universes.base": "Universe",
     "selection.universes.dense": "Levels",

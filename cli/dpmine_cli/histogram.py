@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpmine_cli.line import require_apart
+from dpmine.io.targets import require_apart
 
 if TYPE_CHECKING:
     from dpmine_cli.line import CommandLine

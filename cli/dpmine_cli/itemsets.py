@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpmine_cli.line import require_apart
+from dpmine.io.targets import require_apart
 from dpmine_cli.output import Format
 
 if TYPE_CHECKING:

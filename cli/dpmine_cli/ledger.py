@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dpmine_cli.line import Group, add, require_apart
-from dpmine_cli.output import Destination, Format, Prepared, database_files
+from dpmine.io.targets import database_files, require_apart
+from dpmine_cli.line import Group, add
+from dpmine_cli.output import Destination, Format, Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from inspect import Parameter, Signature
-from itertools import combinations
 from keyword import iskeyword
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from dpmine.io.targets import database_files
 from dpmine.reporting.jobs.options import OF_SOURCE
 from dpmine_cli.messages import Messages
 from dpmine_cli.options import OPTIONS
-from dpmine_cli.output import Destination, Format, database_files
+from dpmine_cli.output import Destination, Format
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from os import PathLike
+    from collections.abc import Callable
 
     from dpmine.reporting.jobs.options import Option
 
-_PathName: TypeAlias = "str | PathLike[str]"
 _ARGUMENTS = {"files", "jobs"}
 """What stands on a command line by its place."""
 _LONG = 19  # digits of an integer of more than 64 bits
@@ -234,74 +231,3 @@ def _show_version(context: typer.Context, value: bool) -> None:
 Version = Annotated[
     bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
 ]
-
-
-def require_apart(
-    targets: Mapping[str, _PathName | None],
-    paths: Sequence[_PathName],
-    files: Mapping[str, _PathName | None] | None = None,
-) -> None:
-    """Check, before anything is read, that files to be written are different ones and none of those to be read.
-
-    Args:
-        targets: what the user calls each file to be written (an option, say), and the file; None for none.
-        paths: the data to be read: paths, folders, globs, URLs.
-        files: what the user calls each other file that is read or kept (a catalogue, a ledger), and the file.
-
-    Files are compared, not names: links, hard links and letter case do not matter. Nor may a new file be one that the
-    next run reads as data, behind a folder or a glob. Raises BadParameter.
-    """
-    from dpmine.errors import BadParameter
-
-    places = {name: _identity(path) for name, path in targets.items() if path is not None}
-    for one, other in combinations(places, 2):
-        if places[one] == places[other]:
-            raise BadParameter(f"{one} and {other} name the same file: give each a file of its own.")
-    kept = {_identity(path): name for name, path in (files or {}).items() if path is not None}
-    for name, place in places.items():
-        if place in kept:
-            raise BadParameter(f"{name} names {kept[place]}: give it a file of its own.")
-    for name, place in places.items():
-        if isinstance(place, str) and any(_would_hold(os.fspath(path), place) for path in paths):
-            raise BadParameter(f"{name} is a new file among the inputs, which the next run reads: name another folder.")
-    if not any(isinstance(place, tuple) for place in places.values()):
-        return  # what does not exist is not read
-    read = {_identity(file) for path in paths for file in _local_files(os.fspath(path))}
-    for name, place in places.items():
-        if place in read:
-            raise BadParameter(f"{name} names one of the input files: give it a file of its own.")
-
-
-def _would_hold(name: str, new: str) -> bool:
-    """Whether a path, a folder or a glob stands for a new file, too, once it is there."""
-    from dpmine.io.atomic import SUFFIXES
-
-    if "://" in name:
-        return False
-    if os.path.isdir(name):  # noqa: PTH112 - a text may be no path
-        return new.lower().endswith(SUFFIXES) and Path(new).is_relative_to(os.path.realpath(name))
-    return glob.has_magic(name) and not os.path.lexists(name) and Path(new).match(os.path.realpath(name))
-
-
-def _identity(path: _PathName) -> tuple[int, int] | str:
-    """What identifies a file: for one that exists the same for all its names, else its name."""
-    try:
-        found = os.stat(path)  # noqa: PTH116 - a text may be no path
-    except (OSError, ValueError):
-        return os.path.realpath(path)
-    return found.st_dev, found.st_ino
-
-
-def _local_files(name: str) -> Iterator[str]:
-    """The files of this machine behind a path, a folder, a glob or a URL, whatever they hold."""
-    if name.startswith("file:"):
-        from urllib.parse import urlsplit
-        from urllib.request import url2pathname
-
-        name = url2pathname(urlsplit(name).path)
-    elif "://" in name:
-        return
-    found = [name] if os.path.lexists(name) else glob.glob(name, recursive=True)  # noqa: PTH207
-    for path in found:
-        yield path
-        yield from (os.path.join(folder, file) for folder, _, files in os.walk(path) for file in files)  # noqa: PTH118

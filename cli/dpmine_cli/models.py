@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from dpmine.io.targets import require_apart
 from dpmine.parameters import listed
-from dpmine_cli.line import require_apart
 from dpmine_cli.output import Destination, Format, Prepared
 
 if TYPE_CHECKING:

@@ -108,7 +108,6 @@ _SUFFIXES = {
 
 
 _DESCRIPTOR = re.compile(r"/dev/(?:(stdout|stderr)|fd/([0-9]{1,9}))")
-_BESIDE = ("-wal", "-shm", "-journal")  # files of a database
 _STANDARD = {"stdout": 1, "stderr": 2}
 
 
@@ -252,48 +251,19 @@ def _field(value: Any) -> Any:
 
 def target(path: Path) -> Path:
     """The destination: a stream or a file. Raises UnreadableFile where it cannot be written."""
+    from dpmine.io.targets import file_target, unwritable
+
     if not _is_stream(path):
-        return file_target(path)
+        return file_target(path, guard=guard)
     number = _descriptor(path)
     if _is_open_for_writing(number) if number is not None else os.access(path, os.W_OK):
         return path
-    raise _unwritable(path)
+    raise unwritable(path)
 
 
-def file_target(path: Path) -> Path:
-    """The file that will be written, links followed; UnreadableFile where it cannot be."""
-    from dpmine.errors import UnreadableFile
-    from dpmine.io.atomic import require_writable
-
-    try:
-        found = path.resolve()
-        writable = os.access(found.parent, os.W_OK | os.X_OK) and found.parent.is_dir()
-        if writable and (found.is_file() or not found.exists()):  # never a folder, a device or a pipe
-            _require_no_database(found)
-            require_writable(found, guard=_guard)
-            return found
-    except UnreadableFile:
-        raise
-    except (OSError, RuntimeError):  # too long a name, links in a circle
-        pass
-    raise _unwritable(path)
-
-
-def _unwritable(path: Path) -> Exception:
-    from dpmine.errors import UnreadableFile
-
-    return UnreadableFile(f"Cannot write to '{path}': name a file in a folder that exists, is writable and has room.")
-
-
-def _guard(temporary: Path) -> AbstractContextManager[None]:
+def guard(temporary: Path) -> AbstractContextManager[None]:
     """An interrupt leaves no temporary file."""
     return undoing(lambda: temporary.unlink(missing_ok=True))
-
-
-def database_files(url: object, name: str = "the ledger") -> dict[str, str]:
-    """The files of a database, by the names that messages use; none for a server."""
-    path = re.sub(r"^(sqlite|duckdb):///", "", url) if isinstance(url, str) else ""
-    return {f"{name}{part}": f"{path}{part}" for part in ("", *_BESIDE)} if path and path != url else {}
 
 
 def _is_stream(path: Path) -> bool:
@@ -330,19 +300,6 @@ def _is_open_for_writing(number: int) -> bool:
         return False
 
 
-def _require_no_database(target: Path) -> None:
-    """A ledger that a result is written over is lost, with all that was spent: UnreadableFile for any database."""
-    from dpmine.errors import UnreadableFile
-
-    for beside in _BESIDE:
-        if target.name.endswith(beside) and target.with_name(target.name.removesuffix(beside)).exists():
-            raise UnreadableFile(f"'{target.name}' belongs to a database: name another file.")
-    if target.is_file():
-        with target.open("rb") as file:
-            if file.read(16) == b"SQLite format 3\0":
-                raise UnreadableFile(f"'{target.name}' is a database, such as a ledger: name another file.")
-
-
 def _print(content: bytes) -> None:
     from dpmine.errors import UnreadableFile
 
@@ -369,6 +326,6 @@ def replace(path: Path, content: bytes) -> None:
             output_begins()
             _write_stream(path, content)
         else:
-            write_whole(path, content, guard=_guard, ready=output_begins)
+            write_whole(path, content, guard=guard, ready=output_begins)
     except OSError:
         raise UnreadableFile(f"Cannot write '{path}': is the disk full?") from None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dpmine_cli.line import require_apart
+from dpmine.io.targets import require_apart
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpmine.io.atomic import new_figure, picture_target, write_picture
+from dpmine.markup import ShownAsText
 from dpmine.privacy import Neighbors, rounded_up
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class AuditRow:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditReport:
+class AuditReport(ShownAsText):
     """What an audit found: a row for every mechanism and relation (and every point of a grid)."""
 
     mechanisms: tuple[AuditRow, ...]

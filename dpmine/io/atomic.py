@@ -25,7 +25,8 @@ SUFFIXES = (".parquet", ".parq", ".pq")
 _PROBE = bytes(2**20)  # as long as most results
 
 
-def _no_guard(_temporary: Path) -> AbstractContextManager[object]:
+def no_guard(_temporary: Path) -> AbstractContextManager[object]:
+    """Nothing to do around a temporary file."""
     return nullcontext()
 
 
@@ -44,7 +45,7 @@ def read_file(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def require_writable(target: Path, *, guard: Guard = _no_guard) -> None:
+def require_writable(target: Path, *, guard: Guard = no_guard) -> None:
     """Raises OSError where `write_whole` would fail now: no permission to write, no room on the disk."""
     temporary = _beside(target)
     with guard(temporary):
@@ -59,7 +60,7 @@ def write_whole(
     content: bytes,
     *,
     private: bool = False,
-    guard: Guard = _no_guard,
+    guard: Guard = no_guard,
     ready: Callable[[], object] = lambda: None,
 ) -> None:
     """Write a temporary file beside the target, readable by its owner only, then rename it.

@@ -14,15 +14,19 @@ from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.discovery import DIGITS, DISCOVER, ITEMS_PER_UNIT, Discovery, items_per_unit
 from dpmine.itemsets.ingest.catalogue import REMARK
 from dpmine.itemsets.request import then_noticed, warn_of_layout
+from dpmine.itemsets.results import printable
 from dpmine.itemsets.transactions.base import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.ledger.charging import Account
+from dpmine.markup import html_table
 from dpmine.parameters import positive, probability
 from dpmine.privacy import Guarantee, Neighbors
+from dpmine.selection.advice import with_charge
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from fractions import Fraction
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.ledger.ledger import Ledger
@@ -36,7 +40,16 @@ class DiscoveredItems:
     Attributes:
         items: the items; Python baskets may mix integers and texts.
         guarantee: that of the discovery; every run with this catalogue has its own beside it.
-        advice: where none were found, what would have been needed: facts of the parameters.
+        advice: where none were found, what would have been needed, and whether the run was charged: facts of the
+            parameters.
+
+    Example:
+        >>> import dpmine
+        >>> found = dpmine.discover_items([["bread", "milk"], ["bread", "milk", "tea"]] * 1000)
+        >>> [item for item in found]
+        ['bread', 'milk', 'tea']
+        >>> bool(dpmine.discover_items([["bread"]]))  # false where none were found
+        False
     """
 
     items: tuple[Any, ...]
@@ -44,7 +57,7 @@ class DiscoveredItems:
     advice: str = ""
 
     def __len__(self) -> int:
-        """The number of items."""
+        """The number of items; a result without any is false."""
         return len(self.items)
 
     def __iter__(self) -> Iterator[Any]:
@@ -55,7 +68,8 @@ class DiscoveredItems:
         """A plain form for JSON."""
         from dpmine.version import __version__
 
-        return {"items": list(self.items), "guarantee": self.guarantee.to_dict(), "dpmine": __version__}
+        advice = {"advice": self.advice} if self.advice else {}
+        return {"items": list(self.items), "guarantee": self.guarantee.to_dict(), **advice, "dpmine": __version__}
 
     def to_json(self) -> str:
         """One JSON object, on one line."""
@@ -76,7 +90,16 @@ class DiscoveredItems:
         left_out = len(lines) - len(fit)
         odd = [f"{REMARK}left out: {left_out} items that are no line of text; write Parquet"] if left_out else []
         none = [f"{REMARK}none. {self.advice}"] if self.advice else []
-        return "\n".join([f"{REMARK}items found in the data ({self.guarantee})", *none, *odd, *fit])
+        return "\n".join([f"{REMARK}{self._origin}", *none, *odd, *fit])
+
+    def _repr_html_(self) -> str:
+        """The items as a table, with the guarantee: notebooks show it."""
+        none = [f"none. {self.advice}"] if self.advice else []
+        return html_table(["item"], [[printable(item)] for item in self.items], [self._origin, *none])
+
+    @property
+    def _origin(self) -> str:
+        return f"items found in the data ({self.guarantee})"
 
 
 def discover_items(
@@ -134,10 +157,14 @@ def discover_items(
     columns, limit = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot), parse_memory(memory)
     slack, relation = probability("delta", delta), Neighbors.parse(neighbors)
     guarantee = Guarantee(positive("epsilon", epsilon), slack, relation)
-    rho = decimal_below(rho_at(guarantee.epsilon, slack / 2), DIGITS)
-    if not rho:
-        raise BadParameter("epsilon is too small to discover any item at this delta: give a larger one.")
-    discovery = Discovery(rho, slack / 2, relation, items_per_unit(max_items_per_unit))
+
+    def discovery_at(budget: Fraction) -> Discovery:
+        rho = decimal_below(rho_at(budget, slack / 2), DIGITS)
+        if not rho:
+            raise BadParameter("epsilon is too small to discover any item at this delta: give a larger one.")
+        return Discovery(rho, slack / 2, relation, items_per_unit(max_items_per_unit))
+
+    discovery = discovery_at(guarantee.epsilon)
     guarantee = replace(guarantee, concentrated=discovery.zcdp)
     account = Account.of(ledger, dataset)
 
@@ -155,5 +182,10 @@ def discover_items(
         baskets = read.transactions
         found = discovery.find(baskets, bits=SystemBits())
         named = items_of(baskets.labels.take(integer_array(found.codes)))
-        advice = "" if named else discovery.shortage()
+        advice = ""
+        if not named:
+            twice = 2 * guarantee.epsilon
+            said = with_charge(discovery.shortage(), charged=account.ledger is not None)
+            enough = discovery_at(twice).enough_units
+            advice = f"{said} Try --epsilon {float(twice):g}, with which about {enough:,} units are enough."
         return DiscoveredItems(tuple(named), guarantee.for_unit(baskets.unit), advice)

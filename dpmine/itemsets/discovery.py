@@ -97,12 +97,21 @@ class Discovery:
 
     def shortage(self) -> str:
         """What an item would have needed to be found: facts of the parameters."""
-        alone = self.thresholds[-1] / sum(self.looks) / self.weight
         most = self.items_per_unit
         return (
-            f"An item is found with probability 1/2 if about {ceil(alone):,} units have it and nothing else, or about "
-            f"{ceil(alone * sqrt(most)):,} units with {most:,} items each. Give a larger --epsilon."
+            f"An item is found with probability 1/2 if about {ceil(self._alone):,} units have it and nothing else, or "
+            f"about {self.enough_units:,} units with {most:,} items each."
         )
+
+    @property
+    def enough_units(self) -> int:
+        """How many units an item needs to be found with probability 1/2, where each has the most items."""
+        return ceil(self._alone * sqrt(self.items_per_unit))
+
+    @property
+    def _alone(self) -> float:
+        """The same, where they have nothing else."""
+        return self.thresholds[-1] / sum(self.looks) / self.weight
 
     @property
     def zcdp(self) -> Zcdp:

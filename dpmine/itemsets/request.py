@@ -7,13 +7,11 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, LayoutWarning
 from dpmine.exact.reals import decimal_below
-from dpmine.itemsets.by_items import ByItems
-from dpmine.itemsets.discovery import Discover
+from dpmine.itemsets.discovery import DISCOVER
 from dpmine.itemsets.expected import BEST_SHARE, USUAL_UNITS, right_from
 from dpmine.itemsets.ingest.layouts import Origin
 from dpmine.itemsets.noisy_supports import MOST_ITEMS
@@ -25,7 +23,7 @@ from dpmine.ledger.budget import Amount
 from dpmine.ledger.dry_run import DryRun
 from dpmine.parameters import below_one, positive, whole
 from dpmine.privacy import Neighbors, Zcdp
-from dpmine.selection.select import AUTO, advice, plain_name
+from dpmine.selection.select import AUTO, plain_name
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
@@ -148,6 +146,15 @@ def _gaussian(top_k: TopK, epsilon: Fraction, delta: Fraction) -> DiscreteGaussi
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """ε and the supports' part as they were given, and the arguments of `build_way` beside ε."""
+
+    epsilon: Fraction
+    release_support: Number | str | None
+    way: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """The top itemsets of a size, and perhaps their supports.
 
@@ -162,6 +169,7 @@ class Request:
         subsets: whether the supports of all subsets are released, too, as rules need.
         units: a public number of units, which turns supports into shares.
         min_support: the least noisy support that is listed; None for those that are certainly no noise around 0.
+        asked: from which another way can be built, to be compared.
     """
 
     sizes: tuple[int, int]
@@ -173,7 +181,8 @@ class Request:
     split: BudgetSplit
     subsets: bool
     units: int | None
-    min_support: int | None = None
+    min_support: int | None
+    asked: Asked
 
     @classmethod
     def of(
@@ -208,19 +217,15 @@ class Request:
         candidates = known.candidates(sizes)
         if candidates is not None and count > candidates:
             raise BadParameter(f"{_K} must not exceed the {candidates} itemsets of the catalogue.")
-        built = build_way(
-            requested,
-            sizes,
-            known,
-            candidates,
-            count=count,
-            epsilon=selection,
-            delta=delta,
-            neighbors=neighbors,
-            not_private=not_private,
-            kbar=kbar,
-            max_items_per_unit=max_items_per_unit,
-        )
+        way: dict[str, Any] = {
+            "count": count,
+            "delta": delta,
+            "neighbors": neighbors,
+            "not_private": not_private,
+            "kbar": kbar,
+            "max_items_per_unit": max_items_per_unit,
+        }
+        built = build_way(requested, sizes, known, candidates, **way, epsilon=selection)
         top_k = built.top_k
         if top_k.needs_catalogue and not known.is_given:
             raise BadParameter(_NO_CATALOGUE.format(top_k.name))
@@ -230,11 +235,12 @@ class Request:
             top_k,
             requested,
             built.reason,
-            None if isinstance(top_k, Discover) else max_items_per_unit,
+            None if top_k.name == DISCOVER else max_items_per_unit,
             BudgetSplit.of(top_k, supports, below_one("delta", delta), _most_supports(count, sizes, subsets=rules)),
             rules,
             public_units,
             least,
+            Asked(positive("epsilon", epsilon), release_support, way),
         )
 
     @property
@@ -249,17 +255,23 @@ class Request:
         )
         return self.catalogue.weakened(both)
 
-    def advice(self) -> str:
-        """What would have been needed for more itemsets to be returned: facts of the parameters, never of the data."""
-        if isinstance(self.top_k, Discover):
-            return f"too few items were found. {self.top_k.discovery.shortage()}"
-        candidates = self.catalogue.candidates(self.sizes)
-        if self.top_k.count == 1 and not isinstance(self.top_k, ByItems):
-            return advice(self.top_k.mechanism, candidates)
-        lead = ceil(self.top_k.lead(candidates or 1))
-        return (
-            f"{self.top_k.name} needs the best {self.top_k.count} to lead {self.top_k.lead_over()} by about {lead:,}."
+    def way(self, mechanism: str, epsilon: Fraction) -> TopK:
+        """What would choose at another mechanism or another --epsilon, all else as asked. Raises BadParameter."""
+        asked = self.asked
+        built = build_way(
+            mechanism,
+            self.sizes,
+            self.catalogue,
+            self.catalogue.candidates(self.sizes),
+            **(asked.way if mechanism == self.top_k.name else {**asked.way, "kbar": None, "max_items_per_unit": None}),
+            epsilon=_split(epsilon, asked.release_support)[0],
         )
+        return built.top_k
+
+    @property
+    def epsilon(self) -> Fraction:
+        """As it was given: that of the selection, or of all where the split was left to us."""
+        return self.asked.epsilon
 
     def doubt(self) -> str:
         """Why most of the list is expected to be noise, and what helps, from public parameters alone; else ""."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
+from dpmine.itemsets.advice import advice
 from dpmine.itemsets.noisy_supports import Consistency
 from dpmine.itemsets.transactions.base import in_order
+from dpmine.markup import html_table
+from dpmine.parameters import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +26,13 @@ if TYPE_CHECKING:
     from dpmine.privacy import Guarantee
 
 
+class ItemsForm(StrEnum):
+    """How an itemset stands in a frame."""
+
+    FROZENSET = "frozenset"
+    LIST = "list"
+
+
 @dataclass(frozen=True, slots=True)
 class TopItemsets:
     """Itemsets chosen privately, best first; none when the mechanism returned no candidate, or all are left out.
@@ -32,8 +43,8 @@ class TopItemsets:
         requested: the mechanism that was asked for ("auto" included).
         mechanism: the mechanism that chose.
         guarantee: the guarantee of the whole run.
-        advice: when fewer were returned than asked for, what would have been needed: facts of the parameters, not of
-            the data.
+        advice: when fewer were returned than asked for, what would have been needed, whether the run was charged, and
+            what to try next: facts of the parameters, not of the data.
         supports: noisy supports of the chosen itemsets, and of all their subsets where rules were asked for; None where
             none were released.
         units: the public number of units, where it was given.
@@ -41,6 +52,18 @@ class TopItemsets:
         left_out: how many of the chosen itemsets are not listed, because their noisy supports are too small.
         item_type: "int64", "uint64" or "string", as the catalogue or the item column declare it; "" for baskets of
             Python values, whose items are integers and texts as they were given.
+
+    Example:
+        >>> import dpmine
+        >>> baskets = [["bread", "milk"], ["bread", "milk", "tea"]] * 1000
+        >>> found = dpmine.top_itemset(baskets, catalogue=["bread", "milk", "tea"], release_support=1)
+        >>> for itemset in found:
+        ...     print(sorted(itemset))
+        ['bread', 'milk']
+        >>> found.to_pandas(items="list")["itemsets"].tolist()
+        [['bread', 'milk']]
+        >>> found.plot().get_xlabel()
+        'noisy support in units, and its interval'
     """
 
     itemsets: tuple[frozenset[Any], ...]
@@ -63,8 +86,13 @@ class TopItemsets:
         itemsets: tuple[frozenset[Any], ...],
         supports: SupportRelease | None,
         kind: pa.DataType | None = None,
+        *,
+        charged: bool = False,
     ) -> TopItemsets:
-        """The answer to a request, as far as released supports can tell it from nothing, unless it asks for more."""
+        """The answer to a request, as far as released supports can tell it from nothing, unless it asks for more.
+
+        `charged` says whether a ledger paid for it.
+        """
         listed = itemsets if supports is None else supports.reaching(itemsets, request.min_support)
         split = request.top_k.count > 1 or request.split.supports is not None
         return cls(
@@ -73,7 +101,7 @@ class TopItemsets:
             request.requested,
             request.top_k.name,
             guarantee,
-            request.advice() if len(itemsets) < request.top_k.count else "",
+            advice(request, charged=charged) if len(itemsets) < request.top_k.count else "",
             supports and supports.of_parts(listed),
             request.units,
             request.split if split else None,
@@ -145,16 +173,22 @@ class TopItemsets:
         """
         import pyarrow as pa
 
-        rows, kind = self._rows(self.itemsets), self._item_type()
-        lists = [row["items"] if pa.types.is_integer(kind) else list(map(str, row["items"])) for row in rows]
+        rows = self._rows(self.itemsets)
         columns = {
-            "items": pa.array(lists, pa.list_(kind)),
+            "items": self._lists(self.itemsets),
             "noisy_support": pa.array([row["noisy_support"] for row in rows], pa.int64()),
             "interval": pa.array([row["interval"] for row in rows], pa.list_(pa.int64())),
         }
         if self.units is not None:
             columns["support"] = pa.array([row["support"] for row in rows], pa.float64())
         return pa.table(columns).replace_schema_metadata({"dpmine": self.to_json()})
+
+    def _lists(self, itemsets: Sequence[frozenset[Any]]) -> pa.Array:
+        """The itemsets as lists of items of one type."""
+        import pyarrow as pa
+
+        kind, lists = self._item_type(), map(in_order, itemsets)
+        return pa.array([each if pa.types.is_integer(kind) else list(map(str, each)) for each in lists], pa.list_(kind))
 
     def _item_type(self) -> pa.DataType:
         """As declared; else texts, unless all items released are integers."""
@@ -165,32 +199,63 @@ class TopItemsets:
         items = [item for itemset in self.itemsets for item in itemset]
         return pa.int64() if items and all(isinstance(item, int) for item in items) else pa.string()
 
-    def to_pandas(self) -> pd.DataFrame:
-        """A frame with the columns noisy_support (Int64), support (a share) and itemsets (frozensets).
+    def to_pandas(self, items: str = "frozenset") -> pd.DataFrame:
+        """A frame with the columns noisy_support (Int64), support (a share) and itemsets.
 
         Where rules were asked for, the subsets' rows follow those of the chosen itemsets, as mlxtend's
         `association_rules` needs them.
+
+        Args:
+            items: "frozenset", what mlxtend reads; or "list", sorted lists, which `DataFrame.to_parquet` can write:
+                as in `to_arrow`, all items are texts there, unless they are integers.
+
+        Raises BadParameter for another form of items.
         """
         import pandas as pd
 
+        form = named(ItemsForm, "items", items)
         rows = self._rows(listed := (*self.itemsets, *self._subsets()))
         return pd.DataFrame(
             {
                 "noisy_support": pd.Series([row["noisy_support"] for row in rows], dtype="Int64"),
                 "support": pd.Series([row.get("support") for row in rows], dtype="float64"),
-                "itemsets": pd.Series(listed, dtype="object"),
+                "itemsets": pd.Series(
+                    listed if form is ItemsForm.FROZENSET else self._lists(listed).to_pylist(), dtype="object"
+                ),
             }
         )
 
+    def plot(self, ax: Any = None) -> Any:
+        """Bars of the noisy supports with their intervals; where none were released, the ranks. Released facts only.
+
+        Args:
+            ax: matplotlib axes; None for new ones, whose picture is `plot().figure`.
+
+        Returns the axes, titled with the guarantee. Names are shortened to 60 characters.
+        """
+        from dpmine.itemsets.picture import draw_itemsets
+
+        names = [_names(row) for row in self._rows(self.itemsets)]
+        return draw_itemsets(ax, names, self.noisy_supports, self.intervals, f"{self.mechanism}; {self.guarantee}")
+
     def __str__(self) -> str:
+        return "\n".join([*map(_line, self._rows(self.itemsets)), *self._remarks()])
+
+    def _repr_html_(self) -> str:
+        """What `str` says, as a table: notebooks show it."""
+        rows = [[_names(row), *_numbers(row)] for row in self._rows(self.itemsets)]
+        columns = ["itemset"] if self.supports is None else ["itemset", "noisy support", "interval"]
+        return html_table(columns if self.units is None else [*columns, "share"], rows, self._remarks())
+
+    def _remarks(self) -> list[str]:
+        """What is said below the itemsets: what is missing, the guarantee, and how the budget was split."""
         guarantee = f"({self.mechanism}; {self.guarantee})"
         split = [] if self.budget is None else [f"({self.budget})"]
         if not self.itemsets:
             reasons = [*filter(None, [self.advice]), *self._left_out()]
-            return "\n".join(["Nothing stands out.", *reasons, guarantee, *split])
-        lines = [_line(row) for row in self._rows(self.itemsets)]
+            return ["Nothing stands out.", *reasons, guarantee, *split]
         missing = [f"(nothing else stands out: {self.advice})"] if self.advice else []
-        return "\n".join([*lines, *self._excess(), *self._left_out(), *missing, guarantee, *split])
+        return [*self._excess(), *self._left_out(), *missing, guarantee, *split]
 
     def _known(self, itemsets: Iterable[frozenset[Any]]) -> list[tuple[Any, Any]]:
         """Value and interval of each; two Nones where no supports were released."""
@@ -233,6 +298,8 @@ class TopItemsets:
             details["subsets"] = self._rows(self._subsets())
         if self.left_out:
             details["left_out"] = self.left_out
+        if self.advice:
+            details["advice"] = self.advice
         return details
 
 
@@ -244,13 +311,24 @@ def _type_name(kind: pa.DataType | None) -> str:
     return ("uint64" if name == "uint64" else "int64") if "int" in name else "string"
 
 
+def _names(row: dict[str, Any]) -> str:
+    return ", ".join(printable(item) for item in row["items"])
+
+
 def _line(row: dict[str, Any]) -> str:
-    names = ", ".join(printable(item) for item in row["items"])
     if row["noisy_support"] is None:
-        return names
+        return _names(row)
+    value, interval, *share = _numbers(row)
+    return ", ".join([f"{_names(row)}: about {value} ({interval})", *(f"{each} of all" for each in share)])
+
+
+def _numbers(row: dict[str, Any]) -> list[str]:
+    """Support, interval and share, as far as they were released."""
+    if row["noisy_support"] is None:
+        return []
     low, high = row["interval"]
-    share = f", {row['support']:.3%} of all" if "support" in row else ""
-    return f"{names}: about {row['noisy_support']} ({low} to {high}){share}"
+    share = [f"{row['support']:.3%}"] if "support" in row else []
+    return [str(row["noisy_support"]), f"{low} to {high}", *share]
 
 
 def printable(item: Any) -> str:

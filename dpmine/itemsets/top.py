@@ -193,17 +193,18 @@ def top_itemsets(
     )
     from dpmine.itemsets.read import read_transactions
 
+    account = Account.of(ledger, dataset)
     read = read_transactions(
         data,
         columns,
         catalogue=request.catalogue.items,
         progress=progress,
         memory=limit,
-        planned=_planned(request, Account.of(ledger, dataset), notice),
+        planned=_planned(request, account, notice),
         engine=engine,
     )
     with closing(read):
-        return _answer(request, read)
+        return _answer(request, read, charged=account.ledger is not None)
 
 
 def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[LayoutPlan], None]:
@@ -224,7 +225,7 @@ def _planned(request: Request, account: Account, notice: Callable[[str], None] |
     return planned
 
 
-def _answer(request: Request, read: Read) -> TopItemsets:
+def _answer(request: Request, read: Read, *, charged: bool) -> TopItemsets:
     cut = request.max_items_per_unit
     baskets = read.transactions if cut is None else read.transactions.truncated(cut)
     miner = baskets.miner()
@@ -232,7 +233,8 @@ def _answer(request: Request, read: Read) -> TopItemsets:
     notes = [] if cut is None else [f"every unit was cut to {cut} items before counting"]
     guarantee = request.guarantee.for_unit(baskets.unit).noting(*notes)
     named = {frozenset(_items(baskets, codes)): codes for codes in chosen}
-    return TopItemsets.of(request, guarantee, tuple(named), _released(request, named, baskets, miner), read.item_type)
+    supports = _released(request, named, baskets, miner)
+    return TopItemsets.of(request, guarantee, tuple(named), supports, read.item_type, charged=charged)
 
 
 def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tuple[Itemset, ...]:

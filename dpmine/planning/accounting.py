@@ -10,6 +10,7 @@ from dpmine.errors import BadParameter
 from dpmine.exact.reals import decimal_above, decimal_below
 from dpmine.io.atomic import new_figure, picture_target, write_picture
 from dpmine.itemsets.support_noise import LEVEL, DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
+from dpmine.markup import ShownAsText
 from dpmine.parameters import exact_share, positive, public_count
 from dpmine.privacy import rounded_up, short
 from dpmine.selection.recommend import least
@@ -53,7 +54,7 @@ class RunsRow:
 
 
 @dataclass(frozen=True, slots=True)
-class RunsPlan:
+class RunsPlan(ShownAsText):
     """What a calendar of runs comes to.
 
     Attributes:
@@ -153,7 +154,7 @@ def _row(kind: str, rho: Fraction, runs: int, epsilon: Fraction, delta: Fraction
 
 
 @dataclass(frozen=True, slots=True)
-class NoisePlan:
+class NoisePlan(ShownAsText):
     """How far noisy numbers are from the true ones.
 
     Attributes:

@@ -10,6 +10,7 @@ from math import floor
 from typing import Any
 
 from dpmine.errors import BadParameter
+from dpmine.markup import ShownAsText
 from dpmine.models.pac.covers.families import COARSEST, Family, IntervalFamily, StumpFamily, ThresholdFamily
 from dpmine.models.pac.covers.separators import SeparatorFamily
 from dpmine.models.pac.learners import too_fine
@@ -38,7 +39,7 @@ class LearnedClass(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LearningPlan:
+class LearningPlan(ShownAsText):
     """Records that are enough for each learner, and a number that is too few for all.
 
     The learner itself accepts every number given here as enough, and guarantees this smoothness, up to one part in a

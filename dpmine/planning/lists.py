@@ -15,6 +15,7 @@ from dpmine.itemsets.expected import right_from
 from dpmine.itemsets.universe import PublicCatalogue, Sizes, parse_sizes
 from dpmine.itemsets.ways import build_way
 from dpmine.itemsets.weighted_pairs import PAIRS_IN_FULL, WeightedPairs
+from dpmine.markup import ShownAsText
 from dpmine.parameters import exact_number, public_count, whole
 from dpmine.privacy import Neighbors, rounded_up
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
@@ -51,7 +52,7 @@ class ListRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ListPlan:
+class ListPlan(ShownAsText):
     """What can be expected of the best `k` itemsets. Everything here follows from public parameters.
 
     Attributes:

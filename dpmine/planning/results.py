@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.io.atomic import new_figure, picture_target, write_picture
+from dpmine.markup import ShownAsText
 from dpmine.privacy import Neighbors, rounded_up
 from dpmine.selection.recommend import Recommendation, Shape, stylised, success_probability, usable
 
@@ -68,7 +69,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(ShownAsText):
     """What can be expected of a private top itemset. Everything here follows from public parameters.
 
     Attributes:

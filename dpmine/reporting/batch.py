@@ -11,6 +11,7 @@ from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, Dpmi
 from dpmine.ledger.budget import Accounting, Amount, name_and_part
 from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import Ledger
+from dpmine.markup import ShownAsText
 from dpmine.privacy import short
 from dpmine.reporting.store import BEGUN, UNSTORED, Stored
 
@@ -63,10 +64,11 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """A batch that was checked.
+class Batch(ShownAsText):
+    """A batch that was checked. Its text says what each job would cost, and what is left.
 
     Attributes:
+        dataset: the data set's name in the ledger.
         steps: the jobs in order.
         unit: the privacy unit of all.
         budget: the data set's, before the batch; None where it is yet to be granted.
@@ -74,11 +76,23 @@ class Batch:
         accounting: by which it is counted.
     """
 
+    dataset: str
     steps: tuple[Step, ...]
     unit: str
     budget: Budget | None
     total: Amount
     accounting: Accounting
+
+    def __str__(self) -> str:
+        left = "the budget is yet to be granted" if self.budget is None else f"{self.budget.left_of(self.dataset)} left"
+        together = f"All together: up to {self.to_charge.shown(self.accounting, short)} for each {self.unit}; {left}."
+        return "\n".join([*map(self._cost, self.steps), together])
+
+    def _cost(self, step: Step) -> str:
+        if step.pending:
+            return f"{step.job.name}: costs up to {step.charge.shown(self.accounting, short)}"
+        free = "stored already" if step.stored else "begun before, without a result"
+        return f"{step.job.name}: {free}, costs nothing"
 
     @property
     def paths(self) -> list[str]:
@@ -115,6 +129,20 @@ class JobOutcome:
     charged: bool = True
 
     @property
+    def said(self) -> str:
+        """What became of it, in one line, for whoever runs the batch; it quotes no data."""
+        if self.error is None:
+            what = "stored before" if self.reused else "done"
+        elif isinstance(self.error, DpmineError):
+            what = " ".join(str(self.error).split())
+        elif isinstance(self.error, MemoryError):
+            what = "not enough memory."
+        else:
+            kind = type(self.error).__name__
+            what = f"a bug in dpmine ({kind}): please report it with the output of --debug."
+        return f"job {self.job.name!r}: {what}"
+
+    @property
     def most(self) -> Amount:
         """What the job could cost, whatever it came to."""
         return Amount.of(self.guarantee) if self.charged else Amount()
@@ -126,8 +154,8 @@ class JobOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """A batch that was run.
+class Report(ShownAsText):
+    """A batch that was run. Its text says what became of each job, and what is left.
 
     Attributes:
         job_file: what was asked for.
@@ -144,6 +172,35 @@ class Report:
     budget: Budget | None
     total: Amount
     accounting: Accounting
+
+    @property
+    def left(self) -> str:
+        """What the data set has left; "" where the ledger could not be read any more."""
+        if self.budget is None:
+            return ""
+        return f"{self.budget.left_of(self.job_file.terms.dataset)} left for each {self.unit}"
+
+    def __str__(self) -> str:
+        return "\n".join([*(outcome.said for outcome in self.outcomes), *filter(None, [self.left])])
+
+    def raise_failures(self) -> None:
+        """An error for jobs without a result: refused budgets, bugs, or anything else. Its notes say why each failed.
+
+        Raises BudgetExceeded where the budget refused every job that failed, a bug as it is, else BadData.
+        """
+        failed = [(outcome, outcome.error) for outcome in self.outcomes if outcome.error is not None]
+        if not failed:
+            return
+        for _, error in failed:
+            if not isinstance(error, DpmineError | MemoryError):
+                raise error
+        names = ", ".join(repr(outcome.job.name) for outcome, _ in failed)
+        text = f"{len(failed)} of {len(self.outcomes)} jobs failed ({names}); the page shows the others."
+        refused = all(isinstance(error, BudgetExceeded) for _, error in failed)
+        raised = BudgetExceeded(text) if refused else BadData(text)
+        for outcome, _ in failed:
+            raised.add_note(outcome.said)
+        raise raised
 
 
 def checked_batch(job_file: JobFile, store: ResultsFolder, *, retry: bool = False) -> Batch:
@@ -255,7 +312,7 @@ def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None) 
         raise BadParameter(f"{terms.dataset!r} was granted under {accounting} accounting: say so in [budget].")
     share = None if budget is None else budget.granted.approximate_delta
     total = terms.total_under(accounting, share)
-    batch = Batch(steps, _common_unit(steps, terms, budget), budget, total, accounting)
+    batch = Batch(terms.dataset, steps, _common_unit(steps, terms, budget), budget, total, accounting)
     _require_total(batch, terms)
     return batch
 

@@ -11,17 +11,19 @@ from dpmine.errors import BadParameter, NotPrivate
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.ledger.budget import checked_name
 from dpmine.ledger.charging import Account
+from dpmine.markup import html_table
 from dpmine.parameters import Number, named, positive, probability, public_count, truth
 from dpmine.privacy import Guarantee, Neighbors, short
+from dpmine.selection.advice import advice
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.recommend import Recommendation, recommend, usable
+from dpmine.selection.recommend import Recommendation, recommend
 from dpmine.selection.scores import Scores, as_universe, labelled_universe, number_of, released, require_form
 from dpmine.selection.universes.base import MANY_DUMMIES, Scaled, Universe
 from dpmine.selection.universes.dense import Dense, Levels
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -68,11 +70,15 @@ class Selection:
         chosen: whether something was chosen, which is the truth value; not so `label`, which can be None.
         mechanism: the mechanism that chose.
         guarantee: the guarantee.
-        advice: when nothing stood out, what would have been needed (a fact of the parameters alone); else "".
+        advice: when nothing stood out, what would have been needed, whether the run was charged, and what to try next
+            (facts of the parameters alone); else "".
 
     Example:
         >>> bool(select([5000, 10], epsilon=1, mechanism="exponential"))
         True
+        >>> for label in select({"tea": 5000, "milk": 10}, epsilon=1, mechanism="exponential"):
+        ...     print(label)
+        tea
 
     See Also:
         select: makes it.
@@ -85,8 +91,13 @@ class Selection:
     guarantee: Guarantee
     advice: str = ""
 
-    def __bool__(self) -> bool:
-        return self.chosen
+    def __len__(self) -> int:
+        """1 where something was chosen, else 0, which is false."""
+        return int(self.chosen)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The label of what was chosen; nothing else."""
+        return iter([self.label] if self.chosen else [])
 
     @property
     def score_level(self) -> None:
@@ -102,11 +113,23 @@ class Selection:
             "chosen": self.chosen,
             "mechanism": self.mechanism,
             "guarantee": self.guarantee.to_dict(),
+            **({"advice": self.advice} if self.advice else {}),
         }
 
     def __str__(self) -> str:
-        named = "something stands out" if self.label is None else f"{self.label!r}"
-        return f"{named if self.chosen else 'nothing stands out'}  ({self.mechanism}; {self.guarantee})"
+        said = f"{self._shown()}  ({self.mechanism}; {self.guarantee})"
+        return f"{said}\n{self.advice}" if self.advice else said
+
+    def _repr_html_(self) -> str:
+        """What `str` says, as a table: notebooks show it."""
+        said = [] if self.chosen else [self._shown()]
+        remarks = [*said, *filter(None, [self.advice]), f"({self.mechanism}; {self.guarantee})"]
+        return html_table(["chosen"], [[self._shown()]] if self.chosen else [], remarks)
+
+    def _shown(self) -> str:
+        if not self.chosen:
+            return "nothing stands out"
+        return "something stands out" if self.label is None else f"{self.label!r}"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -199,7 +222,8 @@ def select(
     universe, labels = labelled_universe(scores, padding)
     choice = choose(chooser, universe, sensitivity=step, bits=SystemBits())
     index, label = released(scores, labels, choice, hidden=hidden)
-    hint = "" if choice is not None else advice(chooser, public_size(universe), step)
+    paid = account.ledger is not None
+    hint = "" if choice is not None else advice(chooser, public_size(universe), step, charged=paid)
     return Selection(index, label, choice is not None, chooser.name, guarantee, hint)
 
 
@@ -322,26 +346,6 @@ def _own_options(kind: type[Mechanism], options: Mapping[str, Any]) -> dict[str,
             "bounded_growth has a guarantee only where a unit supports few candidates: give max_items_per_unit."
         )
     return {_FIELDS[name]: value for name, value in given.items()}
-
-
-def advice(mechanism: Mechanism, candidates: int | None, sensitivity: Fraction = Fraction(1)) -> str:
-    """What the mechanism would have needed, and what needs less: facts of the parameters, never of the data.
-
-    `candidates` is the number of public candidates, None for an unknown list; leads are in the units of the scores, of
-    which one privacy unit moves each by `sensitivity`.
-    """
-
-    def lead(of: Mechanism) -> float:
-        return of.lead(candidates or 1) * float(sensitivity)
-
-    needed = lead(mechanism)
-    text = f"{mechanism.name} needs the best candidate to lead {mechanism.lead_over()} by about {needed:.0f}"
-    others = usable(mechanism.epsilon, mechanism.delta, mechanism.neighbors, candidates=candidates)
-    less = sorted((lead(other), other.name, other.lead_over()) for other in others if not other.only_by_name)
-    hints = [f"{name} {need:.0f} over {whom}" for need, name, whom in less if need < needed and name != mechanism.name]
-    if not hints:
-        return f"{text}; no other mechanism needs less at these parameters."
-    return f"{text}; others need less: {', '.join(hints)}."
 
 
 def resolve(

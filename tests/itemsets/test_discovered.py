@@ -14,6 +14,7 @@ from support.sealed import SealedBaskets, Untouchable
 
 import dpmine
 from dpmine.itemsets import discovered
+from dpmine.itemsets.advice import advice
 from dpmine.itemsets.discovered import DiscoveredItems
 from dpmine.itemsets.discovery import Discover, Discovery
 from dpmine.itemsets.ingest.catalogue import REMARK, read_catalogue
@@ -148,9 +149,10 @@ def test_what_a_request_says() -> None:
     assert (request.top_k.discovery.items_per_unit, request.max_items_per_unit) == (7, None)
     assert request.guarantee.zcdp.rho == request.top_k.zcdp.rho + (request.split.supports or request.top_k).zcdp.rho
     assert "items: Gaussian noise" in str(request.split)
-    assert request.advice() == (
+    assert advice(request, charged=True) == (
         "too few items were found. An item is found with probability 1/2 if about 48 units have it and nothing else, "
-        "or about 127 units with 7 items each. Give a larger --epsilon."
+        "or about 127 units with 7 items each. The run was charged all the same. Try --epsilon 1.5, with which about "
+        "241 are enough."
     )
     assert "fewer than half of the 20" in request.doubt()
     assert not asked(units=10**6).doubt()

@@ -9,10 +9,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from dpmine_cli.line import require_apart
 from support.cases import every
 
 from dpmine import BadData, BadParameter, UnreadableFile
+from dpmine.io.targets import require_apart
 from dpmine.models.tables import read_columns, require_columns, typed_labels
 
 if TYPE_CHECKING:

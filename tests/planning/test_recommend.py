@@ -14,6 +14,7 @@ from support.cases import every
 import dpmine
 from dpmine.errors import BadParameter
 from dpmine.privacy import Neighbors
+from dpmine.selection.advice import advice
 from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import (
@@ -27,7 +28,7 @@ from dpmine.selection.recommend import (
     success_probability,
     usable,
 )
-from dpmine.selection.select import advice, build_mechanism, resolve
+from dpmine.selection.select import build_mechanism, resolve
 
 BASKETS = [["a", "b"]] * 400 + [["a", "c"]] * 40
 CLEARLY = 0.05

@@ -48,6 +48,7 @@ PINNED = [
     "itemset_supports",
     "law",
     "plan",
+    "report",
     "select",
     "top_itemset",
     "top_itemsets",

@@ -17,9 +17,10 @@ from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise
 from dpmine.privacy import Neighbors
+from dpmine.selection.advice import advice
 from dpmine.selection.mechanisms.base import Mechanism, unit_reach
 from dpmine.selection.mechanisms.limited_domain import LimitedDomainPermuteAndFlip
-from dpmine.selection.select import MECHANISMS, advice, build_mechanism, choose
+from dpmine.selection.select import MECHANISMS, build_mechanism, choose
 from dpmine.selection.universes.dense import Dense, Levels
 
 BITS = SystemBits()

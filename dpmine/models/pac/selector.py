@@ -40,8 +40,9 @@ from dpmine.models.supervised import unnamed_features
 from dpmine.models.tables import whole_features
 from dpmine.parameters import exact_number, positive, probability
 from dpmine.privacy import Neighbors
+from dpmine.selection.advice import advice
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
-from dpmine.selection.select import AUTO, advice, build_mechanism, choose, guarantee_of, plain_name
+from dpmine.selection.select import AUTO, build_mechanism, choose, guarantee_of, plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -64,8 +64,6 @@ class TopItemsetJob(Job):
             notice=lambda _text: None,  # the page names the unit that was found
         )
         document, tables = json.loads(result.to_json()), {"": result.to_arrow()}
-        if result.advice:
-            document["advice"] = result.advice
         if self._has_rules and result.itemsets:
             document["rules"] = plain_rules(result.rules(confidence(self.options.get("min_confidence", 0))))
             tables["-rules"] = pa.Table.from_pylist(document["rules"])

@@ -1,0 +1,91 @@
+"""What to do when nothing stands out: facts of the parameters, never of the data."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from contextlib import suppress
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING
+
+from dpmine.errors import BadParameter
+from dpmine.itemsets.by_items import ByItems
+from dpmine.itemsets.discovery import DISCOVER, Discover
+from dpmine.itemsets.expected import BEST_SHARE, USUAL_UNITS, right_from
+from dpmine.selection.advice import needed, with_charge
+from dpmine.selection.select import AUTO
+
+if TYPE_CHECKING:
+    from dpmine.itemsets.request import Request
+    from dpmine.selection.top_k import TopK
+
+_LARGEST_ADVISED = 2
+"""Up to this ε, more of it is the first advice; beyond, other ways are named before."""
+_GRID = [Fraction(digits, 10) * Fraction(10) ** power for power in range(-9, 4) for digits in range(10, 100)]
+"""The numbers of two digits from 10^-9 on: what an ε is advised from."""
+
+
+def advice(request: Request, *, charged: bool) -> str:
+    """What more itemsets would have needed, whether the run was charged, and the one step most likely to help."""
+    return " ".join(filter(None, [with_charge(_needed(request), charged=charged), _step(request)]))
+
+
+def _needed(request: Request) -> str:
+    way = request.top_k
+    if isinstance(way, Discover):
+        return f"too few items were found. {way.discovery.shortage()}"
+    candidates = request.catalogue.candidates(request.sizes)
+    if way.count == 1 and not isinstance(way, ByItems):
+        return f"{needed(way.mechanism, candidates)}."
+    lead = ceil(way.lead(candidates or 1))
+    return f"{way.name} needs the best {way.count} to lead {way.lead_over()} by about {lead:,}."
+
+
+def _step(request: Request) -> str:
+    """The option most likely to help. Where supports are unknown, the best is assumed to be that of 1 unit in 20."""
+    way, unlisted = request.top_k, not request.catalogue.is_given
+    if not way.mechanism.private:
+        return ""
+    if better := _better(request):
+        return f"Try --mechanism {better.replace('_', '-')}: it is expected to need smaller supports here."
+    if (larger := _least_epsilon(request)) and larger <= _LARGEST_ADVISED:
+        return _with_epsilon(request, larger)
+    if request.sizes[0] > 1:
+        return f"Try --size {request.sizes[0] - 1}: smaller itemsets have larger supports."
+    if unlisted and not isinstance(way, Discover):
+        return "Try a public list of the items, --catalogue FILE, such as the file that dpmine catalogue writes."
+    return _with_epsilon(request, larger or 2 * request.epsilon)
+
+
+def _with_epsilon(request: Request, epsilon: Fraction) -> str:
+    enough = _enough(request, request.way(request.top_k.name, epsilon))
+    return f"Try --epsilon {float(epsilon):g}, with which about {enough:,} are enough."
+
+
+def _enough(request: Request, way: TopK) -> int:
+    """The support, or the lead, that the best itemset needs."""
+    candidates = request.catalogue.candidates(request.sizes)
+    return right_from(way, candidates or 0) or ceil(way.lead(candidates or 1))
+
+
+def _better(request: Request) -> str:
+    """The mechanism that needs less, of what "auto" takes and of discovery; "" where neither does."""
+    enough = {request.top_k.name: _enough(request, request.top_k)}
+    for name in (AUTO, DISCOVER):
+        with suppress(BadParameter):  # discovery needs a δ, not too small an ε, and items that are not listed
+            way = request.way(name, request.epsilon)
+            enough.setdefault(way.name, _enough(request, way))
+    best = min(enough, key=enough.__getitem__)
+    return "" if best == request.top_k.name else best
+
+
+def _least_epsilon(request: Request) -> Fraction | None:
+    """The least ε of two digits at which what is expected is enough; None where it is enough already, or never."""
+    expected = (USUAL_UNITS if request.units is None else request.units) // BEST_SHARE
+    if _enough(request, request.top_k) <= expected:
+        return None
+    larger = _GRID[bisect_right(_GRID, request.epsilon) :]
+    place = bisect_right(
+        larger, 0, key=lambda epsilon: _enough(request, request.way(request.top_k.name, epsilon)) <= expected
+    )
+    return larger[place] if place < len(larger) else None

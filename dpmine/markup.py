@@ -1,0 +1,38 @@
+"""How notebooks show results: small escaped HTML without scripts, styles or anything that is loaded."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST_ROWS = 50
+"""Rows of a table in a notebook; what is left out is counted below it."""
+
+
+def html_table(columns: Sequence[str], rows: Sequence[Sequence[str]], remarks: Sequence[str]) -> str:
+    """A table with its remarks below it, line by line; no table where there are no rows.
+
+    Requires: what is given is released already. Of many rows the first are shown, with the number of the others.
+    """
+    left_out = len(rows) - MOST_ROWS
+    more = [f"… and {left_out:,} more"] if left_out > 0 else []
+    lines = "<br>".join(escape(remark) for remark in (*more, *remarks))
+    head, body = _row("th", columns), "".join(_row("td", row) for row in rows[:MOST_ROWS])
+    table = f"<table><thead>{head}</thead><tbody>{body}</tbody></table>" if rows else ""
+    return f"<div>{table}<p>{lines}</p></div>"
+
+
+def _row(tag: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+
+class ShownAsText:
+    """What notebooks show as its text, which is a table in columns of one width already."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"

@@ -1,0 +1,160 @@
+"""`dpmine.report`: a job file in, a page out, as one call."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self, overload
+
+from dpmine.errors import BadParameter
+from dpmine.io.atomic import no_guard, write_whole
+from dpmine.io.targets import database_files, file_target, require_apart, unwritable
+from dpmine.parameters import truth
+from dpmine.reporting.batch import checked_batch, run_batch
+from dpmine.reporting.jobs.file import read_job_file
+from dpmine.reporting.store import ResultsFolder
+
+if TYPE_CHECKING:
+    from dpmine.io.atomic import Guard
+    from dpmine.io.targets import PathName
+    from dpmine.reporting.batch import Batch, Report
+    from dpmine.reporting.jobs.file import JobFile
+    from dpmine.reporting.jobs.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedReport:
+    """A report of which everything was checked that can be without reading a value.
+
+    Attributes:
+        job_file: what is asked for.
+        store: where results are kept.
+        page: the file of the page, links followed.
+        batch: what each job costs.
+    """
+
+    job_file: JobFile
+    store: ResultsFolder
+    page: Path
+    batch: Batch
+
+    @classmethod
+    def of(
+        cls,
+        jobs: Path,
+        output: Path,
+        results: Path | None,
+        *,
+        retry: bool,
+        named: tuple[str, str] = ("output", "results"),
+        guard: Guard = no_guard,
+    ) -> Self:
+        """`named`: what the user calls the page and the results. Raises as `report`."""
+        page = file_target(output, guard=guard)
+        job_file = read_job_file(jobs)
+        store = ResultsFolder(results or output.with_name(f"{jobs.stem}-results"))
+        batch = checked_batch(job_file, store, retry=retry)
+        written = dict(zip(named, (page, store.folder / "result.parquet"), strict=True))
+        require_apart(written, batch.paths, {"the job file": jobs, **database_files(job_file.terms.ledger)})
+        store.require_usable(page)
+        return cls(job_file, store, page, batch)
+
+
+@overload
+def report(
+    jobs: PathName,
+    output: PathName,
+    *,
+    results: PathName | None = None,
+    retry: bool = False,
+    check: Literal[True],
+) -> Batch: ...
+
+
+@overload
+def report(
+    jobs: PathName,
+    output: PathName,
+    *,
+    results: PathName | None = None,
+    retry: bool = False,
+    check: Literal[False] = False,
+) -> Report: ...
+
+
+def report(
+    jobs: PathName, output: PathName, *, results: PathName | None = None, retry: bool = False, check: bool = False
+) -> Report | Batch:
+    """Run the jobs of a TOML file under one budget, and write one HTML page for all of them: `dpmine report`.
+
+    Everything is checked before anything is charged. Jobs whose results are stored are neither run nor charged again.
+
+    Args:
+        jobs: the job file: a budget with its ledger, inputs, and jobs. Its paths are relative to the working directory.
+        output: the page, written whole or not at all.
+        results: the folder of the results; None for `<jobs>-results` beside the page.
+        retry: whether jobs that were begun before, without a result, are run and charged again.
+        check: whether to stop after the checks: nothing is charged, and no value is read.
+
+    Returns the report: its text says what became of each job, `outcomes` holds their documents. With `check=True`, the
+    batch: its text says what each job would cost.
+    Raises BadParameter, BadData, UnreadableFile, NotPrivate, BadLedger or BudgetExceeded before anything is charged.
+    Where a job fails, the others are run, the page is written, and an error is raised whose notes say why:
+    BudgetExceeded where the budget refused all that failed, a bug as it is, else BadData.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import pyarrow as pa, pyarrow.parquet as pq
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> sales = pa.table({"customer": [*range(500)] * 2, "item": ["bread"] * 500 + ["milk"] * 500})
+        >>> pq.write_table(sales, folder / "sales.parquet")
+        >>> text = f'''
+        ... [budget]
+        ... ledger = "sqlite:///{folder}/budget.db"
+        ... dataset = "shop"
+        ... epsilon = 1
+        ... delta = 1e-6
+        ... [[job]]
+        ... kind = "top-itemset"
+        ... name = "Pairs"
+        ... input = "{folder}/sales.parquet"
+        ... '''
+        >>> _ = (folder / "jobs.toml").write_text(text, encoding="utf-8")
+        >>> print(report(folder / "jobs.toml", folder / "report.html", check=True))
+        Pairs: costs up to ε = 1.0, δ = 1e-06
+        All together: up to ε = 1.0, δ = 1e-06 for each customer; the budget is yet to be granted.
+        >>> print(report(folder / "jobs.toml", folder / "report.html"))
+        job 'Pairs': done
+        ε = 0.0, δ = 0.0 left for each customer
+
+    See Also:
+        dpmine.Ledger: the budget.
+        top_itemsets: one such job.
+    """
+    again, only_checked = truth("retry", retry), truth("check", check)
+    source, page = _path("jobs", jobs), _path("output", output)
+    kept = None if results is None else _path("results", results)
+    prepared = PreparedReport.of(source, page, kept, retry=again)
+    if only_checked:
+        return prepared.batch
+    from dpmine.reporting.page.render import render
+
+    done = run_batch(prepared.job_file, prepared.store, watch=_unwatched, retry=again)
+    try:
+        write_whole(prepared.page, render(done).encode())
+    except OSError:
+        raise unwritable(page) from None
+    done.raise_failures()
+    return done
+
+
+def _path(name: str, value: PathName) -> Path:
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+        raise BadParameter(f"{name} must be a path.")
+    return Path(value)
+
+
+def _unwatched(number: int, job: Job, share: float) -> None:
+    """Nobody follows."""

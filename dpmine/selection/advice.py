@@ -1,0 +1,50 @@
+"""What to do when a selection chose nothing: facts of the parameters, never of the data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
+from dpmine.selection.recommend import recommend
+
+if TYPE_CHECKING:
+    from dpmine.selection.mechanisms.base import Mechanism
+
+
+def advice(
+    mechanism: Mechanism, candidates: int | None, sensitivity: Fraction = Fraction(1), *, charged: bool = False
+) -> str:
+    """What the mechanism would have needed, whether a ledger was charged, and what is most likely to help.
+
+    Facts of the parameters, never of the data. `candidates` is the number of public candidates, None for an unknown
+    list; leads are in the units of the scores, of which one privacy unit moves each by `sensitivity`.
+    """
+    said = with_charge(f"{needed(mechanism, candidates, sensitivity)}.", charged=charged)
+    if mechanism.delta and not (mechanism.only_by_name or isinstance(mechanism, BoundedGrowth)):
+        better = recommend(
+            epsilon=mechanism.epsilon,
+            delta=mechanism.delta,
+            neighbors=mechanism.neighbors,
+            candidates=None if candidates is None else max(1, candidates),
+            are_counts=candidates is None,
+        ).mechanism
+        if better != mechanism.name:
+            return (
+                f"{said} Try the mechanism {better}, which needs a smaller lead where scores fall off by a power law."
+            )
+    twice = replace(mechanism, epsilon=2 * mechanism.epsilon)
+    enough = twice.lead(candidates or 1) * float(sensitivity)
+    return f"{said} Try ε = {float(twice.epsilon):g}, with which about {enough:.0f} is enough."
+
+
+def needed(mechanism: Mechanism, candidates: int | None, sensitivity: Fraction = Fraction(1)) -> str:
+    """The lead that the mechanism needs, in words without a full stop."""
+    lead = mechanism.lead(candidates or 1) * float(sensitivity)
+    return f"{mechanism.name} needs the best candidate to lead {mechanism.lead_over()} by about {lead:.0f}"
+
+
+def with_charge(text: str, *, charged: bool) -> str:
+    """A text on a run without a result, and that a ledger paid for it where one did."""
+    return f"{text} The run was charged all the same." if charged else text
