@@ -26,9 +26,7 @@ def main() -> None:
     print(json.dumps(found))
 
 
-def measure(
-    found: dict[str, list[float]], arrays: dict[str, np.ndarray], epsilon: float, C: float, runs: int
-) -> None:
+def measure(found: dict[str, list[float]], arrays: dict[str, np.ndarray], epsilon: float, C: float, runs: int) -> None:
     train, labels, test, truth = (arrays[name] for name in ("train", "labels", "test", "truth"))
     for _ in range(runs):
         model = LogisticRegression(epsilon=epsilon, data_norm=1.0, C=C, max_iter=1000)
