@@ -215,6 +215,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument("--quick", action="store_true", help="one round of ten folds instead of ten rounds")
+    parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--folds", type=int, default=FOLDS, help="folds of a round that are run")
     parser.add_argument("--scores", action="store_true", help="Stability with other scores instead of other methods")
     arguments = parser.parse_args()
@@ -226,7 +227,7 @@ def main() -> None:
         "Magic": magic(arguments.data),
     }.items():
         examples = Examples(ball.rows(features, np.where(labels == 1, 1.0, -1.0)))
-        rounds = 1 if arguments.quick else 10
+        rounds = 1 if arguments.quick else arguments.rounds
         results[name] = run(name, examples, rounds, arguments.folds, scores=arguments.scores)
         table(name, results[name])
     if arguments.scores:

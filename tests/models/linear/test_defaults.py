@@ -80,3 +80,14 @@ def test_forests_are_like_covtype() -> None:
     assert (features[:, 14:].sum(axis=1) == 1).all()
     outside = ((features < lower) | (features > upper)).mean()
     assert outside < 0.01
+
+
+def test_every_row_is_in_a_step_by_itself() -> None:
+    """Poisson sampling: the shares of 50 rows, and the variance of their number, within five standard errors."""
+    generator, draws = np.random.default_rng(1), 4000
+    descent, seen = Descent(share=0.3, steps=1, rate=1, clip=1), np.zeros((draws, 50))
+    for taken in seen:
+        taken[descent.sample(50, generator)] = 1
+    assert np.abs(seen.mean(axis=0) - 0.3).max() < 5 * (0.21 / draws) ** 0.5
+    assert seen.sum(axis=1).var() == pytest.approx(50 * 0.21, rel=5 * (2 / draws) ** 0.5)
+    assert np.abs(np.corrcoef(seen.T) - np.eye(50)).max() < 5 / draws**0.5
