@@ -87,9 +87,9 @@ def test_a_charge_is_said_where_there_was_one(tmp_path: Path) -> None:
     dpmine.Ledger(url).grant("shop", epsilon=10, delta="1e-3")
     baskets = [["bread", "milk"]] * 5
     said = "The run was charged all the same. Try"
-    free, paid = {}, {"ledger": url, "dataset": "shop"}
     options: dict[str, Any] = {"mechanism": "limited_domain", "epsilon": "0.1"}
-    for place, expected in ((free, False), (paid, True)):
+    places: list[dict[str, Any]] = [{}, {"ledger": url, "dataset": "shop"}]
+    for place, expected in zip(places, (False, True), strict=True):
         found = dpmine.top_itemset(baskets, **options, **place)
         items = dpmine.discover_items(baskets, epsilon="0.1", **place)
         chosen = dpmine.select({"a": 1}, candidates="unknown", epsilon="0.1", unit="row", **place)

@@ -37,11 +37,14 @@ def _outputs(source: str, names: dict[str, Any], number: int) -> list[dict[str, 
     import matplotlib.pyplot as plt
 
     body = ast.parse(source)
-    last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
+    last = body.body[-1] if body.body else None
+    expression = ast.Expression(last.value) if isinstance(last, ast.Expr) else None
+    if expression is not None:
+        body.body.pop()
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(body, f"<cell {number}>", "exec"), names)
-        value = eval(compile(ast.Expression(last.value), f"<cell {number}>", "eval"), names) if last else None
+        value = eval(compile(expression, f"<cell {number}>", "eval"), names) if expression else None
     outputs: list[dict[str, Any]] = []
     if printed.getvalue():
         outputs.append(
@@ -55,8 +58,8 @@ def _outputs(source: str, names: dict[str, Any], number: int) -> list[dict[str, 
     for place in plt.get_fignums():
         picture = io.BytesIO()
         plt.figure(place).savefig(picture, format="png", dpi=_DOTS, bbox_inches="tight")
-        data = {"image/png": base64.b64encode(picture.getvalue()).decode()}
-        outputs.append({"data": data, "metadata": {}, "output_type": "display_data"})
+        drawn = {"image/png": base64.b64encode(picture.getvalue()).decode()}
+        outputs.append({"data": drawn, "metadata": {}, "output_type": "display_data"})
     plt.close("all")
     return outputs
 
