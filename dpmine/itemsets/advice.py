@@ -63,18 +63,24 @@ def _with_epsilon(request: Request, epsilon: Fraction) -> str:
 
 
 def _enough(request: Request, way: TopK) -> int:
-    """The support, or the lead, that the best itemset needs."""
+    """The lead that the best itemsets need, as it is told above; of a discovery, the support of the best."""
+    candidates = request.catalogue.candidates(request.sizes)
+    return _for_half(request, way) if isinstance(way, Discover) else ceil(way.lead(candidates or 1))
+
+
+def _for_half(request: Request, way: TopK) -> int:
+    """What the best needs where half of the list is to be right, which compares ways; the lead where nobody knows."""
     candidates = request.catalogue.candidates(request.sizes)
     return right_from(way, candidates or 0) or ceil(way.lead(candidates or 1))
 
 
 def _better(request: Request) -> str:
     """The mechanism that needs less, of what "auto" takes and of discovery; "" where neither does."""
-    enough = {request.top_k.name: _enough(request, request.top_k)}
+    enough = {request.top_k.name: _for_half(request, request.top_k)}
     for name in (AUTO, DISCOVER):
         with suppress(BadParameter):  # discovery needs a δ, not too small an ε, and items that are not listed
             way = request.way(name, request.epsilon)
-            enough.setdefault(way.name, _enough(request, way))
+            enough.setdefault(way.name, _for_half(request, way))
     best = min(enough, key=enough.__getitem__)
     return "" if best == request.top_k.name else best
 

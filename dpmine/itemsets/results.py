@@ -190,6 +190,11 @@ class TopItemsets:
         kind, lists = self._item_type(), map(in_order, itemsets)
         return pa.array([each if pa.types.is_integer(kind) else list(map(str, each)) for each in lists], pa.list_(kind))
 
+    def _plain(self, itemsets: Sequence[frozenset[Any]]) -> list[Any]:
+        """The itemsets in a form that pandas writes to Parquet."""
+        lists = self._lists(itemsets)
+        return list(lists.to_pandas()) if self.item_type == "uint64" else lists.to_pylist()
+
     def _item_type(self) -> pa.DataType:
         """As declared; else texts, unless all items released are integers."""
         import pyarrow as pa
@@ -207,7 +212,8 @@ class TopItemsets:
 
         Args:
             items: "frozenset", what mlxtend reads; or "list", sorted lists, which `DataFrame.to_parquet` can write:
-                as in `to_arrow`, all items are texts there, unless they are integers.
+                as in `to_arrow`, all items are texts there, unless they are integers. Items of type uint64 come in
+                numpy arrays, because pyarrow takes integers of Python for int64.
 
         Raises BadParameter for another form of items.
         """
@@ -219,9 +225,7 @@ class TopItemsets:
             {
                 "noisy_support": pd.Series([row["noisy_support"] for row in rows], dtype="Int64"),
                 "support": pd.Series([row.get("support") for row in rows], dtype="float64"),
-                "itemsets": pd.Series(
-                    listed if form is ItemsForm.FROZENSET else self._lists(listed).to_pylist(), dtype="object"
-                ),
+                "itemsets": pd.Series(listed if form is ItemsForm.FROZENSET else self._plain(listed), dtype="object"),
             }
         )
 

@@ -173,8 +173,7 @@ def top_itemsets(
 
     Source: Durfee & Rogers 2019 (one shot). Proof: docs/proofs/selection/composition.md.
     """
-    columns = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot)
-    limit = parse_memory(memory)
+    columns, limit = Columns.of(unit=unit, basket=basket, item=item, items=items, one_hot=one_hot), parse_memory(memory)
     request = Request.of(
         k=k,
         size=size,

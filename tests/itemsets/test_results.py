@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from html.parser import HTMLParser
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pyarrow as pa
@@ -19,6 +22,9 @@ from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, Consistency, Support
 from dpmine.itemsets.results import TopItemsets
 from dpmine.itemsets.support_noise import DiscreteLaplace
 from dpmine.privacy import Guarantee, Neighbors
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PROMISE = Guarantee(Fraction(1, 3), Fraction(1, 10**6), Neighbors.REPLACE_ONE, unit="customer")
 
@@ -242,3 +248,92 @@ def test_the_budget_is_told(released: str, k: int) -> None:
     shown = [str(Fraction(part["epsilon_exact"])) for part in parts]
     assert str(value).splitlines()[-1].startswith(f"(selection ε = {shown[0]}, δ = 0 ({k} round")
     assert str(value).endswith(f"; supports ε = {shown[1]}, δ = 0)")
+
+
+class Shown(HTMLParser):
+    """The tags and the texts of a piece of HTML."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.texts: list[str] = []
+        self.attributes: list[Any] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+HARMLESS = {"div", "table", "thead", "tbody", "tr", "th", "td", "p", "br"}
+
+
+@every("value", [TEXTS, NOTHING, *ALL, result((1, 2), advice="It needs more.")])
+def test_notebooks_show_what_the_text_says_and_nothing_more(value: TopItemsets) -> None:
+    shown = Shown(value._repr_html_())
+    assert set(shown.tags) <= HARMLESS
+    assert shown.attributes == []
+    facts = [text for text in shown.texts if text not in {"itemset", "noisy support", "interval", "share"}]
+    assert facts
+    assert all(fact in str(value) for fact in facts)
+    assert all(line in facts for line in str(value).splitlines()[len(value) :])
+    assert shown.tags.count("tr") == (len(value) + 1 if value else 0)
+
+
+@every("name", [*NAMES, "<script>alert(1)</script>", "</td><img src=x onerror=y>", "&amp;", "' onload='"])
+def test_notebooks_show_hostile_names_as_text(name: str) -> None:
+    shown = Shown(result((name, "bread"))._repr_html_())
+    assert set(shown.tags) <= HARMLESS
+    assert shown.attributes == []
+    assert any(text.startswith("bread, ") or text.endswith(", bread") for text in shown.texts)
+
+
+def test_long_tables_are_cut_in_notebooks() -> None:
+    shown = Shown(result(*((place, place + 1) for place in range(60)))._repr_html_())
+    assert shown.tags.count("tr") == 51
+    assert "… and 10 more" in shown.texts
+
+
+def test_a_picture_of_supports_and_of_ranks() -> None:
+    axes = AS_DRAWN.plot()
+    assert [bar.get_width() for bar in axes.patches] == [5, 7]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["b, c", "a, b"]
+    assert "customer" in axes.get_title()
+    ranks = result((1, 2), (3, 4)).plot()
+    assert ranks.lines[0].get_xdata().tolist() == [1, 2]
+    assert ranks.patches == [] or not list(ranks.patches)
+    assert AS_DRAWN.plot(ranks) is ranks
+
+
+@every("value", [NOTHING, result(("$x^{", "a_b$")), result(("x" * 500, "y")), WITH_RULES])
+def test_any_result_can_be_drawn(value: TopItemsets) -> None:
+    buffer = BytesIO()
+    value.plot().figure.savefig(buffer, format="svg")
+    assert b"</svg>" in buffer.getvalue()
+
+
+@every("value", [TEXTS, INTEGERS, NOTHING, result((1, "a")), result((2**64 - 1, 3)), *ALL])
+def test_frames_of_lists_can_be_written(value: TopItemsets, tmp_path: Path) -> None:
+    value = replace(value, item_type="uint64") if value.itemset == frozenset({2**64 - 1, 3}) else value
+    frame = value.to_pandas(items="list")
+    listed = [list(items) for items in frame["itemsets"]]
+    assert listed == [row["items"] for row in value.to_arrow().to_pylist()] + listed[len(value) :]
+    assert len(listed) == len(value.to_pandas())
+    frame.to_parquet(tmp_path / "frame.parquet")
+    read = pd.read_parquet(tmp_path / "frame.parquet")
+    assert [list(items) for items in read["itemsets"]] == listed
+
+
+@every("items", [None, "set", "", 7, []])
+def test_other_forms_of_items(items: Any) -> None:
+    with pytest.raises(BadParameter, match="items"):
+        TEXTS.to_pandas(items=items)
+
+
+def test_advice_is_in_json() -> None:
+    assert NOTHING.to_dict()["advice"] == NOTHING.advice
+    assert "advice" not in TEXTS.to_dict()

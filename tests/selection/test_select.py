@@ -13,7 +13,7 @@ from support.cases import every
 from support.oracles.mechanisms import softmax
 
 import dpmine
-from dpmine import BadParameter, Guarantee, Levels, Neighbors, NotPrivate, law, select
+from dpmine import BadParameter, Guarantee, Levels, Neighbors, NotPrivate, Selection, law, select
 from dpmine.selection.select import MECHANISMS
 
 if TYPE_CHECKING:
@@ -301,3 +301,23 @@ def test_a_named_unit_is_an_assertion() -> None:
     assert str(named).endswith("per customer (asserted: moves each score by at most 0.5), neighbours replace-one")
     assert "asserted, not checked: moves each score by at most 0.5 (customer)" in named.notes
     assert dpmine.select([9, 1], mechanism="exponential").guarantee.assertion == ""
+
+
+def test_a_selection_in_a_notebook() -> None:
+    found = select({"<b>tea</b>": 9000, "milk": 1}, mechanism="exponential")
+    assert (len(found), list(found), bool(found)) == (1, ["<b>tea</b>"], True)
+    assert "<td>&#x27;&lt;b&gt;tea&lt;/b&gt;&#x27;</td>" in found._repr_html_()
+    assert str(found.guarantee) in found._repr_html_()
+    nothing = select({"tea": 1}, candidates="unknown", mechanism="large_margin")
+    assert (len(nothing), list(nothing), bool(nothing)) == (0, [], False)
+    assert "<td>" not in nothing._repr_html_()
+    assert "Try the mechanism limited_domain" in nothing.advice
+    assert str(nothing).splitlines()[1] == nothing.advice == nothing.to_dict()["advice"]
+    twice = select({"tea": 1}, candidates="unknown", mechanism="limited_domain")
+    assert "Try ε = 2, with which about 33 is enough." in twice.advice
+
+
+def test_a_hidden_choice_counts_and_is_iterated_without_a_label() -> None:
+    hidden = Selection(None, None, True, "m", Guarantee(Fraction(1), Fraction(0), Neighbors.REPLACE_ONE))
+    assert (len(hidden), list(hidden)) == (1, [None])
+    assert "something stands out" in hidden._repr_html_()

@@ -1,0 +1,109 @@
+"""What a result without itemsets advises: one step, from public parameters alone, that does what it says."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.cases import every
+
+import dpmine
+from dpmine.itemsets.advice import advice
+from dpmine.itemsets.request import Request
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DEFAULTS: dict[str, Any] = {
+    "k": 1,
+    "size": 2,
+    "epsilon": 1,
+    "delta": "1e-6",
+    "mechanism": "auto",
+    "neighbors": "replace_one",
+    "catalogue": None,
+    "kbar": None,
+    "max_items_per_unit": None,
+    "release_support": None,
+    "rules": False,
+    "units": None,
+    "not_private": False,
+}
+LETTERS = list("abcdefgh")
+
+
+def asked(**changed: Any) -> Request:
+    return Request.of(**{**DEFAULTS, **changed})
+
+
+@every(
+    "changed, step",
+    [
+        ({"epsilon": "0.1"}, "--epsilon 0.25"),
+        ({"epsilon": "0.1", "units": 50_000}, "--size 1"),
+        ({}, "--size 1"),
+        ({"size": "2-3"}, "--size 1"),
+        ({"size": 3}, "--size 2"),
+        ({"size": 1}, "--catalogue FILE"),
+        ({"mechanism": "large_margin"}, "--mechanism limited-domain"),
+        ({"mechanism": "limited_domain", "k": 10}, "--mechanism discover"),
+        ({"mechanism": "stable_maximiser", "catalogue": LETTERS}, "--mechanism max-of-exponentials"),
+        ({"epsilon": "0.2", "release_support": "auto"}, "--epsilon 0.38"),
+        ({"mechanism": "limited_domain", "kbar": 100, "delta": "1e-60"}, "--epsilon 1."),
+    ],
+)
+def test_one_step_is_named(changed: dict[str, Any], step: str) -> None:
+    text = advice(asked(**changed), charged=False)
+    assert f"Try {step}" in text or (step == "--catalogue FILE" and step in text)
+    assert text.count("Try ") == 1
+    assert "charged" not in text
+
+
+@every("changed", [{"epsilon": "0.1"}, {"epsilon": "0.01", "size": 1}, {"epsilon": "0.2", "release_support": "auto"}])
+def test_the_advised_epsilon_is_enough_and_a_smaller_one_is_not(changed: dict[str, Any]) -> None:
+    """250 units, one in 20 of 5,000, are what is expected where the number of units is unknown."""
+    text = advice(asked(**changed), charged=False)
+    found = re.search(r"Try --epsilon (\S+), with which about ([\d,]+) are enough", text)
+    assert found is not None
+    epsilon = found[1]
+    lead = lead_needed(asked(**{**changed, "epsilon": epsilon}))
+    assert lead == pytest.approx(int(found[2]), abs=1)
+    assert lead <= 250 < lead_needed(asked(**{**changed, "epsilon": f"{float(epsilon) - 0.01:g}"}))
+
+
+def lead_needed(request: Request) -> float:
+    """What the mechanism itself says."""
+    return request.top_k.mechanism.lead(1)
+
+
+def test_nothing_is_advised_for_what_is_not_private() -> None:
+    text = advice(asked(mechanism="exact", not_private=True), charged=False)
+    assert "Try" not in text
+
+
+def test_a_charge_is_said_where_there_was_one(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    dpmine.Ledger(url).grant("shop", epsilon=10, delta="1e-3")
+    baskets = [["bread", "milk"]] * 5
+    said = "The run was charged all the same. Try"
+    options: dict[str, Any] = {"mechanism": "limited_domain", "epsilon": "0.1"}
+    places: list[dict[str, Any]] = [{}, {"ledger": url, "dataset": "shop"}]
+    for place, expected in zip(places, (False, True), strict=True):
+        found = dpmine.top_itemset(baskets, **options, **place)
+        items = dpmine.discover_items(baskets, epsilon="0.1", **place)
+        chosen = dpmine.select({"a": 1}, candidates="unknown", epsilon="0.1", unit="row", **place)
+        for result in (found, items, chosen):
+            assert not result
+            assert (said in result.advice) is expected
+            assert result.to_dict()["advice"] == result.advice
+            assert result.advice in str(result)
+            assert result.advice in result._repr_html_()
+
+
+def test_discovered_items_in_a_notebook() -> None:
+    items = dpmine.discover_items([["<b>bread</b>", "milk"]] * 3000)
+    shown = items._repr_html_()
+    assert "<td>&lt;b&gt;bread&lt;/b&gt;</td>" in shown
+    assert str(items.guarantee) in shown
+    assert (bool(items), len(items), list(items)) == (True, 2, ["<b>bread</b>", "milk"])

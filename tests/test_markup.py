@@ -1,0 +1,34 @@
+"""HTML for notebooks: whatever is given stays text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.cases import every
+
+import dpmine
+from dpmine.markup import MOST_ROWS, html_table
+from dpmine.planning.accounting import plan_noise, plan_runs
+from dpmine.planning.lists import plan_list
+
+HOSTILE = "<script>alert('x')</script> & \"y\""
+
+
+def test_cells_columns_and_remarks_are_escaped() -> None:
+    html = html_table([HOSTILE], [[HOSTILE]], [HOSTILE])
+    assert "<script" not in html
+    assert html.count("&lt;script&gt;") == 3
+
+
+def test_no_table_without_rows_and_the_first_of_many() -> None:
+    assert "<table" not in html_table(["a"], [], ["none"])
+    html = html_table(["a"], [[str(place)] for place in range(MOST_ROWS + 1)], ["end"])
+    assert html.count("<td>") == MOST_ROWS
+    assert "… and 1 more<br>end" in html
+
+
+@every("plan", [dpmine.plan(size=1, units=100), plan_list(10), plan_runs(52), plan_noise(3)])
+def test_plans_are_shown_as_their_text(plan: Any) -> None:
+    html = plan._repr_html_()
+    assert html.startswith("<pre>")
+    assert str(plan).splitlines()[-1] in html
