@@ -81,7 +81,8 @@ def read_transactions(
     if planned is not None:
         _require_disk(source, plan, budget)
         planned(plan)
-    source, plan = as_lists(source, restricted(plan, source, known))
+    if plan.layout is Layout.ONE_HOT:
+        source, plan = as_lists(source, restricted(plan, source, known))
     return Read(_read(source, plan, known, budget, progress or _ignore), kind)
 
 

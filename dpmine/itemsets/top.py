@@ -19,7 +19,7 @@ from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.ledger.charging import Account
 from dpmine.parameters import truth
 from dpmine.privacy import Neighbors
-from dpmine.selection.select import AUTO
+from dpmine.selection.recommend import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,14 +12,14 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.by_items import ITEMS_FIRST
 from dpmine.itemsets.discovery import DISCOVER, Discover
 from dpmine.itemsets.expected import right_from
+from dpmine.itemsets.request import build_way
 from dpmine.itemsets.universe import PublicCatalogue, Sizes, parse_sizes
-from dpmine.itemsets.ways import build_way
 from dpmine.itemsets.weighted_pairs import PAIRS_IN_FULL, WeightedPairs
 from dpmine.parameters import exact_number, public_count, whole
 from dpmine.privacy import Neighbors, rounded_up
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
-from dpmine.selection.select import AUTO
+from dpmine.selection.recommend import AUTO
 
 if TYPE_CHECKING:
     from fractions import Fraction
