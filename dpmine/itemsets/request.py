@@ -7,12 +7,11 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from dpmine.errors import BadParameter, LayoutWarning, warn
+from dpmine.errors import BadParameter
 from dpmine.exact.reals import decimal_below
 from dpmine.itemsets.by_items import ITEMS_FIRST, ByItems, ItemsFirst
 from dpmine.itemsets.discovery import DISCOVER, Discover, items_per_unit
 from dpmine.itemsets.expected import doubt
-from dpmine.itemsets.ingest.layouts import Origin
 from dpmine.itemsets.noisy_supports import MOST_ITEMS
 from dpmine.itemsets.rules import number_of_units
 from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
@@ -26,29 +25,9 @@ from dpmine.selection.top_k import NO_DELTA, Built, build_top_k
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
     from dpmine.selection.top_k import TopK
-
-
-def notice_layout(plan: LayoutPlan, notice: Callable[[str], None] | None) -> None:
-    """The layout that was taken; no warning where options named it, or the data are baskets without columns."""
-    if notice is not None:
-        notice(plan.description)
-    elif plan.origin in {Origin.NAMES, Origin.SCHEMA}:
-        named = "name the columns to be sure, with unit and item (and basket), or one_hot"
-        warn(f"{plan.description}: {named}.", LayoutWarning)
-
-
-def notify(text: str, notice: Callable[[str], None] | None, kind: type[Warning]) -> None:
-    """A notice, or a warning of this kind; nothing where the text is empty."""
-    if text and notice is not None:
-        notice(text)
-    elif text:
-        warn(text, kind)
 
 
 MOST_PLACES = 100_000
@@ -207,7 +186,7 @@ class Request:
             count=count,
             epsilon=selection,
             delta=delta,
-            neighbors=neighbors,
+            neighbors=Neighbors.parse(neighbors),
             not_private=not_private,
             kbar=kbar,
             max_items_per_unit=max_items_per_unit,
@@ -314,7 +293,7 @@ def build_way(
     """
     chosen = name
     if name == AUTO and kbar is None:
-        chosen = _by_items(parameters["count"], sizes, known, Neighbors.parse(parameters["neighbors"]))
+        chosen = _by_items(parameters["count"], sizes, known, parameters["neighbors"])
         if chosen == ITEMS_FIRST and max_items_per_unit is not None:
             chosen = AUTO
     if chosen == DISCOVER:
@@ -344,7 +323,7 @@ def _items_first(
         parameters["count"],
         positive("epsilon", parameters["epsilon"]),
         (probability if known.items is None else below_one)("delta", parameters["delta"]),
-        Neighbors.parse(parameters["neighbors"]),
+        parameters["neighbors"],
         sizes=sizes,
         catalogue_size=None if known.items is None else len(known.items),
         kept=None if kbar is None else public_count("kbar", kbar),
@@ -362,7 +341,7 @@ def _discover(
         parameters["count"],
         positive("epsilon", parameters["epsilon"]),
         _some_delta(parameters["delta"]),
-        Neighbors.parse(parameters["neighbors"]),
+        parameters["neighbors"],
         sizes=sizes,
         items_per_unit=items_per_unit(max_items),
     )

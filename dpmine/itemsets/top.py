@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine.errors import AccuracyWarning
 from dpmine.exact.bits import SystemBits
 from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.noisy_supports import Consistency, release, with_subsets
-from dpmine.itemsets.request import Request, notice_layout, notify
+from dpmine.itemsets.request import Request
 from dpmine.itemsets.results import TopItemsets
 from dpmine.itemsets.transactions.base import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
@@ -207,21 +206,15 @@ def top_itemsets(
 
 
 def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[LayoutPlan], None]:
-    """Called once the layout is known and before any data are read: report the layout and charge the account.
-
-    Doubts about the result come before the charge: a user may stop there. So do warnings, because Python can turn them
-    into errors. Notices of the layout and of the mechanism come after it, so that a rejected run has none.
-    """
+    """Called once the layout is known and before any data are read: report the layout and charge the account."""
+    from dpmine.itemsets.read import announced
 
     def planned(plan: LayoutPlan) -> None:
-        if notice is None:
-            notice_layout(plan, None)
-        notify(request.doubt(), notice, AccuracyWarning)
-        if account.ledger is not None:
-            account.charge(request.guarantee.for_unit(plan.unit_name), job=f"top-itemset {request.top_k.name}")
-        if notice is not None:
-            notice_layout(plan, notice)
-            notify(request.reason, notice, AccuracyWarning)
+        def charge() -> None:
+            if account.ledger is not None:
+                account.charge(request.guarantee.for_unit(plan.unit_name), job=f"top-itemset {request.top_k.name}")
+
+        announced(plan, notice, charge, doubt=request.doubt(), reason=request.reason)
 
     return planned
 
@@ -231,8 +224,9 @@ def _answer(request: Request, read: Read) -> TopItemsets:
     baskets = read.transactions if cut is None else read.transactions.truncated(cut)
     miner = baskets.miner()
     chosen = _chosen(request, miner, baskets)
-    notes = [] if cut is None else [f"every unit was cut to {cut} items before counting"]
-    guarantee = request.guarantee.for_unit(baskets.unit).noting(*notes)
+    guarantee = request.guarantee.for_unit(baskets.unit)
+    if cut is not None:
+        guarantee = guarantee.noting(f"every unit was cut to {cut} items before counting")
     named = {frozenset(_items(baskets, codes)): codes for codes in chosen}
     return TopItemsets.of(request, guarantee, tuple(named), _released(request, named, baskets, miner), read.item_type)
 
@@ -242,12 +236,7 @@ def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tu
     possible = range(request.sizes[0], min(request.sizes[1], baskets.catalogue_size) + 1)
     if not possible:
         return ()
-    universe = ItemsetUniverse(
-        miner,
-        possible,
-        catalogue_is_public=request.catalogue.is_given,
-        transactions=baskets,
-    )
+    universe = ItemsetUniverse(miner, possible, catalogue_is_public=request.catalogue.is_given, transactions=baskets)
     return request.top_k.choose(universe, bits=SystemBits())
 
 
