@@ -20,7 +20,7 @@ from dpmine.itemsets.ingest.catalogue import read_catalogue
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.select import build_mechanism
+from dpmine.selection.recommend import build_mechanism
 
 ROOT = Path(__file__).resolve().parents[1]
 ITEMS = 41_270

@@ -156,7 +156,8 @@ def _selection(bits: BitSource) -> Finding:
     """One draw against the exact law: it must be possible there, and the law must be one."""
     from fractions import Fraction
 
-    from dpmine.selection.select import as_universe, build_mechanism, choose, law
+    from dpmine.selection.recommend import build_mechanism
+    from dpmine.selection.select import as_universe, choose, law
 
     exact = law(_SCORES, mechanism=_CHOOSER, epsilon=1, delta="1e-3")
     mechanism = build_mechanism(_CHOOSER, epsilon=1, delta="1e-3", neighbors="replace_one")

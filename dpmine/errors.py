@@ -19,6 +19,8 @@ A shortage of memory stays a MemoryError, whatever a library turns it into.
 """
 
 import errno
+import sys
+import warnings
 
 _SHORTAGES = {errno.ENOMEM, errno.EAGAIN}  # of memory, of threads
 
@@ -67,3 +69,11 @@ def require_memory(error: BaseException) -> None:
     """Raise MemoryError, without a library's words, where an error comes from a shortage of memory or threads."""
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _SHORTAGES):
         raise MemoryError from None
+
+
+def warn(text: str, kind: type[Warning]) -> None:
+    """A warning at the caller's line outside the library: Python shows each once per line."""
+    frame, level = sys._getframe(1), 2  # noqa: SLF001 - `warnings` itself counts frames in this way
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dpmine."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, kind, stacklevel=level)

@@ -13,7 +13,7 @@ from dpmine.itemsets.by_items import ByItems
 from dpmine.itemsets.discovery import DISCOVER, Discover
 from dpmine.itemsets.expected import BEST_SHARE, USUAL_UNITS, right_from
 from dpmine.selection.advice import needed, with_charge
-from dpmine.selection.select import AUTO
+from dpmine.selection.recommend import AUTO
 
 if TYPE_CHECKING:
     from dpmine.itemsets.request import Request

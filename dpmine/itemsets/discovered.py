@@ -13,7 +13,6 @@ from dpmine.exact.reals import decimal_below
 from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.discovery import DIGITS, DISCOVER, ITEMS_PER_UNIT, Discovery, items_per_unit
 from dpmine.itemsets.ingest.catalogue import REMARK
-from dpmine.itemsets.request import then_noticed, warn_of_layout
 from dpmine.itemsets.results import printable
 from dpmine.itemsets.transactions.base import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
@@ -168,14 +167,12 @@ def discover_items(
     guarantee = replace(guarantee, concentrated=discovery.zcdp)
     account = Account.of(ledger, dataset)
 
-    def planned(plan: LayoutPlan) -> None:
-        if notice is None:  # a warning may be an error: before the charge
-            warn_of_layout(plan)
-        with then_noticed(plan, notice):
-            account.charge(guarantee.for_unit(plan.unit_name), job=f"catalogue {DISCOVER}")
-
     from dpmine.io.arrow import integer_array, items_of
-    from dpmine.itemsets.read import read_transactions
+    from dpmine.itemsets.read import announced, read_transactions
+
+    def planned(plan: LayoutPlan) -> None:
+        charged = guarantee.for_unit(plan.unit_name)
+        announced(plan, notice, lambda: account.charge(charged, job=f"catalogue {DISCOVER}"))
 
     read = read_transactions(data, columns, progress=progress, memory=limit, planned=planned, engine=engine)
     with closing(read):

@@ -15,7 +15,6 @@ import pyarrow as pa
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import as_texts, integer_array, is_integer, items_of
 from dpmine.io.source import ColumnNames, Columns
-from dpmine.itemsets.request import warn_of_layout
 from dpmine.itemsets.transactions.base import Engine
 from dpmine.itemsets.universe import Sizes, parse_sizes
 from dpmine.parameters import Number, exact_number
@@ -128,7 +127,7 @@ def list_supports(
 ) -> ListedSupports:
     """What `itemset_supports` returns, before it becomes a frame or a table; `columns` as for `Columns.of`."""
     from dpmine.itemsets.ingest.catalogue import read_catalogue
-    from dpmine.itemsets.read import read_transactions
+    from dpmine.itemsets.read import notice_layout, read_transactions
     from dpmine.itemsets.transactions.memory import MemoryBudget
 
     named = Columns.of(**columns)
@@ -141,7 +140,7 @@ def list_supports(
         catalogue=None if catalogue is None else read_catalogue(catalogue),
         progress=progress,
         memory=budget,
-        planned=lambda plan: warn_of_layout(plan) if notice is None else notice(plan.description),
+        planned=lambda plan: notice_layout(plan, notice),
         engine=engine,
     )
     with closing(read):

@@ -1,21 +1,22 @@
-"""Data of any kind, layout and size -> transactions, held by the engine that counts them."""
+"""Data of any kind, layout and size -> transactions, held by the engine that counts them; what is said before."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Any
 
-from dpmine.errors import BadParameter
+from dpmine.errors import AccuracyWarning, BadParameter, LayoutWarning, warn
 from dpmine.io.forms import Form, Input
 from dpmine.io.open import is_spark_frame, open_source
 from dpmine.io.parquet import FileSource
 from dpmine.io.paths import paths_of
 from dpmine.itemsets.counting.miner import BasketsInMemory
-from dpmine.itemsets.ingest.layouts import Layout, item_type, plan_layout
+from dpmine.itemsets.ingest.layouts import Layout, Origin, plan_layout
 from dpmine.itemsets.ingest.one_hot import as_lists
-from dpmine.itemsets.ingest.read import DoesNotFit, declared, declared_type, read_whole, restricted
+from dpmine.itemsets.ingest.read import DoesNotFit, declared, read_whole, restricted
 from dpmine.itemsets.transactions.base import Engine, Read
 from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, require_catalogue_room
+from dpmine.ledger.dry_run import DryRun
 from dpmine.parameters import named
 
 if TYPE_CHECKING:
@@ -80,12 +81,12 @@ def read_transactions(
     plan = plan_layout(source, columns)
     if isinstance(source, FileSource):  # one value may fill a row group of a column that is read whole
         source.require_room(plan.keys if plan.layout is Layout.ONE_HOT else plan.columns, budget.indivisible)
-    known = declared(catalogue, source, plan)
-    kind = declared_type(known, item_type(source, plan))  # raises for labels that are unusable, so before a charge
+    known, kind = declared(catalogue, source, plan)  # raises for labels that are unusable, so before a charge
     if planned is not None:
         _require_disk(source, plan, budget)
         planned(plan)
-    source, plan = as_lists(source, restricted(plan, source, known))
+    if plan.layout is Layout.ONE_HOT:
+        source, plan = as_lists(source, restricted(plan, source, known))
     return Read(_read(source, plan, known, budget, progress or _ignore), kind)
 
 
@@ -109,6 +110,48 @@ def _require_disk(source: Source, plan: LayoutPlan, budget: MemoryBudget) -> Non
         from dpmine.itemsets.outofcore.read import require_disk
 
         require_disk()
+
+
+def notice_layout(plan: LayoutPlan, notice: Callable[[str], None] | None) -> None:
+    """The layout that was taken; no warning where options named it, or the data are baskets without columns."""
+    if notice is not None:
+        notice(plan.description)
+    elif plan.origin in {Origin.NAMES, Origin.SCHEMA}:
+        named = "name the columns to be sure, with unit and item (and basket), or one_hot"
+        warn(f"{plan.description}: {named}.", LayoutWarning)
+
+
+def announced(
+    plan: LayoutPlan,
+    notice: Callable[[str], None] | None,
+    charge: Callable[[], object],
+    *,
+    doubt: str = "",
+    reason: str = "",
+) -> None:
+    """Charge, and say in notices, or else in warnings, what is to be known of the run.
+
+    Doubts come before the charge: a user may stop there. So do warnings, because Python can turn them into errors.
+    Notices of the layout and of the reason come after it, so that a rejected run has none; a dry run, which ends there,
+    has them.
+    """
+    if notice is None:
+        notice_layout(plan, None)
+    if doubt and notice is not None:
+        notice(doubt)
+    elif doubt:
+        warn(doubt, AccuracyWarning)
+    ended = None
+    try:
+        charge()
+    except DryRun as done:
+        ended = done
+    if notice is not None:
+        notice_layout(plan, notice)
+        if reason:
+            notice(reason)
+    if ended is not None:
+        raise ended
 
 
 def _ignore(_share: float) -> None:

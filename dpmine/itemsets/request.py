@@ -1,79 +1,31 @@
-"""What is asked of a run, checked before any data are read: what is chosen, what is released, and what it costs."""
+"""What is asked of a run, checked before any data are read: what is chosen and how, what is released, and the cost."""
 
 from __future__ import annotations
 
-import sys
-import warnings
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpmine.errors import BadParameter, LayoutWarning
+from dpmine.errors import BadParameter
 from dpmine.exact.reals import decimal_below
-from dpmine.itemsets.discovery import DISCOVER
-from dpmine.itemsets.expected import BEST_SHARE, USUAL_UNITS, right_from
-from dpmine.itemsets.ingest.layouts import Origin
+from dpmine.itemsets.by_items import ITEMS_FIRST, ItemsFirst
+from dpmine.itemsets.discovery import DISCOVER, Discover, items_per_unit
+from dpmine.itemsets.expected import doubt
 from dpmine.itemsets.noisy_supports import MOST_ITEMS
 from dpmine.itemsets.rules import number_of_units
 from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
-from dpmine.itemsets.universe import PublicCatalogue, Sizes, parse_sizes
-from dpmine.itemsets.ways import build_way
+from dpmine.itemsets.universe import PublicCatalogue, Sizes, itemset_count, parse_sizes
 from dpmine.ledger.budget import Amount
-from dpmine.ledger.dry_run import DryRun
-from dpmine.parameters import below_one, positive, whole
+from dpmine.parameters import below_one, positive, probability, public_count, whole
 from dpmine.privacy import Neighbors, Zcdp
-from dpmine.selection.select import AUTO, plain_name
+from dpmine.selection.recommend import AUTO, plain_name
+from dpmine.selection.top_k import NO_DELTA, Built, build_top_k
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
     from dpmine.selection.top_k import TopK
-
-
-def warn_of_layout(plan: LayoutPlan) -> None:
-    """That the layout was found: not where options named it, or the data are baskets without columns."""
-    if plan.origin in {Origin.NAMES, Origin.SCHEMA}:
-        named = "name the columns to be sure, with unit and item (and basket), or one_hot"
-        warn(f"{plan.description}: {named}.", LayoutWarning)
-
-
-@contextmanager
-def then_noticed(plan: LayoutPlan, notice: Callable[[str], None] | None, *texts: str) -> Iterator[None]:
-    """Says behind a charge how the data are read, and texts on the mechanism: a rejected run has no notices.
-
-    A dry run, which ends at its charge, has them.
-    """
-    ended = None
-    try:
-        yield
-    except DryRun as done:
-        ended = done
-    if notice is not None:
-        for text in (plan.description, *filter(None, texts)):
-            notice(text)
-    if ended is not None:
-        raise ended
-
-
-def notify(text: str, notice: Callable[[str], None] | None, kind: type[Warning]) -> None:
-    """A notice, or a warning of this kind; nothing where the text is empty."""
-    if text and notice is not None:
-        notice(text)
-    elif text:
-        warn(text, kind)
-
-
-def warn(text: str, kind: type[Warning]) -> None:
-    """A warning at the caller's line outside the library: Python shows each once per line."""
-    frame, level = sys._getframe(1), 2  # noqa: SLF001 - `warnings` itself counts frames in this way
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dpmine."):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(text, kind, stacklevel=level)
 
 
 MOST_PLACES = 100_000
@@ -82,6 +34,24 @@ MOST_RULES = 1_000_000
 """Rules that one run may be asked for: an item of an itemset is on either side, or on none."""
 SUPPORTS_SHARE = Fraction(1, 3)
 """Of ε, where the split is left to us: docs/explanation/experiments.md has the measurements."""
+_TIMES_THE_ITEMS = 4  # by which a catalogue exceeds k where going by way of the items is worth its price
+MANY_PLACES = 50
+"""From here on "auto" goes by way of the items of a public catalogue: docs/explanation/experiments.md compares."""
+DISCOVERED_PLACES = {Neighbors.REPLACE_ONE: 10, Neighbors.ADD_REMOVE: 14}
+"""From here on "auto" discovers the items of an unknown catalogue: docs/explanation/experiments.md compares.
+
+Limited domain gains more from add_remove, which halves all of its noise.
+"""
+_REASONS = {
+    ITEMS_FIRST: (
+        f"with {MANY_PLACES} places and more, {ITEMS_FIRST} has mostly found more of the best itemsets than the others."
+    ),
+    DISCOVER: (
+        f"without a catalogue and with {DISCOVERED_PLACES[Neighbors.REPLACE_ONE]} places and more "
+        f"({DISCOVERED_PLACES[Neighbors.ADD_REMOVE]} under add_remove), {DISCOVER} has mostly found more of the best "
+        "itemsets than the others."
+    ),
+}
 _K = "k (--top)"
 _DIGITS = 12  # of ρ
 
@@ -220,7 +190,7 @@ class Request:
         way: dict[str, Any] = {
             "count": count,
             "delta": delta,
-            "neighbors": neighbors,
+            "neighbors": Neighbors.parse(neighbors),
             "not_private": not_private,
             "kbar": kbar,
             "max_items_per_unit": max_items_per_unit,
@@ -275,19 +245,9 @@ class Request:
 
     def doubt(self) -> str:
         """Why most of the list is expected to be noise, and what helps, from public parameters alone; else ""."""
-        way = self.top_k
-        if way.lists_what_stands_out:
+        if self.top_k.lists_what_stands_out:
             return ""
-        needed = right_from(way, self.catalogue.candidates(self.sizes) or 0)
-        units = USUAL_UNITS if self.units is None else self.units
-        if needed * BEST_SHARE <= units:
-            return ""
-        assumed = " are assumed; --units N says how many there are" if self.units is None else ""
-        return (
-            f"fewer than half of the {way.count} listed are expected to be right unless the best has a support of "
-            f"about {needed:,} or more ({units:,} units{assumed}). Noise fills the list otherwise: give a larger "
-            "--epsilon, or a smaller --top."
-        )
+        return doubt(self.top_k, self.catalogue.candidates(self.sizes) or 0, self.units)
 
 
 def _split(epsilon: Number, release_support: Number | str | None) -> tuple[Fraction, Fraction]:
@@ -327,3 +287,91 @@ def _require_rules_possible(count: int, sizes: tuple[int, int], supports: Fracti
         raise BadParameter(f"size must be at most {MOST_ITEMS} where the supports of all subsets are released.")
     if count * 3 ** sizes[1] > MOST_RULES:
         raise BadParameter(f"k itemsets of size r have up to k·3^r rules, and {MOST_RULES:,} are the most: give less.")
+
+
+def build_way(
+    name: str,
+    sizes: tuple[int, int],
+    known: PublicCatalogue,
+    candidates: int | None,
+    *,
+    kbar: int | None,
+    max_items_per_unit: int | None,
+    **parameters: Any,
+) -> Built:
+    """The way that the mechanism's plain name stands for; "auto" goes by way of the items where there are more places.
+
+    An unknown catalogue is discovered from 10 places on (14 under add_remove), a public one is cut from 50 on.
+    """
+    chosen = name
+    if name == AUTO and kbar is None:
+        chosen = _by_items(parameters["count"], sizes, known, parameters["neighbors"])
+        if chosen == ITEMS_FIRST and max_items_per_unit is not None:
+            chosen = AUTO
+    if chosen == DISCOVER:
+        way: TopK = _discover(sizes, known, kbar, max_items_per_unit, **parameters)
+    elif chosen == ITEMS_FIRST:
+        way = _items_first(sizes, known, kbar, max_items_per_unit, **parameters)
+    else:
+        most = _itemsets_per_unit(max_items_per_unit, sizes)
+        return build_top_k(name, candidates=candidates, kbar=kbar, max_items_per_unit=most, **parameters)
+    return Built(way, _REASONS[chosen] if name == AUTO else "")
+
+
+def _by_items(count: int, sizes: tuple[int, int], known: PublicCatalogue, neighbors: Neighbors) -> str:
+    """What "auto" takes; itself where going by way of the items does not pay."""
+    if not known.is_given:
+        return DISCOVER if count >= DISCOVERED_PLACES[neighbors] else AUTO
+    large = known.items is None or len(known.items) >= _TIMES_THE_ITEMS * count
+    return ITEMS_FIRST if large and count >= MANY_PLACES and sizes[0] > 1 else AUTO
+
+
+def _items_first(
+    sizes: tuple[int, int], known: PublicCatalogue, kbar: int | None, max_items: int | None, **parameters: Any
+) -> ItemsFirst:
+    if max_items is not None:
+        raise BadParameter(f"{ITEMS_FIRST} has no option max_items_per_unit: name the mechanism that has it.")
+    return ItemsFirst.of(
+        parameters["count"],
+        positive("epsilon", parameters["epsilon"]),
+        (probability if known.items is None else below_one)("delta", parameters["delta"]),
+        parameters["neighbors"],
+        sizes=sizes,
+        catalogue_size=None if known.items is None else len(known.items),
+        kept=None if kbar is None else public_count("kbar", kbar),
+    )
+
+
+def _discover(
+    sizes: tuple[int, int], known: PublicCatalogue, kbar: int | None, max_items: int | None, **parameters: Any
+) -> Discover:
+    if known.is_given:
+        raise BadParameter(f"{DISCOVER} is for items that are not public: leave the catalogue out, or the mechanism.")
+    if kbar is not None:
+        raise BadParameter(f"{DISCOVER} has no option kbar: it keeps as many items as it finds.")
+    return Discover.of(
+        parameters["count"],
+        positive("epsilon", parameters["epsilon"]),
+        _some_delta(parameters["delta"]),
+        parameters["neighbors"],
+        sizes=sizes,
+        items_per_unit=items_per_unit(max_items),
+    )
+
+
+def _some_delta(delta: Any) -> Fraction:
+    """δ above 0; BadParameter that says what else would do."""
+    found = below_one("delta", delta)
+    if not found:
+        raise BadParameter(NO_DELTA)
+    return found
+
+
+def _itemsets_per_unit(max_items: int | None, sizes: tuple[int, int]) -> int | None:
+    """How many itemsets of the sizes a unit of `max_items` items supports at most."""
+    if max_items is None:
+        return None
+    supported = itemset_count(whole("max_items_per_unit", max_items), sizes)
+    if not supported:
+        raise BadParameter("max_items_per_unit must be at least the size of the itemsets.")
+    return supported

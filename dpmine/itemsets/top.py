@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine.errors import AccuracyWarning
 from dpmine.exact.bits import SystemBits
 from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.noisy_supports import Consistency, release, with_subsets
-from dpmine.itemsets.request import Request, notify, then_noticed, warn_of_layout
+from dpmine.itemsets.request import Request
 from dpmine.itemsets.results import TopItemsets
 from dpmine.itemsets.transactions.base import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
@@ -19,7 +18,7 @@ from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.ledger.charging import Account
 from dpmine.parameters import truth
 from dpmine.privacy import Neighbors
-from dpmine.selection.select import AUTO
+from dpmine.selection.recommend import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -207,19 +206,15 @@ def top_itemsets(
 
 
 def _planned(request: Request, account: Account, notice: Callable[[str], None] | None) -> Callable[[LayoutPlan], None]:
-    """Called once the layout is known and before any data are read: report the layout and charge the account.
-
-    Doubts about the result come before the charge: a user may stop there. So do warnings, because Python can turn them
-    into errors. Notices of the layout and of the mechanism come after it, so that a rejected run has none.
-    """
+    """Called once the layout is known and before any data are read: report the layout and charge the account."""
+    from dpmine.itemsets.read import announced
 
     def planned(plan: LayoutPlan) -> None:
-        notify(request.doubt(), notice, AccuracyWarning)
-        if notice is None:
-            warn_of_layout(plan)
-        with then_noticed(plan, notice, request.reason):
+        def charge() -> None:
             if account.ledger is not None:
                 account.charge(request.guarantee.for_unit(plan.unit_name), job=f"top-itemset {request.top_k.name}")
+
+        announced(plan, notice, charge, doubt=request.doubt(), reason=request.reason)
 
     return planned
 
@@ -229,8 +224,9 @@ def _answer(request: Request, read: Read, *, charged: bool) -> TopItemsets:
     baskets = read.transactions if cut is None else read.transactions.truncated(cut)
     miner = baskets.miner()
     chosen = _chosen(request, miner, baskets)
-    notes = [] if cut is None else [f"every unit was cut to {cut} items before counting"]
-    guarantee = request.guarantee.for_unit(baskets.unit).noting(*notes)
+    guarantee = request.guarantee.for_unit(baskets.unit)
+    if cut is not None:
+        guarantee = guarantee.noting(f"every unit was cut to {cut} items before counting")
     named = {frozenset(_items(baskets, codes)): codes for codes in chosen}
     supports = _released(request, named, baskets, miner)
     return TopItemsets.of(request, guarantee, tuple(named), supports, read.item_type, charged=charged)
@@ -241,12 +237,7 @@ def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tu
     possible = range(request.sizes[0], min(request.sizes[1], baskets.catalogue_size) + 1)
     if not possible:
         return ()
-    universe = ItemsetUniverse(
-        miner,
-        possible,
-        catalogue_is_public=request.catalogue.is_given,
-        transactions=baskets,
-    )
+    universe = ItemsetUniverse(miner, possible, catalogue_is_public=request.catalogue.is_given, transactions=baskets)
     return request.top_k.choose(universe, bits=SystemBits())
 
 

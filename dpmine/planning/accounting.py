@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +9,8 @@ from dpmine.errors import BadParameter
 from dpmine.exact.reals import decimal_above, decimal_below
 from dpmine.io.atomic import new_figure, picture_target, write_picture
 from dpmine.itemsets.support_noise import LEVEL, DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
-from dpmine.markup import ShownAsText
 from dpmine.parameters import exact_share, positive, public_count
+from dpmine.planning.results import Planned, plain
 from dpmine.privacy import rounded_up, short
 from dpmine.selection.recommend import least
 from dpmine.zcdp import epsilon_at, rho_at
@@ -54,7 +53,7 @@ class RunsRow:
 
 
 @dataclass(frozen=True, slots=True)
-class RunsPlan(ShownAsText):
+class RunsPlan(Planned):
     """What a calendar of runs comes to.
 
     Attributes:
@@ -71,22 +70,10 @@ class RunsPlan(ShownAsText):
 
     def to_dict(self) -> dict[str, Any]:
         """A plain form for JSON."""
-        rows = [
-            {
-                "kind": row.kind,
-                "rho": rounded_up(row.rho),
-                "basic": rounded_up(row.basic),
-                "zcdp": rounded_up(row.zcdp),
-                "better": row.better,
-                "zcdp_from_runs": row.crossing,
-            }
-            for row in self.rows
-        ]
-        return {"runs": self.runs, "epsilon": rounded_up(self.epsilon), "delta": rounded_up(self.delta), "rows": rows}
-
-    def to_json(self) -> str:
-        """One JSON object, on one line."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        found: dict[str, Any] = plain(self)
+        for shown, row in zip(found["rows"], self.rows, strict=True):
+            shown |= {"better": row.better, "zcdp_from_runs": shown.pop("crossing")}
+        return found
 
     def plot(self, path: str | Path) -> None:
         """Write a picture (.svg or .png) of the budget against the number of runs, for each kind of run.
@@ -154,7 +141,7 @@ def _row(kind: str, rho: Fraction, runs: int, epsilon: Fraction, delta: Fraction
 
 
 @dataclass(frozen=True, slots=True)
-class NoisePlan(ShownAsText):
+class NoisePlan(Planned):
     """How far noisy numbers are from the true ones.
 
     Attributes:
@@ -180,10 +167,6 @@ class NoisePlan(ShownAsText):
         terms = {"epsilon": rounded_up(self.epsilon), "delta": rounded_up(self.delta), "level": float(LEVEL)}
         taken = "laplace" if self.taken is self.laplace else "gaussian"
         return {"numbers": self.numbers, **terms, "half_widths": widths, "taken": taken}
-
-    def to_json(self) -> str:
-        """One JSON object, on one line."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def __str__(self) -> str:
         said = self.to_dict()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -10,7 +9,6 @@ from math import floor
 from typing import Any
 
 from dpmine.errors import BadParameter
-from dpmine.markup import ShownAsText
 from dpmine.models.pac.covers.families import COARSEST, Family, IntervalFamily, StumpFamily, ThresholdFamily
 from dpmine.models.pac.covers.separators import SeparatorFamily
 from dpmine.models.pac.learners import too_fine
@@ -23,6 +21,7 @@ from dpmine.models.pac.sample_complexity import (
     records_too_few_for_packing,
 )
 from dpmine.parameters import Number, below_one, exact_number, named, whole
+from dpmine.planning.results import Planned
 from dpmine.privacy import rounded_up
 
 _LARGEST_SMOOTHNESS = 10**100
@@ -39,7 +38,7 @@ class LearnedClass(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LearningPlan(ShownAsText):
+class LearningPlan(Planned):
     """Records that are enough for each learner, and a number that is too few for all.
 
     The learner itself accepts every number given here as enough, and guarantees this smoothness, up to one part in a
@@ -84,10 +83,6 @@ class LearningPlan(ShownAsText):
             "too_few": self.too_few,
             "notes": list(self.notes),
         }
-
-    def to_json(self) -> str:
-        """One JSON object."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def __str__(self) -> str:
         rows = {

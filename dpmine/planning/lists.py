@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from math import ceil
@@ -12,15 +11,15 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.by_items import ITEMS_FIRST
 from dpmine.itemsets.discovery import DISCOVER, Discover
 from dpmine.itemsets.expected import right_from
+from dpmine.itemsets.request import build_way
 from dpmine.itemsets.universe import PublicCatalogue, Sizes, parse_sizes
-from dpmine.itemsets.ways import build_way
 from dpmine.itemsets.weighted_pairs import PAIRS_IN_FULL, WeightedPairs
-from dpmine.markup import ShownAsText
 from dpmine.parameters import exact_number, public_count, whole
-from dpmine.privacy import Neighbors, rounded_up
+from dpmine.planning.results import Planned, plain
+from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
-from dpmine.selection.select import AUTO
+from dpmine.selection.recommend import AUTO
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -52,7 +51,7 @@ class ListRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ListPlan(ShownAsText):
+class ListPlan(Planned):
     """What can be expected of the best `k` itemsets. Everything here follows from public parameters.
 
     Attributes:
@@ -79,22 +78,9 @@ class ListPlan(ShownAsText):
 
     def to_dict(self) -> dict[str, Any]:
         """A plain form for JSON."""
-        rows = [{name: getattr(row, name) for name in ListRow.__slots__} for row in self.rows]
-        return {
-            "k": self.k,
-            "sizes": list(self.sizes),
-            "catalogue_size": self.catalogue_size,
-            "units": self.units,
-            "epsilon": rounded_up(self.epsilon),
-            "delta": rounded_up(self.delta),
-            "neighbors": str(self.neighbors),
-            "mechanisms": rows,
-            "recommended": self.recommended,
-        }
-
-    def to_json(self) -> str:
-        """One JSON object, on one line."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        found = plain(self)
+        rows, recommended = found.pop("rows"), found.pop("recommended")
+        return {**found, "mechanisms": rows, "recommended": recommended}
 
     def __str__(self) -> str:
         low, high = self.sizes

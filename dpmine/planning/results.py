@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -21,6 +22,31 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dpmine.selection.mechanisms.base import Mechanism
+
+
+def plain(value: Any) -> Any:
+    """JSON-ready: dataclasses by their fields, fractions rounded up, enums as text."""
+    if isinstance(value, tuple):
+        return [plain(entry) for entry in value]
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, StrEnum):
+        return str(value)
+    return rounded_up(value) if isinstance(value, Fraction) else value
+
+
+class Planned(ShownAsText, ABC):
+    """What can be expected, as text (`str`), and as JSON."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """A plain form for JSON."""
+
+    def to_json(self) -> str:
+        """One JSON object, on one line."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +95,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan(ShownAsText):
+class Plan(Planned):
     """What can be expected of a private top itemset. Everything here follows from public parameters.
 
     Attributes:
@@ -109,15 +135,11 @@ class Plan(ShownAsText):
 
     def to_dict(self) -> dict[str, Any]:
         """A plain form for JSON."""
-        plain = _plain(self)
+        found = plain(self)
         names = ("rows", "pure_lower_bound", "approximate_lower_bound", "recommendation")
-        rows, pure, approximate, recommended = map(plain.pop, names)
+        rows, pure, approximate, recommended = map(found.pop, names)
         bounds = {"pure": pure, "approximate": approximate}
-        return {**plain, "mechanisms": rows, "lower_bounds": bounds, "recommended": recommended}
-
-    def to_json(self) -> str:
-        """One JSON object, on one line."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        return {**found, "mechanisms": rows, "lower_bounds": bounds, "recommended": recommended}
 
     def plot(self, path: str | Path, *, shape: Shape = Shape.POWER_LAW) -> None:
         """Write a picture (.svg or .png) of the success probability of every mechanism against the gap.
@@ -144,17 +166,6 @@ _LEGEND = (
     "power law: supports fall off as in real baskets; near ties: ten runners-up with 9/10 of the best support;\n"
     "alone: no unit has any other itemset; proved: enough whatever the others look like. (* recommended)"
 )
-
-
-def _plain(value: Any) -> Any:
-    """JSON-ready: dataclasses by their fields, fractions rounded up, enums as text."""
-    if isinstance(value, tuple):
-        return [_plain(entry) for entry in value]
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, StrEnum):
-        return str(value)
-    return rounded_up(value) if isinstance(value, Fraction) else value
 
 
 def _question(plan: Plan) -> str:

@@ -1,4 +1,4 @@
-"""Which mechanism to take, from public parameters alone: what `auto` means.
+"""Which mechanism a name stands for, and which one to take, from public parameters alone: what `auto` means.
 
 Mechanisms are compared on stylised profiles: three shapes of supports, each known by the gap between its best two
 candidates. They say what a mechanism can be expected to do before any data are touched.
@@ -11,9 +11,10 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dpmine.parameters import Number, positive, probability, whole
+from dpmine.errors import BadParameter, NotPrivate
+from dpmine.parameters import Number, positive, probability, public_count, truth, whole
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.base import Mechanism, unit_reach
@@ -23,9 +24,12 @@ from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.universes.base import MANY_DUMMIES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
+AUTO = "auto"
+_FIELDS = {"kbar": "kbar", "max_items_per_unit": "growth"}
+"""Options by the name that users give them, and the field of the mechanism that they set."""
 SUCCESS = 0.95
 """The probability of choosing the best candidate for which mechanisms are compared."""
 EPSILONS = Fraction(1, 10**4), Fraction(1000)
@@ -63,6 +67,58 @@ class Recommendation:
 
     mechanism: str
     reason: str
+
+
+def build_mechanism(
+    name: str,
+    *,
+    epsilon: Number,
+    delta: Number,
+    neighbors: str | Neighbors,
+    candidates: int | None = None,
+    are_counts: bool = True,
+    not_private: bool = False,
+    **options: Any,
+) -> Mechanism:
+    """The mechanism of that name (dashes or underscores) with its parameters read exactly.
+
+    `candidates` and `are_counts` are those of `recommend`; only "auto" asks for them.
+    Raises BadParameter for unusable parameters, NotPrivate for "exact" without `not_private`.
+    """
+    chosen = plain_name(name)
+    if chosen == AUTO:
+        chosen = recommend(
+            epsilon=epsilon, delta=delta, neighbors=neighbors, candidates=candidates, are_counts=are_counts
+        ).mechanism
+    kind = MECHANISMS.get(chosen)
+    if kind is None:
+        raise BadParameter(f"mechanism must be one of: {', '.join([AUTO, *MECHANISMS])}.")
+    if not truth("not_private", not_private) and not kind.private:
+        raise NotPrivate(f"{kind.name} is not private: opt in with not_private (--not-private), or drop the mechanism.")
+    budget = positive("epsilon", epsilon)
+    slack = probability("delta", delta) if kind.approximate else Fraction(0)
+    return kind(budget, slack, Neighbors.parse(neighbors), **_own_options(kind, options))
+
+
+def _own_options(kind: type[Mechanism], options: Mapping[str, Any]) -> dict[str, int]:
+    """The options that this mechanism has, by the names of its fields; BadParameter for any other."""
+    unknown = sorted(set(options) - set(_FIELDS))
+    if unknown:
+        raise BadParameter(f"Unknown option: {', '.join(unknown)}. There are: not_private, {', '.join(_FIELDS)}.")
+    given = {name: public_count(name, value) for name, value in options.items() if value is not None}
+    foreign = [name for name in given if _FIELDS[name] not in kind.__dataclass_fields__]
+    if foreign:
+        raise BadParameter(f"{kind.name} has no option {', '.join(foreign)}: name the mechanism that has it.")
+    if kind is BoundedGrowth and not given:
+        raise BadParameter(
+            "bounded_growth has a guarantee only where a unit supports few candidates: give max_items_per_unit."
+        )
+    return {_FIELDS[name]: value for name, value in given.items()}
+
+
+def plain_name(name: str) -> str:
+    """A mechanism's name as it is spelled here: with underscores."""
+    return str(name).replace("-", "_")
 
 
 def recommend(

@@ -7,23 +7,23 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpmine.errors import BadParameter, NotPrivate
+from dpmine.errors import BadParameter
 from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.ledger.budget import checked_name
 from dpmine.ledger.charging import Account
 from dpmine.markup import html_table
-from dpmine.parameters import Number, named, positive, probability, public_count, truth
+from dpmine.parameters import Number, named, positive
 from dpmine.privacy import Guarantee, Neighbors, short
 from dpmine.selection.advice import advice
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.recommend import Recommendation, recommend
+from dpmine.selection.recommend import AUTO, build_mechanism, plain_name
 from dpmine.selection.scores import Scores, as_universe, labelled_universe, number_of, released, require_form
 from dpmine.selection.universes.base import MANY_DUMMIES, Scaled, Universe
 from dpmine.selection.universes.dense import Dense, Levels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     import numpy as np
     from numpy.typing import NDArray
@@ -32,13 +32,9 @@ if TYPE_CHECKING:
     from dpmine.selection.laws.profile import Profile
     from dpmine.selection.mechanisms.base import Mechanism
 
-__all__ = ["MECHANISMS", "Law", "Selection", "as_universe", "law", "select"]
+__all__ = ["MECHANISMS", "Law", "Selection", "as_universe", "build_mechanism", "choose", "law", "select"]
 
-AUTO = "auto"
 _LARGEST_WHOLE = 2**53  # beyond it floats skip whole numbers
-
-_FIELDS = {"kbar": "kbar", "max_items_per_unit": "growth"}
-"""Options by the name that users give them, and the field of the mechanism that they set."""
 
 
 class Candidates(StrEnum):
@@ -215,7 +211,7 @@ def select(
     require_form(scores, hidden=hidden)
     chooser = _chooser(scores, mechanism, parameters, hidden=hidden)
     _require_fit(chooser, step, hidden=hidden)
-    guarantee = guarantee_of(chooser)
+    guarantee = chooser.guarantee()
     if protected != guarantee.unit:
         guarantee = guarantee.asserting(protected, f"moves each score by at most {short(step)}")
     account.charge(guarantee, job=f"select {chooser.name}")
@@ -283,10 +279,8 @@ def _chooser(scores: Scores, name: str, parameters: dict[str, Any], *, hidden: b
     """The mechanism, before any score is read; "auto" asks for their number. Raises as `select`."""
     if plain_name(name) != AUTO:
         return build_mechanism(name, **parameters)
-    needed = {key: parameters[key] for key in ("epsilon", "delta", "neighbors")}
     size = None if hidden else number_of(scores)
-    chosen = resolve(name, candidates=size, are_counts=size is None, **needed)  # only dummies guarantee scores ≥ 0
-    return build_mechanism(chosen.mechanism, **parameters)
+    return build_mechanism(AUTO, candidates=size, are_counts=size is None, **parameters)  # dummies guarantee scores ≥ 0
 
 
 def choose(mechanism: Mechanism, universe: Universe[Any], *, sensitivity: Fraction, bits: BitSource) -> Any:
@@ -306,75 +300,6 @@ def _require_fit(mechanism: Mechanism, sensitivity: Fraction, *, hidden: bool) -
         raise BadParameter("bounded_growth needs counts: whole scores of at least 0, and sensitivity 1.")
 
 
-def build_mechanism(
-    name: str,
-    *,
-    epsilon: Number,
-    delta: Number,
-    neighbors: str | Neighbors,
-    candidates: int | None = None,
-    not_private: bool = False,
-    **options: Any,
-) -> Mechanism:
-    """The mechanism of that name (dashes or underscores) with its parameters read exactly.
-
-    `candidates` is the number of public candidates, None where there is no public list; only "auto" asks for it.
-    Raises BadParameter for unusable parameters, NotPrivate for "exact" without `not_private`.
-    """
-    chosen = resolve(name, epsilon=epsilon, delta=delta, neighbors=neighbors, candidates=candidates)
-    kind = MECHANISMS.get(chosen.mechanism)
-    if kind is None:
-        raise BadParameter(f"mechanism must be one of: {', '.join([AUTO, *MECHANISMS])}.")
-    if not truth("not_private", not_private) and not kind.private:
-        raise NotPrivate(f"{kind.name} is not private: opt in with not_private (--not-private), or drop the mechanism.")
-    budget = positive("epsilon", epsilon)
-    slack = probability("delta", delta) if kind.approximate else Fraction(0)
-    return kind(budget, slack, Neighbors.parse(neighbors), **_own_options(kind, options))
-
-
-def _own_options(kind: type[Mechanism], options: Mapping[str, Any]) -> dict[str, int]:
-    """The options that this mechanism has, by the names of its fields; BadParameter for any other."""
-    unknown = sorted(set(options) - set(_FIELDS))
-    if unknown:
-        raise BadParameter(f"Unknown option: {', '.join(unknown)}. There are: not_private, {', '.join(_FIELDS)}.")
-    given = {name: public_count(name, value) for name, value in options.items() if value is not None}
-    foreign = [name for name in given if _FIELDS[name] not in kind.__dataclass_fields__]
-    if foreign:
-        raise BadParameter(f"{kind.name} has no option {', '.join(foreign)}: name the mechanism that has it.")
-    if kind is BoundedGrowth and not given:
-        raise BadParameter(
-            "bounded_growth has a guarantee only where a unit supports few candidates: give max_items_per_unit."
-        )
-    return {_FIELDS[name]: value for name, value in given.items()}
-
-
-def resolve(
-    name: str,
-    *,
-    epsilon: Number,
-    delta: Number,
-    neighbors: str | Neighbors,
-    candidates: int | None,
-    are_counts: bool = True,
-) -> Recommendation:
-    """The mechanism meant, with the reason where "auto" leaves the choice to `recommend`; else the reason is ""."""
-    if plain_name(name) != AUTO:
-        return Recommendation(plain_name(name), "")
-    return recommend(epsilon=epsilon, delta=delta, neighbors=neighbors, candidates=candidates, are_counts=are_counts)
-
-
-def plain_name(name: str) -> str:
-    """A mechanism's name as it is spelled here: with underscores."""
-    return str(name).replace("-", "_")
-
-
 def public_size(universe: Universe[Any]) -> int | None:
     """How many candidates there are, None where it is private, which dummies stand for."""
     return None if universe.padding else universe.size
-
-
-def guarantee_of(mechanism: Mechanism) -> Guarantee:
-    """The guarantee of one run of the mechanism."""
-    concentrated = mechanism.zcdp if mechanism.bounded_range else None
-    guarantee = Guarantee(mechanism.epsilon, mechanism.delta, mechanism.neighbors, concentrated=concentrated)
-    return guarantee if mechanism.private else guarantee.without_privacy("the exact maximum was asked for")

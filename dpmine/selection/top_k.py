@@ -18,7 +18,7 @@ from dpmine.selection.composition import approximate_rounds, bounded_range_round
 from dpmine.selection.draws import noisy_order
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR, LimitedDomain
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, NoisyMaxMechanism
-from dpmine.selection.select import AUTO, build_mechanism, guarantee_of, plain_name, resolve
+from dpmine.selection.recommend import AUTO, build_mechanism, plain_name, recommend
 from dpmine.selection.universes.base import Remaining
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ class TopK(ABC):
 
     def guarantee(self) -> Guarantee:
         """The guarantee of one run."""
-        whole_list = guarantee_of(self.mechanism)
-        return replace(whole_list, epsilon=self.epsilon, delta=self.delta, concentrated=self.zcdp)
+        return replace(self.mechanism.guarantee(), epsilon=self.epsilon, delta=self.delta, concentrated=self.zcdp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +208,12 @@ class LimitedDomainTopK(TopK):
         k̄ is 100k unless given, for k > 1: docs/explanation/experiments.md compares.
         Raises BadParameter where fewer candidates are kept than wanted.
         """
-        kept = kbar or (DEFAULT_KBAR if count == 1 else _KEPT_A_PLACE * count)
+        if count == 1:
+            return cls(1, epsilon, delta, neighbors, epsilon, delta, kbar or DEFAULT_KBAR)
+        kept = kbar or _KEPT_A_PLACE * count
         if kept < count:
             raise BadParameter("kbar must be at least the number of candidates wanted: they come out of those kept.")
-        rounds = bounded_range_rounds(count, epsilon, delta / 2 if count > 1 else Fraction(0))
+        rounds = bounded_range_rounds(count, epsilon, delta / 2)
         return cls(count, epsilon, delta, neighbors, rounds.round_epsilon, delta - rounds.delta, kept)
 
     @property
@@ -270,7 +271,7 @@ def build_top_k(
         mechanism = build_mechanism(name, not_private=not_private, **parameters)
         return Built(_of(mechanism, number, delta, options), "")
     if number == 1:
-        chosen = resolve(AUTO, epsilon=epsilon, delta=delta, neighbors=neighbors, candidates=candidates)
+        chosen = recommend(epsilon=epsilon, delta=delta, neighbors=neighbors, candidates=candidates)
         mechanism = build_mechanism(chosen.mechanism, not_private=not_private, **parameters)
         return Built(_of(mechanism, 1, delta, options), chosen.reason)
     return _recommended(number, candidates, not_private=not_private, **parameters)

@@ -21,7 +21,8 @@ from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
-from dpmine.selection.select import build_mechanism, choose, law
+from dpmine.selection.recommend import build_mechanism
+from dpmine.selection.select import choose, law
 from dpmine.selection.universes.dense import Levels
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from dpmine.itemsets.advice import advice
 from dpmine.itemsets.discovered import DiscoveredItems
 from dpmine.itemsets.discovery import Discover, Discovery
 from dpmine.itemsets.ingest.catalogue import REMARK, read_catalogue
-from dpmine.itemsets.request import Request
-from dpmine.itemsets.ways import DISCOVERED_PLACES
+from dpmine.itemsets.request import DISCOVERED_PLACES, Request
 from dpmine.privacy import Neighbors
 from dpmine.zcdp import delta_at
 

@@ -23,7 +23,8 @@ from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.universe import Itemset, ItemsetUniverse
 from dpmine.privacy import Neighbors
-from dpmine.selection.select import build_mechanism, law
+from dpmine.selection.recommend import build_mechanism
+from dpmine.selection.select import law
 from dpmine.selection.universes.base import MANY_DUMMIES
 from dpmine.selection.universes.dense import Dense
 

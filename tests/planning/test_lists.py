@@ -10,7 +10,7 @@ from support.cases import every
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.expected import HALF, share_right
-from dpmine.itemsets.ways import DISCOVERED_PLACES
+from dpmine.itemsets.request import DISCOVERED_PLACES
 from dpmine.planning import plan_list
 from dpmine.privacy import Neighbors
 

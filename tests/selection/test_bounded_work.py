@@ -11,7 +11,8 @@ import pytest
 from support.adversary import CountingBits, Descent, LazyUniverse
 from support.cases import every
 
-from dpmine.selection.select import MECHANISMS, build_mechanism, choose
+from dpmine.selection.recommend import build_mechanism
+from dpmine.selection.select import MECHANISMS, choose
 from dpmine.selection.top_k import build_top_k
 from dpmine.selection.universes.base import MANY_DUMMIES
 from dpmine.selection.universes.dense import Levels

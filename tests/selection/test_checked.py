@@ -9,7 +9,8 @@ from support.conformance.universes import Checked
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import BitSource, SystemBits
-from dpmine.selection.select import MECHANISMS, build_mechanism
+from dpmine.selection.recommend import build_mechanism
+from dpmine.selection.select import MECHANISMS
 from dpmine.selection.universes.base import Level, Score
 from dpmine.selection.universes.dense import Levels
 

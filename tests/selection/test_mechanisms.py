@@ -20,7 +20,8 @@ from dpmine.privacy import Neighbors
 from dpmine.selection.advice import advice
 from dpmine.selection.mechanisms.base import Mechanism, unit_reach
 from dpmine.selection.mechanisms.limited_domain import LimitedDomainPermuteAndFlip
-from dpmine.selection.select import MECHANISMS, build_mechanism, choose
+from dpmine.selection.recommend import build_mechanism
+from dpmine.selection.select import MECHANISMS, choose
 from dpmine.selection.universes.dense import Dense, Levels
 
 BITS = SystemBits()
@@ -33,7 +34,7 @@ ORACLES: dict[str, Any] = {
     "max_of_laplaces": laplace_max,
     "max_of_exponentials": exponential_max,
 }
-OPTIONS: dict[str, dict[str, int]] = {"bounded_growth": {"max_items_per_unit": 3}}
+OPTIONS: dict[str, dict[str, Any]] = {"bounded_growth": {"max_items_per_unit": 3}}
 UNITS = {Neighbors.ADD_REMOVE: 1, Neighbors.REPLACE_ONE: 2}
 ONLY_COUNTS = {"bounded_growth"}
 NOT_NEGATIVE = {"bounded_growth", "limited_domain", "limited_domain_permute_and_flip"}

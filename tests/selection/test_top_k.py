@@ -25,7 +25,8 @@ from dpmine.privacy import Neighbors
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfLaplaces
-from dpmine.selection.select import MECHANISMS, resolve
+from dpmine.selection.recommend import recommend
+from dpmine.selection.select import MECHANISMS
 from dpmine.selection.top_k import LimitedDomainTopK, OneShot, Peeling, build_top_k
 from dpmine.selection.universes.dense import Dense, Levels
 
@@ -360,7 +361,7 @@ def test_the_phrase_tells_the_number_of_rounds_and_their_budget(name: str) -> No
 @every("epsilon", ["1/10", 2])
 def test_auto_of_one_is_the_recommendation(candidates: int | None, epsilon: Any, neighbors: Neighbors) -> None:
     parameters: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-6, "neighbors": neighbors, "candidates": candidates}
-    chosen = resolve("auto", **parameters)
+    chosen = recommend(**parameters)
     built = build_top_k("auto", count=1, **parameters)
     assert (built.top_k.name, built.reason) == (chosen.mechanism, chosen.reason)
 

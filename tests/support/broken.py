@@ -14,10 +14,9 @@ from dpmine.selection.laws.profile import LevelLaw
 from dpmine.selection.laws.stopping import NegativeExponential, StoppingSearch, draw_law, search_and_draw
 from dpmine.selection.mechanisms.base import DrawStage, unit_reach
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
-from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight
+from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight, StableMaximiser
 from dpmine.selection.mechanisms.limited_domain import KeptDomain, LimitedDomain, LimitedDomainPermuteAndFlip
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
-from dpmine.selection.mechanisms.stable_maximiser import StableMaximiser
 
 if TYPE_CHECKING:
     from dpmine.selection.laws.profile import FloatArray, Profile

@@ -206,7 +206,7 @@ def labelled(items: Coded, catalogue: pa.Array | None) -> tuple[pa.Array, NDArra
     """
     present = np.flatnonzero(occurring(items.codes, items.count))
     values = plain_items(items.decode(present))
-    values = valid_texts(values) if is_text(values.type) else values
+    values = valid_texts(values) if values.type == pa.large_string() else values
     labels = sorted_items(values.unique()) if catalogue is None else catalogue
     if len(labels) > MOST_ITEMS:
         raise BadData(
@@ -226,8 +226,7 @@ def narrow(labels: pa.Array) -> pa.Array:
 
 
 def valid_texts(texts: pa.Array) -> pa.Array:
-    """Texts as large_string, bytes that are not UTF-8 replaced by U+FFFD; different ones may become equal."""
-    texts = texts.cast(pa.large_string())
+    """Texts, large_string, with bytes that are not UTF-8 replaced by U+FFFD; different ones may become equal."""
     try:
         texts.validate(full=True)
     except pa.ArrowException:

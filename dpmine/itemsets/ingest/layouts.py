@@ -122,7 +122,8 @@ def plan_layout(source: Source, columns: Columns) -> LayoutPlan:
     if isinstance(source, BasketSource):
         return LayoutPlan(Layout.LIST, source.names, (), (), Origin.BASKETS)
     _require_present(source, columns)
-    plan = _named_plan(source, columns) if columns.named_item or columns.one_hot else _found_plan(source, columns)
+    item = columns.named_item
+    plan = _named_plan(source, columns, item) if item or columns.one_hot else _found_plan(source, columns)
     _require_one_each(source, plan)
     if plan.basket and plan.layout is not Layout.LONG:
         raise BadData(
@@ -140,9 +141,8 @@ def item_type(source: Source, plan: LayoutPlan) -> pa.DataType:
     return plain(kind.value_type if plan.layout is Layout.LIST else kind)
 
 
-def _named_plan(source: Source, columns: Columns) -> LayoutPlan:
-    """The layout where the options name the items' columns."""
-    name = columns.named_item
+def _named_plan(source: Source, columns: Columns, name: str | None) -> LayoutPlan:
+    """The layout where the options name the items' column, or say that there is one for each item (None)."""
     if name is None:
         return _plan(Layout.ONE_HOT, _item_columns(source, columns), columns, Origin.OPTIONS)
     if is_list(source.type_of(name)):

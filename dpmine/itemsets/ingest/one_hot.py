@@ -19,12 +19,13 @@ import pyarrow.compute as pc
 from dpmine.io.arrow import integer_array, integers, joined
 from dpmine.io.frame import PandasSource
 from dpmine.io.source import Source
-from dpmine.itemsets.ingest.layouts import Layout, LayoutPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    from dpmine.itemsets.ingest.layouts import LayoutPlan
 
     Cells: TypeAlias = NDArray[np.int64]
     """Column · rows + row of the cells that are set, ascending."""
@@ -37,9 +38,7 @@ _MOST_CELLS = 2**24  # of a frame that are looked at together: what lies scatter
 
 
 def as_lists(source: Source, plan: LayoutPlan) -> tuple[Source, LayoutPlan]:
-    """The source and the plan of a one-hot layout with one column of lists; those of other layouts as they are."""
-    if plan.layout is not Layout.ONE_HOT:
-        return source, plan
+    """The source and the plan of a one-hot layout, with one column of lists in place of the items' columns."""
     return OneHotLists(source, plan.keys, plan.items), replace(plan, items=(_LISTS,))
 
 

@@ -61,9 +61,16 @@ class DoesNotFit(Exception):
         self.batches = batches
 
 
-def declared(catalogue: pa.Array | None, source: Source, plan: LayoutPlan) -> pa.Array | None:
-    """The catalogue as items of the type that the columns have, before any are read; raises what `matched` raises."""
-    return None if catalogue is None else matched(catalogue, item_type(source, plan))
+def declared(
+    catalogue: pa.Array | None, source: Source, plan: LayoutPlan
+) -> tuple[pa.Array | None, pa.DataType | None]:
+    """The catalogue as items of the type that the columns have, and `declared_type`; before any items are read.
+
+    Raises what `matched` raises, and BadData for labels of one-hot columns that are unusable.
+    """
+    kind = item_type(source, plan)
+    known = None if catalogue is None else matched(catalogue, kind)
+    return known, declared_type(known, kind)
 
 
 def restricted(plan: LayoutPlan, source: Source, catalogue: pa.Array | None) -> LayoutPlan:

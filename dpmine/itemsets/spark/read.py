@@ -55,7 +55,7 @@ def read_spark(
         session = spark_session(memory)
         source = SparkSource.of_paths(session, [str(path) for path in paths_of(data) or ()])
     plan = plan_layout(source.source, columns)
-    known = declared(catalogue, source.source, plan)
+    known, _ = declared(catalogue, source.source, plan)
     if planned is not None:
         planned(plan)
     rows, kept = source.rows(restricted(plan, source.source, known)), Kept(session)

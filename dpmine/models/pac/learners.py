@@ -23,7 +23,8 @@ from dpmine.models.pac.sample_complexity import (
 )
 from dpmine.parameters import below_one
 from dpmine.privacy import Guarantee, Neighbors
-from dpmine.selection.select import build_mechanism, choose, guarantee_of
+from dpmine.selection.recommend import build_mechanism
+from dpmine.selection.select import choose
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
@@ -146,7 +147,7 @@ def learn(
         planned, unit, note = plan_cover(len(records), family, target, learner.setting), ROW, _PUBLIC
     mechanism = mechanism_for(target)
     candidate = choose(mechanism, planned.hypotheses.universe(records), sensitivity=Fraction(1), bits=bits)
-    guarantee = guarantee_of(mechanism).for_unit(unit).noting(note)
+    guarantee = mechanism.guarantee().for_unit(unit).noting(note)
     return Learned(planned.hypotheses.hypothesis(candidate), guarantee, planned.error_bound)
 
 

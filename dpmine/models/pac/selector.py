@@ -42,7 +42,8 @@ from dpmine.parameters import exact_number, positive, probability
 from dpmine.privacy import Neighbors
 from dpmine.selection.advice import advice
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
-from dpmine.selection.select import AUTO, build_mechanism, choose, guarantee_of, plain_name
+from dpmine.selection.recommend import AUTO, build_mechanism, plain_name
+from dpmine.selection.select import choose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +75,7 @@ class PrivateChoice:
 
     def promise(self) -> Guarantee:
         """What the choice will promise, before its notes."""
-        return guarantee_of(self.mechanism).for_unit(ROW)
+        return self.mechanism.guarantee().for_unit(ROW)
 
 
 @dataclass(eq=False, repr=False)

@@ -19,7 +19,8 @@ from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW
 from dpmine.parameters import below_one, named, not_negative, positive, whole
 from dpmine.privacy import Guarantee, Neighbors
-from dpmine.selection.select import AUTO, MECHANISMS, build_mechanism, plain_name, resolve
+from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.recommend import AUTO, build_mechanism, plain_name, recommend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -182,8 +183,8 @@ def chooser_of(name: str, *, epsilon: Fraction, delta: Fraction, candidates: int
         plain = DEFAULT
     elif plain == AUTO:
         relation = Neighbors.REPLACE_ONE
-        plain = resolve(
-            AUTO, epsilon=epsilon, delta=delta, neighbors=relation, candidates=candidates, are_counts=False
+        plain = recommend(
+            epsilon=epsilon, delta=delta, neighbors=relation, candidates=candidates, are_counts=False
         ).mechanism
     kind = MECHANISMS.get(plain)
     if kind is None or plain in _REJECTED:

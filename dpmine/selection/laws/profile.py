@@ -118,6 +118,10 @@ class Ladder:
         shares = weights / weights.sum()
         return self.law(shares[:-1], shares[-1])
 
+    def draw(self, rate: float) -> LevelLaw:
+        """The law of one draw with P(i) ∝ e^{rate · score}."""
+        return self.softmax(self.log_weights(rate))
+
     def locate(self, rank: int) -> tuple[int, int]:
         """The level of the candidate of this rank, and how many of the level's members have that rank or a smaller one.
 

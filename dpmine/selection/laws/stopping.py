@@ -124,7 +124,7 @@ def search_and_draw(profile: Profile, *, search: StoppingSearch, rate: float) ->
     masses = _drawn(ladder, stops, rate)
     if profile.dummies:
         return ladder.law(masses, stops.never)
-    return ladder.law(masses + stops.never * ladder.softmax(ladder.log_weights(rate)).masses)
+    return ladder.law(masses + stops.never * ladder.draw(rate).masses)
 
 
 def stopping_law(profile: Profile, *, search: StoppingSearch, limit: int | None = None) -> StopLaw:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from dpmine.privacy import Neighbors, Zcdp
+from dpmine.privacy import Guarantee, Neighbors, Zcdp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,6 +97,12 @@ class Mechanism(ABC):
         if self.bounded_range:
             return Zcdp(self.epsilon**2 / 8, self.delta)
         return Zcdp.implied(self.epsilon, self.delta)
+
+    def guarantee(self) -> Guarantee:
+        """That of one run."""
+        concentrated = self.zcdp if self.bounded_range else None
+        guarantee = Guarantee(self.epsilon, self.delta, self.neighbors, concentrated=concentrated)
+        return guarantee if self.private else guarantee.without_privacy("the exact maximum was asked for")
 
     @abstractmethod
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:

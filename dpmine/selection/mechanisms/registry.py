@@ -8,10 +8,9 @@ import numpy as np
 
 from dpmine.selection.mechanisms.base import Mechanism
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
-from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight
+from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight, StableMaximiser
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain, LimitedDomainPermuteAndFlip
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
-from dpmine.selection.mechanisms.stable_maximiser import StableMaximiser
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource

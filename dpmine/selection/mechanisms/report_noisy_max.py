@@ -60,8 +60,7 @@ class Exponential(NoisyMaxMechanism):
 
     def law(self, profile: Profile) -> LevelLaw:
         """Softmax of the scores."""
-        ladder = profile.ladder()
-        return ladder.softmax(ladder.log_weights(1 / float(self.scale)))
+        return profile.ladder().draw(1 / float(self.scale))
 
 
 class MaxOfLaplaces(NoisyMaxMechanism):

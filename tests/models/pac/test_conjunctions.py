@@ -23,7 +23,8 @@ from dpmine.itemsets.counting.miner import _affordable
 from dpmine.models.pac.classes.conjunctions import MOST, Conjunctions, _baskets, _memory_for_all
 from dpmine.models.pac.hypothesis import Records
 from dpmine.privacy import Neighbors
-from dpmine.selection.select import build_mechanism, law
+from dpmine.selection.recommend import build_mechanism
+from dpmine.selection.select import law
 
 if TYPE_CHECKING:
     from dpmine.models.pac.hypothesis import HypothesisClass

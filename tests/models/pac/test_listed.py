@@ -23,7 +23,8 @@ from dpmine.models.pac.classes.conjunctions import Conjunction
 from dpmine.models.pac.classes.listed import Listed
 from dpmine.models.pac.classes.thresholds import PublicGrid, Threshold
 from dpmine.models.pac.hypothesis import Records
-from dpmine.selection.select import build_mechanism, law
+from dpmine.selection.recommend import build_mechanism
+from dpmine.selection.select import law
 
 if TYPE_CHECKING:
     from collections.abc import Callable

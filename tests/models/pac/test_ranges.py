@@ -183,7 +183,8 @@ def test_intervals_are_drawn_by_the_exponential_law() -> None:
     """χ² over the intervals with an expected count of 10 or more; false alarms: 10^−6."""
     from scipy.stats import chisquare
 
-    from dpmine.selection.select import build_mechanism, choose
+    from dpmine.selection.recommend import build_mechanism
+    from dpmine.selection.select import choose
 
     records, grid = some_records(8, 1, 2), PublicGrid.of(-1, 2, 9)
     truth = truth_of_intervals(grid, records)
