@@ -20,6 +20,7 @@ from dpmine.exact.reals import (
     argmax,
     float_bounds,
     floor,
+    floors_of_sums,
     happens,
     less_than,
     uniform_below,
@@ -96,6 +97,13 @@ def test_argmax_of_one_asks_for_nothing() -> None:
 def test_floor_of_constants(value: float) -> None:
     exact = Fraction(value) + Fraction(1, 10**40)
     assert floor(Constant(exact), bits=SystemBits()) == math.floor(exact)
+
+
+def test_floors_of_sums_are_floors() -> None:
+    constants = [Constant(Fraction(x, 7)) for x in (10, -25, 3, 300)]
+    assert floors_of_sums(constants, bits=SystemBits()) == [1, -3, -2, 41]
+    assert floors_of_sums(constants[:1], bits=SystemBits()) == [floor(constants[0], bits=SystemBits())]
+    assert floors_of_sums([], bits=SystemBits()) == []
 
 
 def test_floor_right_beside_an_integer() -> None:

@@ -379,3 +379,12 @@ def test_the_file_is_whole_while_its_process_lives(tmp_path: Path) -> None:
     shutil.copyfile(saved, file)
     assert ledger.charge("shop", promise("1"), job="").number == 12
     assert ledger.verify() == Ledger(f"sqlite:///{file}").verify() == 12
+
+
+def test_a_copy_logs_in_as_the_first_one_did() -> None:
+    first = database.Database(f"postgresql://clerk:{SECRET}@localhost/shop")
+    kind, (url,) = first.__reduce__()
+    assert kind is database.Database
+    assert f"clerk:{SECRET}@localhost" in url
+    assert str(copy.copy(first)) == str(first)
+    assert SECRET not in str(first)

@@ -18,6 +18,7 @@ from dpmine.exact.bits import SystemBits
 from dpmine.exact.noise import ExponentialNoise, GumbelNoise, LaplaceNoise
 from dpmine.privacy import Neighbors
 from dpmine.selection.advice import advice
+from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.base import Mechanism, unit_reach
 from dpmine.selection.mechanisms.limited_domain import LimitedDomainPermuteAndFlip
 from dpmine.selection.recommend import build_mechanism
@@ -276,3 +277,10 @@ def test_exact_is_exact() -> None:
     mechanism = make("exact")
     assert {run(mechanism, Dense([1, 3, 3])) for _ in range(60)} == {1, 2}
     assert run(mechanism, Levels([(0, 4)], padding=1)) is None
+
+
+@every("name", [name for name, kind in MECHANISMS.items() if kind.proved_lead is not Mechanism.proved_lead])
+def test_a_proved_lead_suffices(name: str) -> None:
+    mechanism = make(name)
+    profile = Profile((mechanism.proved_lead(1000, 0.05), 0.0), (1, 1000))
+    assert mechanism.law(profile).masses[0] >= 0.95

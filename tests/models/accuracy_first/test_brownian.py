@@ -18,7 +18,7 @@ from support.numpy_bits import NumpyBits
 
 from dpmine.errors import BadParameter
 from dpmine.exact.noise import standard_normals
-from dpmine.exact.reals import Constant, Formula, floor, floors_of_sums, working_precision
+from dpmine.exact.reals import Constant, Formula, floors_of_sums, working_precision
 from dpmine.models.accuracy_first.noise_reduction import BrownianLoss, brownian_reduction
 
 if TYPE_CHECKING:
@@ -271,13 +271,6 @@ def normal_value(normal: Formula | Any) -> Fraction:
     with working_precision(700):
         mantissa, power = normal.ball(600).mid().man_exp()
     return Fraction(int(mantissa)) * Fraction(2) ** int(power)
-
-
-def test_floors_of_sums_are_floors() -> None:
-    constants = [Constant(Fraction(x, 7)) for x in (10, -25, 3, 300)]
-    assert floors_of_sums(constants, bits=NumpyBits(0)) == [1, -3, -2, 41]
-    assert floors_of_sums(constants[:1], bits=NumpyBits(0)) == [floor(constants[0], bits=NumpyBits(0))]
-    assert floors_of_sums([], bits=NumpyBits(0)) == []
 
 
 def test_a_thousand_times_are_no_deep_recursion() -> None:

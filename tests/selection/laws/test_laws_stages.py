@@ -70,6 +70,8 @@ def test_a_limit_leaves_the_rest_beyond() -> None:
 def test_a_limit_beyond_the_tests_is_refused(limit: int) -> None:
     with pytest.raises(BadParameter, match="limit"):
         laws.stopping_law(laws.Profile.of([4, 3, 2, 1]), search=LMM, limit=limit)
+    with pytest.raises(BadParameter, match="at most 1000000"):
+        laws.stopping_law(laws.Profile((4.0, 3.0), (1, 1), dummies=2**40), search=LMM, limit=10**6 + 1)
 
 
 def test_the_draw_takes_part_of_a_level() -> None:
