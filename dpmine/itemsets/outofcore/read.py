@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dpmine.errors import BadData, BadParameter
+from dpmine.errors import BadParameter
 from dpmine.io.source import followed
 from dpmine.itemsets.counting.miner import Miner, ordered, support_of
-from dpmine.itemsets.outofcore.projection import CHANGED, Projector
+from dpmine.itemsets.outofcore.projection import Projector
 from dpmine.itemsets.outofcore.spill import MOST_WAYS, CompactFile, SpillFile, scattered, settled
 from dpmine.itemsets.outofcore.streams import (
     Census,
     Gathered,
     ItemCodes,
     NotSorted,
+    PackedBaskets,
     baskets_in,
     chunks,
     lines_of,
@@ -76,7 +77,7 @@ class PartitionedBaskets(Transactions):
         labels: as in Baskets.
         unit: as in Baskets.
         parts: gives the partitions, all with these labels, as often as it is called, in the same order. Raises
-            UnreadableFile or BadData where the data cannot be read again.
+            UnreadableFile where the temporary file cannot be read.
         census: of all partitions.
         budget: of the memory.
     """
@@ -128,7 +129,7 @@ class PartitionedBaskets(Transactions):
 class PartitionedMiner(SupportSource):
     """Exact supports of the itemsets of baskets in partitions.
 
-    Memory stays within the baskets' budget. Raises UnreadableFile or BadData where a partition cannot be read again.
+    Memory stays within the baskets' budget. Raises UnreadableFile where a partition cannot be read back.
     """
 
     def __init__(self, baskets: PartitionedBaskets) -> None:
@@ -232,14 +233,10 @@ def _restricted(baskets: PartitionedBaskets, codes: NDArray[np.int32]) -> Basket
     """The baskets with these items only, in memory."""
     wanted = np.zeros(baskets.catalogue_size, np.bool_)
     wanted[codes] = True
-    occurrences = int(baskets.census.occurrences[codes].sum())
-    gathered = Gathered(_costs(baskets, np.array([occurrences]))[0])
+    gathered = Gathered()
     for part in baskets.parts():
         gathered.add(part.keeping(wanted[part.items]))
-    found = gathered.baskets(baskets.labels, same_codes(len(wanted)), baskets.unit)
-    if found is None or len(found.items) != occurrences:
-        raise BadData(CHANGED)
-    return found
+    return gathered.baskets(baskets.labels, same_codes(len(wanted)), baskets.unit)
 
 
 def _listed(group: Projected, size: int, threshold: int, limit: int) -> Itemsets:
@@ -288,38 +285,41 @@ class Stream:
     def in_order(self) -> Transactions:
         """The transactions of units in ascending order; raises NotSorted.
 
-        In memory where they fit there once they are coded, else read again whenever they are needed.
+        In memory where they fit there once they are coded, else in a temporary file.
         """
-        codes, census, gathered = self._codes(), Census(), Gathered(self.budget.gathered)
-        for lines in self._whole_units(self._followed(self.batches()), codes):
+        codes, census, gathered, compact = self._codes(), Census(), Gathered(self.budget.gathered), CompactFile()
+        for lines in whole_units(self._lines(self._followed(self.batches()), codes), self.plan, self.budget.chunk // 2):
             part = baskets_in(lines, self.plan)
             census.add(part)
-            gathered.add(part)
+            for packed in gathered.add(part):
+                compact.append(packed)
         labels, places = codes.final()
         pa.default_memory_pool().release_unused()  # what Arrow keeps after reading would count twice
-        if (baskets := gathered.baskets(labels, places, self.plan.unit_name)) is not None:
-            return baskets
-
-        def parts() -> Iterator[Baskets]:
-            known = ItemCodes(labels, self.budget.labels)
-            again = self._whole_units(self.batches(), known) if len(labels) else ()
-            return (baskets_in(lines, self.plan, labels) for lines in again)
-
-        return PartitionedBaskets(labels, self.plan.unit_name, parts, census.recoded(places), self.budget)
+        if gathered.fit(labels):
+            return gathered.baskets(labels, places, self.plan.unit_name)
+        for packed in gathered.given_up():
+            compact.append(packed)
+        final = None if self.catalogue is not None else places
+        return self._partitioned(compact, labels, census.recoded(places), final)
 
     def in_any_order(self, batches: Iterable[pa.RecordBatch]) -> PartitionedBaskets:
         """The transactions, in temporary files."""
         codes, census, units = self._codes(), Census(), self.plan.unit_columns
         parts = scattered(self._lines(self._followed(batches), codes), units, self._ways())
         labels, places = codes.final()
-        compact, name = CompactFile(), self.plan.unit_name
+        compact = CompactFile()
         pa.default_memory_pool().release_unused()  # what Arrow keeps after reading would count twice
         for lines in settled(parts, units, self.budget.chunk):
             baskets = baskets_in(recoded(lines, places), self.plan, labels)
             census.add(baskets)
-            compact.append(baskets)
-        counted = census.recoded(same_codes(len(labels)))
-        return PartitionedBaskets(labels, name, lambda: compact.parts(labels, name), counted, self.budget)
+            compact.append(PackedBaskets.of(baskets))
+        return self._partitioned(compact, labels, census.recoded(same_codes(len(labels))))
+
+    def _partitioned(
+        self, compact: CompactFile, labels: pa.Array, census: Census, places: NDArray[np.int32] | None = None
+    ) -> PartitionedBaskets:
+        name = self.plan.unit_name
+        return PartitionedBaskets(labels, name, lambda: compact.parts(labels, name, places), census, self.budget)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The columns, from the beginning."""
@@ -330,9 +330,6 @@ class Stream:
 
     def _lines(self, batches: Iterable[pa.RecordBatch], codes: ItemCodes) -> Iterator[pa.Table]:
         return lines_of(chunks(batches, self.plan, self.budget.chunk // 2), self.source, self.plan, codes)
-
-    def _whole_units(self, batches: Iterable[pa.RecordBatch], codes: ItemCodes) -> Iterator[pa.Table]:
-        return whole_units(self._lines(batches, codes), self.plan, self.budget.chunk // 2)
 
     def _followed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return followed(batches, self.source.rows, self.progress)

@@ -12,6 +12,7 @@ import tempfile
 import weakref
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -19,7 +20,8 @@ import pyarrow as pa
 
 from dpmine.errors import UnreadableFile
 from dpmine.io.arrow import integer_array, integers, is_text
-from dpmine.itemsets.outofcore.streams import PackedBaskets, cost_of, require_room
+from dpmine.itemsets.ingest.encode import sort_rows
+from dpmine.itemsets.outofcore.streams import cost_of, require_room
 from dpmine.itemsets.transactions.base import Baskets, starts_of
 from dpmine.itemsets.transactions.hashes import xxhash64
 from dpmine.kernels import kernel
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+
+    from dpmine.itemsets.outofcore.streams import PackedBaskets
 
     Number = TypeVar("Number", bound=np.generic)
     from collections.abc import Iterable, Iterator
@@ -153,22 +157,29 @@ def settled(parts: list[Partition], unit: tuple[str, ...], limit: int, depth: in
 
 
 class CompactFile:
-    """Baskets in a temporary file, at about 5 bytes an item."""
+    """Baskets in a temporary file, at about 5 bytes an item; the file is made for the first of them."""
 
     def __init__(self) -> None:
-        self._file = SpillFile()
         self._parts: list[tuple[tuple[Extent, Extent, Extent], int]] = []
 
-    def append(self, part: Baskets) -> None:
+    @cached_property
+    def _file(self) -> SpillFile:
+        return SpillFile()
+
+    def append(self, part: PackedBaskets) -> None:
         """Write the baskets of some units to the file."""
-        items, baskets, units = map(self._file.append, PackedBaskets.of(part))
+        items, baskets, units = map(self._file.append, part[:3])
         self._parts.append(((items, baskets, units), part.empty_units))
 
-    def parts(self, labels: pa.Array, unit: str) -> Iterator[Baskets]:
-        """The baskets part by part."""
+    def parts(self, labels: pa.Array, unit: str, places: NDArray[np.int32] | None = None) -> Iterator[Baskets]:
+        """The baskets part by part; the item of code c is labels[places[c]], or labels[c]."""
         for extents, empty_units in self._parts:
             items, baskets, units = (self._file.read_array(extent, np.int32) for extent in extents)
-            yield Baskets(labels, items, starts_of(baskets), starts_of(units), unit, empty_units)
+            starts = starts_of(baskets)
+            if places is not None:
+                items = places[items]
+                sort_rows(items, starts)
+            yield Baskets(labels, items, starts, starts_of(units), unit, empty_units)
 
 
 def _hashes(lines: pa.Table, unit: tuple[str, ...], depth: int) -> NDArray[np.uint64]:

@@ -7,6 +7,7 @@ whose baskets are empty have lines, too. A census counts them; and they are kept
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -139,36 +140,41 @@ class PackedBaskets(NamedTuple):
     items: NDArray[np.int32]
     basket_lengths: NDArray[np.int32]
     unit_lengths: NDArray[np.int32]
+    empty_units: int
 
     @classmethod
     def of(cls, part: Baskets) -> PackedBaskets:
         """Those of a partition."""
         baskets, units = (np.diff(starts).astype(np.int32) for starts in (part.basket_starts, part.unit_starts))
-        return cls(part.items, baskets, units)
+        return cls(part.items, baskets, units, part.empty_units)
 
 
 class Gathered:
-    """The baskets of one part of the units after the other; none once they take more than `limit` bytes."""
+    """The baskets of one part of the units after the other, as long as they take no more than `limit` bytes."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: float = math.inf) -> None:
         self._limit = limit
         self._parts: list[PackedBaskets] = []
         self._cost = 0
-        self._empty_units = 0
 
-    def add(self, part: Baskets) -> None:
-        """Keep the baskets of some units, or give all of them up."""
-        self._empty_units += part.empty_units
+    def add(self, part: Baskets) -> list[PackedBaskets]:
+        """Keep the baskets of some units; what does not fit is given back, with all that was kept before."""
         self._cost += RESIDENT_LINE * len(part.items) + RESIDENT_BASKET * part.basket_count
-        if self._cost > self._limit:
-            self._parts.clear()
-        else:
-            self._parts.append(PackedBaskets.of(part))
+        self._parts.append(PackedBaskets.of(part))
+        return self.given_up() if self._cost > self._limit else []
 
-    def baskets(self, labels: pa.Array, places: NDArray[np.int32], unit: str) -> BasketsInMemory | None:
-        """All of them, with item places[c] for code c; None where they take too much. Lets the parts go."""
-        if self._cost + ITEM * len(labels) > self._limit:
-            return None
+    def given_up(self) -> list[PackedBaskets]:
+        """All that are kept, which are not kept any more."""
+        parts, self._parts = self._parts, []
+        return parts
+
+    def fit(self, labels: pa.Array) -> bool:
+        """Whether all of them are kept, and will fit with these labels."""
+        return self._cost + ITEM * len(labels) <= self._limit
+
+    def baskets(self, labels: pa.Array, places: NDArray[np.int32], unit: str) -> BasketsInMemory:
+        """Those that are kept, with item places[c] for code c; lets the parts go."""
+        empty_units = sum(part.empty_units for part in self._parts)
         starts = starts_of(*(part.basket_lengths for part in self._parts))
         owned = starts_of(*(part.unit_lengths for part in self._parts))
         items = np.empty(int(starts[-1]), np.int32)
@@ -179,7 +185,7 @@ class Gathered:
             items[filled : filled + len(part.items)] = places[part.items]
             filled += len(part.items)
         sort_rows(items, starts)
-        return BasketsInMemory(labels, items, starts, owned, unit, self._empty_units)
+        return BasketsInMemory(labels, items, starts, owned, unit, empty_units)
 
 
 ITEM_COLUMN = "item"

@@ -20,7 +20,7 @@ from support.reading import read_baskets
 from dpmine.errors import BadParameter
 from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.outofcore import spill as spill_partitions
+from dpmine.itemsets.outofcore import read as outofcore
 from dpmine.itemsets.outofcore.read import PartitionedBaskets, PartitionedMiner
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.base import Baskets
@@ -124,11 +124,11 @@ def test_scattered_units(rows: list[Row], budget: MemoryBudget, kind: str) -> No
 
 @settings(max_examples=examples(40))
 @given(SORTED_ROWS, BUDGETS, st.sampled_from(["integer", "text", "dictionary"]))
-def test_sorted_units_are_not_put_away(rows: list[Row], budget: MemoryBudget, kind: str) -> None:
+def test_sorted_units_are_not_divided(rows: list[Row], budget: MemoryBudget, kind: str) -> None:
     table = long_table([*rows, (13, 1, 1)], kind)
     table = pa.Table.from_batches(table.to_batches(max_chunksize=7))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spill_partitions, "SpillFile", None)
+        patch.setattr(outofcore, "scattered", None)
         same_answers(partitioned(table, NAMED, budget), read_baskets(table, NAMED).baskets)
 
 
