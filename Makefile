@@ -114,7 +114,7 @@ experiments-regulariser: $(INSTALLED) ## the default classifier beside other reg
 
 experiments-defaults: $(INSTALLED) .venv-peers/.installed ## the default classifiers beside diffprivlib and DP-SGD (half an hour)
 	$(BIN)/python experiments/defaults.py
-	$(BIN)/python experiments/defaults.py --gentle
+	$(BIN)/python experiments/defaults.py --losses
 
 experiments-hypotheses: $(INSTALLED) ## the figures of private learning (QUICK=--quick: within 3 minutes)
 	@mkdir -p benchmarks/results

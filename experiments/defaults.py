@@ -6,8 +6,8 @@ numbers; diffprivlib and DP-SGD get the rows as our default scales them: mapped 
 diffprivlib, which spends no δ, lives in .venv-peers (see the Makefile). DP-SGD is averaged noisy gradient descent from
 0 on Poisson samples; its privacy loss is that of the exact discretised profile, under replace_one as all others, and
 under add_remove, where it needs half of the noise or a little more. `--tune` shows how its steps were chosen, on Adult
-and Magic alone, as our rules were. `--gentle` compares the logistic loss with one whose slope ends at the boundary.
-Usage: python experiments/defaults.py [--splits 16] [--only NAME ...] [--tune | --gentle] [--data ../shared/data]
+and Magic alone, as our rules were. `--losses` compares the logistic loss with the others.
+Usage: python experiments/defaults.py [--splits 16] [--only NAME ...] [--tune | --losses] [--data ../shared/data]
 """
 
 import argparse
@@ -16,11 +16,10 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import expit
@@ -28,7 +27,6 @@ from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
 from dpmine import PrivateHuberSVC, PrivateLogisticRegression
-from dpmine.models.linear.losses import Loss
 from dpmine.models.linear.preprocessing import FeatureBounds, UnitBall
 from experiments.noise import SETS as BOUNDED
 from experiments.noise import Set
@@ -295,46 +293,14 @@ def _figure(values: Measure, form: str = ".3f") -> str:
     return f"{values.mean():{form}} ± {values.std(ddof=1) / len(values) ** 0.5:.3f}"
 
 
-@dataclass(frozen=True, slots=True)
-class GentleLoss(Loss):
-    """2 ln(1 + e^{−z}) for margins z ≥ 0, 2 ln 2 − z below: logistic with no slope beyond that at the boundary.
-
-    Slopes of the logistic loss are near 1/2 where weights are small, and noise is for slopes of 1: this loss uses up
-    what the noise is for. c = 1/2.
-    """
-
-    name: ClassVar[str] = "gentle"
-
-    @property
-    def smoothness(self) -> Fraction:
-        """1/2, next to z = 0."""
-        return Fraction(1, 2)
-
-    def derivative(self, margins: Floats) -> Floats:
-        """−min(1, 2/(1 + e^z))."""
-        return -np.minimum(1.0, 2.0 / (1.0 + np.exp(np.minimum(margins, 700.0))))
-
-    def curvature(self, margins: Floats) -> Floats:
-        """Of the logistic loss, twice, for z > 0; 0 below."""
-        chances = 1.0 / (1.0 + np.exp(np.minimum(margins, 700.0)))
-        return np.where(margins > 0, 2.0 * chances * (1.0 - chances), 0.0)
-
-
-class GentleLogistic(PrivateLogisticRegression):
-    """For the measurement: the same with that loss."""
-
-    def _loss(self) -> Loss:
-        return GentleLoss()
-
-
-def gentle(folder: Path, splits: int, names: list[str]) -> None:
-    """AUC and accuracy of the logistic default, and what other losses gain."""
+def losses(folder: Path, splits: int, names: list[str]) -> None:
+    """AUC and accuracy with the logistic loss, and what the capped one and Huber's gain."""
     for name in names:
         data = SETS[name](folder)
         for epsilon in EPSILONS:
-            logistic = ours(data, epsilon, splits, PrivateLogisticRegression)
+            logistic = ours(data, epsilon, splits, PrivateLogisticRegression, loss="logistic")
             cells = [_figure(values) for values in logistic]
-            for kind in (GentleLogistic, PrivateHuberSVC):
+            for kind in (PrivateLogisticRegression, PrivateHuberSVC):
                 gains = ours(data, epsilon, splits, kind) - logistic
                 cells += [f"{_figure(values, '+.3f')}" for values in gains]
             print(f"| {name} | {epsilon} | " + " | ".join(cells) + " |", flush=True)
@@ -358,12 +324,12 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=16)
     parser.add_argument("--only", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--tune", action="store_true", help="the steps of DP-SGD instead of the table")
-    parser.add_argument("--gentle", action="store_true", help="other losses beside the logistic one instead")
+    parser.add_argument("--losses", action="store_true", help="other losses beside the logistic one instead")
     arguments = parser.parse_args()
     if arguments.tune:
         tune(arguments.data, arguments.splits)
-    elif arguments.gentle:
-        gentle(arguments.data, arguments.splits, arguments.only)
+    elif arguments.losses:
+        losses(arguments.data, arguments.splits, arguments.only)
     else:
         table(arguments.data, arguments.splits, arguments.only)
 

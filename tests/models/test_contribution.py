@@ -245,7 +245,7 @@ def _brute_force(features: Any, signs: Any, size: int, ridge: float) -> Any:
 def test_the_loss_of_a_classifier_is_the_mean_over_the_places(rows: int) -> None:
     """At a huge ε the weights are the minimiser of a brute force on the kept rows, n = units × rows."""
     kind = dpmine.PrivateLogisticRegression(
-        lambdas="0.05", norm_bound=4, epsilon=HUGE, fit_intercept=False, rows_per_unit=rows
+        lambdas="0.05", norm_bound=4, epsilon=HUGE, fit_intercept=False, rows_per_unit=rows, loss="logistic"
     )
     units, kept = Units.of(UNITS, "unit"), _places(UNITS, rows, seed=7).rows()
     kind._fit(FEATURES, LABELS, bounding=Bounding(rows, units), bits=NumpyBits(7))

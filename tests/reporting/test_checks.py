@@ -59,7 +59,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = [
     (WEIGHTS, {"lower": 0}, BadParameter, "upper is missing"),
     (WEIGHTS, {"lower": 0, "upper": [1, 2, 3]}, BadParameter, "one for each of the 2 features"),
     (WEIGHTS, {"norm_bound": -1}, BadParameter, "norm_bound must be greater than 0"),
-    (WEIGHTS, {"loss": "square"}, BadParameter, "loss must be 'logistic' or 'huber'"),
+    (WEIGHTS, {"loss": "square"}, BadParameter, "loss must be 'auto' or 'capped' or 'logistic' or 'huber'"),
     (WEIGHTS, {"huber": 0.5}, BadParameter, "huber is for loss = 'huber'"),
     (WEIGHTS, {"intercept": "no"}, BadParameter, "fit_intercept must be True or False"),
     (RULE, {"class": "circles"}, BadParameter, "job 'Rule': "),

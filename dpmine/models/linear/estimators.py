@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpmine.errors import BadData, BadParameter
 from dpmine.models.contribution import SharedBudget, require_any
 from dpmine.models.linear.intervals import intervals
-from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
+from dpmine.models.linear.losses import CappedLogisticLoss, Examples, HuberLoss, LogisticLoss
 from dpmine.models.linear.multinomial import ClassExamples, MultinomialLoss, basis
 from dpmine.models.linear.preprocessing import FeatureBounds, within
 from dpmine.models.linear.training import AUTO, LinearSettings, noise_named, perturbation_of, regularisers
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from dpmine.models.linear.losses import Loss
     from dpmine.models.supervised import Floats
 
+_LOGISTIC_LOSSES = (AUTO, CappedLogisticLoss.name, LogisticLoss.name)
 _FORMAT = ModelFormat(
     name="dpmine linear classifier",
     command="classify",
@@ -232,7 +233,7 @@ def _bounds_of(document: dict[str, Any], columns: int) -> FeatureBounds | None:
     return FeatureBounds.of((lower, upper))
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
     """Logistic regression, private for every row under replace_one; λ is chosen privately where several are given.
 
@@ -273,6 +274,10 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
         class_weight: a public weight > 0 for each of the named `classes`, such as {"no": 1, "yes": 10}; 1 for those
             left out. The loss of a row is multiplied by its class's weight over the largest, so privacy costs the same,
             and λ refers to that. For one λ, or "auto". "balanced" is rejected: it would read the labels.
+        loss: "logistic"; "capped", of two classes: twice the logistic loss of a margin z ≥ 0, and the straight line
+            2 ln 2 − z below. Records on the wrong side of the boundary pull alike, which uses all of what the noise
+            protects: more right predictions for the same ε. "auto": "capped" for two classes, "logistic" for more.
+            Decisions serve as log-odds with either.
 
     Attributes:
         coef_: shape (1, d), in the units of the features as they were given, for rows within the bounds; of K > 2
@@ -310,10 +315,17 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
 
     kind = "logistic"
     _several: ClassVar[bool] = True
+    loss: str = AUTO
 
     def _loss(self) -> Loss:
-        classes = [] if self.classes is None else self.classes
-        return MultinomialLoss(len(classes)) if len(classes) > 2 else LogisticLoss()
+        name, classes = str(self.loss), 2 if self.classes is None else len(self.classes)
+        if name not in _LOGISTIC_LOSSES:
+            raise BadParameter(f"loss must be one of: {', '.join(_LOGISTIC_LOSSES)}.")
+        if classes <= 2:
+            return LogisticLoss() if name == LogisticLoss.name else CappedLogisticLoss()
+        if name == CappedLogisticLoss.name:
+            raise BadParameter("loss='capped' is for two classes: leave it out, or give loss='logistic'.")
+        return MultinomialLoss(classes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

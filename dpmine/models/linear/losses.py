@@ -101,6 +101,31 @@ class LogisticLoss(Loss):
 
 
 @dataclass(frozen=True, slots=True)
+class CappedLogisticLoss(Loss):
+    """ℓ(z) = 2 ln(1 + e^{−z}) for z ≥ 0, 2 ln 2 − z below; c = 1/2.
+
+    Twice the logistic loss, without slopes beyond that at z = 0. Noise is for slopes of 1, and the logistic loss has
+    1/2 where weights are small: half of the noise would protect against records that do not exist.
+    """
+
+    name: ClassVar[str] = "capped"
+
+    @property
+    def smoothness(self) -> Fraction:
+        """1/2, next to z = 0."""
+        return Fraction(1, 2)
+
+    def derivative(self, margins: Floats) -> Floats:
+        """−min(1, 2/(1 + e^z))."""
+        return -np.minimum(1.0, 2.0 / (1.0 + np.exp(np.minimum(margins, _LARGEST_MARGIN))))
+
+    def curvature(self, margins: Floats) -> Floats:
+        """2p(1 − p) with p = 1/(1 + e^z) for z > 0, 0 below."""
+        shares = 1.0 / (1.0 + np.exp(np.clip(margins, 0.0, _LARGEST_MARGIN)))
+        return np.where(margins > 0.0, 2.0 * shares * (1.0 - shares), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
 class HuberLoss(Loss):
     """The hinge loss with its corner rounded over [1 − h, 1 + h]; c = 1/(2h).
 

@@ -228,7 +228,7 @@ class ClassifyJob(ModelJob):
 
     def estimator(self, **others: Any) -> Any:
         """See `ModelJob.estimator`."""
-        from dpmine.models.linear.estimators import CLASSIFIERS
+        from dpmine.models.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
 
         name = self.choice("loss")
         self.require_options()
@@ -245,7 +245,9 @@ class ClassifyJob(ModelJob):
                 f"{spelled('classes', flags=self.flags)} names more than two labels: commands and jobs train two; "
                 "for more use dpmine.PrivateLogisticRegression in Python."
             )
-        return CLASSIFIERS[name](**parameters)
+        if name == PrivateHuberSVC.kind:
+            return PrivateHuberSVC(**parameters)
+        return PrivateLogisticRegression(**parameters, loss=name)
 
 
 class AccuracyFirstJob(ModelJob):

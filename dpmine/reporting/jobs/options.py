@@ -209,7 +209,9 @@ CLASSIFY = {
         "auto",
     ),
     "loss": Option(
-        "Logistic regression, or a Huber support vector classifier.", default="logistic", choices=("logistic", "huber")
+        "Logistic regression, its loss capped (auto) or not, or a Huber support vector classifier.",
+        default="auto",
+        choices=("auto", "capped", "logistic", "huber"),
     ),
     "method": Option("Noise in the objective, or on the output.", default="objective", choices=("objective", "output")),
     "noise": Option(

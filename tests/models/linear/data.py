@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
+from dpmine.models.linear.losses import CappedLogisticLoss, Examples, HuberLoss, LogisticLoss
 from dpmine.models.linear.noise import GaussianNoise
 from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
 
@@ -19,13 +19,15 @@ KINDS: list[Any] = [
     partial(ObjectivePerturbation, noise=GAUSSIAN),
     partial(OutputPerturbation, noise=GAUSSIAN),
 ]
-LOSSES = [LogisticLoss(), HuberLoss(Fraction(1, 2)), HuberLoss(Fraction(1, 20))]
+LOSSES = [LogisticLoss(), CappedLogisticLoss(), HuberLoss(Fraction(1, 2)), HuberLoss(Fraction(1, 20))]
 
 
 def loss_value(loss: Any, margins: Any) -> Any:
     """ℓ(z); the Huber loss's three pieces as one: with t = min(2h, max(0, 1 + h − z)), t²/(4h) plus what is beyond."""
     if isinstance(loss, LogisticLoss):
         return loss.value(margins)
+    if isinstance(loss, CappedLogisticLoss):
+        return 2.0 * np.logaddexp(0.0, -np.maximum(margins, 0.0)) - np.minimum(margins, 0.0)
     h = float(loss.width)
     distance = np.maximum(0.0, 1.0 + h - margins)
     bent = np.minimum(distance, 2.0 * h)

@@ -1,4 +1,4 @@
-"""experiments/defaults.py: the privacy loss of its DP-SGD, and the loss with the gentle slope."""
+"""experiments/defaults.py: the privacy loss of its DP-SGD, and the set like covtype."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.cases import every
 
-from experiments.defaults import DELTA, Descent, GentleLoss, failure, forests, least_noise
+from experiments.defaults import DELTA, Descent, failure, forests, least_noise
 
 
 @every("replaced", [True, False])
@@ -57,19 +57,6 @@ def test_a_step_sums_clipped_gradients() -> None:
     assert step.weights(signed, 0.0, np.random.default_rng(1)) == pytest.approx([1.0, 0.2])
     noise = np.random.default_rng(1).normal(size=2)
     assert step.weights(signed, 3.0, np.random.default_rng(1)) == pytest.approx([1.0, 0.2] - 3 * noise)
-
-
-def test_the_gentle_slope_is_what_losses_have_to_be() -> None:
-    """Falling, convex, no steeper than 1, its slope Lipschitz with c; the curvature is the derivative of the slope."""
-    loss, margins = GentleLoss(), np.linspace(-30, 30, 60_001)
-    slopes = loss.derivative(margins)
-    bends = np.diff(slopes) / np.diff(margins)
-    assert slopes.min() >= -1
-    assert (bends >= 0).all()
-    assert bends.max() <= float(loss.smoothness)
-    middles = (margins[1:] + margins[:-1]) / 2
-    assert loss.curvature(middles) == pytest.approx(bends, abs=1e-6)
-    assert (slopes[margins <= 0] == -1).all()
 
 
 def test_forests_are_like_covtype() -> None:

@@ -19,7 +19,7 @@ from support.numpy_bits import NumpyBits
 
 from dpmine.gaussian import profile
 from dpmine.models.linear import perturbations
-from dpmine.models.linear.losses import Examples, HuberLoss, LogisticLoss
+from dpmine.models.linear.losses import CappedLogisticLoss, Examples, HuberLoss, LogisticLoss
 from dpmine.models.linear.noise import GaussianNoise
 from dpmine.models.linear.perturbations import AlphaSplit, ObjectivePerturbation, OutputPerturbation
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dpmine.models.linear.losses import Loss
 
 WIDE, NARROW = HuberLoss(Fraction(1, 2)), HuberLoss(Fraction(1, 20))
-LOSSES = [LogisticLoss(), WIDE, NARROW]
+LOSSES = [LogisticLoss(), CappedLogisticLoss(), WIDE, NARROW]
 BUDGETS = [("1", "1e-6"), ("1", "0.01"), ("0.3", "1e-4"), ("4", "0.001")]
 PAIRS = [((1.0,), (-1.0,)), ((1.0,), (0.0,)), ((0.0,), (1.0,)), ((1.0,), (0.5,)), ((1.0, 0.9, -0.7), (-1.0, 0.9, -0.7))]
 FALSE_ALARM = 1e-7  # of one confidence bound; an audit has two, so it is wrong with probability below 1e-6
@@ -40,6 +40,9 @@ def slope_and_bend(loss: Any, margins: Any) -> tuple[Any, Any]:
     """ℓ' and ℓ'', by their own formulas."""
     if isinstance(loss, LogisticLoss):
         return -expit(-margins), expit(margins) * expit(-margins)
+    if isinstance(loss, CappedLogisticLoss):
+        below = margins <= 0
+        return np.where(below, -1.0, -2 * expit(-margins)), np.where(below, 0.0, 2 * expit(margins) * expit(-margins))
     h = float(loss.width)
     bent = np.abs(1 - margins) < h
     return np.where(bent, (margins - 1 - h) / (2 * h), np.where(margins < 1, -1.0, 0.0)), bent / (2 * h)

@@ -11,7 +11,7 @@ from flint import arb, ctx
 from models.linear.data import LOSSES, loss_value
 from support.cases import every
 
-from dpmine.models.linear.losses import HuberLoss, LogisticLoss, ramp
+from dpmine.models.linear.losses import CappedLogisticLoss, HuberLoss, LogisticLoss, ramp
 
 MARGINS = np.concatenate([np.linspace(-4, 4, 1601), [-1e300, -800, 800, 1e300]])
 
@@ -36,12 +36,15 @@ def test_value_and_curvature_belong_to_the_derivative(loss: Any) -> None:
     assert np.allclose(bend, loss.curvature(z), atol=1e-3 * float(loss.smoothness))
 
 
-def test_logistic_derivative_is_as_exact_as_it_says() -> None:
+@pytest.mark.parametrize("loss", [LogisticLoss(), CappedLogisticLoss()])
+def test_logistic_derivatives_are_as_exact_as_they_say(loss: Any) -> None:
     before, ctx.prec = ctx.prec, 200
     try:
-        found = LogisticLoss().derivative(MARGINS)
         exact = [-1 / (1 + arb(float(z)).exp()) for z in MARGINS]
-        assert max(abs(float(arb(float(a)) - b)) for a, b in zip(found, exact, strict=True)) <= LogisticLoss().rounding
+        if isinstance(loss, CappedLogisticLoss):
+            exact = [2 * slope if z > 0 else arb(-1) for z, slope in zip(MARGINS, exact, strict=True)]
+        found = loss.derivative(MARGINS)
+        assert max(abs(float(arb(float(a)) - b)) for a, b in zip(found, exact, strict=True)) <= loss.rounding
     finally:
         ctx.prec = before
 
