@@ -69,7 +69,7 @@ def measured(data: Set, splits: int, columns: list[dict[str, Any]]) -> list[str]
         train, test = np.split(generator.permutation(len(labels)), [len(labels) * 4 // 5])
         for cell, parameters in zip(found, columns, strict=True):
             start = time.perf_counter()
-            model = PrivateLogisticRegression(feature_bounds=bounds, delta="1e-6", **parameters)
+            model = PrivateLogisticRegression(feature_bounds=bounds, delta="1e-6", loss="logistic", **parameters)
             model.fit(features[train], labels[train])
             taken = time.perf_counter() - start
             decisions = model.decision_function(features[test])

@@ -117,7 +117,8 @@ def accuracies(features: np.ndarray, labels: np.ndarray, splits: int, **paramete
     found = []
     for _ in range(splits):
         train, test = np.split(generator.permutation(len(labels)), [len(labels) * 4 // 5])
-        model = PrivateLogisticRegression(noise="gamma", **parameters).fit(features[train], labels[train])
+        model = PrivateLogisticRegression(noise="gamma", loss="logistic", **parameters)
+        model.fit(features[train], labels[train])
         found.append(model.score(features[test], labels[test]))
     return np.array(found)
 

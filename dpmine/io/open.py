@@ -104,7 +104,7 @@ def _reader(data: Any) -> pa.RecordBatchReader:
 def _scanned(data: Any, names: list[str]) -> Iterator[pa.RecordBatch]:
     """The named columns of a data set. Raises ValueError where Arrow leaves rows out, as it may where lists are."""
     done = 0
-    for batch in data.scanner(columns=names).to_batches():
+    for batch in data.scanner(columns=names, use_threads=False).to_batches():  # threads hold more row groups at once
         yield batch
         done += batch.num_rows
     if any(is_list(data.schema.field(name).type) for name in names) and done != data.count_rows():

@@ -251,7 +251,10 @@ def finite_row(value: Any) -> NDArray[np.float64]:
 
 
 class LinearModel:
-    """A fitted linear estimator: one weight a feature, the intercept last; with what a run has to say of it."""
+    """A fitted linear estimator: one weight a feature, the intercept last; with what a run has to say of it.
+
+    Of more than two classes, those of one class after the other.
+    """
 
     def __init__(self, fitted: Any, *remarks: str) -> None:
         self._fitted = fitted
@@ -267,21 +270,38 @@ class LinearModel:
         return str(self._fitted.to_json())
 
     def to_arrow(self) -> Any:
-        """One row a coefficient, the intercept last; none where there is no model."""
+        """One row a coefficient: `feature`, `coefficient`, of more than two classes `class` before; perhaps no row."""
         import pyarrow as pa
 
-        names, values = zip(*self._weights(), strict=True) if self._weights() else ((), ())
-        return pa.table({"feature": pa.array(names, pa.string()), "coefficient": pa.array(values, pa.float64())})
+        rows, classes = self._rows(), self._classes()
+        columns = {
+            "feature": pa.array([name for _, name, _ in rows], pa.string()),
+            "coefficient": pa.array([value for _, _, value in rows], pa.float64()),
+        }
+        return pa.table({"class": [label for label, _, _ in rows], **columns} if classes else columns)
 
     def __str__(self) -> str:
-        weights = [f"{name}\t{value:.6g}" for name, value in self._weights()]
+        weights = [
+            "\t".join([*([str(label)] if self._classes() else []), name, f"{value:.6g}"])
+            for label, name, value in self._rows()
+        ]
         return "\n".join([*weights, f"({self.notice})", *(f"({note})" for note in self._fitted.guarantee_.notes)])
 
-    def _weights(self) -> list[tuple[str, float]]:
+    def _classes(self) -> list[Any]:
+        """The classes with weights of their own."""
+        found = np.ndim(getattr(self._fitted, "coef_", 0)) == 2 and len(self._fitted.coef_) > 1
+        return self._fitted.classes_.tolist() if found else []
+
+    def _rows(self) -> list[tuple[Any, str, float]]:
         if not hasattr(self._fitted, "coef_"):
             return []
         names = [*map(str, self._fitted.feature_names_in_), "(intercept)"]
-        return list(zip(names, [*np.ravel(self._fitted.coef_), *np.ravel(self._fitted.intercept_)], strict=True))
+        weights = np.column_stack([np.atleast_2d(self._fitted.coef_), np.ravel(self._fitted.intercept_)])
+        return [
+            (label, name, float(value))
+            for label, row in zip(self._classes() or [None], weights, strict=True)
+            for name, value in zip(names, row, strict=True)
+        ]
 
 
 class ChosenHypothesis:

@@ -48,6 +48,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # noise beats tiny data sets
+        tags.input_tags.sparse = True
         return tags
 
 
@@ -57,6 +58,7 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # noise beats tiny data sets
+        tags.input_tags.sparse = True
         return tags
 
 
@@ -71,8 +73,8 @@ def checked_features(estimator: Any, X: Any, *, reset: bool) -> Floats:
 def checked_numbers(estimator: Any, X: Any, *, reset: bool) -> Floats:
     """X as a float64 array with at least one row and one column, its columns as at the fit (`reset` when fitting).
 
-    Missing values are NaN. Raises BadData for what is not two-dimensional, not numeric, or has other columns: shape
-    and types are public.
+    Sparse ones are filled up: rows are mapped to their bounds, and noise is dense. Missing values are NaN. Raises
+    BadData for what is not two-dimensional, not numeric, or has other columns: shape and types are public.
     """
     features = _as_numbers(X)
     if features.ndim != 2:
@@ -253,10 +255,8 @@ def _as_numbers(X: Any) -> NDArray[Any]:
     schema = getattr(X, "schema", None)  # polars makes numbers of dates
     if isinstance(schema, Mapping) and any(kind.is_temporal() for kind in schema.values()):
         raise BadData(f"Features must be numbers, and dates are none: {_ENCODE}.")
-    if hasattr(X, "toarray"):
-        raise BadData("X is a sparse matrix, and noise is dense: pass X.toarray().")
     try:
-        array = np.asarray(X)
+        array = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
     except (TypeError, ValueError, OverflowError):
         raise BadData(f"Features must be numbers, in rows of equal length: {_ENCODE}.") from None
     if array.dtype.kind == "c":

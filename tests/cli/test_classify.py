@@ -271,11 +271,23 @@ def test_whole_floats_are_labels(run: outcome_of) -> None:
     assert json.loads(run(*score).out)["prediction"] == [0.0, 1.0]
 
 
-def test_commands_train_two_classes_and_score_with_a_model_of_more(run: outcome_of) -> None:
+def test_more_than_two_classes(run: outcome_of) -> None:
     train = ["classify", "more.parquet", "--label", "three", "--features", "age,hours", "--norm-bound", "1"]
-    assert "--classes names more than two labels" in assert_one_error(
-        run(*train, "--model", "x.json", "--classes", "1,2,3")
-    )
+    train += ["--classes", "1,2,3"]
+    learnt = run(*train, "--model", "three.json", "--format", "csv")
+    rows = [line.split(",") for line in learnt.out.splitlines()]
+    assert rows[0] == ["class", "feature", "coefficient"]
+    assert [row[:2] for row in rows[1:]] == [
+        [label, name] for label in "123" for name in ("age", "hours", "(intercept)")
+    ]
+    coefficients = json.loads(Path("three.json").read_text(encoding="utf-8"))["coef"]
+    assert [float(row[2]) for row in rows[1::3]] == pytest.approx([age for age, _ in coefficients])
+    predict = run("classify", "--model", "three.json", "--predict", "new.parquet", "--format", "json")
+    assert set(json.loads(predict.out)["prediction"]) <= {1, 2, 3}
+    assert "must be the two labels" in assert_one_error(run(*train, "--model", "x.json", "--loss", "huber"))
+
+
+def test_a_model_of_more_classes_from_python(run: outcome_of) -> None:
     table = pq.read_table("more.parquet").to_pandas()
     model = dpmine.PrivateLogisticRegression(classes=[1, 2, 3], epsilon=5).fit(table[["age", "hours"]], table["three"])
     Path("model.json").write_text(model.to_json(), encoding="utf-8")

@@ -428,3 +428,12 @@ def test_add_remove(folder: Folder) -> None:
     options: dict[str, Any] = {**PAIRS, "units": 34}
     html = render(folder.run(job(**options), neighbors='"add-remove"'), today=DAY)
     assert "any one customer and all its data added or taken away" in Page(html).text
+
+
+def test_weights_of_several_classes_stand_side_by_side() -> None:
+    document = {"classes": ["a", "b", "c"], "label": "kind", "features": ["x", "y"], "lambda": 0.1}
+    body = body_of("classify", {**document, "coef": [[1, 2], [3, 4], [-4, -6]], "intercept": [0.5, 0, -0.5]})
+    table = body.tables[0]
+    assert table.head == ("Feature", "a", "b", "c")
+    assert table.rows == (("x", "1", "3", "-4"), ("y", "2", "4", "-6"), ("(intercept)", "0.5", "0", "-0.5"))
+    assert body.answer.startswith("For each value of kind a weighted sum of 2 features")

@@ -20,7 +20,7 @@ from dpmine.errors import BadParameter
 from dpmine.io.source import followed
 from dpmine.itemsets.counting.miner import Miner, ordered, support_of
 from dpmine.itemsets.outofcore.projection import Projector
-from dpmine.itemsets.outofcore.spill import MOST_WAYS, CompactFile, SpillFile, scattered, settled
+from dpmine.itemsets.outofcore.spill import CompactFile, SpillFile, scattered, settled, ways_for
 from dpmine.itemsets.outofcore.streams import (
     Census,
     Gathered,
@@ -256,7 +256,6 @@ def _ordered(found: list[Itemsets]) -> Itemsets:
 
 _PROBE = 2**20  # bytes
 _WAYS_WHEN_UNKNOWN = 64
-_SPARE_WAYS = 2  # hashes do not divide evenly, and a list holds more lines than rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,7 +337,7 @@ class Stream:
         rows = self.source.rows
         if rows is None:
             return _WAYS_WHEN_UNKNOWN
-        return min(MOST_WAYS, max(2, _SPARE_WAYS * self.plan.line_bytes * rows // self.budget.chunk))
+        return ways_for(self.plan.line_bytes * rows, self.budget.chunk)
 
 
 def require_disk() -> None:

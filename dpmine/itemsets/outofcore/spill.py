@@ -105,7 +105,7 @@ class SpillFile:
 
 
 MOST_WAYS = 256
-_MORE_WAYS = 16
+_SPARE_WAYS = 2  # hashes do not divide evenly, and a list holds more lines than rows
 _DEEPEST = 4  # divisions after which a partition that is too large holds one unit that is too large
 
 
@@ -125,6 +125,24 @@ class Partition:
     def tables(self) -> Iterator[pa.Table]:
         """The lines as they were added."""
         return map(self.file.read_table, self.extents)
+
+    def joined(self, limit: int) -> Iterator[pa.Table]:
+        """The lines in tables of about `limit` bytes: dividing many small ones takes longer."""
+        taken: list[pa.Table] = []
+        cost = 0
+        for table in self.tables():
+            taken.append(table)
+            cost += cost_of(table)
+            if cost > limit:
+                yield pa.concat_tables(taken)
+                taken, cost = [], 0
+        if taken:
+            yield pa.concat_tables(taken)
+
+
+def ways_for(cost: int, limit: int) -> int:
+    """Into how many partitions to divide lines, so that each probably takes less than `limit` bytes."""
+    return min(MOST_WAYS, max(2, _SPARE_WAYS * cost // limit))
 
 
 def scattered(lines: Iterable[pa.Table], unit: tuple[str, ...], ways: int, depth: int = 0) -> list[Partition]:
@@ -153,7 +171,8 @@ def settled(parts: list[Partition], unit: tuple[str, ...], limit: int, depth: in
         elif depth > _DEEPEST:
             require_room(pa.concat_tables(part.tables()), limit)
         else:
-            yield from settled(scattered(part.tables(), unit, _MORE_WAYS, depth), unit, limit, depth + 1)
+            again = scattered(part.joined(limit), unit, ways_for(part.cost, limit), depth)
+            yield from settled(again, unit, limit, depth + 1)
 
 
 class CompactFile:

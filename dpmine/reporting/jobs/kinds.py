@@ -239,12 +239,6 @@ class ClassifyJob(ModelJob):
         if "lower" in self.options:
             given["feature_bounds"] = tuple(one_or_each(self.options[bound]) for bound in ("lower", "upper"))
         parameters = {**given, **others}
-        classes = parameters.get("classes")
-        if isinstance(classes, list) and len(classes) > 2:
-            raise BadParameter(
-                f"{spelled('classes', flags=self.flags)} names more than two labels: commands and jobs train two; "
-                "for more use dpmine.PrivateLogisticRegression in Python."
-            )
         if name == PrivateHuberSVC.kind:
             return PrivateHuberSVC(**parameters)
         return PrivateLogisticRegression(**parameters, loss=name)

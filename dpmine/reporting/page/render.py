@@ -287,10 +287,23 @@ def _bin_names(edges: Sequence[float]) -> list[str]:
 
 
 def _classifier(document: dict[str, Any]) -> Body:
+    if len(document["classes"]) > 2:
+        return _several_classes(document)
     first, second, label = map(printable, (*document["classes"], document["label"]))
     answer = f"A weighted sum of {len(document['coef'])} features predicts {label}: {second}, or {first}."
     remark = f"Regulariser λ = {float(document['lambda']):g}. A positive weight speaks for {second}. {_NOT_MEASURED}"
     return Body(answer, *_weights(document), (remark,))
+
+
+def _several_classes(document: dict[str, Any]) -> Body:
+    label = printable(document["label"])
+    answer = f"For each value of {label} a weighted sum of {len(document['features'])} features: the largest predicts."
+    remark = f"Regulariser λ = {float(document['lambda']):g}. {_NOT_MEASURED}"
+    names = [*map(printable, document["features"]), "(intercept)"]
+    columns: dict[str, list[str]] = {"Feature": names}
+    for value, weights, intercept in zip(document["classes"], document["coef"], document["intercept"], strict=True):
+        columns[printable(value)] = [f"{float(weight):.6g}" for weight in (*weights, intercept)]
+    return Body(answer, tables=(PageTable.of("The weights for each value", columns, folded=True),), remarks=(remark,))
 
 
 def _accuracy_first(document: dict[str, Any]) -> Body:

@@ -375,6 +375,17 @@ def test_bad_huber_width() -> None:
         PrivateHuberSVC(huber=0).fit(*two_clouds(50))
 
 
+@every("kind", KINDS)
+def test_sparse_rows_are_dense_ones_in_fewer_bytes(kind: Any) -> None:
+    features, labels = two_clouds(200)
+    features[np.abs(features) < 0.2] = 0
+    dense, sparse = kind(), kind()
+    dense._fit(features, labels, bits=NumpyBits(4))
+    sparse._fit(csr_array(features), labels, bits=NumpyBits(4))
+    assert (sparse.coef_ == dense.coef_).all()
+    assert (sparse.decision_function(csr_array(features)) == dense.decision_function(features)).all()
+
+
 def test_no_rows_to_hold_out() -> None:
     with pytest.raises(BadData, match="one class"):
         PrivateLogisticRegression().fit([[0.1]], [1])
@@ -389,7 +400,6 @@ def test_no_rows_to_hold_out() -> None:
         (pd.DataFrame({"price": [1.0, 2.0], "town": [CANARY, "b"]}), [0, 1], "encode categories"),
         (np.array([[1.0], [2j]]), [0, 1], "Complex data"),
         (np.array([["2026-01-01"], ["2026-01-02"]], dtype="datetime64[D]"), [0, 1], "must be numbers"),
-        (csr_array([[1.0], [2.0]]), [0, 1], "sparse"),
         ([[1.0], [2.0]], [0.0, np.nan], "y contains NaN"),
         ([[1.0], [2.0]], np.array([0, pd.NA], dtype=object), "missing labels"),
         ([[1.0], [2.0]], np.array([pd.NaT, "a"], dtype=object), "missing labels"),
