@@ -5,7 +5,8 @@ own input, its conversion timed apart) to all itemsets of the size; ours builds 
 Parquet through the whole library call; the peers' figure is reading, conversion and mining. The floor is Arrow's
 reading of the columns. Best of a few runs; every miner is a process of its own, cut off after the limit.
 The peers live in .venv-peers-mining (benchmarks/peers/mining_requirements.txt).
-Last come one-hot tables of up to 100,000 columns, beside mlxtend on the same frame (its own name for --only: one-hot).
+Last come one-hot tables of up to 100,000 columns, beside mlxtend on the same frame, and dpmine.frequent_patterns beside
+mlxtend's own functions, on frames of the sizes of its speed tests (names for --only: one-hot, frequent-patterns).
 Usage: python benchmarks/bench_mining.py [--data FOLDER] [--quick] [--only NAME …] [--limit SECONDS]
 """
 
@@ -27,6 +28,8 @@ FAST = ("eclat", "fpgrowth", "apriori", "rusket")
 SLOW = ("mlxtend", "efficient-apriori")  # only at size 3
 OURS = ("dpmine", "dpmine file", "dpmine frame", "floor", "thresholds")
 COUNTS = (10**3, 10**5)
+PATTERNS_WORKER = ROOT / "benchmarks" / "peers" / "frequent_patterns_worker.py"
+PATTERNS = "frequent-patterns"
 ONE_HOT = "one-hot"
 ONE_HOT_ROWS = (10, 2000)
 ONE_HOT_COLUMNS = (1000, 4000, 20_000, 100_000)
@@ -221,6 +224,15 @@ def one_hot_tables(columns: tuple[int, ...], limit: float) -> None:
                 print(f"{rows:>5} x {wide:<7} size {size}: {', '.join(cells)}", flush=True)
 
 
+def frequent_patterns(limit: float) -> None:
+    """How many times as fast as mlxtend's functions of the same names."""
+    print("\nmlxtend's calls: milliseconds of mlxtend and of dpmine")
+    for answer in answers([sys.executable, str(PATTERNS_WORKER)], 10 * limit):
+        slow, fast = 1000 * answer["mlxtend"], 1000 * answer["dpmine"]
+        named = f"{answer['frame']:>12} {answer['call']:<9}{answer['itemsets']:>6} itemsets"
+        print(f"{named}: {slow:.1f}, {fast:.1f} ({slow / fast:.0f} times)", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
@@ -243,6 +255,8 @@ def main() -> None:
         summary(ratios)
     if wanted is None or ONE_HOT in wanted:
         one_hot_tables(ONE_HOT_COLUMNS, arguments.limit)
+    if wanted is None or PATTERNS in wanted:
+        frequent_patterns(arguments.limit)
     elif arguments.quick:
         one_hot_tables(ONE_HOT_COLUMNS[:2], arguments.limit)
 

@@ -120,6 +120,8 @@ def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names.split():
             return getattr(import_module(f"dpmine.{home}"), name)
+    if name == "frequent_patterns":  # the one module that users name
+        return import_module("dpmine.frequent_patterns")
     raise AttributeError(f"module 'dpmine' has no attribute {name!r}")
 
 

@@ -93,11 +93,7 @@ class ListedSupports:
 
     def frozensets(self) -> list[frozenset[Any]]:
         """The itemsets as Python objects."""
-        names = np.empty(len(self.labels), object)
-        names[:] = items_of(self.labels)
-        with _collector_at_rest():
-            columns = [[names[codes].tolist() for codes in part.items.T] for part in self.parts]
-            sets = [itemset for part in columns for itemset in map(frozenset, zip(*part, strict=True))]
+        sets = frozensets(self.parts, items_of(self.labels))
         return [sets[place] for place in self.order.tolist()] if len(self.parts) > 1 else sets
 
     def lists(self) -> Any:
@@ -153,6 +149,15 @@ def list_supports(
         order = np.argsort(-supports, kind="stable")
         shown = supports[order] / baskets.total_units if as_fraction else supports[order]
         return ListedSupports(parts, order, shown, baskets.labels)
+
+
+def frozensets(parts: list[Itemsets], names: list[Any]) -> list[frozenset[Any]]:
+    """The itemsets as Python objects, one part after the other; names[c] stands for code c."""
+    known = np.empty(len(names), object)
+    known[:] = names
+    with _collector_at_rest():
+        columns = [[known[codes].tolist() for codes in part.items.T] for part in parts]
+        return [itemset for part in columns for itemset in map(frozenset, zip(*part, strict=True))]
 
 
 @contextmanager

@@ -89,6 +89,12 @@ def test_star_import_and_dir_show_the_public_names() -> None:
     assert set(dir(dpmine)) == {*PINNED, "__version__"}
 
 
+def test_the_module_of_mlxtends_calls_needs_no_import() -> None:
+    code = "import dpmine, inspect; print(*inspect.signature(dpmine.frequent_patterns.fpgrowth).parameters)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "df min_support null_values use_colnames max_len verbose"
+
+
 def test_unknown_names_are_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="no attribute 'bottom_itemset'"):
         dpmine.bottom_itemset  # noqa: B018

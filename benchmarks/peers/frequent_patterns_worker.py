@@ -1,0 +1,77 @@
+"""Times dpmine.frequent_patterns beside mlxtend's own, on frames of the sizes of mlxtend's speed tests.
+
+Called as: python frequent_patterns_worker.py. Three frames: baskets of five groups of items, 2,400 × 90 and
+10,000 × 240, up to four items at 4.5 and 3 % of the rows; and 10,000 × 400 columns of which few are frequent, at 1 %.
+Prints one line of JSON for each frame and call: the seconds of either, the best of runs that alternate, and how many
+itemsets there are. Ends with an error where the two differ.
+"""
+
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+from mlxtend import frequent_patterns as theirs
+
+from dpmine import frequent_patterns as ours
+
+ROUNDS = 3
+SEED = 20_261
+
+
+def grouped(rows: int, groups: int, width: int = 6) -> pd.DataFrame:
+    """Each row has five of the groups, and of each at least two of its items."""
+    draws = np.random.default_rng(SEED)
+    taken = draws.permuted(np.tile(np.arange(groups) < 5, (rows, 1)), axis=1)
+    ranks = draws.random((rows, groups, width)).argsort(axis=2)
+    sizes = draws.integers(2, width + 1, size=(rows, groups, 1))
+    held = (ranks < sizes) & taken[:, :, None]
+    return pd.DataFrame(held.reshape(rows, -1), columns=[f"item {column}" for column in range(groups * width)])
+
+
+def rare(rows: int = 10_000, columns: int = 400) -> pd.DataFrame:
+    """Nine of ten columns are true in less than 1 % of the rows, 4 % of them in more than 10 %."""
+    draws = np.random.default_rng(SEED)
+    ranges = [(0.0001, 0.009)] * 90 + [(0.01, 0.1)] * 6 + [(0.1, 0.65)] * 4
+    shares = [draws.uniform(*ranges[100 * column // columns]) for column in range(columns)]
+    return pd.DataFrame(draws.random((rows, columns)) < shares, columns=[f"item {column}" for column in range(columns)])
+
+
+def cases() -> Iterator[tuple[str, pd.DataFrame, dict[str, object]]]:
+    yield "2400 x 90", grouped(2400, 18, 5), {"min_support": 0.045, "max_len": 4}
+    yield "10000 x 240", grouped(10_000, 40), {"min_support": 0.03, "max_len": 4}
+    yield "10000 x 400", rare(), {"min_support": 0.01, "max_len": None}
+
+
+def timed(call: Callable[[], pd.DataFrame]) -> tuple[float, pd.DataFrame]:
+    start = time.perf_counter()
+    found = call()
+    return time.perf_counter() - start, found
+
+
+def listed(found: pd.DataFrame) -> dict[object, float]:
+    return dict(zip(found["itemsets"], found["support"], strict=True))
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    for size, frame, parameters in cases():
+        for name in ("fpgrowth", "apriori"):
+            calls = [
+                lambda module=module, name=name, frame=frame, parameters=parameters: getattr(module, name)(
+                    frame, use_colnames=True, **parameters
+                )
+                for module in (theirs, ours)
+            ]
+            rounds = [[timed(call) for call in calls] for _ in range(ROUNDS)]
+            if listed(rounds[0][0][1]) != listed(rounds[0][1][1]):
+                raise SystemExit(f"{name} of {size}: the itemsets differ")
+            slow, fast = (min(found[way][0] for found in rounds) for way in (0, 1))
+            itemsets = len(rounds[0][0][1])
+            print(json.dumps({"frame": size, "call": name, "itemsets": itemsets, "mlxtend": slow, "dpmine": fast}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,257 @@
+"""fpgrowth and apriori as mlxtend's users call them, counted by dpmine. NOT private: exact supports of one-hot frames.
+
+    from dpmine.frequent_patterns import fpgrowth   # instead of mlxtend.frequent_patterns
+
+takes the same frames and parameters and returns the same columns and types. The private answer of the same frame is
+one line more: `dpmine.top_itemsets(df, k=10, one_hot=True)`.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dpmine.errors import BadData, BadParameter
+from dpmine.io.arrow import integer_array
+from dpmine.itemsets.counting.miner import BasketsInMemory
+from dpmine.itemsets.exact_supports import frozensets
+from dpmine.itemsets.transactions.base import Itemsets, starts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+_MISSING = "NaN values are not permitted in the DataFrame when null_values=False."
+_ALLOWED = "The allowed values for a DataFrame are True, False, 0, 1{}: convert the columns that hold others."
+_AT_ONCE = 2**26  # bytes of packed rows that are compared at a time
+
+
+def fpgrowth(
+    df: pd.DataFrame,
+    min_support: float = 0.5,
+    null_values: bool = False,
+    use_colnames: bool = False,
+    max_len: int | None = None,
+    verbose: int = 0,
+) -> pd.DataFrame:
+    """All itemsets of a one-hot frame with a support of at least `min_support`. NOT private.
+
+    Args:
+        df: one row a transaction, one column an item, of True and False or 0 and 1; pandas' sparse columns, too.
+        min_support: least share of the rows, in (0, 1].
+        null_values: whether entries may be missing. The support of an itemset is then the share of the rows that miss
+            none of its items. It is looked for only if rows that hold or miss each of its items are a share of at least
+            `min_support` of all rows.
+        use_colnames: whether itemsets hold column names instead of positions.
+        max_len: the most items of an itemset; None: all sizes.
+        verbose: above 0, the number of itemsets of each size is printed.
+
+    Returns a frame with the columns support (float64) and itemsets (frozensets): by size, then by columns.
+    Raises BadParameter and BadData, which are ValueErrors. No message quotes an entry.
+
+    Example:
+        >>> import pandas as pd
+        >>> from dpmine.frequent_patterns import fpgrowth
+        >>> df = pd.DataFrame({"bread": [1, 1, 0], "milk": [1, 1, 1]}, dtype=bool)
+        >>> fpgrowth(df, min_support=0.6, use_colnames=True).support.round(2).tolist()
+        [0.67, 1.0, 0.67]
+
+    See Also:
+        dpmine.top_itemsets: the best itemsets, chosen with differential privacy.
+    """
+
+    def told(size: int, count: int) -> None:
+        if verbose:
+            print(f"\r{count} itemset(s) of size {size}")
+
+    return _frequent(df, min_support, max_len, told, names=use_colnames, gaps=null_values)
+
+
+def apriori(
+    df: pd.DataFrame,
+    min_support: float = 0.5,
+    use_colnames: bool = False,
+    max_len: int | None = None,
+    verbose: int = 0,
+    low_memory: bool = False,
+    n_jobs: int = 1,
+) -> pd.DataFrame:
+    """All itemsets of a one-hot frame with a support of at least `min_support`. NOT private.
+
+    `low_memory` and `n_jobs` are accepted and change nothing. The other parameters, the result, and what is raised are
+    those of `fpgrowth`; itemsets are counted in the same way.
+
+    Example:
+        >>> import pandas as pd
+        >>> from dpmine.frequent_patterns import apriori
+        >>> apriori(pd.DataFrame([[1, 1], [1, 0]]), min_support=0.5, max_len=1).support.tolist()
+        [1.0, 0.5]
+
+    See Also:
+        fpgrowth: the same without the two parameters.
+    """
+
+    def told(size: int, count: int) -> None:
+        if verbose and size > 1:
+            print(f"\rProcessing {count * (size + 1)} combinations | Sampling itemset size {size}", end="")
+
+    found = _frequent(df, min_support, max_len, told, names=use_colnames)
+    if verbose:
+        print()
+    return found
+
+
+def _frequent(
+    df: pd.DataFrame,
+    min_support: float,
+    max_len: int | None,
+    told: Callable[[int, int], None],
+    *,
+    names: bool,
+    gaps: bool = False,
+) -> pd.DataFrame:
+    import pandas as pd
+
+    if not 0.0 < min_support <= 1.0:
+        raise BadParameter(f"`min_support` must be a positive number within the interval `(0, 1]`. Got {min_support}.")
+    parts, shares = [], [np.zeros(0)]
+    if df.size:
+        cells = _Cells.with_gaps(df, min_support) if gaps else _Cells.of(df, min_support)
+        for size, found, share in _sizes(cells, min_support, max_len or df.shape[1]):
+            told(size, len(found))
+            parts.append(found)
+            shares.append(share)
+    itemsets = frozensets(parts, df.columns.tolist() if names else list(range(df.shape[1])))
+    return pd.DataFrame({"support": np.concatenate(shares), "itemsets": pd.Series(itemsets, dtype="object")})
+
+
+class _Cells(NamedTuple):
+    """What a frame holds of the items that are frequent alone.
+
+    Attributes:
+        rows: the frame's number of rows.
+        items: int32[N], the frequent columns, increasing.
+        supports: float64[N], the share of each.
+        baskets: of the rows with such an item; item c is column items[c].
+        gaps: matrices of the items and of the known entries, packed by rows; None where no entry is missing.
+    """
+
+    rows: int
+    items: NDArray[np.int32]
+    supports: NDArray[np.float64]
+    baskets: BasketsInMemory
+    gaps: tuple[NDArray[np.uint8], NDArray[np.uint8]] | None = None
+
+    @classmethod
+    def of(cls, df: pd.DataFrame, least: float) -> _Cells:
+        """Those of a frame in which nothing is missing. Raises BadData."""
+        columns = _sparse(df) if hasattr(df, "sparse") else _flags(df)
+        supports = np.asarray(columns.sum(axis=1)).ravel() / len(df)
+        frequent = np.flatnonzero(supports >= least).astype(np.int32)
+        return cls(len(df), frequent, supports[frequent], _baskets(columns[frequent]))
+
+    @classmethod
+    def with_gaps(cls, df: pd.DataFrame, least: float) -> _Cells:
+        """Those of a frame whose entries may be missing: the baskets hold these, too. Raises BadData."""
+        frame: Any = df
+        dense = frame.sparse.to_dense() if hasattr(df, "sparse") else df
+        missing = dense.isna().to_numpy().T
+        held = _checked(dense.to_numpy().T, missing) & ~missing
+        known = len(df) - missing.sum(axis=1)
+        supports = np.divide(held.sum(axis=1), known, out=np.zeros(len(held)), where=known > 0)
+        frequent = np.flatnonzero(supports >= least).astype(np.int32)
+        held, missing = held[frequent], missing[frequent]
+        packed = np.packbits(held, axis=1), np.packbits(~missing, axis=1)
+        return cls(len(df), frequent, supports[frequent], _baskets(held | missing), packed)
+
+    def shares(self, found: Itemsets) -> NDArray[np.float64]:
+        """The support of each itemset, as a share."""
+        if self.gaps is None:
+            return found.supports / self.rows
+        held, known = (_rows_with_all(packed, found.items) for packed in self.gaps)
+        return np.divide(held, known, out=np.zeros(len(held)), where=known > 0)
+
+
+def _baskets(columns: Any) -> BasketsInMemory:
+    """The rows that hold one of the items; `columns` has a row for each item, and may be sparse."""
+    rows: Any = columns.T.tocsr() if hasattr(columns, "tocsr") else np.ascontiguousarray(columns.T)
+    if hasattr(columns, "tocsr"):
+        rows.sort_indices()
+        lengths, items = np.diff(rows.indptr).astype(np.int64), rows.indices.astype(np.int32)
+    else:
+        lengths = np.count_nonzero(rows, axis=1).astype(np.int64)
+        items = (np.flatnonzero(rows) % max(1, rows.shape[1])).astype(np.int32)
+    lengths = lengths[lengths > 0]
+    units = np.arange(len(lengths) + 1, dtype=np.int64)
+    labels = integer_array(np.arange(rows.shape[1]))
+    return BasketsInMemory(labels, items, starts_of(lengths), units, "row", rows.shape[0] - len(lengths))
+
+
+def _sizes(cells: _Cells, least: float, longest: int) -> Iterator[tuple[int, Itemsets, NDArray[np.float64]]]:
+    """Size after size the itemsets and their shares, by columns, until there is none."""
+    if not len(cells.items):
+        return
+    yield 1, Itemsets(cells.items[:, None], np.zeros(len(cells.items), np.int64)), cells.supports
+    miner = cells.baskets.miner()
+    for size in range(2, min(longest, len(cells.items)) + 1):
+        found = miner.itemsets(size, _threshold(least, cells.rows))
+        if not len(found):
+            return
+        order = np.lexsort(found.items.T[::-1])
+        found = Itemsets(found.items[order], found.supports[order])
+        shares = cells.shares(found)
+        reached = shares >= least
+        yield size, Itemsets(cells.items[found.items[reached]], found.supports[reached]), shares[reached]
+
+
+def _threshold(least: float, rows: int) -> int:
+    """The smallest count whose share of the rows, as a float, is at least `least`."""
+    count = max(1, ceil(least * rows) - 1)
+    while count / rows < least:
+        count += 1
+    return count
+
+
+def _flags(df: pd.DataFrame) -> NDArray[np.bool_]:
+    """The entries of a dense frame as booleans, a row for each column: as pandas mostly holds them."""
+    values = df.to_numpy().T
+    if values.dtype == np.bool_:
+        return values
+    missing = df.isna().to_numpy().T
+    if missing.any():
+        raise BadData(_MISSING)
+    return _checked(values, missing)
+
+
+def _checked(values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which entries are 1; BadData unless all are 0 or 1, or missing."""
+    ones = values == 1
+    if not ((values == 0) | ones | missing).all():
+        raise BadData(_ALLOWED.format(", NaN" if missing.any() else ""))
+    return np.asarray(ones, np.bool_)
+
+
+def _sparse(df: Any) -> Any:
+    """The entries of a sparse frame in compressed rows without zeros, a row for each column."""
+    if any(kind.fill_value != 0 for kind in df.dtypes):
+        return _flags(df.sparse.to_dense())
+    matrix = df.sparse.to_coo().T.tocsr().astype(np.float64)
+    if np.isnan(matrix.data).any():
+        raise BadData(_MISSING)
+    _checked(matrix.data, np.zeros(len(matrix.data), np.bool_))
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _rows_with_all(packed: NDArray[np.uint8], items: NDArray[np.int32]) -> NDArray[np.int64]:
+    """How many rows have all items of each itemset."""
+    step = max(1, _AT_ONCE // max(1, packed.shape[1] * items.shape[1]))
+    counts = [
+        np.bitwise_count(np.bitwise_and.reduce(packed[items[first : first + step]], axis=1)).sum(axis=1, dtype=np.int64)
+        for first in range(0, len(items), step)
+    ]
+    return np.concatenate([np.zeros(0, np.int64), *counts])
