@@ -87,8 +87,9 @@ def _other(statement: str, database: str, declared: Mapping[str, pa.DataType]) -
     @contextmanager
     def result(names: Sequence[str] | None) -> Iterator[Any]:
         with _explained(shown, SQLAlchemyError), engine.connect() as connection:
-            streamed = connection.execution_options(stream_results=True)
-            yield streamed.exec_driver_sql(_selected(statement, names))
+            streamed = connection.execution_options(stream_results=True, no_parameters=True)  # % is SQL
+            with streamed.exec_driver_sql(_selected(statement, names)) as found:  # or the server keeps its cursor
+                yield found
 
     def texts(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         with result(names) as found:

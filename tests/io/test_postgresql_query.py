@@ -1,0 +1,80 @@
+"""Queries on a real PostgreSQL: the same answer as from the table itself, as a stream, and no words of the server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import psycopg
+import pyarrow as pa
+import pytest
+from ledger.postgres import Cluster, running
+from support.oracles.ingest import CANARY, refused
+
+import dpmine
+from dpmine.errors import UnreadableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.slow
+ROWS = [(f"{customer:05}", day, f"p{(customer * day) % 7}") for customer in range(40) for day in range(1, 5)]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    yield from running()
+
+
+@pytest.fixture(scope="module")
+def shop(cluster: Cluster) -> str:
+    url = cluster.create("shop")
+    with psycopg.connect(cluster.libpq("shop")) as connection:
+        connection.execute("CREATE TABLE rows (customer text, day integer, product text, note numeric)")
+        with connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO rows VALUES (%s, %s, %s, 1.5)", ROWS)
+            cursor.execute("INSERT INTO rows VALUES (NULL, 1, 'p0', 0), ('00000', 1, NULL, 0)")
+    return url
+
+
+def supports(data: object, memory: str | None = None) -> dict[frozenset[str], int]:
+    found = dpmine.itemset_supports(data, size="1-2", memory=memory, unit="customer", item="product")
+    return dict(zip(found["itemsets"], found["support"], strict=True))
+
+
+@pytest.mark.parametrize("memory", [None, "64MB"])
+def test_supports_are_those_of_the_table(shop: str, memory: str | None) -> None:
+    customers, days, products = zip(*ROWS, strict=True)
+    table = pa.table({"customer": customers, "day": days, "product": products})
+    query = dpmine.Input(query="SELECT customer, product FROM rows;", database=shop)
+    assert supports(query, memory) == supports(table)
+
+
+def test_a_filter_with_a_per_cent_sign_and_a_colon(shop: str) -> None:
+    statement = "SELECT customer, product FROM rows WHERE product LIKE 'p%' AND product <> ':p0' -- 100%\n"
+    found = supports(dpmine.Input(query=statement, database=shop))
+    assert found == supports(dpmine.Input(query="SELECT customer, product FROM rows", database=shop))
+
+
+def test_numbers_are_declared(shop: str) -> None:
+    query = dpmine.Input(query="SELECT customer, day FROM rows", database=shop, types={"day": "int64"})
+    found = dpmine.itemset_supports(query, size=1, unit="customer", item="day")
+    assert set(found["itemsets"]) == {frozenset([day]) for day in range(1, 5)}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT customer, product FROM nowhere",
+        "SELEC",
+        "SELECT customer, CAST(product AS integer) AS product FROM rows",
+        f"SELECT customer, product::{CANARY} FROM rows",
+    ],
+)
+def test_what_the_server_says_is_not_quoted(shop: str, statement: str) -> None:
+    with refused(UnreadableFile, "cannot be reached, or rejects the query"):
+        supports(dpmine.Input(query=statement, database=shop))
+
+
+def test_a_wrong_password_is_one_line(cluster: Cluster) -> None:
+    with refused(UnreadableFile, "cannot be reached"):
+        supports(dpmine.Input(query="SELECT 1", database=cluster.url("postgres", password=CANARY)))
