@@ -49,17 +49,24 @@ def _step(request: Request) -> str:
     if better := _better(request):
         return f"Try --mechanism {better.replace('_', '-')}: it is expected to need smaller supports here."
     if (larger := _least_epsilon(request)) and larger <= _LARGEST_ADVISED:
-        return _with_epsilon(request, larger)
+        return f"{_with_epsilon(request, larger)}: {_expected(request)}."
     if request.sizes[0] > 1:
         return f"Try --size {request.sizes[0] - 1}: smaller itemsets have larger supports."
     if unlisted and not isinstance(way, Discover):
         return "Try a public list of the items, --catalogue FILE, such as the file that dpmine catalogue writes."
-    return _with_epsilon(request, larger or 2 * request.epsilon)
+    return f"{_with_epsilon(request, larger or 2 * request.epsilon)}."
 
 
 def _with_epsilon(request: Request, epsilon: Fraction) -> str:
     enough = _enough(request, request.way(request.top_k.name, epsilon))
-    return f"Try --epsilon {float(epsilon):g}, with which about {enough:,} are enough."
+    return f"Try --epsilon {float(epsilon):g}, with which about {enough:,} are enough"
+
+
+def _expected(request: Request) -> str:
+    """What an advised ε rests on."""
+    if request.units is not None:
+        return f"fewer than 1 in {BEST_SHARE} of the units, a guess for the best"
+    return f"fewer than 1 in {BEST_SHARE} of {USUAL_UNITS:,} units, a guess for the best (--units N for your number)"
 
 
 def _enough(request: Request, way: TopK) -> int:

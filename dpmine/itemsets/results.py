@@ -293,7 +293,8 @@ class TopItemsets:
         """At most one line: that chosen itemsets are not listed."""
         if not self.left_out:
             return []
-        return [f"({self.left_out} chosen with too small a noisy support to be listed: --min-support 0 lists all)"]
+        small = f"{self.left_out} chosen with too small a noisy support to be listed"
+        return [f"({small}: a run with --min-support 0, at the same price, would list them)"]
 
     def _details(self) -> dict[str, Any]:
         """What is only there where it was asked for."""

@@ -151,7 +151,7 @@ def test_what_a_request_says() -> None:
     assert advice(request, charged=True) == (
         "too few items were found. An item is found with probability 1/2 if about 48 units have it and nothing else, "
         "or about 127 units with 7 items each. The run was charged all the same. Try --epsilon 1.5, with which about "
-        "241 are enough."
+        "241 are enough: fewer than 1 in 20 of 5,000 units, a guess for the best (--units N for your number)."
     )
     assert "fewer than half of the 20" in request.doubt()
     assert not asked(units=10**6).doubt()
@@ -193,7 +193,7 @@ def listed(**options: Any) -> TopItemsets:
 def test_what_cannot_be_told_from_nothing_is_left_out() -> None:
     found = listed()
     assert (list(found), found.left_out) == ([frozenset("ab")], 2)
-    assert "(2 chosen with too small a noisy support to be listed: --min-support 0 lists all)" in str(found)
+    assert "(2 chosen with too small a noisy support to be listed: a run with --min-support 0, at" in str(found)
     assert found.to_dict()["left_out"] == 2
     assert found.supports is not None
     assert found.supports.itemsets == (frozenset("ab"),)
