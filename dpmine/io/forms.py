@@ -41,7 +41,7 @@ ENDINGS = {
     Form.ARROW: (".arrow", ".feather", ".ipc"),
 }
 """How the names of files of each form end."""
-TYPES = {"text": pa.string(), "int64": pa.int64(), "float64": pa.float64()}
+TYPES = {"text": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "date": pa.date32()}
 """What a column of text may be declared to hold."""
 
 
@@ -57,7 +57,8 @@ class Input:
         files: a path or several; "-" is standard input.
         input_format: "parquet", "csv", "tsv" or "arrow". Default: by the endings of the names; else Parquet, and for
             standard input what its first bytes say.
-        types: of columns of text, as a mapping or a text such as "age=int64,amount=float64"; also "text".
+        types: of columns of text, as a mapping or a text such as "age=int64,amount=float64"; also "text", and "date"
+            for days as 2026-11-23, whatever time follows.
         query: a statement in SQL, in place of files.
         database: where the query runs: "duckdb:///FILE", "sqlite:///FILE" or "postgresql://…".
 

@@ -37,10 +37,10 @@ def open_source(data: Any, columns: Columns) -> Source:
     if (paths := paths_of(data)) is not None:
         data = Input(paths)
     if isinstance(data, Input):
-        source = open_input(data)
+        source = _with_periods(open_input(data), columns)
         return source.flags([name for name in source.names if name not in columns.unit]) if columns.one_hot else source
     if (table := _table_source(data)) is not None:
-        return table
+        return _with_periods(table, columns)
     if isinstance(data, bytes | Mapping) or not isinstance(data, Iterable):
         raise BadParameter(
             f"data must not be a {type(data).__name__}: give a path or a list of paths, a pyarrow Table, "
@@ -49,6 +49,15 @@ def open_source(data: Any, columns: Columns) -> Source:
     if columns != Columns():
         raise BadParameter("A sequence of baskets has no columns: leave out unit, basket, item, items and one_hot.")
     return BasketSource(data)
+
+
+def _with_periods(source: Source, columns: Columns) -> Source:
+    keys = (*columns.unit, *columns.basket)
+    if not any(key.endswith(")") for key in keys):
+        return source
+    from dpmine.io.periods import with_periods
+
+    return with_periods(source, keys)
 
 
 def _table_source(data: Any) -> Source | None:

@@ -161,6 +161,10 @@ class Source(Protocol):
     look: str | None = None
     """Where the user finds the names of the columns, if messages must not quote them."""
 
+    def require_room(self, names: Sequence[str], limit: int) -> None:  # noqa: ARG002 - most need none
+        """UnreadableFile where reading these columns takes more than `limit` bytes at once, as far as that is known."""
+        return
+
     def numbers(self, names: Sequence[str]) -> Source:  # noqa: ARG002 - columns have types
         """The source with these columns as numbers, where they are text."""
         return self

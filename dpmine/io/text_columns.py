@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _TEXT = pa.string()
 _FLAG = pa.int8()
+_DATE = pa.date32()
+_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T].*)?$"
 _WHOLE = r"^-?[0-9]{1,18}$"
 _REAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,5})?$"
 _TRUTHS = text_array(["true", "t", "yes", "y"]).cast(_TEXT)
@@ -94,6 +96,9 @@ def _typed(texts: pa.Array, kind: pa.DataType) -> pa.Array:
             pc.is_in(lower, value_set=_TRUTHS), "1", pc.if_else(pc.is_in(lower, value_set=_FALSITIES), "0", values)
         )
         return _matching(values, r"^[01]$").cast(kind)
+    if kind == _DATE:
+        days = pc.utf8_slice_codeunits(_matching(values, _DAY), 0, 10)
+        return pc.strptime(days, format="%Y-%m-%d", unit="s", error_is_null=True).cast(kind)
     # Always: what is null must not depend on the other values of a batch.
     return _matching(values, _WHOLE if pa.types.is_integer(kind) else _REAL).cast(kind)
 

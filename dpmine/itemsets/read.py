@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from dpmine.errors import AccuracyWarning, BadParameter, LayoutWarning, warn
 from dpmine.io.forms import Form, Input
 from dpmine.io.open import is_spark_frame, open_source
-from dpmine.io.parquet import FileSource
 from dpmine.io.paths import paths_of
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.ingest.layouts import Layout, Origin, plan_layout
@@ -79,8 +78,8 @@ def read_transactions(
     require_catalogue_room(catalogue, budget.indivisible)
     source = open_source(data, columns)
     plan = plan_layout(source, columns)
-    if isinstance(source, FileSource):  # one value may fill a row group of a column that is read whole
-        source.require_room(plan.keys if plan.layout is Layout.ONE_HOT else plan.columns, budget.indivisible)
+    # One value may fill a row group of a column that is read whole.
+    source.require_room(plan.keys if plan.layout is Layout.ONE_HOT else plan.columns, budget.indivisible)
     known, kind = declared(catalogue, source, plan)  # raises for labels that are unusable, so before a charge
     if planned is not None:
         _require_disk(source, plan, budget)

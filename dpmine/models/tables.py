@@ -72,7 +72,7 @@ def read_columns(
     is no table.
     """
     wanted = _distinct(numbers, labels, keys)
-    source = _opened(data, wanted, asserted).numbers(numbers)
+    source = _opened(data, wanted, keys, asserted).numbers(numbers)
     _require_types(source, () if isinstance(source, PandasSource) else numbers, keys)
     if ready is not None:
         ready()
@@ -98,7 +98,7 @@ def require_columns(
 
     No value is read, but for columns of Python objects in pandas frames, whose type only the values show.
     """
-    source = _opened(data, _distinct(numbers, labels, keys), asserted).numbers(numbers)
+    source = _opened(data, _distinct(numbers, labels, keys), keys, asserted).numbers(numbers)
     _require_types(source, numbers, keys)
     for name in labels:
         _require_labels(name, source.type_of(name))
@@ -118,9 +118,10 @@ def _distinct(numbers: Sequence[str], labels: Sequence[str], keys: Sequence[str]
     return list(dict.fromkeys([*numbers, *labels, *keys]))
 
 
-def _opened(data: Any, wanted: Sequence[str], asserted: str | None = None) -> Source:
+def _opened(data: Any, wanted: Sequence[str], keys: Sequence[str] = (), asserted: str | None = None) -> Source:
     """The data, which have these columns, once each, and none called as the unit that is asserted."""
-    source = open_source(data, Columns(item=wanted[0] if wanted else None))
+    others = [name for name in wanted if name not in keys]
+    source = open_source(data, Columns(unit=tuple(keys), item=others[0] if others else None))
     missing = [name for name in wanted if name not in source.names]
     if missing:
         known = quoted(source.names[:_MOST_NAMED]) + (", …" if len(source.names) > _MOST_NAMED else "")

@@ -1,0 +1,145 @@
+"""Keys that are days, weeks or months of a column: day(at) is the calendar day of a column at.
+
+A period is a public function of its own row's value, so a column that holds it could as well have been in the data.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpmine.errors import BadData
+from dpmine.io.arrow import integer_array, integers, type_name
+from dpmine.io.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Self
+
+    from numpy.typing import NDArray
+
+_NAMED = re.compile(r"(day|week|month)\((.+)\)", re.DOTALL)
+_DAY = 24 * 60 * 60  # seconds
+_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_MONDAY = 3  # days from the Monday before 1 January 1970, a Thursday
+_FARTHEST = 10**8  # days: numpy's calendar goes so far
+_NONE = pa.scalar(None, pa.int64())
+
+
+def with_periods(source: Source, keys: Iterable[str]) -> Source:
+    """The source, with a column for each key that names a period of one of its columns. Raises BadData."""
+    named = {key: _NAMED.fullmatch(key) for key in keys if key not in source.names}
+    found = {key: (match[1], match[2]) for key, match in named.items() if match and match[2] in source.names}
+    if not found:
+        return source
+    for key, (_, column) in found.items():
+        _require_calendar(key, column, source.type_of(column))
+    return PeriodSource(source, found, frozenset(column for _, column in found.values()) - {*keys})
+
+
+@dataclass(frozen=True, eq=False)
+class PeriodSource(Source):
+    """Columns of another source, and periods of some.
+
+    Attributes:
+        inner: the other source.
+        periods: by name the period, day, week or month, and the column that it is of.
+        hidden: columns that nothing but periods is needed of.
+    """
+
+    inner: Source
+    periods: Mapping[str, tuple[str, str]]
+    hidden: frozenset[str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order, the periods last."""
+        return (*(name for name in self.inner.names if name not in self.hidden), *self.periods)
+
+    @property
+    def rows(self) -> int | None:
+        """Those of the inner source."""
+        return self.inner.rows
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the inner source is."""
+        return self.inner.repeatable
+
+    @property
+    def look(self) -> str | None:  # type: ignore[override]
+        """See `Source.look`."""
+        return self.inner.look
+
+    def type_of(self, name: str) -> pa.DataType:
+        """Arrow type of a column; periods are numbers from the first of January 1970 on."""
+        return pa.int64() if name in self.periods else self.inner.type_of(name)
+
+    def labels(self, names: Sequence[str]) -> pa.Array:
+        """See `Source.labels`."""
+        return self.inner.labels(names)
+
+    def numbers(self, names: Sequence[str]) -> Self:
+        """See `Source.numbers`."""
+        return replace(self, inner=self.inner.numbers(names))
+
+    def flags(self, names: Sequence[str]) -> Self:
+        """See `Source.flags`."""
+        return replace(self, inner=self.inner.flags([name for name in names if name not in self.periods]))
+
+    def require_room(self, names: Sequence[str], limit: int) -> None:
+        """See `Source.require_room`."""
+        self.inner.require_room(self._needed(names), limit)
+
+    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
+        """The named columns; null where the period's column is."""
+        for batch in self.inner.batches(self._needed(names), whole=whole):
+            columns = [
+                _period(batch.column(self.periods[name][1]), self.periods[name][0])
+                if name in self.periods
+                else batch.column(name)
+                for name in names
+            ]
+            yield pa.RecordBatch.from_arrays(columns, names=list(names))
+
+    def _needed(self, names: Sequence[str]) -> list[str]:
+        return list(dict.fromkeys(self.periods[name][1] if name in self.periods else name for name in names))
+
+
+def _require_calendar(key: str, column: str, kind: pa.DataType) -> None:
+    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
+        raise BadData(
+            f"{key!r} needs a column of dates or timestamps, and {column!r} has the type {type_name(kind)}: cast it "
+            f"first, or declare a column of text with types (--types {column}=date)."
+        )
+
+
+def _period(column: pa.Array, period: str) -> pa.Array:
+    """Numbers of days, weeks or months, equal where the periods are. Total: no value causes an error."""
+    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        column = pc.local_timestamp(column)
+    days = _days(pc.fill_null(column, _epoch(column.type)))
+    if period == "week":
+        days = (days + _MONDAY) // 7
+    elif period == "month":
+        near = np.clip(days, -_FARTHEST, _FARTHEST)
+        days = near.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    return pc.if_else(pc.is_null(column), _NONE, integer_array(days))
+
+
+def _epoch(kind: pa.DataType) -> pa.Scalar:
+    width = pa.int32() if pa.types.is_date32(kind) else pa.int64()
+    return pa.scalar(0, width).cast(kind)
+
+
+def _days(column: pa.Array) -> NDArray[np.int64]:
+    numbers: NDArray[np.int64] = integers(pa.chunked_array([column]))
+    if pa.types.is_date32(column.type):
+        return numbers
+    ticks = _TICKS["ms" if pa.types.is_date64(column.type) else column.type.unit]
+    return numbers // (ticks * _DAY)
