@@ -23,10 +23,11 @@ from dpmine.io.periods import with_periods
 from dpmine.io.source import ArrowSource
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 UNITS = ["s", "ms", "us", "ns"]
-PERIODS = {
+PERIODS: dict[str, Callable[[datetime], Any]] = {
     "day": lambda at: at.date().toordinal(),
     "week": lambda at: at.isocalendar()[:2],
     "month": lambda at: (at.year, at.month),
@@ -34,7 +35,7 @@ PERIODS = {
 MOMENTS = st.datetimes(datetime(1701, 1, 1), datetime(2250, 1, 1))  # noqa: DTZ001 - of no zone
 
 
-def periods_of(column: pa.Array, period: str) -> list[int | None]:
+def periods_of(column: pa.Array, period: str) -> Any:
     table = pa.table({"at": column})
     source = ArrowSource(table.schema, lambda names: table.select(names).to_batches(), repeatable=True)
     key = f"{period}(at)"
@@ -119,7 +120,7 @@ def test_texts_are_declared_as_dates(tmp_path: Path) -> None:
     table, path, database = visits(), tmp_path / "visits.csv", tmp_path / "visits.db"
     expected = supports(with_column(table, "week"), unit="patient", basket="part")
     rows = [(str(row["patient"]), row["at"] and str(row["at"]), row["drug"]) for row in table.to_pylist()]
-    path.write_text("patient,at,drug\n" + "\n".join(",".join(map(lambda v: v or "", row)) for row in rows))
+    path.write_text("patient,at,drug\n" + "\n".join(",".join(entry or "" for entry in row) for row in rows))
     with sqlite3.connect(database) as connection:
         connection.execute("CREATE TABLE visits (patient TEXT, at TEXT, drug TEXT)")
         connection.executemany("INSERT INTO visits VALUES (?, ?, ?)", rows)
@@ -155,7 +156,7 @@ def test_the_guarantee_names_the_period(tmp_path: Path) -> None:
     assert found.guarantee.unit == "patient, month(at)"
 
 
-def test_other_models_take_periods_too(tmp_path: Path) -> None:
+def test_other_models_take_periods_too() -> None:
     from dpmine.models.tables import read_columns
 
     table = visits().append_column("dose", pa.array(np.arange(400.0)))
