@@ -5,7 +5,7 @@ The float 0.1 means one tenth (its shortest decimal form), not the binary number
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -116,6 +116,14 @@ def named(kind: type[Name], name: str, value: object) -> Name:
     except ValueError:
         names = " or ".join(f"'{member}'" for member in kind)
         raise BadParameter(f"{name} must be {names}.") from None
+
+
+def resembling(name: str, known: Iterable[str]) -> str:
+    """What to add to a message about an unknown name: the one of the known names that is like it, or nothing."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(str(name), list(known), n=1, cutoff=0.7)
+    return f" Did you mean {found[0]!r}?" if found else ""
 
 
 def _parse(name: str, text: str) -> Fraction:

@@ -94,6 +94,9 @@ def commands() -> typer.Typer:
     return app
 
 
+_EXAMPLES = {"ledger": "sqlite:///budget.db", "dataset": "shop", "epsilon": "1"}
+
+
 def _ledger(line: CommandLine) -> Ledger:
     from dpmine.ledger.ledger import Ledger
 
@@ -104,7 +107,7 @@ def _given(line: CommandLine, name: str) -> str:
     from dpmine.errors import BadParameter
 
     if line.options[name] is None:
-        raise BadParameter(f"--{name} is missing: this command needs it.")
+        raise BadParameter(f"--{name} is missing: this command needs it, such as --{name} {_EXAMPLES[name]}.")
     return str(line.options[name])
 
 

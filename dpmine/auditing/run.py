@@ -39,6 +39,7 @@ from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.limited_domain import KeptDomain
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
+from dpmine.selection.recommend import unknown
 from dpmine.selection.top_k import LimitedDomainTopK, OneShot, Peeling, TopK
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def _private_names() -> list[str]:
 def _known(mechanism: str) -> str:
     name = str(mechanism).replace("-", "_")
     if name not in MECHANISMS:
-        raise BadParameter(f"mechanism must be one of: {', '.join(_private_names())}.")
+        raise unknown(name, _private_names())
     if not MECHANISMS[name].private:
         raise NotPrivate(f"{name} claims no privacy, so there is nothing to audit: name another mechanism.")
     return name

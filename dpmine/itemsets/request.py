@@ -18,7 +18,8 @@ from dpmine.itemsets.universe import PublicCatalogue, Sizes, itemset_count, pars
 from dpmine.ledger.budget import Amount
 from dpmine.parameters import below_one, positive, probability, public_count, whole
 from dpmine.privacy import Neighbors, Zcdp
-from dpmine.selection.recommend import AUTO, plain_name
+from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.recommend import AUTO, plain_name, unknown
 from dpmine.selection.top_k import NO_DELTA, Built, build_top_k
 from dpmine.zcdp import rho_at
 
@@ -303,7 +304,9 @@ def build_way(
 
     An unknown catalogue is discovered from 10 places on (14 under add_remove), a public one is cut from 50 on.
     """
-    chosen = name
+    chosen, known_names = name, (AUTO, DISCOVER, ITEMS_FIRST, *MECHANISMS)
+    if name not in known_names:
+        raise unknown(name, known_names)
     if name == AUTO and kbar is None:
         chosen = _by_items(parameters["count"], sizes, known, parameters["neighbors"])
         if chosen == ITEMS_FIRST and max_items_per_unit is not None:

@@ -111,7 +111,8 @@ class Database:
                 pass
 
     def _none(self) -> NoLedger:
-        return NoLedger(f"There is no ledger at {self}: make one with dpmine ledger grant.")
+        grant = "dpmine ledger grant --ledger URL --dataset NAME --epsilon E --delta D"
+        return NoLedger(f"There is no ledger at {self}: make one with {grant}.")
 
     @property
     def _on_file(self) -> bool:

@@ -18,6 +18,7 @@ from dpmine.itemsets.ingest.encode import coded
 from dpmine.itemsets.ingest.layouts import check_key
 from dpmine.ledger.charging import ROW
 from dpmine.models.contribution import Units
+from dpmine.parameters import resembling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -127,7 +128,8 @@ def _opened(data: Any, wanted: Sequence[str], keys: Sequence[str] = (), asserted
         known = quoted(source.names[:_MOST_NAMED]) + (", …" if len(source.names) > _MOST_NAMED else "")
         there_is = "There is no column" if len(missing) == 1 else "There are no columns"
         where = f". The columns are: {known}" if source.look is None else f" {source.look}"
-        raise BadData(f"{there_is} {quoted(missing)}{where}.")
+        like = resembling(missing[0], source.names) if source.look is None else ""
+        raise BadData(f"{there_is} {quoted(missing)}{where}.{like}")
     if repeated := [name for name in wanted if source.names.count(name) > 1]:
         raise BadData(f"The data hold several columns called {quoted(repeated)}: rename them.")
     if asserted in source.names:  # its rows can be bounded, so nothing has to be asserted

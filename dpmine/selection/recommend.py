@@ -14,7 +14,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, NotPrivate
-from dpmine.parameters import Number, positive, probability, public_count, truth, whole
+from dpmine.parameters import Number, exact_number, positive, probability, public_count, resembling, truth, whole
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.base import Mechanism, unit_reach
@@ -92,12 +92,17 @@ def build_mechanism(
         ).mechanism
     kind = MECHANISMS.get(chosen)
     if kind is None:
-        raise BadParameter(f"mechanism must be one of: {', '.join([AUTO, *MECHANISMS])}.")
+        raise unknown(chosen, [AUTO, *MECHANISMS])
     if not truth("not_private", not_private) and not kind.private:
         raise NotPrivate(f"{kind.name} is not private: opt in with not_private (--not-private), or drop the mechanism.")
     budget = positive("epsilon", epsilon)
     slack = probability("delta", delta) if kind.approximate else Fraction(0)
     return kind(budget, slack, Neighbors.parse(neighbors), **_own_options(kind, options))
+
+
+def unknown(mechanism: str, names: Iterable[str]) -> BadParameter:
+    """That a mechanism is none of these."""
+    return BadParameter(f"mechanism must be one of: {', '.join(names)}.{resembling(mechanism, names)}")
 
 
 def _own_options(kind: type[Mechanism], options: Mapping[str, Any]) -> dict[str, int]:
@@ -138,7 +143,7 @@ def recommend(
 
     Args:
         epsilon: ε > 0; compared at the nearest value in [10^−4, 1000].
-        delta: δ in (0, 1).
+        delta: δ in (0, 1); 0 for pure mechanisms only, which need a public list.
         neighbors: "replace_one" or "add_remove".
         candidates: how many there are in a public list; None where there is no such list.
         are_counts: whether scores are at least 0 whatever the data; some mechanisms need that.
@@ -147,12 +152,24 @@ def recommend(
     """
     asked = positive("epsilon", epsilon)
     budget = _within(asked, EPSILONS)
-    slack = _within(probability("delta", delta), DELTAS)
     count = None if candidates is None else whole("candidates", candidates)
+    slack = _slack(delta, count)
     found = _recommend(budget, slack, Neighbors.parse(neighbors), count, are_counts=are_counts)
     if budget == asked:
         return found
     return replace(found, reason=f"{found.reason} (That is the nearest ε that is compared.)")
+
+
+def _slack(delta: Number, candidates: int | None) -> Fraction:
+    """δ as it is compared."""
+    if exact_number("delta", delta):
+        return _within(probability("delta", delta), DELTAS)
+    if candidates is None:
+        raise BadParameter(
+            "delta = 0 leaves no mechanism without a public list of candidates: give delta, such as 1e-6, or the list "
+            "(catalogue, --catalogue FILE)."
+        )
+    return Fraction(0)
 
 
 def usable(

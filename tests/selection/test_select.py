@@ -61,7 +61,6 @@ def test_whole_epsilon(epsilon: Any) -> None:
         {"epsilon": "1/0"},
         {"epsilon": [1]},
         {"epsilon": 1j},
-        {"delta": 0},
         {"delta": 1},
         {"delta": -1e-6},
         {"delta": 2},
@@ -99,6 +98,15 @@ def test_unknown_options_are_named() -> None:
 def test_pure_mechanisms_report_no_delta(name: str) -> None:
     for delta in (1e-6, 0, 0.5):
         assert select([1, 2], mechanism=name, delta=delta).guarantee.delta == 0
+
+
+def test_without_a_delta_auto_takes_a_pure_mechanism() -> None:
+    chosen = select({"a": 900, "b": 1}, delta=0)
+    assert chosen.mechanism in PURE
+    assert chosen.label == "a"
+    assert chosen.guarantee.delta == 0
+    with pytest.raises(BadParameter, match="leaves no mechanism without a public list"):
+        select({"a": 900, "b": 1}, delta=0, candidates="unknown")
 
 
 @every("name", APPROXIMATE)

@@ -18,6 +18,7 @@ from dpmine.errors import BadData
 from dpmine.io.arrow import can_be_item, can_be_key, is_boolean, is_integer, is_list, plain, type_name
 from dpmine.io.source import BasketSource, Columns, quoted
 from dpmine.itemsets.transactions.memory import LINE
+from dpmine.parameters import resembling
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -260,7 +261,9 @@ def _only_other(source: Source, columns: Columns) -> tuple[str, ...]:
 def _require_present(source: Source, columns: Columns) -> None:
     for name in columns.named:
         if name not in source.names:
-            raise BadData(f"There is no column {name!r} {_among(source, columns)}. Check the option that names it.")
+            like = resembling(name, source.names) if source.look is None and not columns.one_hot else ""
+            where = _among(source, columns)
+            raise BadData(f"There is no column {name!r} {where}.{like or ' Check the option that names it.'}")
 
 
 def _require_one_each(source: Source, plan: LayoutPlan) -> None:

@@ -101,6 +101,8 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise BadParameter(f"'{path}' is too long for a job file.")
     try:
         return tomllib.loads(content.decode(), parse_float=Decimal)
+    except UnicodeDecodeError:
+        raise BadParameter(f"'{path}' is not a TOML file: name the file of jobs, a text in UTF-8.") from None
     except (ValueError, RecursionError, ArithmeticError) as error:
         raise BadParameter(f"'{path}' is not a TOML file: {' '.join(str(error).split())}.") from None
 

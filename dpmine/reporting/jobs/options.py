@@ -52,7 +52,12 @@ def spelled(name: str, value: Any = None, *, flags: bool = False) -> str:
 
 _EPSILON = Option("Privacy loss, read exactly: 0.5, 1/3.", "E", "1")
 _DELTA = Option("Failure probability, read exactly: 1e-6.", "D", "1e-6")
-_RELATION = Option("replace-one (public number of units) or add-remove.", "RELATION", "replace-one")
+_RELATION = Option(
+    "replace-one (public number of units) or add-remove.",
+    "RELATION",
+    "replace-one",
+    flags=("--neighbors", "--neighbours"),
+)
 _FILES = Option(
     "Parquet, CSV, TSV or Arrow files, a directory, a glob, a URL, or - for standard input.",
     "[FILE...]",

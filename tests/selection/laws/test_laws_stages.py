@@ -124,7 +124,7 @@ def test_the_search_keeps_its_budget(scores: list[int], moves: list[int], epsilo
     one, other = (laws.stopping_law(laws.Profile.of(each), search=search) for each in (scores, moved))
     left, right = (np.append(law.masses, law.beyond) for law in (one, other))
     seen = np.maximum(left, right) > 1e-12
-    losses = np.abs(np.log(left / right, where=seen, out=np.zeros(seen.size)))
+    losses = np.abs(np.log(np.divide(left, right, where=seen, out=np.ones(seen.size))))
     assert losses[0] <= epsilon + 1e-6
     assert losses[1:].max() <= 0.6 * epsilon + 1e-6
 
