@@ -67,7 +67,7 @@ class CommandLine:
         said = {name: self.options[name] for name in OF_SOURCE if self.options[name] is not None}
         if not said and self.options["files"]:
             return self.options["files"]
-        from dpmine.io.forms import Input
+        from dpmine.io.paths import Input
 
         return Input(self.options["files"], **said)
 
