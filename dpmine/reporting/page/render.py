@@ -99,10 +99,10 @@ def _spending(budget: Budget, part: str, here: Amount) -> dict[str, Any]:
     rest = granted - remaining - here
     elsewhere = Amount(*(max(number, Fraction(0)) for number in rest))
     spent, kind = (here, elsewhere, remaining), budget.accounting
-    totals = granted.compared(kind)
+    losses, slacks = zip(*(each.compared(kind) for each in (granted, *spent)), strict=True)
     shares = {
-        name: [_share(each.compared(kind)[place], totals[place]) for each in spent]
-        for place, name in enumerate(("ε" if kind is Accounting.BASIC else "ρ", "δ"))
+        name: [_share(amount, total) for amount in amounts]
+        for name, (total, *amounts) in (("ε" if kind is Accounting.BASIC else "ρ", losses), ("δ", slacks))
     }
     caption = f"The budget: {granted.shown(kind, short)} granted, {remaining.shown(kind, short)} remaining."
     named = zip(("granted", *_SPENT), (granted, *spent), strict=True)
