@@ -88,9 +88,10 @@ def _label(outcome: JobOutcome) -> tuple[Sequence[str], str] | None:
 
 
 def _written(value: Any) -> str:
+    """A value as text, which the page puts on one line; of several, each by itself."""
     if isinstance(value, list):
-        return ", ".join(map(_written, value))
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else printable(value)
+        return ", ".join(printable(_written(each)) for each in value)
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def _spending(budget: Budget, part: str, here: Amount) -> dict[str, Any]:
