@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         NotPrivate,
         UnreadableFile,
     )
-    from dpmine.io.forms import Input
+    from dpmine.io.paths import Input
     from dpmine.itemsets.exact_supports import itemset_supports
     from dpmine.itemsets.top import top_itemset, top_itemsets
     from dpmine.ledger.ledger import Ledger
@@ -92,7 +92,7 @@ _HOMES = {
     "auditing.run": "audit",
     "errors": "AccuracyWarning BadData BadLedger BadParameter BudgetExceeded DpmineError LayoutWarning NotPrivate "
     "UnreadableFile",
-    "io.forms": "Input",
+    "io.paths": "Input",
     "itemsets.discovered": "discover_items",
     "itemsets.exact_supports": "itemset_supports",
     "itemsets.top": "top_itemset top_itemsets",

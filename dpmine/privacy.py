@@ -22,7 +22,7 @@ class Neighbors(StrEnum):
     @classmethod
     def parse(cls, value: str | Neighbors) -> Neighbors:
         """The relation of that name, dashes or underscores; BadParameter otherwise."""
-        return named(cls, "neighbors", value)
+        return value if isinstance(value, cls) else named(cls, "neighbors", value)
 
 
 @dataclass(frozen=True, slots=True)

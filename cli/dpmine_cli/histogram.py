@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpmine.io.targets import require_apart
-
 if TYPE_CHECKING:
     from dpmine_cli.line import CommandLine
 
@@ -26,7 +24,7 @@ def histogram(line: CommandLine) -> None:
     from dpmine.parameters import whole_numbers
 
     picture = picture_target(line.plot) if line.plot else None
-    require_apart({"--output": destination.path, "--plot": picture}, line.files, line.databases)
+    line.require_apart(plot=picture)
     line.require_one_unit()
     column, units = line.column, line.unit or []
     unit = PrivacyUnit.of(ROW if line.one_row_per is None else line.one_row_per, line.rows_per_unit, unit_name(units))

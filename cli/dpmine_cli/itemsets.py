@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpmine.io.targets import require_apart
 from dpmine_cli.output import Format
 
 if TYPE_CHECKING:
@@ -29,8 +28,7 @@ def top_itemset(line: CommandLine) -> None:
     destination, least = line.destination, _least_confidence(line)
     if line.rules:
         destination.require_document()
-    inputs = {"the catalogue": line.catalogue, **line.databases}
-    require_apart({"--output": destination.path}, line.files, inputs)
+    line.require_apart()
     with line.messages as messages:
         result = top_itemsets(
             line.data,
@@ -56,7 +54,7 @@ def catalogue(line: CommandLine) -> None:
     from dpmine.itemsets.discovered import discover_items
 
     destination = line.destination
-    require_apart({"--output": destination.path}, line.files, line.databases)
+    line.require_apart()
     with line.messages as messages:
         found = discover_items(line.data, **line.values(), progress=messages.progress, notice=messages.notice)
     destination.write_result(found)
@@ -75,7 +73,7 @@ def supports(line: CommandLine) -> None:
     if not line.not_private:
         raise NotPrivate("Exact supports are not private: add --not-private to confirm, or use dpmine top-itemset.")
     destination = line.destination
-    require_apart({"--output": destination.path}, line.files, {"the catalogue": line.catalogue, **line.databases})
+    line.require_apart()
     with line.messages as messages:
         supports = list_supports(
             line.data,

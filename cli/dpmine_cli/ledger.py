@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dpmine.io.targets import database_files, require_apart
 from dpmine_cli.line import Group, add
 from dpmine_cli.output import Destination, Format, Prepared
 
@@ -29,7 +28,7 @@ def grant(line: CommandLine) -> None:
     Example: dpmine ledger grant --ledger sqlite:///budget.db --dataset shop --epsilon 3 --delta 1e-6
     """
     destination = line.destination
-    require_apart({"--output": destination.path}, (), database_files(line.ledger))
+    line.require_apart()
     ledger, dataset, epsilon = _ledger(line), _given(line, "dataset"), _given(line, "epsilon")
     budget = ledger.grant(dataset, epsilon=epsilon, **line.values("ledger", "dataset", "epsilon"))
     destination.write_result(_shown([budget]))

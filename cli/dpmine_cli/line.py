@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from dpmine.io.targets import database_files
 from dpmine.reporting.jobs.options import OF_SOURCE
 from dpmine_cli.messages import Messages
 from dpmine_cli.options import OPTIONS
@@ -67,17 +66,22 @@ class CommandLine:
         said = {name: self.options[name] for name in OF_SOURCE if self.options[name] is not None}
         if not said and self.options["files"]:
             return self.options["files"]
-        from dpmine.io.forms import Input
+        from dpmine.io.paths import Input
 
         return Input(self.options["files"], **said)
 
-    @property
-    def databases(self) -> dict[str, Any]:
-        """The files of databases that are read or written, by what messages call them."""
-        return {
-            **database_files(self.options.get("ledger")),
-            **database_files(self.options["database"], "the database"),
-        }
+    def require_apart(self, **others: Path | None) -> None:
+        """Raises BadParameter unless --output and `others`, by option, are files of their own: see `io.targets`."""
+        written = {"output": self.destination.path, **others}
+        if not any(written.values()):
+            return  # there is nothing that could be in the way
+        from dpmine.io.targets import database_files, require_apart
+
+        said = self.options.get
+        kept = {**database_files(said("ledger")), **database_files(said("database"), "the database")}
+        read = [*said("files", ()), *filter(None, [said("predict")])]
+        targets = {f"--{name}": path for name, path in sorted(written.items())}  # the order of messages
+        require_apart(targets, read, {"the catalogue": said("catalogue"), **kept})
 
     def values(self, *left_out: str) -> dict[str, Any]:
         """The options that the library's call has, by its names, without those left out."""

@@ -30,6 +30,7 @@ _LAST_SECONDS = 5.0
 _undo: list[Callable[[], object]] = []
 _ending: list[int] = []
 _said: list[str] = [_NOTHING_WRITTEN]
+_charged_before = [0]
 
 
 def listen() -> None:
@@ -63,10 +64,7 @@ def undoing(action: Callable[[], object]) -> Iterator[None]:
 
 def begin() -> None:
     """A command line begins: nothing is written or charged so far."""
-    from dpmine.ledger.listeners import on_charge
-
-    _said[:] = [_NOTHING_WRITTEN]
-    on_charge(charge_begins)
+    _said[0], _charged_before[0] = _NOTHING_WRITTEN, _charges()
 
 
 def batch_begins() -> None:
@@ -79,14 +77,15 @@ def output_begins() -> None:
     _said[0] = _WHILE_WRITING
 
 
-def charge_begins() -> None:
-    """From here on an interrupt says that a charge stays: it may be on the disk at any moment."""
-    _said[1:] = [_CHARGED]
-
-
 def message() -> str:
-    """What an interrupt says now."""
-    return "".join(_said)
+    """What an interrupt says now: also that a charge stays, which may be on the disk at any moment."""
+    return _said[0] + (_CHARGED if _charges() > _charged_before[0] else "")
+
+
+def _charges() -> int:
+    """How many there are of this process; none where the ledger, which takes time to load, was not needed."""
+    begun: Callable[[], int] | None = getattr(sys.modules.get("dpmine.ledger.ledger"), "charges_begun", None)
+    return begun() if begun else 0  # None also while it is loaded in part
 
 
 def _end(number: int, frame: FrameType | None) -> None:

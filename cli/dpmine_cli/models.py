@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from dpmine.io.targets import require_apart
 from dpmine.parameters import listed
 from dpmine_cli.output import Destination, Format, Prepared
 
@@ -113,8 +112,7 @@ def _trained(line: CommandLine, job: ModelJob, remark: Callable[[Any], str] | No
     from dpmine.models.tables import typed_labels
 
     result, model = line.destination, None if line.model is None else Destination.of(Format.JSON, line.model)
-    targets = {"--model": model.path if model else None, "--output": result.path}
-    require_apart(targets, line.files, line.databases)
+    line.require_apart(model=model.path if model else None)
     if line.classes is not None:
         options["classes"] = typed_labels(job.data, job.text(job.label), listed(line.classes))
     estimator = job.estimator(ledger=line.ledger, dataset=line.dataset, **options)
@@ -140,7 +138,7 @@ def _score(line: CommandLine, read: Callable[[str], Any]) -> None:
         raise BadParameter("Give FILE to train, or --predict FILE to score, not both.")
     if unread := [spelled for name, spelled in line.given.items() if name not in _OF_SCORING]:
         raise BadParameter(f"--predict scores with a trained model: leave out {', '.join(unread)}.")
-    require_apart({"--model": line.model, "--output": destination.path}, [line.predict])
+    line.require_apart(model=line.model)
     model = read(_text(line.model))
     with line.messages as messages:
         table = predict_table(model, line.predict, progress=messages.progress)

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dpmine.io.targets import require_apart
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -93,7 +91,7 @@ def _picture(line: CommandLine) -> Path | None:
     from dpmine.io.atomic import picture_target
 
     picture = picture_target(line.plot) if line.plot else None
-    require_apart({"--output": line.destination.path, "--plot": picture}, ())
+    line.require_apart(plot=picture)
     return picture
 
 

@@ -42,5 +42,5 @@ def _say_outcomes(done: Report, messages: Messages) -> None:
     for outcome in done.outcomes:
         say = messages.notice if outcome.error is None else messages.warn
         say(outcome.said)
-    if done.left:
-        messages.notice(done.left)
+    if left := done.left:
+        messages.notice(left)

@@ -281,6 +281,11 @@ def items_of(labels: pa.Array) -> list[Any]:
     return [_item(value) for value in values] if is_mixed(labels.type) else values
 
 
+def items_at(labels: pa.Array, codes: Sequence[int] | NDArray[np.int64]) -> list[Any]:
+    """The items of these codes, their places among the labels: as they are released."""
+    return items_of(labels.take(integer_array(np.array(codes, np.int64))))
+
+
 def parquet_bytes(table: pa.Table) -> bytes:
     """A table as a Parquet file."""
     import pyarrow.parquet as pq

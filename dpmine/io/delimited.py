@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from dpmine.errors import BadData, UnreadableFile, require_memory
-from dpmine.io.forms import STDIN, Form
-from dpmine.io.paths import READ_ERRORS, reason
+from dpmine.io.paths import READ_ERRORS, STDIN, Form, reason
 from dpmine.io.text_columns import TextSource, require_declared
 
 if TYPE_CHECKING:

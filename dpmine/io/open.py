@@ -17,10 +17,9 @@ import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
 from dpmine.io.arrow import is_list
-from dpmine.io.forms import ENDINGS, STDIN, Form, Input
 from dpmine.io.frame import PandasSource
 from dpmine.io.parquet import FileSource, open_file, open_files
-from dpmine.io.paths import READ_ERRORS, found_files, paths_of, reason
+from dpmine.io.paths import ENDINGS, READ_ERRORS, STDIN, Form, Input, found_files, paths_of, reason
 from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, Columns, Source
 
 if TYPE_CHECKING:

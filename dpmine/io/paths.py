@@ -1,22 +1,143 @@
-"""From what a user calls a file to the files behind it."""
+"""What to read, as a user says it: paths, the form of files, the types of columns of text, a query; and the files."""
 
 from __future__ import annotations
 
 import glob
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
 from os import PathLike
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 from pyarrow import fs
 
-from dpmine.errors import UnreadableFile, require_memory
+from dpmine.errors import BadParameter, UnreadableFile, require_memory
 from dpmine.io.atomic import SUFFIXES
+from dpmine.parameters import named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PathName: TypeAlias = str | PathLike[str]
+STDIN = "-"
+"""The path that stands for standard input."""
+_COMPRESSED = (".gz", ".bz2", ".zst")
+
+
+class Form(StrEnum):
+    """How columns are written in a file."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    TSV = "tsv"
+    ARROW = "arrow"
+    """Arrow IPC, as a file (Feather) or a stream."""
+
+
+ENDINGS = {
+    Form.PARQUET: SUFFIXES,
+    Form.CSV: tuple(f".csv{packed}" for packed in ("", *_COMPRESSED)),
+    Form.TSV: tuple(f".tsv{packed}" for packed in ("", *_COMPRESSED)),
+    Form.ARROW: (".arrow", ".feather", ".ipc"),
+}
+"""How the names of files of each form end."""
+TYPES = {"text": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "date": pa.date32()}
+"""What a column of text may be declared to hold."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """Data to read, for every call that takes `data`; needed only where a path does not say everything.
+
+    Columns of CSV files, and of queries, are text where keys, items and labels are asked for, and float64 where numbers
+    are. A type is never found from the values: one person's value could change it for everybody. `types` declares
+    others.
+
+    Args:
+        files: a path or several; "-" is standard input.
+        input_format: "parquet", "csv", "tsv" or "arrow". Default: by the endings of the names; else Parquet, and for
+            standard input what its first bytes say.
+        types: of columns of text, as a mapping or a text such as "age=int64,amount=float64"; also "text", and "date"
+            for days as 2026-11-23, whatever time follows.
+        query: a statement in SQL, in place of files.
+        database: where the query runs: "duckdb:///FILE", "sqlite:///FILE" or "postgresql://…".
+
+    Raises BadParameter for combinations that contradict each other, and unknown formats and types.
+
+    Example:
+        >>> import dpmine
+        >>> data = dpmine.Input("sales.txt", input_format="csv", types="price=float64")
+        >>> data.form
+        <Form.CSV: 'csv'>
+    """
+
+    files: PathName | Sequence[PathName] = ()
+    input_format: str | Form | None = None
+    types: Mapping[str, str] | str | None = None
+    query: str | None = None
+    database: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.query is None) != (self.database is None):
+            raise BadParameter("query (--query) and database (--database) belong together: give both, or neither.")
+        if self.query is not None and (self.paths or self.input_format is not None):
+            raise BadParameter("A query takes the place of files and input_format (--input-format): leave them out.")
+        if self.query is None and not self.paths:
+            raise BadParameter("There is nothing to read: give FILE (a path or several), or query and database.")
+        if self.kinds and self.form not in {None, Form.CSV, Form.TSV}:
+            raise BadParameter(f"types (--types) are for columns of text, and {self.form} has types: leave it out.")
+
+    @cached_property
+    def paths(self) -> tuple[PathName, ...]:
+        """The files; none for a query."""
+        return tuple(paths_of(self.files) or ())
+
+    @cached_property
+    def form(self) -> Form | None:
+        """Of the files, as far as it is known before they are opened."""
+        if self.input_format is not None:
+            return named(Form, "input_format", self.input_format)
+        forms = {form_of(os.fspath(path)) for path in self.paths if path != STDIN}
+        if len(forms) > 1:
+            several = ", ".join(sorted(forms))
+            raise BadParameter(
+                f"The files are of several forms ({several}): give those of one form at a time, or say input_format "
+                "(--input-format)."
+            )
+        return forms.pop() if forms else None
+
+    @cached_property
+    def kinds(self) -> dict[str, pa.DataType]:
+        """The declared types, as Arrow's."""
+        given: Any = self.types or {}
+        if isinstance(given, str):
+            pairs = [part.rpartition("=") for part in given.split(",") if part.strip()]
+            given = {name.strip(): kind.strip() for name, _, kind in pairs}
+        if not isinstance(given, Mapping) or not all(isinstance(name, str) and name for name in given):
+            raise BadParameter("types (--types) must name columns, such as age=int64,amount=float64.")
+        if unknown := [kind for kind in given.values() if kind not in TYPES]:
+            raise BadParameter(f"types (--types) must be {', '.join(TYPES)}, not {unknown[0]!r}: such as age=int64.")
+        return {name: TYPES[kind] for name, kind in given.items()}
+
+
+def form_of(path: str) -> Form:
+    """The form that the ending of a name says; Parquet where it says none."""
+    name = (path.partition("?")[0] if "://" in path else path).lower()
+    return next((form for form, endings in ENDINGS.items() if name.endswith(endings)), Form.PARQUET)
+
+
+def paths_of(data: Any) -> list[PathName] | None:
+    """The paths that data are, one or a list or tuple of them; None for anything else."""
+    if isinstance(data, str | PathLike):
+        return [data]
+    are_paths = isinstance(data, list | tuple) and data and all(isinstance(path, str | PathLike) for path in data)
+    return list(data) if are_paths else None
+
 
 READ_ERRORS = (pa.ArrowException, OSError, ValueError)
 """What Arrow raises for a file; damaged names are a ValueError of the codec."""
@@ -50,14 +171,6 @@ class FileSet:
         if self.argument.endswith(inside):
             return self.argument
         return f"{self.argument}: {re.sub(r'=[^/]*', '=…', inside)}"
-
-
-def paths_of(data: Any) -> list[PathName] | None:
-    """The paths that data are, one or a list or tuple of them; None for anything else."""
-    if isinstance(data, str | PathLike):
-        return [data]
-    are_paths = isinstance(data, list | tuple) and data and all(isinstance(path, str | PathLike) for path in data)
-    return list(data) if are_paths else None
 
 
 def found_files(argument: PathName, endings: tuple[str, ...] = SUFFIXES) -> list[FileSet]:

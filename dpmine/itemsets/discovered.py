@@ -167,7 +167,7 @@ def discover_items(
     guarantee = replace(guarantee, concentrated=discovery.zcdp)
     account = Account.of(ledger, dataset)
 
-    from dpmine.io.arrow import integer_array, items_of
+    from dpmine.io.arrow import items_at
     from dpmine.itemsets.read import announced, read_transactions
 
     def planned(plan: LayoutPlan) -> None:
@@ -178,7 +178,7 @@ def discover_items(
     with closing(read):
         baskets = read.transactions
         found = discovery.find(baskets, bits=SystemBits())
-        named = items_of(baskets.labels.take(integer_array(found.codes)))
+        named = items_at(baskets.labels, found.codes)
         advice = ""
         if not named:
             twice = 2 * guarantee.epsilon

@@ -6,9 +6,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import AccuracyWarning, BadParameter, LayoutWarning, warn
-from dpmine.io.forms import Form, Input
 from dpmine.io.open import is_spark_frame, open_source
-from dpmine.io.paths import paths_of
+from dpmine.io.paths import Form, Input, paths_of
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.ingest.layouts import Layout, Origin, plan_layout
 from dpmine.itemsets.ingest.one_hot import as_lists
@@ -33,8 +32,7 @@ def engine_of(engine: str | Engine, data: Any) -> Engine:
     asked = named(Engine, "engine", engine)
     if is_spark_frame(data):
         return Engine.SPARK
-    paths = paths_of(data)
-    if asked is Engine.SPARK and (paths is None or Input(paths).form is not Form.PARQUET):
+    if asked is Engine.SPARK and ((paths := paths_of(data)) is None or Input(paths).form is not Form.PARQUET):
         raise BadParameter(
             "engine 'spark' (--engine spark) reads Parquet files or a Spark DataFrame: give one of these, or "
             "leave engine out."

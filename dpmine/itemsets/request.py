@@ -179,7 +179,8 @@ class Request:
         count = whole(_K, k)
         if count > MOST_PLACES:
             raise BadParameter(f"{_K} must be at most {MOST_PLACES:,}.")
-        selection, supports = _split(epsilon, release_support)
+        total = positive("epsilon", epsilon)
+        selection, supports = _split(total, release_support)
         if rules:
             _require_rules_possible(count, sizes, supports)
         least = _least_support(min_support, supports)
@@ -211,7 +212,7 @@ class Request:
             rules,
             public_units,
             least,
-            Asked(positive("epsilon", epsilon), release_support, way),
+            Asked(total, release_support, way),
         )
 
     @property
@@ -235,7 +236,7 @@ class Request:
             self.catalogue,
             self.catalogue.candidates(self.sizes),
             **(asked.way if mechanism == self.top_k.name else {**asked.way, "kbar": None, "max_items_per_unit": None}),
-            epsilon=_split(epsilon, asked.release_support)[0],
+            epsilon=_split(positive("epsilon", epsilon), asked.release_support)[0],
         )
         return built.top_k
 
@@ -251,9 +252,8 @@ class Request:
         return doubt(self.top_k, self.catalogue.candidates(self.sizes) or 0, self.units)
 
 
-def _split(epsilon: Number, release_support: Number | str | None) -> tuple[Fraction, Fraction]:
+def _split(total: Fraction, release_support: Number | str | None) -> tuple[Fraction, Fraction]:
     """ε for the selection and for the supports; "auto" divides what is given, a number adds to it; 0 for none."""
-    total = positive("epsilon", epsilon)
     if release_support is None:
         return total, Fraction(0)
     if isinstance(release_support, str) and plain_name(release_support) == AUTO:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dpmine.exact.bits import SystemBits
 from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.noisy_supports import Consistency, release, with_subsets
@@ -243,9 +241,9 @@ def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tu
 
 def _items(baskets: Transactions, codes: Sequence[int]) -> list[Any]:
     """The items of these codes, as they are released."""
-    from dpmine.io.arrow import integer_array, items_of
+    from dpmine.io.arrow import items_at
 
-    return items_of(baskets.labels.take(integer_array(np.array(codes, np.int64))))
+    return items_at(baskets.labels, codes)
 
 
 def _released(

@@ -26,7 +26,6 @@ from dpmine.ledger.budget import (
 from dpmine.ledger.database import Database
 from dpmine.ledger.dry_run import DryRun
 from dpmine.ledger.events import Form, dp_event
-from dpmine.ledger.listeners import charge_committing
 from dpmine.ledger.records import Entry, Kind, replayed
 from dpmine.ledger.tables import require_own_schema
 from dpmine.parameters import Number, below_one, exact_number, named, positive
@@ -39,6 +38,12 @@ if TYPE_CHECKING:
 
 _LONGEST_JOB = 1000
 _NOWHERE = "sqlite:///nowhere"  # never opened
+_begun = [0]
+
+
+def charges_begun() -> int:
+    """How many charges of this process are on the disk, or may be there at any moment."""
+    return _begun[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +147,7 @@ class Ledger:
         with self._database.writing() as connection:
             after = _after(self._found(connection, name), name, part, guarantee)
             after = records.append(connection, after, kind, part, amount, job=job)
-            charge_committing()
+            _begun[0] += 1  # here, so that it is known before it is on the disk
         return Receipt(name, part, after.entries)
 
     def after(self, dataset: str, guarantee: Guarantee) -> Budget:

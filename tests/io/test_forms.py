@@ -24,7 +24,7 @@ from support.reading import read_baskets
 
 import dpmine
 from dpmine.errors import BadData, BadParameter, DpmineError, UnreadableFile
-from dpmine.io.forms import STDIN, Input
+from dpmine.io.paths import STDIN, Input
 from dpmine.io.source import Columns
 from dpmine.io.text_columns import TextSource
 from dpmine.itemsets.read import read_transactions

@@ -229,6 +229,11 @@ def worthwhile(items: int, occurrences: int) -> bool:
     return items * items <= min(LARGEST_SQUARE, _CELLS_AN_OCCURRENCE * occurrences)
 
 
+def by_squares(items: int, occurrences: int, baskets: int) -> bool:
+    """Whether all pairs of some items should be counted at once, and bitmaps are no faster way."""
+    return worthwhile(items, occurrences) and not dense(items, occurrences, baskets)
+
+
 _count_pairs, _count_unit_pairs = kernel("count_pairs"), kernel("count_unit_pairs")
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.itemsets.counting.field import (
     Field,
+    by_squares,
     crowds_of,
-    dense,
     few_partners_field,
     field_of,
     in_a_crowd,
@@ -26,7 +26,6 @@ from dpmine.itemsets.counting.field import (
     new_sink,
     pair_supports,
     searched,
-    worthwhile,
 )
 from dpmine.itemsets.counting.rows import (
     frequent_rests,
@@ -113,8 +112,7 @@ class Miner(SupportSource):
     def _few_items(self, threshold: int) -> bool:
         """Whether all pairs of the items that reach the threshold should be counted at once."""
         supports = self.item_supports[self.item_supports >= threshold]
-        items, occurrences = len(supports), int(supports.sum())
-        return worthwhile(items, occurrences) and not dense(items, occurrences, self._baskets.basket_count)
+        return by_squares(len(supports), int(supports.sum()), self._baskets.basket_count)
 
     def _field(self, size: int, threshold: int) -> Field | None:
         """Where all itemsets of `size` above a threshold are searched; None where there is none of this size."""

@@ -131,7 +131,7 @@ class Job(ABC):
         said = {name: self.options[name] for name in OF_SOURCE if name in self.options}
         if not said and self.paths:
             return list(self.paths)
-        from dpmine.io.forms import Input
+        from dpmine.io.paths import Input
 
         return Input(self.paths, **said)
 

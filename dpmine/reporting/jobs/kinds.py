@@ -63,8 +63,8 @@ class TopItemsetJob(Job):
             progress=progress,
             notice=lambda _text: None,  # the page names the unit that was found
         )
-        document, tables = json.loads(result.to_json()), {"": result.to_arrow()}
-        if self._has_rules and result.itemsets:
+        document, tables = result.to_dict(), {"": result.to_arrow()}
+        if self._asked["rules"] and result.itemsets:
             document["rules"] = plain_rules(result.rules(confidence(self.options.get("min_confidence", 0))))
             tables["-rules"] = pa.Table.from_pylist(document["rules"])
         return Released(document, result.guarantee, tables)

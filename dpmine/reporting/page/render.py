@@ -88,9 +88,10 @@ def _label(outcome: JobOutcome) -> tuple[Sequence[str], str] | None:
 
 
 def _written(value: Any) -> str:
+    """A value as text, which the page puts on one line; of several, each by itself."""
     if isinstance(value, list):
-        return ", ".join(map(_written, value))
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else printable(value)
+        return ", ".join(printable(_written(each)) for each in value)
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def _spending(budget: Budget, part: str, here: Amount) -> dict[str, Any]:
@@ -99,10 +100,10 @@ def _spending(budget: Budget, part: str, here: Amount) -> dict[str, Any]:
     rest = granted - remaining - here
     elsewhere = Amount(*(max(number, Fraction(0)) for number in rest))
     spent, kind = (here, elsewhere, remaining), budget.accounting
-    totals = granted.compared(kind)
+    losses, slacks = zip(*(each.compared(kind) for each in (granted, *spent)), strict=True)
     shares = {
-        name: [_share(each.compared(kind)[place], totals[place]) for each in spent]
-        for place, name in enumerate(("ε" if kind is Accounting.BASIC else "ρ", "δ"))
+        name: [_share(amount, total) for amount in amounts]
+        for name, (total, *amounts) in (("ε" if kind is Accounting.BASIC else "ρ", losses), ("δ", slacks))
     }
     caption = f"The budget: {granted.shown(kind, short)} granted, {remaining.shown(kind, short)} remaining."
     named = zip(("granted", *_SPENT), (granted, *spent), strict=True)

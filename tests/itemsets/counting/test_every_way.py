@@ -43,16 +43,15 @@ def no(*_: object) -> bool:
 
 
 SQUARES: dict[str, Callable[..., object]] = {
-    "counting.miner.worthwhile": yes,
-    "counting.miner.dense": no,
+    "counting.field.worthwhile": yes,
     "counting.field.dense": no,
 }
 WAYS: dict[str, dict[str, Callable[..., object]]] = {
     "chosen": {},
     "squares of pairs": SQUARES,
     "bitmaps of few partners": {**SQUARES, "counting.field._walk": lambda *_: 10**9},
-    "walks through rows": {"counting.miner.worthwhile": no, "counting.miner.dense": no, "counting.field.dense": no},
-    "bitmaps of all": {"counting.miner.worthwhile": no, "counting.miner.dense": yes, "counting.field.dense": yes},
+    "walks through rows": {"counting.field.worthwhile": no, "counting.field.dense": no},
+    "bitmaps of all": {"counting.field.worthwhile": no, "counting.field.dense": yes},
 }
 
 

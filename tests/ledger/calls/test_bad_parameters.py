@@ -60,6 +60,7 @@ LINEAR: dict[str, Any] = {
     "epsilon": NOT_POSITIVE,
     "method": NO_NAMES,
     "noise": NO_NAMES,
+    "loss": NO_NAMES,
     "fit_intercept": NO_TRUTH,
     "validation_share": NO_PROBABILITIES,
     "selection_share": NO_PROBABILITIES,
