@@ -60,7 +60,6 @@ LINEAR: dict[str, Any] = {
     "epsilon": NOT_POSITIVE,
     "method": NO_NAMES,
     "noise": NO_NAMES,
-    "loss": NO_NAMES,
     "fit_intercept": NO_TRUTH,
     "validation_share": NO_PROBABILITIES,
     "selection_share": NO_PROBABILITIES,
@@ -69,7 +68,7 @@ LINEAR: dict[str, Any] = {
     "class_weight": NO_WEIGHTS,
     **FIT,
 }
-LOGISTIC = {**LINEAR, "classes": NO_LABELS}
+LOGISTIC = {**LINEAR, "classes": NO_LABELS, "loss": NO_NAMES}
 SEARCH: dict[str, Any] = {
     "excess_risk": NOT_POSITIVE,
     "regularization": NOT_POSITIVE,
@@ -166,7 +165,7 @@ CALLS = {
     "select auto": Given(
         dpmine.select,
         {"scores": SCORES, "mechanism": "auto"},
-        {"scores": [None, 7, "abc"], "epsilon": NOT_POSITIVE, "delta": NO_PROBABILITIES, "neighbors": NO_NAMES},
+        {"scores": [None, 7, "abc"], "epsilon": NOT_POSITIVE, "delta": [*NO_NUMBERS, -1, 1], "neighbors": NO_NAMES},
         *("mechanism", "sensitivity", "candidates", "unit", "options"),
     ),
     "select unknown": Given(
