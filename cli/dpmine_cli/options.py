@@ -15,7 +15,9 @@ _RUN = {"quiet": _QUIET, "debug": _DEBUG}
 _OUTPUT = {
     "output": Option("Write the result here, whole or not at all.", "FILE", kind=Path, flags=("--output", "-o")),
 }
-_RESULT = {"format": Option("Default: text, or what the suffix of -o says.", kind=Format), **_OUTPUT, **_RUN}
+_FORMAT = Option("Default: text, or what the suffix of -o says.", kind=Format)
+_RESULT = {"format": _FORMAT, **_OUTPUT, **_RUN}
+_DOCUMENT = {"format": replace(_FORMAT, choices=(Format.TEXT.value, Format.JSON.value)), **_OUTPUT, **_RUN}
 
 _TOP = OF_JOBS["top-itemset"]
 _PLAN = {
@@ -114,10 +116,10 @@ OPTIONS = {
     **{name: {**table, **_DRY_RUN, **_RESULT} for name, table in OF_JOBS.items()},
     "catalogue": {**_CATALOGUE, **_DRY_RUN, **_RESULT},
     "supports": {**_SUPPORTS, **_RESULT},
-    "audit": {**_AUDIT, **_RESULT},
-    "plan": {**_PLAN, **_RESULT},
+    "audit": {**_AUDIT, **_DOCUMENT},
+    "plan": {**_PLAN, **_DOCUMENT},
     "report": {**_REPORT, **_RUN},
-    "doctor": {"ledger": replace(_LEDGER["ledger"], help="Look whether this ledger can be read, too."), **_RESULT},
+    "doctor": {"ledger": replace(_LEDGER["ledger"], help="Look whether this ledger can be read, too."), **_DOCUMENT},
     "grant": {**_LEDGER, **_DATASET, **_GRANT, **_RESULT},
     "show": {**_LEDGER, **_DATASET, **_RESULT},
     "history": {**_LEDGER, **_DATASET, **_RESULT},

@@ -157,11 +157,11 @@ class Destination:
     path: Path | None
 
     @classmethod
-    def of(cls, wanted: Format | None, path: Path | None) -> Destination:
+    def of(cls, wanted: Format | str | None, path: Path | None) -> Destination:
         """Checked before any work is done. Raises BadParameter or UnreadableFile where nothing could be written."""
         from dpmine.errors import BadParameter, UnreadableFile
 
-        chosen = wanted or _SUFFIXES.get(path.suffix.lower() if path else "")
+        chosen = Format(wanted) if wanted else _SUFFIXES.get(path.suffix.lower() if path else "")
         if chosen is None:
             raise BadParameter("-o needs the suffix .txt, .json, .csv or .parquet, or a --format beside it.")
         if path is None and not _is_open_for_writing(1):

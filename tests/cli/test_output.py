@@ -13,6 +13,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from dpmine_cli.options import OPTIONS
+from dpmine_cli.output import Format
 from support.cases import every
 from support.command_line import CANARY, PROGRAM, Outcome, assert_one_error, environment, outcome_of, spawn
 
@@ -332,3 +334,28 @@ def test_text_needs_no_suffix(run: outcome_of, name: str) -> None:
 def test_the_format_decides_where_it_is_given(run: outcome_of, name: str) -> None:
     assert run(*TOP, "-o", name, "--format", "json").status == 0
     assert "itemsets" in json.loads(Path(name).read_text(encoding="utf-8"))
+
+
+COMMANDS = {
+    "top-itemset": TOP,
+    "catalogue": ["catalogue", "sales.parquet"],
+    "supports": COUNT,
+    "plan": ["plan", "--size", "2", "--catalogue-size", "100"],
+    "doctor": ["doctor"],
+    "grant": ["ledger", "grant", "--ledger", "sqlite:///budget.db", "--dataset", "shop", "--epsilon", "1"],
+    "show": ["ledger", "show", "--ledger", "sqlite:///budget.db"],
+    "history": ["ledger", "history", "--ledger", "sqlite:///budget.db", "--dataset", "shop"],
+    "verify": ["ledger", "verify", "--ledger", "sqlite:///budget.db"],
+}
+
+
+@every("command", COMMANDS)
+def test_formats_that_help_offers_are_written(run: outcome_of, command: str) -> None:
+    dpmine.Ledger("sqlite:///budget.db").grant("shop", epsilon=1)
+    offered = OPTIONS[command]["format"].choices or tuple(Format)
+    for name in Format:
+        outcome = run(*COMMANDS[command], "--format", name, "-o", f"{command}-{name}")
+        assert (outcome.status == 0) == (name in offered), outcome
+    if Format.PARQUET in offered:
+        pq.read_table(f"{command}-parquet")
+    json.loads(Path(f"{command}-json").read_text(encoding="utf-8"))
