@@ -16,6 +16,7 @@ GUIDED: dict[str, Callable[[bytes], None]] = {
     "ledger_file": ledgers.ledger_file,
     "catalogue_text": parameters.catalogue_text,
     "catalogue_given": parameters.catalogue_given,
+    "delimited": parameters.delimited,
     "scores": parameters.scores,
     "classifier": models.classifier,
     "hypothesis": models.hypothesis,
