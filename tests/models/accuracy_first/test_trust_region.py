@@ -128,7 +128,8 @@ def agrees_with_general_solver(kind: Kind, seed: int) -> bool:
     found = minimise_over_ball(problem.matrix, problem.vector, problem.radius)
     general = general_solution(problem, seed)
     difference = problem.objective(found.point) - problem.objective(general)
-    assert abs(difference) <= CLOSE * problem.radius * problem.steepness
+    assert difference <= CLOSE * problem.radius * problem.steepness
+    assert -difference <= 10 * CLOSE * problem.radius * problem.steepness  # the general solver's accuracy
     regular = problem.bottom + found.multiplier > 0.05 * problem.steepness / problem.radius
     if regular:
         assert np.linalg.norm(found.point - general) <= 1e-5 * problem.radius  # the general solver's accuracy
