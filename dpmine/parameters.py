@@ -47,7 +47,7 @@ def positive(name: str, value: Number) -> Fraction:
     """The exact rational `value` > 0 and within 10^±100, else BadParameter."""
     number = exact_number(name, value)
     if number <= 0:
-        raise BadParameter(f"{name} must be greater than 0.")
+        raise BadParameter(f"{name} must be greater than 0, such as 0.5.")
     if not 1 / _LARGEST <= number <= _LARGEST:
         raise BadParameter(f"{name} must lie between 1e-100 and 1e100.")
     return number
@@ -65,21 +65,21 @@ def below_one(name: str, value: Number) -> Fraction:
     """The exact rational `value` in [0, 1), else BadParameter."""
     number = exact_number(name, value)
     if not 0 <= number < 1:
-        raise BadParameter(f"{name} must be at least 0 and less than 1.")
+        raise BadParameter(f"{name} must be at least 0 and less than 1, such as 1e-6.")
     return number
 
 
-def exact_share(name: str, value: Number) -> Fraction:
+def exact_share(name: str, value: Number, example: str = "0.5") -> Fraction:
     """The exact rational `value` strictly between 0 and 1, else BadParameter."""
     number = exact_number(name, value)
     if not 0 < number < 1:
-        raise BadParameter(f"{name} must lie strictly between 0 and 1.")
+        raise BadParameter(f"{name} must lie strictly between 0 and 1, such as {example}.")
     return number
 
 
 def probability(name: str, value: Number) -> Fraction:
     """The exact rational `value` strictly between 0 and 1, 10^−100 or more, else BadParameter."""
-    number = exact_share(name, value)
+    number = exact_share(name, value, "1e-6")
     if number < LEAST_PROBABILITY:
         raise BadParameter(f"{name} must be at least 1e-100.")
     return number
@@ -115,7 +115,7 @@ def named(kind: type[Name], name: str, value: object) -> Name:
         return kind(str(value).replace("-", "_"))
     except ValueError:
         names = " or ".join(f"'{member}'" for member in kind)
-        raise BadParameter(f"{name} must be {names}.") from None
+        raise BadParameter(f"{name} must be {names}.{resembling(str(value), kind)}") from None
 
 
 def resembling(name: str, known: Iterable[str]) -> str:
@@ -123,7 +123,7 @@ def resembling(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     found = get_close_matches(str(name), list(known), n=1, cutoff=0.7)
-    return f" Did you mean {found[0]!r}?" if found else ""
+    return f" Did you mean {str(found[0])!r}?" if found else ""
 
 
 def _parse(name: str, text: str) -> Fraction:

@@ -90,7 +90,7 @@ def _catalogue(line: CommandLine) -> object:
     from dpmine.errors import BadParameter
 
     if line.catalogue is not None and line.catalogue_from_data:
-        raise BadParameter("--catalogue and --catalogue-from-data exclude each other.")
+        raise BadParameter("--catalogue and --catalogue-from-data exclude each other: give one of them.")
     return "from-data" if line.catalogue_from_data else line.catalogue
 
 

@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from dpmine.reporting.jobs.options import OF_SOURCE
 from dpmine_cli.messages import Messages
-from dpmine_cli.options import OPTIONS
+from dpmine_cli.options import OPTIONS, flags_of
 from dpmine_cli.output import Destination, Format
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ class CommandLine:
     @cached_property
     def destination(self) -> Destination:
         """Of the result. Raises as `Destination.of`."""
-        return Destination.of(self.options["format"], self.options["output"])
+        wanted = self.options["format"]
+        return Destination.of(None if wanted is None else Format(wanted), self.options["output"])
 
     @cached_property
     def messages(self) -> Messages:
@@ -184,7 +185,10 @@ class _Conversion:
         """The value that Typer makes of it. Raises as Typer does."""
         if value is None:
             return () if param.multiple or param.nargs == -1 else None
-        found = _converted(value, param.type_descriptor.annotation)
+        kind = param.type_descriptor.annotation
+        found = _converted(value, kind)
+        if found is None and isinstance(value, str):
+            _require_possible(param.opts[0], value, kind)
         return self.typers().coerce(value, param=param, ctx=ctx) if found is None else found
 
 
@@ -203,6 +207,17 @@ def _converted(value: Any, kind: Any) -> Any:
     return next((choice for choice in kind if choice.value == value), None) if issubclass(kind, StrEnum) else None
 
 
+def _require_possible(flag: str, value: str, kind: Any) -> None:
+    """BadParameter, in words of ours, for no whole number and for none of the choices."""
+    from dpmine.errors import BadParameter
+    from dpmine.parameters import resembling
+
+    if kind is int:
+        raise BadParameter(f"{flag} must be a whole number, such as 10.")
+    if issubclass(kind, StrEnum):
+        raise BadParameter(f"{flag} must be one of: {', '.join(kind)}.{resembling(value, kind)}")
+
+
 def _parameter(name: str, option: Option, *, required: bool) -> Parameter:
     """As Typer reads it from a function's signature."""
     kind: Any = StrEnum(name, {choice: choice for choice in option.choices}) if option.choices else option.kind
@@ -212,8 +227,7 @@ def _parameter(name: str, option: Option, *, required: bool) -> Parameter:
     if name in _ARGUMENTS:
         info = typer.Argument(**texts, show_default=False)
     else:
-        flags = option.flags or (f"--{name.replace('_', '-')}",)
-        info = typer.Option(*flags, **texts, show_default=option.shown or True)
+        info = typer.Option(*flags_of(name, option), **texts, show_default=option.shown or True)
     default = Parameter.empty if required else option.default
     spelled = f"{name}_" if iskeyword(name) else name
     return Parameter(spelled, Parameter.KEYWORD_ONLY, annotation=Annotated[kind, info], default=default)
@@ -221,7 +235,7 @@ def _parameter(name: str, option: Option, *, required: bool) -> Parameter:
 
 def _plain(value: Any) -> Any:
     """The text of a choice."""
-    return value.value if isinstance(value, StrEnum) and not isinstance(value, Format) else value
+    return value.value if isinstance(value, StrEnum) else value
 
 
 def _show_version(context: typer.Context, value: bool) -> None:

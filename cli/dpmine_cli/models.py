@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from dpmine.parameters import listed
+from dpmine_cli.options import OPTIONS, typed
 from dpmine_cli.output import Destination, Format, Prepared
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ def _job(line: CommandLine, kind: str) -> ModelJob:
     given = {name: line.options[name] for name in line.given if name in KINDS[kind].known}
     job = cast("ModelJob", KINDS[kind]("", "", tuple(line.files), given, flags=True))
     if missing := job.missing():
-        raise BadParameter(f"Training needs {', '.join('--' + name.replace('_', '-') for name in missing)} as well.")
+        table = OPTIONS[kind]
+        raise BadParameter(f"Training needs {', '.join(typed(name, table[name]) for name in missing)} as well.")
     job.require_options()
     line.require_one_unit()
     return job

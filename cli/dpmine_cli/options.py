@@ -41,7 +41,11 @@ _PLAN = {
     "best_error": Option("With --learn: error of the best rule.", "B", "0"),
 }
 _AUDIT = {
-    "mechanism": Option("Audit this one only.", "NAME"),
+    "mechanism": Option(
+        "Audit this one only: large-margin, large-margin-tight, limited-domain, limited-domain-permute-and-flip, "
+        "stable-maximiser, bounded-growth, exponential, max-of-exponentials, max-of-laplaces.",
+        "NAME",
+    ),
     "epsilon": _TOP["epsilon"],
     "delta": _TOP["delta"],
     "thorough": Option("Search longer, and around the given ε and δ: minutes.", kind=bool, default=False),
@@ -112,6 +116,20 @@ _DRY_RUN = {
         default=False,
     )
 }
+
+
+def flags_of(name: str, option: Option) -> tuple[str, ...]:
+    """How the command line spells an option; an argument, which stands by its place, is never spelled so."""
+    return option.flags or (f"--{name.replace('_', '-')}",)
+
+
+def typed(name: str, option: Option) -> str:
+    """An option as it is typed, with a value that works or, where there is none, what stands for one in the help."""
+    default = option.default
+    value = (option.metavar or "|".join(option.choices)) if default is None or isinstance(default, bool) else default
+    return f"{flags_of(name, option)[0]} {value}"
+
+
 OPTIONS = {
     **{name: {**table, **_DRY_RUN, **_RESULT} for name, table in OF_JOBS.items()},
     "catalogue": {**_CATALOGUE, **_DRY_RUN, **_RESULT},

@@ -163,11 +163,13 @@ class Destination:
 
         chosen = Format(wanted) if wanted else _SUFFIXES.get(path.suffix.lower() if path else "")
         if chosen is None:
-            raise BadParameter("-o needs the suffix .txt, .json, .csv or .parquet, or a --format beside it.")
+            raise BadParameter(
+                "-o needs the suffix .txt, .json, .csv or .parquet, or a --format beside it, such as -o out.json."
+            )
         if path is None and not _is_open_for_writing(1):
             raise UnreadableFile("The standard output is closed: open it, or write the result to a file (-o FILE).")
         if chosen is Format.PARQUET and path is None and sys.stdout.isatty():
-            raise BadParameter("Parquet is not for a terminal: give -o FILE, or redirect the output.")
+            raise BadParameter("Parquet is not for a terminal: give -o FILE.parquet, or redirect the output.")
         return cls(chosen, path and target(path))
 
     def write_result(self, result: TableDocument) -> None:
@@ -196,7 +198,7 @@ class Destination:
         from dpmine.errors import BadParameter
 
         if self.format not in {Format.TEXT, Format.JSON}:
-            raise BadParameter("This is written as text or json: choose with --format.")
+            raise BadParameter("This is written as text or json only: give --format json, or -o FILE.json.")
 
     def write_table(self, table: Any) -> None:
         """An Arrow table of exact supports."""

@@ -136,5 +136,5 @@ def _catalogue_size(text: str) -> int | None:
     if text == "unknown":
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 20):
-        raise BadParameter("--catalogue-size must be a whole number of items, or unknown.")
+        raise BadParameter("--catalogue-size must be a whole number of items, such as 4000, or unknown.")
     return int(text)

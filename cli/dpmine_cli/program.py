@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 
 from dpmine_cli import histogram, itemsets, ledger, messages, models, plan, report
 from dpmine_cli.line import Group, Version, add
+from dpmine_cli.mistakes import as_typed, usage
 
 _PROGRAM = "dpmine"
 _VARIABLE = "_DPMINE_COMPLETE"
@@ -162,7 +163,7 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:  # of stdout: messages on stderr never raise
         return _closed_pipe()
     except Exception as error:  # noqa: BLE001 - the last line of defence: data must not leak through a traceback
-        return _report(error, debug="--debug" in arguments)
+        return _report(error, arguments)
     return OK
 
 
@@ -188,17 +189,17 @@ def _status(done: typer.Exit | SystemExit) -> int:
     return code if isinstance(code, int) else OK
 
 
-def _report(error: Exception, *, debug: bool) -> int:
+def _report(error: Exception, arguments: list[str]) -> int:
     from dpmine.errors import BudgetExceeded, DpmineError
 
-    if debug:
+    if "--debug" in arguments:
         _frames(error)
     if isinstance(error, TyperException):
-        return _complain(_usage(error), BAD_REQUEST)
+        return _complain(usage(error, arguments), BAD_REQUEST)
     if isinstance(error, BudgetExceeded):
         return _complain(str(error), NO_BUDGET)
     if isinstance(error, DpmineError):
-        return _complain(str(error), BAD_REQUEST)
+        return _complain(as_typed(str(error), arguments), BAD_REQUEST)
     if isinstance(error, MemoryError):
         return _complain(_NO_MEMORY, BAD_REQUEST)
     return _complain(f"a bug in dpmine ({type(error).__name__}): please report it with the output of --debug.", BUG)
@@ -210,14 +211,6 @@ def _frames(error: BaseException) -> None:
 
     for frame in traceback.extract_tb(error.__traceback__):
         print(f"  {frame.filename}:{frame.lineno} in {frame.name}", file=sys.stderr)
-
-
-def _usage(error: TyperException) -> str:
-    """What is wrong with the command line, and where to look."""
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "dpmine"
-    text = getattr(error, "format_message", error.__str__)().replace("Value error, ", "", 1).rstrip(".")
-    return f"{text}{'' if text.endswith('?') else '.'} Try: {command} --help."
 
 
 def _complain(text: str, status: int) -> int:

@@ -72,9 +72,7 @@ def open_delimited(
     def texts(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for file, header in zip(files, headers, strict=True):
             if missing := [name for name in names if name not in header]:
-                raise BadData(
-                    f"Column {missing[0]!r} is missing in some of the files: every file needs the columns in use."
-                )
+                raise BadData(f"Column {missing[0]!r} is missing in some of the files: leave out those without it.")
             yield from _rows(file, names, form)
 
     return TextSource(headers[0], declared, texts, look, repeatable)

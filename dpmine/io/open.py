@@ -106,7 +106,9 @@ def _reader(data: Any) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_stream(data)
     except FOREIGN_ERRORS as error:
         require_memory(error)
-        raise BadData(f"A {type(data).__name__} is not a table of columns: give a data frame.") from None
+        raise BadData(
+            f"A {type(data).__name__} is not a table of columns: give a data frame (series.to_frame())."
+        ) from None
 
 
 def _scanned(data: Any, names: list[str]) -> Iterator[pa.RecordBatch]:

@@ -123,7 +123,7 @@ class FileSource(Source):
         """The type that holds a column's values in all files; BadData where there is none."""
         kinds = [kinds[name] for kinds in self._kinds if name in kinds]
         if len(kinds) < len(self._kinds):
-            raise BadData(f"Column {name!r} is missing in some of the files: every file needs the columns in use.")
+            raise BadData(f"Column {name!r} is missing in some of the files: leave out those without it.")
         kind = kinds[0] if len(kinds) == 1 else common_type(kinds)
         if kind is None:
             several = ", ".join(dict.fromkeys(map(type_name, kinds)))

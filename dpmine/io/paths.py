@@ -278,7 +278,10 @@ def _folder_files(system: Any, folder: str, argument: str, endings: tuple[str, .
     except (pa.ArrowException, OSError) as error:
         raise UnreadableFile(f"{argument} cannot be listed: {_listing_reason(error)}") from None
     if not paths:
-        raise UnreadableFile(f"{argument} holds no file that ends in {endings[0]}: give a folder with such files.")
+        raise UnreadableFile(
+            f"{argument} holds no file that ends in {endings[0]}: give a folder with such "
+            "files, or say what they are (--input-format csv)."
+        )
     return paths
 
 

@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 from dpmine.errors import BadData
 from dpmine.io.arrow import integer_array, integers, type_name
 from dpmine.io.source import Source
+from dpmine.io.text_columns import TextSource
+from dpmine.parameters import resembling
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,12 +25,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_NAMED = re.compile(r"(day|week|month)\((.+)\)", re.DOTALL)
+_PERIODS = ("day", "week", "month")
+_NAMED = re.compile(rf"({'|'.join(_PERIODS)})\((.+)\)", re.DOTALL)
+_CALLED = re.compile(r"\w+\((.+)\)", re.DOTALL)
 _DAY = 24 * 60 * 60  # seconds
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MONDAY = 3  # days from the Monday before 1 January 1970, a Thursday
 _FARTHEST = 10**8  # days: numpy's calendar goes so far
 _NONE = pa.scalar(None, pa.int64())
+
+CHECK_NAMES = " Check the option that names it, and what the file is (--input-format)."
+"""What to add to a message about a column that is not there, where the columns are not listed."""
 
 
 def with_periods(source: Source, keys: Iterable[str]) -> Source:
@@ -38,8 +45,17 @@ def with_periods(source: Source, keys: Iterable[str]) -> Source:
     if not found:
         return source
     for key, (_, column) in found.items():
-        _require_calendar(key, column, source.type_of(column))
+        _require_calendar(key, column, source)
     return PeriodSource(source, found, frozenset(column for _, column in found.values()) - {*keys})
+
+
+def like_column(name: str, names: Iterable[str]) -> str:
+    """What to add to a message about a column that is not there: one that is called alike, or one to choose."""
+    known, named = list(names), _CALLED.fullmatch(name)
+    if named is None:
+        return resembling(name, known) or " Give one of these."
+    periods = [f"{period}({column})" for column in known for period in _PERIODS]
+    return resembling(name, periods) or " A period is day(COL), week(COL) or month(COL) of one of these."
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +127,12 @@ class PeriodSource(Source):
         return list(dict.fromkeys(self.periods[name][1] if name in self.periods else name for name in names))
 
 
-def _require_calendar(key: str, column: str, kind: pa.DataType) -> None:
+def _require_calendar(key: str, column: str, source: Source) -> None:
+    kind = source.type_of(column)
     if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
+        way = f"declare it with types (--types {column}=date)" if isinstance(source, TextSource) else "cast it first"
         raise BadData(
-            f"{key!r} needs a column of dates or timestamps, and {column!r} has the type {type_name(kind)}: cast it "
-            f"first, or declare a column of text with types (--types {column}=date)."
+            f"{key!r} needs a column of dates or timestamps, and {column!r} has the type {type_name(kind)}: {way}."
         )
 
 

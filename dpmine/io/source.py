@@ -43,13 +43,15 @@ class Columns:
             )
         if self.one_hot and self.named_item is not None:
             raise BadParameter(
-                "The option one_hot excludes item and items: every column but the unit's is then an item."
+                "The option one_hot excludes item and items: every column but the unit's is then an item. Leave one of "
+                "them out."
             )
         if self.one_hot and self.basket:
             raise BadParameter("The option one_hot excludes basket: in a one-hot layout each row is a basket.")
         if self.basket and not self.unit:
             raise BadParameter(
-                "The option basket needs unit, the privacy unit's column; to protect baskets, name theirs as unit."
+                "The option basket needs unit, the privacy unit's column (--unit COL); to protect baskets, name "
+                "theirs as unit."
             )
         _require_distinct(self.named)
 

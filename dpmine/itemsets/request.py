@@ -188,7 +188,9 @@ class Request:
         known = PublicCatalogue.of(catalogue, sizes)
         candidates = known.candidates(sizes)
         if candidates is not None and count > candidates:
-            raise BadParameter(f"{_K} must not exceed the {candidates} itemsets of the catalogue.")
+            raise BadParameter(
+                f"{_K} must not exceed the {candidates} itemsets of the catalogue: give at most --top {candidates}."
+            )
         way: dict[str, Any] = {
             "count": count,
             "delta": delta,
@@ -258,7 +260,10 @@ def _split(total: Fraction, release_support: Number | str | None) -> tuple[Fract
         return total, Fraction(0)
     if isinstance(release_support, str) and plain_name(release_support) == AUTO:
         return total * (1 - SUPPORTS_SHARE), total * SUPPORTS_SHARE
-    return total, positive("release_support", release_support)
+    try:
+        return total, positive("release_support", release_support)
+    except BadParameter as wrong:
+        raise BadParameter(f"{str(wrong).rstrip('.')}, or auto.") from None
 
 
 def _least_support(least: int | None, supports: Fraction) -> int | None:

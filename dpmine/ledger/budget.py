@@ -393,4 +393,4 @@ class Budget:
                 f"The grant has δ = 0: grant again with {options} or more (dpmine ledger grant), or run a mechanism "
                 "with δ = 0 (for itemsets: give --catalogue)."
             )
-        return "Ask for less, or have a larger total granted (dpmine ledger grant)."
+        return "Ask for less (--epsilon, --delta), or have a larger total granted (dpmine ledger grant)."

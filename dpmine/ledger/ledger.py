@@ -277,7 +277,10 @@ def _after(known: Budget | None, name: str, part: str, guarantee: Guarantee) -> 
 
 def _require(budget: Budget | None, dataset: str) -> Budget:
     if budget is None:
-        raise BadParameter(f"The ledger knows no data set {dataset!r}: grant it a budget (dpmine ledger grant).")
+        raise BadParameter(
+            f"The ledger knows no data set {dataset!r}: name one that it knows (dpmine ledger show lists them), or "
+            "grant this one a budget (dpmine ledger grant --epsilon E --delta D)."
+        )
     return budget
 
 
@@ -319,7 +322,7 @@ def _with_unit(budget: Budget, unit: str) -> Budget:
 def _most(guarantee: Guarantee) -> Amount:
     """What a guarantee costs at most. NotPrivate for none; BadParameter for what cannot be charged or written down."""
     if not guarantee.private:
-        raise NotPrivate("A ledger takes private runs only: run this one without a ledger.")
+        raise NotPrivate("A ledger takes private runs only: leave out ledger and dataset (--ledger, --dataset).")
     epsilon, delta = exact_number("epsilon", guarantee.epsilon), exact_number("delta", guarantee.delta)
     proved = guarantee.concentrated
     if proved is not None:

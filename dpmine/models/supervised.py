@@ -172,7 +172,8 @@ def known_classes(classes: Any, *, several: bool = False) -> NDArray[Any]:
     """The two labels, or two and more if `several`, as an array. Raises BadParameter for anything else."""
     hint = "classes must be the two labels, such as ['no', 'yes'] (--classes no,yes): the model is about the second."
     if several:
-        hint = "classes must be the labels, two or more different ones of one type, such as ['no', 'maybe', 'yes']."
+        example = "['no', 'maybe', 'yes'] (--classes no,maybe,yes)"
+        hint = f"classes must be the labels, two or more different ones of one type, such as {example}."
     try:
         known = np.asarray(classes)
         fitting = known.ndim == 1 and (len(known) == 2 or (several and 2 < len(known) <= _MOST_CLASSES))

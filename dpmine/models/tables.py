@@ -13,12 +13,12 @@ from dpmine.errors import BadData, BadParameter
 from dpmine.io.arrow import integers, is_boolean, is_integer, is_text, plain, type_name
 from dpmine.io.frame import PandasSource
 from dpmine.io.open import open_source
+from dpmine.io.periods import CHECK_NAMES, like_column
 from dpmine.io.source import Columns, quoted
 from dpmine.itemsets.ingest.encode import coded
 from dpmine.itemsets.ingest.layouts import check_key
 from dpmine.ledger.charging import ROW
 from dpmine.models.contribution import Units
-from dpmine.parameters import resembling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -128,7 +128,7 @@ def _opened(data: Any, wanted: Sequence[str], keys: Sequence[str] = (), asserted
         known = quoted(source.names[:_MOST_NAMED]) + (", …" if len(source.names) > _MOST_NAMED else "")
         there_is = "There is no column" if len(missing) == 1 else "There are no columns"
         where = f". The columns are: {known}" if source.look is None else f" {source.look}"
-        like = resembling(missing[0], source.names) if source.look is None else ""
+        like = like_column(missing[0], source.names) if source.look is None else CHECK_NAMES
         raise BadData(f"{there_is} {quoted(missing)}{where}.{like}")
     if repeated := [name for name in wanted if source.names.count(name) > 1]:
         raise BadData(f"The data hold several columns called {quoted(repeated)}: rename them.")
@@ -369,4 +369,6 @@ def _require_apart(features: Sequence[str], label: str) -> None:
     if len(set(features)) < len(features):
         raise BadParameter("A feature is named twice: name each column once.")
     if label in features:
-        raise BadParameter(f"The label '{label}' is among the features: it cannot predict itself.")
+        raise BadParameter(
+            f"The label '{label}' is among the features, and cannot predict itself: leave it out of --features."
+        )

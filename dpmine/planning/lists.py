@@ -152,7 +152,7 @@ def plan_list(
         known = PublicCatalogue.of_length(public_count("catalogue_size", catalogue_size), sizes)
     candidates = known.candidates(sizes)
     if candidates is not None and count > candidates:
-        raise BadParameter(f"k (--top) must not exceed the {candidates} itemsets of the catalogue.")
+        raise BadParameter(f"k (--top) must not exceed the {candidates} itemsets of the catalogue: give at most that.")
     relation = Neighbors.parse(neighbors)
 
     def built(name: str) -> Built:

@@ -114,7 +114,9 @@ def plan(
     lead = None if gap is None else whole("gap", gap)
     wanted = _inside("success", probability("success", success), (Fraction(0), MOST_SURE))
     if population is not None and lead is not None and lead > population:
-        raise BadParameter("gap must not exceed units: no itemset has more support than there are units.")
+        raise BadParameter(
+            "gap must not exceed units: no itemset has more support than there are units; give a smaller --gap."
+        )
     asked = Plan(
         sizes=sizes,
         catalogue_size=catalogue_size,
@@ -179,7 +181,9 @@ def _candidates(sizes: tuple[int, int], catalogue_size: int | None) -> int | Non
     if catalogue_size is None:
         return None
     if whole("catalogue_size", catalogue_size) < sizes[1]:
-        raise BadParameter("size must not exceed catalogue_size: no itemset has more items than the catalogue.")
+        raise BadParameter(
+            "size must not exceed catalogue_size: no itemset has more items than the catalogue; give a smaller --size."
+        )
     return sum(comb(catalogue_size, size) for size in range(sizes[0], sizes[1] + 1))
 
 

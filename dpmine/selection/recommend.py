@@ -101,8 +101,18 @@ def build_mechanism(
 
 
 def unknown(mechanism: str, names: Iterable[str]) -> BadParameter:
-    """That a mechanism is none of these."""
-    return BadParameter(f"mechanism must be one of: {', '.join(names)}.{resembling(mechanism, names)}")
+    """That a mechanism is none of these; what the field calls otherwise is named, too."""
+    like = resembling(_OTHER_NAMES.get(plain_name(mechanism), mechanism), names)
+    return BadParameter(f"mechanism must be one of: {', '.join(names)}.{like}")
+
+
+_OTHER_NAMES = {
+    "permute_and_flip": "max_of_exponentials",
+    "laplace": "max_of_laplaces",
+    "report_noisy_max": "max_of_laplaces",
+    "choosing": "bounded_growth",
+    "choosing_mechanism": "bounded_growth",
+}
 
 
 def _own_options(kind: type[Mechanism], options: Mapping[str, Any]) -> dict[str, int]:
@@ -116,7 +126,8 @@ def _own_options(kind: type[Mechanism], options: Mapping[str, Any]) -> dict[str,
         raise BadParameter(f"{kind.name} has no option {', '.join(foreign)}: name the mechanism that has it.")
     if kind is BoundedGrowth and not given:
         raise BadParameter(
-            "bounded_growth has a guarantee only where a unit supports few candidates: give max_items_per_unit."
+            "bounded_growth has a guarantee only where a unit supports few candidates: give max_items_per_unit, such "
+            "as 20 (--max-items-per-unit 20)."
         )
     return {_FIELDS[name]: value for name, value in given.items()}
 

@@ -150,7 +150,7 @@ BAD = [
     (["jobs.toml", "--results", ".", "-o", "report.html"], "would lie among the results"),
     (["jobs.toml", "--check", "--results", "none/kept"], "Cannot write to 'none/kept'"),
     (["jobs.toml", "--results", "none/kept"], "Cannot write to 'none/kept'"),
-    ([], "Missing argument"),
+    ([], "JOBS.toml is missing"),
 ]
 
 

@@ -154,10 +154,10 @@ def test_fewer_than_asked_for(run: outcome_of) -> None:
 BAD: dict[str, tuple[list[str], str]] = {
     "none": (["--top", "0"], "k (--top) must be a whole number of at least 1"),
     "negative": (["--top", "-2"], "k (--top) must be a whole number of at least 1"),
-    "a half": (["--top", "1.5"], "'--top': Input should be a valid integer"),
+    "a half": (["--top", "1.5"], "--top must be a whole number"),
     "too many": (["--top", "100001"], "k (--top) must be at most 100,000"),
     "more than listed": (["--top", "7", "--catalogue", "items.txt"], "k (--top) must not exceed the 6 itemsets"),
-    "no budget for supports": (["--release-support", "0"], "release_support must be greater than 0"),
+    "no budget for supports": (["--release-support", "0"], "--release-support must be greater than 0"),
     "words": (["--release-support", "much"], "release_support must be a finite number"),
     "rules of nothing": (["--rules"], "--release-support"),
     "rules of items": (["--rules", "--release-support", "1", "--size", "1"], "give a larger size"),

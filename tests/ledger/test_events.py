@@ -95,7 +95,7 @@ def test_no_other_command_writes_events(
     assert filled.verify()
     line = ["ledger", command, "--ledger", f"sqlite:///{file}", "--dataset", "shop", "--format", "dp-event"]
     assert run(line if command != "verify" else [*line[:4], *line[-2:]]) == 2
-    assert "'dp-event' is not one of 'text', 'json', 'csv', 'parquet'" in capsys.readouterr().err
+    assert "--format must be one of: text, json, csv, parquet" in capsys.readouterr().err
 
 
 def test_forms_and_entries_that_are_none(filled: Ledger) -> None:

@@ -72,7 +72,7 @@ def _checked(items: pa.Array, owner: str) -> pa.Array:
     if not can_be_item(items.type):
         raise BadData(f"{owner} holds the type {type_name(items.type)}: items must be integers or texts.")
     if not len(items):
-        raise BadData(f"{owner} is empty: it must hold every item that can be bought.")
+        raise BadData(f"{owner} is empty: write every item that can be bought into it, one a line.")
     if items.null_count:
         raise BadData(f"{owner} holds an entry without a value: remove it.")
     if items.type == pa.uint64() and pc.max(items).as_py() >= 2**63:
@@ -167,5 +167,7 @@ def _parquet_items(content: pa.Buffer, name: str) -> Any:
     if table.num_rows != rows:
         raise UnreadableFile(f"The catalogue {name} cannot be read: {ROWS_MISSING}")
     if len(columns) != 1:
-        raise BadData(f"The catalogue {name} must have one column, not several: {quoted(names[:20])}.")
+        raise BadData(
+            f"The catalogue {name} must have one column, not several: {quoted(names[:20])}. Write the items alone."
+        )
     return columns[0]

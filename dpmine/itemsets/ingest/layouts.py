@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData
 from dpmine.io.arrow import can_be_item, can_be_key, is_boolean, is_integer, is_list, plain, type_name
+from dpmine.io.periods import CHECK_NAMES, like_column
 from dpmine.io.source import BasketSource, Columns, quoted
 from dpmine.itemsets.transactions.memory import LINE
-from dpmine.parameters import resembling
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -261,9 +261,9 @@ def _only_other(source: Source, columns: Columns) -> tuple[str, ...]:
 def _require_present(source: Source, columns: Columns) -> None:
     for name in columns.named:
         if name not in source.names:
-            like = resembling(name, source.names) if source.look is None and not columns.one_hot else ""
-            where = _among(source, columns)
-            raise BadData(f"There is no column {name!r} {where}.{like or ' Check the option that names it.'}")
+            shown = [] if source.look is not None else _shown(source, columns)
+            like = like_column(name, shown) if shown else CHECK_NAMES
+            raise BadData(f"There is no column {name!r} {_among(source, columns)}.{like}")
 
 
 def _require_one_each(source: Source, plan: LayoutPlan) -> None:
@@ -323,11 +323,15 @@ def _among(source: Source, columns: Columns = _NONE_NAMED) -> str:
     """The columns for a message; those of a one-hot layout are items and stay unnamed."""
     if source.look is not None:
         return source.look
-    names = [name for name in source.names if not (columns.one_hot or _is_item_label(source, name))]
+    names = _shown(source, columns)
     if not names:
         return "among the data's columns"
     rest = f" and {len(source.names) - _LISTED} more" if len(names) > _LISTED else ""
     return f"among the columns {quoted(names[:_LISTED])}{rest}"
+
+
+def _shown(source: Source, columns: Columns) -> list[str]:
+    return [name for name in source.names if not (columns.one_hot or _is_item_label(source, name))]
 
 
 def _is_item_label(source: Source, name: str) -> bool:

@@ -194,7 +194,7 @@ def geometric_levels(first: Fraction, last: Fraction, steps: int) -> tuple[Fract
 def given_number(name: str, value: Number | None, meaning: str) -> Fraction:
     """A positive number, read exactly. Raises BadParameter, with the meaning of one that is missing."""
     if value is None:
-        raise BadParameter(f"{name} must be given: {meaning}.")
+        raise BadParameter(f"{name} must be given: {meaning}, such as {name}=0.1.")
     return positive(name, value)
 
 

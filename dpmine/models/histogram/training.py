@@ -52,7 +52,9 @@ class Bounds:
         """The bounds, read exactly; BadParameter unless lower < upper, as float64 numbers too."""
         low, high = exact_number("lower", lower), exact_number("upper", upper)
         if low >= high:
-            raise BadParameter("lower must be less than upper: these are the public bounds of the data.")
+            raise BadParameter(
+                "lower must be less than upper: these are the public bounds of the data, such as 0 and 100."
+            )
         if not (abs(low) < _HUGE and abs(high) < _HUGE):
             raise BadParameter("lower and upper must lie between -1e300 and 1e300.")
         if not float(low) < float(high):
@@ -150,7 +152,7 @@ def bin_counts(bins: Iterable[Any]) -> tuple[int, ...]:
 
 def bin_count(value: object) -> int:
     """A number of bins. Raises BadParameter for less than 2, and for what is no whole number."""
-    return whole("Every number of bins", value, least=2)
+    return whole("Every number of bins (--bins 4,8,16)", value, least=2)
 
 
 def listed_bins(bins: Any) -> list[Any]:
@@ -175,7 +177,7 @@ def as_values(x: Any) -> Floats:
 
     Raises BadData for what is not one-dimensional (a single column is) or not numbers.
     """
-    array = _as_numbers(x, "x must hold numbers in one dimension: convert it first.")
+    array = _as_numbers(x, "x must hold numbers in one dimension: convert it first (pandas.to_numeric).")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

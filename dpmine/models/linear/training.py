@@ -243,7 +243,10 @@ def regularisers(lambdas: Number | Iterable[Number]) -> tuple[Fraction, ...] | N
     if len(set(values)) < len(values):
         raise BadParameter("lambdas names a regulariser twice: give each once.")
     if min(values) <= 0:
-        raise BadParameter("Every one of lambdas must be greater than 0: without it no amount of noise is enough.")
+        raise BadParameter(
+            "Every one of lambdas must be greater than 0: without it no amount of noise is enough. Give "
+            "one such as 0.01."
+        )
     if not _LEAST <= min(values) <= max(values) <= _MOST:
         raise BadParameter("Every one of lambdas must lie between 1e-9 and 1e9.")
     return values

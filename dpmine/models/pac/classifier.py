@@ -72,7 +72,7 @@ class PublicFeatures:
     def grids(self) -> tuple[PublicGrid, ...]:
         """One a feature. Raises BadParameter without bounds, or where they are not one, or one a feature."""
         if self.lower is None or self.upper is None:
-            raise BadParameter("Give lower and upper, the public bounds of the features (--lower, --upper).")
+            raise BadParameter("Give lower and upper, the public bounds of the features (--lower 0 --upper 100).")
         return tuple(
             PublicGrid.of(low, high, points, only_whole=name in self.whole)
             for name, low, high, points in zip(self.features, *map(self._each, _GRID), strict=True)
@@ -81,12 +81,18 @@ class PublicFeatures:
     def grid_of_one(self, name: str) -> tuple[PublicGrid, str]:
         """The grid and the name of the only feature. Raises BadParameter where there are several."""
         if len(self.features) != 1:
-            raise BadParameter(f"{name} are rules of one feature: give one, or take stumps.")
+            raise BadParameter(
+                f"{name} are rules of one feature: give one (--features COL), or stumps (--class stumps)."
+            )
         return self.grids()[0], self.features[0]
 
     def separators(self) -> Separators:
         """Each feature bounded by the larger of |lower| and |upper|."""
         count = len(self.features)
+        if count < 2:
+            raise BadParameter(
+                "separators weigh 2 features or more: give more (--features A,B), or stumps (--class stumps)."
+            )
         usual = min(DEFAULT_RESOLUTION, finest_resolution(min(max(2, count), MOST_DIMENSIONS)))
         resolution = usual if self.resolution is None else self.resolution
         return Separators.of(count, resolution, bound=self.largest, features=self.features)

@@ -42,7 +42,8 @@ from dpmine.parameters import exact_number, positive, probability
 from dpmine.privacy import Neighbors
 from dpmine.selection.advice import advice
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
-from dpmine.selection.recommend import AUTO, build_mechanism, plain_name
+from dpmine.selection.mechanisms.registry import MECHANISMS
+from dpmine.selection.recommend import AUTO, build_mechanism, plain_name, unknown
 from dpmine.selection.select import choose
 
 if TYPE_CHECKING:
@@ -237,8 +238,9 @@ class HypothesisSelector(HypothesisClassifier):
 
     def _mechanism(self) -> Mechanism:
         wanted = plain_name(self.mechanism)
-        if wanted == BoundedGrowth.name:
-            raise BadParameter("bounded_growth is for itemsets, where a unit supports few candidates: take another.")
+        known = [AUTO, *(name for name in MECHANISMS if name != BoundedGrowth.name)]  # which cuts units' items
+        if wanted not in known:
+            raise unknown(wanted, known)
         return build_mechanism(
             DEFAULT_MECHANISM if wanted == AUTO else wanted,
             epsilon=self.epsilon,

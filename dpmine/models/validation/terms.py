@@ -20,7 +20,7 @@ from dpmine.ledger.charging import ROW
 from dpmine.parameters import below_one, named, not_negative, positive, whole
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.recommend import AUTO, build_mechanism, plain_name, recommend
+from dpmine.selection.recommend import AUTO, build_mechanism, plain_name, recommend, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -162,7 +162,7 @@ _REJECTED = {
 
 _PUBLIC_SIZES = (
     "Validation needs neighbors='replace_one': its bounds divide by the numbers of training and validation records, so "
-    "these are public, and add_remove would have to hide them."
+    "these are public, and add_remove would have to hide them. Give --neighbors replace-one, or leave it out."
 )
 
 
@@ -189,7 +189,7 @@ def chooser_of(name: str, *, epsilon: Fraction, delta: Fraction, candidates: int
     kind = MECHANISMS.get(plain)
     if kind is None or plain in _REJECTED:
         reason = f"{_REJECTED[plain]}; " if plain in _REJECTED else ""
-        raise BadParameter(f"{reason}mechanism must be one of: {', '.join([AUTO, *allowed()])}.")
+        raise BadParameter(f"{reason}{unknown(plain, [AUTO, *allowed()])}")
     if kind.approximate and not delta:
         raise BadParameter(f"{plain} needs a δ of its own for the choice: give one greater than 0.")
     return build_mechanism(plain, epsilon=epsilon, delta=delta, neighbors=Neighbors.REPLACE_ONE)

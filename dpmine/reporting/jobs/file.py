@@ -30,6 +30,7 @@ _LONGEST = 10_000_000  # bytes
 _MOST_JOBS = 1000
 _LARGEST = 10**100
 _OF_BUDGET = ("ledger", "dataset", "epsilon", "delta", "neighbors", "unit", "accounting", "approximate_delta")
+_NEEDED = {"ledger": '"sqlite:///budget.db"', "dataset": '"shop"', "epsilon": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +109,11 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _terms(value: object) -> BudgetTerms:
-    budget = _table("budget", value)
+    budget = _american(_table("budget", value))
     _require_known(budget, _OF_BUDGET, "[budget]")
-    for name in ("ledger", "dataset", "epsilon"):
+    for name, example in _NEEDED.items():
         if name not in budget:
-            raise BadParameter(f"{name} is missing in [budget]: give ledger, dataset and epsilon.")
+            raise BadParameter(f"{name} is missing in [budget]: write there, for example, {name} = {example}.")
     name_and_part(budget["dataset"])
     unit, accounting, share = budget.get("unit"), budget.get("accounting"), budget.get("approximate_delta")
     return BudgetTerms(
@@ -127,7 +128,7 @@ def _terms(value: object) -> BudgetTerms:
 
 
 def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], terms: BudgetTerms) -> Job:
-    options = dict(_table(f"job {number}", value))
+    options = _american(_table(f"job {number}", value))
     kind, source = options.pop("kind", None), options.pop("input", None)
     if not isinstance(kind, str) or kind not in KINDS:
         raise BadParameter(f"The kind of job {number} must be {' or '.join(map(repr, KINDS))}.")
@@ -147,6 +148,13 @@ def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], term
     options = {"neighbors": terms.neighbors.value, **options}
     charged = {"ledger": without_passwords(terms.ledger), "dataset": terms.dataset}
     return job(name, source, paths, options, charged)
+
+
+def _american(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The table, with `neighbors` for the other spelling, as on the command line; not where both are there."""
+    if "neighbors" in table:
+        return dict(table)
+    return {"neighbors" if key == "neighbours" else key: value for key, value in table.items()}
 
 
 def _input_paths(source: str, inputs: Mapping[str, tuple[str, ...]], where: str) -> tuple[str, ...]:

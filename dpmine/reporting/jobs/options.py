@@ -122,6 +122,9 @@ _INTERCEPT = Option(
 )
 _LOWER = Option("Public lower bound of the features, one for all or one each.", "A[,A]")
 _UPPER = Option("Public upper bound of the features, one for all or one each.", "B[,B]")
+_CHOOSERS = (
+    "auto, max-of-exponentials, exponential, max-of-laplaces, large-margin, large-margin-tight, stable-maximiser."
+)
 _SELECTION_SHARE = Option("Share of ε for the choice; the rest trains.", "F", "0.1")
 
 TOP_ITEMSET = {
@@ -189,8 +192,7 @@ HISTOGRAM = {
     "delta": _DELTA,
     **_OF_TABLES,
     "mechanism": Option(
-        "What chooses the bins: auto, max-of-exponentials, exponential, max-of-laplaces, large-margin, "
-        "large-margin-tight, stable-maximiser.",
+        f"What chooses the bins: {_CHOOSERS}",
         "NAME",
         "max-of-exponentials",
     ),
@@ -233,7 +235,7 @@ CLASSIFY = {
     "intercept": _INTERCEPT,
     "validation_share": Option("Share of the rows that choose the regulariser.", "F", "0.1"),
     "selection_share": _SELECTION_SHARE,
-    "mechanism": Option("What chooses the regulariser, such as max-of-exponentials.", "NAME", "max-of-exponentials"),
+    "mechanism": Option(f"What chooses the regulariser: {_CHOOSERS}", "NAME", "max-of-exponentials"),
     "epsilon": _EPSILON,
     "delta": _DELTA,
     **_OF_TABLES,

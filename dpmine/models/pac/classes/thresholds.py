@@ -55,7 +55,7 @@ class PublicGrid:
         """Raises BadParameter unless −10^100 ≤ lower < upper ≤ 10^100 and 1 ≤ points ≤ 2^64."""
         low, high = exact_number("lower", lower), exact_number("upper", upper)
         if low >= high:
-            raise BadParameter("lower must be less than upper: they bound the feature, publicly.")
+            raise BadParameter("lower must be less than upper: they bound the feature, publicly, such as 0 and 100.")
         if low < -_LARGEST or high > _LARGEST:
             raise BadParameter("lower and upper must lie between -1e100 and 1e100: scale the feature down.")
         if whole("grid", points) > MOST_POINTS:
