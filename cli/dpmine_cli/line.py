@@ -46,8 +46,7 @@ class CommandLine:
     @cached_property
     def destination(self) -> Destination:
         """Of the result. Raises as `Destination.of`."""
-        wanted = self.options["format"]
-        return Destination.of(None if wanted is None else Format(wanted), self.options["output"])
+        return Destination.of(self.options["format"], self.options["output"])
 
     @cached_property
     def messages(self) -> Messages:

@@ -28,7 +28,238 @@ BUDGET = "--ledger sqlite:///budget.db --dataset shop"
 BEFORE = [f"ledger grant {BUDGET} --epsilon 1 --delta 1e-6 --unit customer"]
 """What works, and is run before the mistakes."""
 
-MISTAKES = {}
+MISTAKES = {
+    "top-itemset": "FILE is missing: give a path or several, - for standard input, or --query.",
+    "top-itemsets visits.parquet": ("No such command 'top-itemsets'. Did you mean 'top-itemset'? Try: dpmine --help."),
+    "top-itemset visit.parquet": "visit.parquet does not exist; check its name.",
+    "top-itemset notes.txt": (
+        "notes.txt cannot be read: it is damaged, incomplete or not a Parquet file; write it again, or say "
+        "what it is: names of CSV files end in .csv, or take input_format (--input-format csv)."
+    ),
+    "top-itemset 'empty folder'": (
+        "empty folder holds no file that ends in .parquet: give a folder with such files, or say what they "
+        "are (--input-format csv)."
+    ),
+    "top-itemset headless.csv": (
+        "The privacy unit is not clear in the header (to see it: head -n 1 headless.csv): name it, with "
+        "dpmine top-itemset FILE --unit COL --item COL (in Python unit='COL', item='COL')."
+    ),
+    "top-itemset visits.parquet --item product": (
+        "The privacy unit is not clear among the columns 'customer', 'day', 'product': name its column with "
+        "--unit COL (in Python unit=)."
+    ),
+    "top-itemset visits.parquet --unit costumer --item product": (
+        "There is no column 'costumer' among the columns 'customer', 'day', 'product'. Did you mean 'customer'?"
+    ),
+    "top-itemset visits.parquet --unit patient --item product": (
+        "There is no column 'patient' among the columns 'customer', 'day', 'product'. Give one of these."
+    ),
+    "top-itemset people.parquet --unit town --item age": (
+        "Column 'age' has items of the type double: items are integers, texts or a dictionary of those. Cast "
+        "the column first (floats that are whole numbers to int64)."
+    ),
+    "top-itemset visits.csv --unit customer --item product --types day=datetime": (
+        "types (--types) must be text, int64, float64, date, not 'datetime': such as age=int64."
+    ),
+    "top-itemset visits.csv --unit customer --basket 'day(day)' --item product": (
+        "'day(day)' needs a column of dates or timestamps, and 'day' has the type string: declare it with "
+        "types (--types day=date)."
+    ),
+    "top-itemset visits.parquet --unit customer --basket 'dya(day)' --item product": (
+        "There is no column 'dya(day)' among the columns 'customer', 'day', 'product'. Did you mean 'day(day)'?"
+    ),
+    "top-itemset visits.parquet --unit customer --basket 'year(day)' --item product": (
+        "There is no column 'year(day)' among the columns 'customer', 'day', 'product'. Did you mean 'day(day)'?"
+    ),
+    "top-itemset visits.parquet --unit customer --basket 'day(product)' --item product": (
+        "'day(product)' needs a column of dates or timestamps, and 'product' has the type string: cast it first."
+    ),
+    f"{SALES} --input-format cvs": "--input-format must be one of: parquet, csv, tsv, arrow.",
+    f"{SALES} --epsilom 1": ("No such option: --epsilom. Did you mean '--epsilon'? Try: dpmine top-itemset --help."),
+    f"{SALES} --epsilon": "--epsilon needs a value: give --epsilon 1. Try: dpmine top-itemset --help.",
+    f"{SALES} --epsilon 10%": "--epsilon must be a finite number such as 0.1, 1e-6 or 1/3.",
+    f"{SALES} --epsilon -1": "--epsilon must be greater than 0, such as 0.5.",
+    f"{SALES} --delta 1": "--delta must lie strictly between 0 and 1, such as 1e-6.",
+    f"{SALES} --delta 0": (
+        "delta = 0 leaves no mechanism without a public list of candidates: give delta, such as 1e-6, or the "
+        "list (catalogue, --catalogue FILE)."
+    ),
+    f"{SALES} --neighbours both": "--neighbors must be 'replace_one' or 'add_remove'.",
+    f"{SALES} --neighbours add-remov": (
+        "--neighbors must be 'replace_one' or 'add_remove'. Did you mean 'add_remove'?"
+    ),
+    f"{SALES} --mechanism large-margn": (
+        "--mechanism must be one of: auto, discover, items_first, large_margin, large_margin_tight, "
+        "limited_domain, limited_domain_permute_and_flip, stable_maximiser, bounded_growth, exponential, "
+        "max_of_exponentials, max_of_laplaces, exact. Did you mean 'large_margin'?"
+    ),
+    f"{SALES} --mechanism exponential": (
+        "exponential chooses among all itemsets of a public catalogue, because the items seen in the data are "
+        "private: give catalogue (--catalogue FILE), or give up privacy with catalogue='from-data' "
+        "(--catalogue-from-data), or use a mechanism that needs no catalogue, such as large_margin."
+    ),
+    f"{SALES} --mechanism bounded-growth": (
+        "bounded_growth has a guarantee only where a unit supports few candidates: give max_items_per_unit, "
+        "such as 20 (--max-items-per-unit 20)."
+    ),
+    f"{SALES} --size two": "--size must be a whole number of at least 1 (2) or a range of them (2-3).",
+    f"{SALES} --size 3 --catalogue two.txt": (
+        "--size must not exceed the 2 items of the catalogue: give at most that (--size 2), or a longer catalogue."
+    ),
+    f"{SALES} --top ten": "--top must be a whole number, such as 10.",
+    f"{SALES} --top 2 --catalogue two.txt": (
+        "k (--top) must not exceed the 1 itemsets of the catalogue: give at most --top 1."
+    ),
+    f"{SALES} --catalogue missing.txt": (
+        "The catalogue missing.txt cannot be read: it does not exist; check its name."
+    ),
+    f"{SALES} --units many": "--units must be a whole number, such as 10.",
+    f"{SALES} --units 0": "--units must be a whole number of at least 1.",
+    f"{SALES} --rules": (
+        "rules are made of released supports: give release_support (--release-support EPS, or auto), too."
+    ),
+    f"{SALES} --min-support 3": (
+        "min_support is about released supports: give release_support (--release-support EPS, or auto), too."
+    ),
+    f"{SALES} --min-confidence 0.5": "--min-confidence is for rules: give --rules, too.",
+    f"{SALES} --format excel": "--format must be one of: text, json, csv, parquet.",
+    f"{SALES} --rules --release-support auto --format csv": (
+        "This is written as text or json only: give --format json, or -o FILE.json."
+    ),
+    f"{SALES} -o out.xlsx": (
+        "-o needs the suffix .txt, .json, .csv or .parquet, or a --format beside it, such as -o out.json."
+    ),
+    f"{SALES} --ledger sqlite:///budget.db": (
+        "ledger and dataset belong together: give both (--ledger URL --dataset NAME) or none."
+    ),
+    f"{SALES} --ledger budget.db --dataset shop": (
+        "--ledger must be a URL such as sqlite:///budget.db or postgresql://user@host/database."
+    ),
+    f"{SALES} --ledger sqlite:///other.db --dataset shop": (
+        "There is no ledger at sqlite:///other.db: make one with dpmine ledger grant --ledger URL --dataset "
+        "NAME --epsilon E --delta D."
+    ),
+    f"{SALES} --ledger sqlite:///budget.db --dataset shp": (
+        "The ledger knows no data set 'shp': name one that it knows (dpmine ledger show lists them), or grant "
+        "this one a budget (dpmine ledger grant --epsilon E --delta D)."
+    ),
+    f"{SALES} {BUDGET} --epsilon 2": (
+        "The budget of 'shop' does not allow this: requested ε = 2, δ = 1/1000000; remaining ε = 1, δ = "
+        "1/1000000; short by ε = 1, δ = 0. Ask for less (--epsilon, --delta), or have a larger total granted "
+        "(dpmine ledger grant)."
+    ),
+    f"{SALES} {BUDGET} --neighbours add-remove": (
+        "'shop' was granted for neighbors replace_one, and this run is for add_remove: name the same relation "
+        "(--neighbors), or grant another data set."
+    ),
+    f"top-itemset visits.parquet --unit day --item product {BUDGET}": (
+        "'shop' is a budget for each 'customer', not for each 'day': name the same unit (--unit COL; none "
+        "where rows are the units), or grant another data set."
+    ),
+    "supports visits.parquet": (
+        "--min-support N|F is missing: a count of units (100), or a share of them (0.01, 1.0)."
+    ),
+    "supports visits.parquet --min-support 10": (
+        "Exact supports are not private: add --not-private to confirm, or use dpmine top-itemset."
+    ),
+    "supports visits.parquet --min-support 10% --not-private": (
+        "--min-support must be a finite number such as 0.1, 1e-6 or 1/3."
+    ),
+    "histogram people.parquet --column agee --lower 0 --upper 99": (
+        "There is no column 'agee'. The columns are: 'age', 'town', 'rich'. Did you mean 'age'?"
+    ),
+    "histogram people.parquet --column town --lower 0 --upper 99": (
+        "Column 'town' holds string, not numbers: encode categories as 0/1 columns, dates as numbers of days."
+    ),
+    f"{AGES} --lower 0": "--upper B is missing: public upper bound; larger values count as B.",
+    f"{AGES} --lower 99 --upper 0": (
+        "--lower must be less than upper: these are the public bounds of the data, such as 0 and 100."
+    ),
+    f"{AGES} --lower 0 --upper 99 --bins 1": (
+        "Every number of bins (--bins 4,8,16) must be a whole number of at least 2."
+    ),
+    f"{AGES} --lower 0 --upper 99 --mechanism max-of-exponential": (
+        "--mechanism must be one of: auto, large_margin, large_margin_tight, stable_maximiser, exponential, "
+        "max_of_exponentials, max_of_laplaces. Did you mean 'max_of_exponentials'?"
+    ),
+    f"{AGES} --lower 0 --upper 99 --neighbours add-remove": (
+        "Validation needs neighbors='replace_one': its bounds divide by the numbers of training and "
+        "validation records, so these are public, and add_remove would have to hide them. Give --neighbors "
+        "replace-one, or leave it out."
+    ),
+    f"{AGES} --lower 0 --upper 99 --plot age.jpg": (
+        "The plot's file must end in .svg or .png, such as --plot plot.svg."
+    ),
+    f"{AGES} --lower 0 --upper 99 --rows-per-unit 3": (
+        "--rows-per-unit needs --unit COL, the column of the privacy unit."
+    ),
+    f"{AGES} --lower 0 --upper 99 --one-row-per town": (
+        "The data have a column 'town': name it as the privacy unit (--unit town). one_row_per "
+        "(--one-row-per) is for data without that column."
+    ),
+    "classify people.parquet --label rich --model m.json": "Training needs --features COL,COL as well.",
+    "classify people.parquet --label rich --features age,rich --lower 0 --upper 99 --model m.json": (
+        "The label 'rich' is among the features, and cannot predict itself: leave it out of --features."
+    ),
+    "classify people.parquet --label rich --features town --lower 0 --upper 99 --model m.json": (
+        "Column 'town' holds string, not numbers: encode categories as 0/1 columns, dates as numbers of days."
+    ),
+    f"{PEOPLE} --model m.json": (
+        "--lower and --upper are missing, the public bounds of the features (or --norm-bound)."
+    ),
+    f"{PEOPLE} --lower 0 --upper 99": "Give --model FILE.json (or -o FILE.json): where the model is written.",
+    f"{PEOPLE} --lower 0 --upper 99 --model m.json --loss hinge": (
+        "--loss must be one of: auto, capped, logistic, huber."
+    ),
+    f"{PEOPLE} --lower 0 --upper 99 --model m.json --classes yes": (
+        "--classes must be the labels, two or more different ones of one type, such as ['no', 'maybe', 'yes'] "
+        "(--classes no,maybe,yes)."
+    ),
+    "classify --predict people.parquet": "Give --model FILE.json: the model to score with.",
+    "hypothesis people.parquet --label rich --features age --class stump --lower 0 --upper 99": (
+        "--class must be one of: thresholds, intervals, stumps, conjunctions, separators. Did you mean 'stumps'?"
+    ),
+    "plan --format csv": "--format must be one of: text, json.",
+    "plan --learn threshold --accuracy 0.1": (
+        "--learn must be 'thresholds' or 'intervals' or 'stumps' or 'separators'. Did you mean 'thresholds'?"
+    ),
+    "plan --runs 52 --size 2": "--size does not belong to --runs: leave it out.",
+    "audit --mechanism large_margn": (
+        "--mechanism must be one of: large_margin, large_margin_tight, limited_domain, "
+        "limited_domain_permute_and_flip, stable_maximiser, bounded_growth, exponential, max_of_exponentials, "
+        "max_of_laplaces. Did you mean 'large_margin'?"
+    ),
+    "ledger": "Missing command. Try: dpmine ledger --help.",
+    "ledger show": "--ledger is missing: this command needs it, such as --ledger sqlite:///budget.db.",
+    "ledger grant --ledger sqlite:///budget.db --dataset shop": (
+        "--epsilon is missing: this command needs it, such as --epsilon 1."
+    ),
+    "ledger history --ledger sqlite:///budget.db": (
+        "--dataset is missing: this command needs it, such as --dataset shop."
+    ),
+    "report": "JOBS.toml is missing: the job file: a budget, inputs and jobs.",
+    "report missing.toml": "Cannot read 'missing.toml': name a job file (TOML) that exists and is readable.",
+    "report visits.parquet -o page.html": (
+        "'visits.parquet' is not a TOML file: name the file of jobs, a text in UTF-8."
+    ),
+    "report jobs.toml -o page.html": "epsilon is missing in [budget]: write there, for example, epsilon = 1.",
+    "top-itemset csvs --unit customer --item product": (
+        "csvs holds no file that ends in .parquet: give a folder with such files, or say what they are "
+        "(--input-format csv)."
+    ),
+    "top-itemset visits.csv --input-format tsv --unit customer --item product": (
+        "There is no column 'customer' in the header (to see it: head -n 1 visits.csv). Check the option that "
+        "names it, and what the file is (--input-format)."
+    ),
+    "top-itemset csvs --unit customer --item product": (
+        "csvs holds no file that ends in .parquet: give a folder with such files, or say what they are "
+        "(--input-format csv)."
+    ),
+    "top-itemset visits.csv --input-format tsv --unit customer --item product": (
+        "There is no column 'customer' in the header (to see it: head -n 1 visits.csv). Check the option that "
+        "names it, and what the file is (--input-format)."
+    ),
+}
 
 
 def write_files() -> None:
