@@ -65,21 +65,26 @@ def below_one(name: str, value: Number) -> Fraction:
     """The exact rational `value` in [0, 1), else BadParameter."""
     number = exact_number(name, value)
     if not 0 <= number < 1:
-        raise BadParameter(f"{name} must be at least 0 and less than 1, such as 1e-6.")
+        raise BadParameter(f"{name} must be at least 0 and less than 1, such as {_example(name)}.")
     return number
 
 
-def exact_share(name: str, value: Number, example: str = "0.5") -> Fraction:
+def exact_share(name: str, value: Number) -> Fraction:
     """The exact rational `value` strictly between 0 and 1, else BadParameter."""
     number = exact_number(name, value)
     if not 0 < number < 1:
-        raise BadParameter(f"{name} must lie strictly between 0 and 1, such as {example}.")
+        raise BadParameter(f"{name} must lie strictly between 0 and 1, such as {_example(name)}.")
     return number
+
+
+def _example(name: str) -> str:
+    """A value that works: a δ is small."""
+    return "1e-6" if name.endswith("delta") else "0.1"
 
 
 def probability(name: str, value: Number) -> Fraction:
     """The exact rational `value` strictly between 0 and 1, 10^−100 or more, else BadParameter."""
-    number = exact_share(name, value, "1e-6")
+    number = exact_share(name, value)
     if number < LEAST_PROBABILITY:
         raise BadParameter(f"{name} must be at least 1e-100.")
     return number

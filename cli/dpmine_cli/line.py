@@ -211,7 +211,7 @@ def _require_possible(flag: str, value: str, kind: Any) -> None:
     from dpmine.errors import BadParameter
     from dpmine.parameters import resembling
 
-    if kind is int:
+    if kind is int and not value.strip().lstrip("+-").isdecimal():  # what is too small or large, the library says
         raise BadParameter(f"{flag} must be a whole number, such as 10.")
     if issubclass(kind, StrEnum):
         raise BadParameter(f"{flag} must be one of: {', '.join(kind)}.{resembling(value, kind)}")

@@ -176,7 +176,7 @@ def test_the_last_model_may_be_kept(run: outcome_of) -> None:
     assert len(run(*SCORE).out.splitlines()) == 2
 
 
-NUMBERS = "--excess-risk, --regularization, --x-bound"
+NUMBERS = "--excess-risk R, --regularization L, --x-bound B"
 SMALL = ["--epsilon-max", "10", "--excess-risk", "1e-5"]
 
 
@@ -186,28 +186,28 @@ SMALL = ["--epsilon-max", "10", "--excess-risk", "1e-5"]
         (["accuracy-first"], "Training needs FILE; scoring needs --model and --predict FILE."),
         (
             ["accuracy-first", "people.parquet", "--features", "age"],
-            f"Training needs --target, {NUMBERS}, --y-bound as",
+            f"Training needs --target COL, {NUMBERS}, --y-bound B as",
         ),
         (
             ["accuracy-first", "people.parquet", "--target", "pay"],
-            f"Training needs --features, {NUMBERS}, --y-bound as",
+            f"Training needs --features COL,COL, {NUMBERS}, --y-bound B as",
         ),
         (
             ["accuracy-first", "people.parquet", *TARGET, "--y-bound", "1"],
-            "Training needs --target, --features as well.",
+            "Training needs --target COL, --features COL,COL as well.",
         ),
         ([*LOGISTIC[:4], *LOGISTIC[-4:]], f"Training needs {NUMBERS} as well."),
         (["accuracy-first", "--predict", "new.parquet"], "Give --model FILE.json"),
-        (RIDGE[:-2], "Training needs --y-bound as well."),
+        (RIDGE[:-2], "Training needs --y-bound B as well."),
         ([*LOGISTIC, "--y-bound", "1"], "--y-bound is for --model-kind ridge"),
         ([*LOGISTIC, "--method", "covariance"], "covariances do not make a logistic regression"),
         ([*RIDGE, "--method", "input"], "--method"),
         ([*RIDGE, "--model-kind", "lasso"], "--model-kind"),
         ([*RIDGE, "--excess-risk", "0"], "--excess-risk must be greater than 0"),
-        ([*RIDGE, "--excess-risk", "low"], "excess_risk must be a finite number"),
+        ([*RIDGE, "--excess-risk", "low"], "--excess-risk must be a finite number"),
         ([*RIDGE, "--regularization", "-1"], "--regularization must be greater than 0"),
-        ([*RIDGE, "--failure-probability", "1"], "failure_probability must lie"),
-        ([*RIDGE, "--epsilon-max", "nan"], "epsilon_max must be a finite number"),
+        ([*RIDGE, "--failure-probability", "1"], "--failure-probability must lie"),
+        ([*RIDGE, "--epsilon-max", "nan"], "--epsilon-max must be a finite number"),
         ([*RIDGE, "--x-bound", "0"], "--x-bound must be greater than 0"),
         ([*RIDGE, "--steps", "0"], "steps must be a whole number of at least 1"),
         ([*RIDGE, "--steps", "1000000000000"], "steps must be at most"),

@@ -80,7 +80,7 @@ def test_plot_and_output(run: outcome_of, people: Path, suffix: str) -> None:
         (["people.parquet", "--column", "age", *BOUNDS, "--mechanism", "limited-domain"], "dummies"),
         (["people.parquet", "--column", "age", *BOUNDS, "--epsilon", "0"], "epsilon"),
         (["people.parquet", "--column", "age", *BOUNDS, "--delta", "0"], "delta"),
-        (["people.parquet", "--column", "age", *BOUNDS, "--train-share", "1"], "train_share"),
+        (["people.parquet", "--column", "age", *BOUNDS, "--train-share", "1"], "--train-share must"),
         (["people.parquet", "--column", "age", *BOUNDS, "--plot", "age.jpg"], ".svg or .png"),
         (
             ["people.parquet", "--column", "age", *BOUNDS, "--plot", "a.svg", "-o", "a.svg", "--format", "csv"],

@@ -251,13 +251,10 @@ MISTAKES = {
         "There is no column 'customer' in the header (to see it: head -n 1 visits.csv). Check the option that "
         "names it, and what the file is (--input-format)."
     ),
-    "top-itemset csvs --unit customer --item product": (
-        "csvs holds no file that ends in .parquet: give a folder with such files, or say what they are "
-        "(--input-format csv)."
-    ),
-    "top-itemset visits.csv --input-format tsv --unit customer --item product": (
-        "There is no column 'customer' in the header (to see it: head -n 1 visits.csv). Check the option that "
-        "names it, and what the file is (--input-format)."
+    f"{AGES} --lower 0 --upper 99 --train-share 50": ("--train-share must lie strictly between 0 and 1, such as 0.1."),
+    f"{SALES} --top 0": "k (--top) must be a whole number of at least 1.",
+    "hypothesis people.parquet --label rich --features age --class separators --lower 0 --upper 99": (
+        "separators weigh 2 features or more: give more (--features A,B), or stumps (--class stumps)."
     ),
 }
 

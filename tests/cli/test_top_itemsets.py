@@ -158,7 +158,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "too many": (["--top", "100001"], "k (--top) must be at most 100,000"),
     "more than listed": (["--top", "7", "--catalogue", "items.txt"], "k (--top) must not exceed the 6 itemsets"),
     "no budget for supports": (["--release-support", "0"], "--release-support must be greater than 0"),
-    "words": (["--release-support", "much"], "release_support must be a finite number"),
+    "words": (["--release-support", "much"], "--release-support must be a finite number"),
     "rules of nothing": (["--rules"], "--release-support"),
     "rules of items": (["--rules", "--release-support", "1", "--size", "1"], "give a larger size"),
     "confidence of nothing": (["--min-confidence", "0.5"], "give --rules"),
