@@ -30,7 +30,7 @@ BEFORE = [f"ledger grant {BUDGET} --epsilon 1 --delta 1e-6 --unit customer"]
 
 MISTAKES = {
     "top-itemset": "FILE is missing: give a path or several, - for standard input, or --query.",
-    "top-itemsets visits.parquet": ("No such command 'top-itemsets'. Did you mean 'top-itemset'? Try: dpmine --help."),
+    "top-itemsets visits.parquet": "No such command 'top-itemsets'. Did you mean 'top-itemset'? Try: dpmine --help.",
     "top-itemset visit.parquet": "visit.parquet does not exist; check its name.",
     "top-itemset notes.txt": (
         "notes.txt cannot be read: it is damaged, incomplete or not a Parquet file; write it again, or say "
@@ -75,7 +75,7 @@ MISTAKES = {
         "'day(product)' needs a column of dates or timestamps, and 'product' has the type string: cast it first."
     ),
     f"{SALES} --input-format cvs": "--input-format must be one of: parquet, csv, tsv, arrow.",
-    f"{SALES} --epsilom 1": ("No such option: --epsilom. Did you mean '--epsilon'? Try: dpmine top-itemset --help."),
+    f"{SALES} --epsilom 1": "No such option: --epsilom. Did you mean '--epsilon'? Try: dpmine top-itemset --help.",
     f"{SALES} --epsilon": "--epsilon needs a value: give --epsilon 1. Try: dpmine top-itemset --help.",
     f"{SALES} --epsilon 10%": "--epsilon must be a finite number such as 0.1, 1e-6 or 1/3.",
     f"{SALES} --epsilon -1": "--epsilon must be greater than 0, such as 0.5.",
@@ -251,7 +251,7 @@ MISTAKES = {
         "There is no column 'customer' in the header (to see it: head -n 1 visits.csv). Check the option that "
         "names it, and what the file is (--input-format)."
     ),
-    f"{AGES} --lower 0 --upper 99 --train-share 50": ("--train-share must lie strictly between 0 and 1, such as 0.1."),
+    f"{AGES} --lower 0 --upper 99 --train-share 50": "--train-share must lie strictly between 0 and 1, such as 0.1.",
     f"{SALES} --top 0": "k (--top) must be a whole number of at least 1.",
     "hypothesis people.parquet --label rich --features age --class separators --lower 0 --upper 99": (
         "separators weigh 2 features or more: give more (--features A,B), or stumps (--class stumps)."
