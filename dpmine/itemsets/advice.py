@@ -30,6 +30,13 @@ def advice(request: Request, *, charged: bool) -> str:
     return " ".join(filter(None, [with_charge(_needed(request), charged=charged), _step(request)]))
 
 
+def small_supports(count: int, *, charged: bool) -> str:
+    """What a list says where `count` itemsets were chosen, and none is listed."""
+    none = "the chosen itemset has" if count == 1 else f"all {count:,} chosen itemsets have"
+    said = with_charge(f"{none} too small a noisy support to be listed.", charged=charged)
+    return f"{said} Try --min-support 0, which lists all that is chosen; another run costs as much again."
+
+
 def _needed(request: Request) -> str:
     way = request.top_k
     if isinstance(way, Discover):
@@ -54,7 +61,8 @@ def _step(request: Request) -> str:
         return f"Try --size {request.sizes[0] - 1}: smaller itemsets have larger supports."
     if unlisted and not isinstance(way, Discover):
         return "Try a public list of the items, --catalogue FILE, such as the file that dpmine catalogue writes."
-    return f"{_with_epsilon(request, larger or 2 * request.epsilon)}."
+    why = "" if larger is None else f": {_expected(request)}"
+    return f"{_with_epsilon(request, larger or 2 * request.epsilon)}{why}."
 
 
 def _with_epsilon(request: Request, epsilon: Fraction) -> str:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.advice import advice
+from dpmine.itemsets.advice import advice, small_supports
 from dpmine.itemsets.noisy_supports import Consistency
 from dpmine.itemsets.transactions.base import in_order
 from dpmine.markup import html_table
@@ -43,8 +43,8 @@ class TopItemsets:
         requested: the mechanism that was asked for ("auto" included).
         mechanism: the mechanism that chose.
         guarantee: the guarantee of the whole run.
-        advice: when fewer were returned than asked for, what would have been needed, whether the run was charged, and
-            what to try next: facts of the parameters, not of the data.
+        advice: when fewer were chosen than asked for, or none is listed, what would have been needed, whether the run
+            was charged, and what to try next: facts of the parameters, not of the data.
         supports: noisy supports of the chosen itemsets, and of all their subsets where rules were asked for; None where
             none were released.
         units: the public number of units, where it was given.
@@ -94,6 +94,11 @@ class TopItemsets:
         `charged` says whether a ledger paid for it.
         """
         listed = itemsets if supports is None else supports.reaching(itemsets, request.min_support)
+        said = ""
+        if itemsets and not listed:
+            said = small_supports(len(itemsets), charged=charged)
+        elif len(itemsets) < request.top_k.count:
+            said = advice(request, charged=charged)
         split = request.top_k.count > 1 or request.split.supports is not None
         return cls(
             listed,
@@ -101,7 +106,7 @@ class TopItemsets:
             request.requested,
             request.top_k.name,
             guarantee,
-            advice(request, charged=charged) if len(itemsets) < request.top_k.count else "",
+            said,
             supports and supports.of_parts(listed),
             request.units,
             request.split if split else None,
@@ -256,8 +261,7 @@ class TopItemsets:
         guarantee = f"({self.mechanism}; {self.guarantee})"
         split = [] if self.budget is None else [f"({self.budget})"]
         if not self.itemsets:
-            reasons = [*filter(None, [self.advice]), *self._left_out()]
-            return ["Nothing stands out.", *reasons, guarantee, *split]
+            return ["Nothing stands out.", *filter(None, [self.advice]), guarantee, *split]
         missing = [f"(nothing else stands out: {self.advice})"] if self.advice else []
         return [*self._excess(), *self._left_out(), *missing, guarantee, *split]
 
@@ -294,7 +298,7 @@ class TopItemsets:
         if not self.left_out:
             return []
         small = f"{self.left_out} chosen with too small a noisy support to be listed"
-        return [f"({small}: a run with --min-support 0, at the same price, would list them)"]
+        return [f"({small}; --min-support 0 lists all, in another run that costs as much again)"]
 
     def _details(self) -> dict[str, Any]:
         """What is only there where it was asked for."""

@@ -32,11 +32,13 @@ def advice(
         ).mechanism
         if better != mechanism.name:
             return (
-                f"{said} Try the mechanism {better}, which needs a smaller lead where scores fall off by a power law."
+                f"{said} Try --mechanism {better.replace('_', '-')} (in Python mechanism={better!r}), which needs a "
+                "smaller lead where scores fall off by a power law."
             )
     twice = replace(mechanism, epsilon=2 * mechanism.epsilon)
     enough = twice.lead(candidates or 1) * float(sensitivity)
-    return f"{said} Try ε = {float(twice.epsilon):g}, with which about {enough:.0f} is enough."
+    shown = f"{float(twice.epsilon):g}"
+    return f"{said} Try --epsilon {shown} (in Python epsilon={shown}), with which about {enough:.0f} is enough."
 
 
 def needed(mechanism: Mechanism, candidates: int | None, sensitivity: Fraction = Fraction(1)) -> str:

@@ -101,6 +101,40 @@ def test_a_charge_is_said_where_there_was_one(tmp_path: Path) -> None:
             assert result.advice in result._repr_html_()
 
 
+@every(
+    "changed",
+    [
+        {"epsilon": "0.005", "size": 1, "catalogue": LETTERS},
+        {"epsilon": "0.0005", "size": 1},
+        {"epsilon": "0.001", "size": 1, "k": 3, "catalogue": LETTERS},
+        {"epsilon": "0.1", "units": 5000},
+    ],
+)
+def test_an_advised_epsilon_says_which_support_it_assumes(changed: dict[str, Any]) -> None:
+    text = advice(asked(**changed), charged=False)
+    assert re.search(r"Try --epsilon \S+, with which about [\d,]+ are enough: fewer than 1 in 20 of ", text)
+    assert ("of 5,000 units, a guess for the best (--units N for your number)" in text) is ("units" not in changed)
+
+
+@every("charged", [False, True])
+@every("k, said", [(1, "the chosen itemset has too small"), (3, "all 3 chosen itemsets have too small")])
+def test_a_list_emptied_by_small_supports(k: int, said: str, charged: bool, tmp_path: Path) -> None:
+    """The noise of supports near 500 is far from 10,000."""
+    url = f"sqlite:///{tmp_path / f'{k}.db'}"
+    dpmine.Ledger(url).grant("shop", epsilon=100)
+    ledger: dict[str, Any] = {"ledger": url, "dataset": "shop"} if charged else {}
+    catalogue = ["a", "b", "c"]
+    options: dict[str, Any] = {"catalogue": catalogue, "epsilon": 10, "release_support": 1, "min_support": 10_000}
+    found = dpmine.top_itemsets([["a", "b"]] * 500, k, **options, **ledger)
+    assert (len(found), found.left_out) == (0, k)
+    paid = "The run was charged all the same. " if charged else ""
+    assert found.advice == (
+        f"{said} a noisy support to be listed. {paid}Try --min-support 0, which lists all that is chosen; another run "
+        "costs as much again."
+    )
+    assert str(found).splitlines()[1] == found.to_dict()["advice"] == found.advice
+
+
 def test_discovered_items_in_a_notebook() -> None:
     items = dpmine.discover_items([["<b>bread</b>", "milk"]] * 3000)
     shown = items._repr_html_()

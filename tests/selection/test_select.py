@@ -319,10 +319,10 @@ def test_a_selection_in_a_notebook() -> None:
     nothing = select({"tea": 1}, candidates="unknown", mechanism="large_margin")
     assert (len(nothing), list(nothing), bool(nothing)) == (0, [], False)
     assert "<td>" not in nothing._repr_html_()
-    assert "Try the mechanism limited_domain" in nothing.advice
+    assert "Try --mechanism limited-domain (in Python mechanism='limited_domain'), which" in nothing.advice
     assert str(nothing).splitlines()[1] == nothing.advice == nothing.to_dict()["advice"]
     twice = select({"tea": 1}, candidates="unknown", mechanism="limited_domain")
-    assert "Try ε = 2, with which about 33 is enough." in twice.advice
+    assert "Try --epsilon 2 (in Python epsilon=2), with which about 33 is enough." in twice.advice
 
 
 def test_a_hidden_choice_counts_and_is_iterated_without_a_label() -> None:
