@@ -40,13 +40,27 @@ CHECK_NAMES = " Check the option that names it, and what the file is (--input-fo
 
 def with_periods(source: Source, keys: Iterable[str]) -> Source:
     """The source, with a column for each key that names a period of one of its columns. Raises BadData."""
-    named = {key: _NAMED.fullmatch(key) for key in keys if key not in source.names}
-    found = {key: (match[1], match[2]) for key, match in named.items() if match and match[2] in source.names}
+    found = _named(source.names, keys)
     if not found:
         return source
     for key, (_, column) in found.items():
         _require_calendar(key, column, source)
     return PeriodSource(source, found, frozenset(column for _, column in found.values()) - {*keys})
+
+
+def require_none(names: Sequence[str], keys: Iterable[str]) -> None:
+    """BadData for a key that names a period: for sources that have no such columns."""
+    for key, (period, column) in _named(names, keys).items():
+        raise BadData(
+            f"{key!r} is not for Spark: make a column of it first, in Spark with date_trunc('{period}', {column}), and "
+            "name that column."
+        )
+
+
+def _named(names: Sequence[str], keys: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """By the keys that are no columns: the period that they name, and its column."""
+    named = {key: _NAMED.fullmatch(key) for key in keys if key not in names}
+    return {key: (match[1], match[2]) for key, match in named.items() if match and match[2] in names}
 
 
 def like_column(name: str, names: Iterable[str]) -> str:

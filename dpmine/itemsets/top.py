@@ -72,7 +72,8 @@ def top_itemset(
             catalogue.
         neighbors: "replace_one" (the number of units is public) or "add_remove".
         unit: column(s) that name the privacy unit, the person to protect.
-        basket: column(s) that distinguish the baskets of one unit (long layout).
+        basket: column(s) that distinguish the baskets of one unit (long layout). Here and in `unit`, `day(at)`,
+            `week(at)` and `month(at)` are calendar periods of a column `at` of dates or timestamps.
         item: column of the items; for the list layout the column of lists.
         items: the same as `item`, for the list layout.
         one_hot: one item per column; the columns hold integers, 0 for none.

@@ -19,14 +19,23 @@ from support.oracles.ingest import refused
 
 import dpmine
 from dpmine.errors import BadData
-from dpmine.io.periods import with_periods
-from dpmine.io.source import ArrowSource
+from dpmine.io.periods import require_none, with_periods
+from dpmine.io.source import ArrowSource, Columns
+from dpmine.itemsets.counting.miner import BasketsInMemory
+from dpmine.itemsets.read import read_transactions
+from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from dpmine.itemsets.transactions.base import Transactions
+
 UNITS = ["s", "ms", "us", "ns"]
+ROOMY = 10**9
+IN_PARTS = MemoryBudget(
+    whole=0, chunk=6000, labels=ROOMY, gathered=0, all_resident=ROOMY, resident=ROOMY, projection=ROOMY, listing=ROOMY
+)
 PERIODS: dict[str, Callable[[datetime], Any]] = {
     "day": lambda at: at.date().toordinal(),
     "week": lambda at: at.isocalendar()[:2],
@@ -114,6 +123,56 @@ def test_supports_are_those_of_a_column_of_periods(period: str, memory: str | No
     unit = supports(with_column(table, period), unit=["patient", "part"])
     for data in (path, table, table.to_pandas(), table.to_batches()[0]):
         assert supports(data, unit=["patient", f"{period}(at)"], memory=memory) == unit
+
+
+def counted(transactions: Transactions) -> set[tuple[int, ...]]:
+    """The codes of each pair, and its support."""
+    listed = transactions.miner().itemsets(2, 1)
+    return {
+        (*sorted(items), support)
+        for items, support in zip(listed.items.tolist(), listed.supports.tolist(), strict=True)
+    }
+
+
+COLUMNS = [pa.date32(), pa.date64(), *(pa.timestamp(unit, zone) for unit in UNITS for zone in (None, "Europe/Berlin"))]
+
+
+@every("kind", COLUMNS)
+@every("period", sorted(PERIODS))
+def test_streamed_supports_are_those_of_a_column_of_periods(period: str, kind: pa.DataType) -> None:
+    """Read in parts, because nothing fits in memory at once."""
+    table = visits()
+    if pa.types.is_date(kind):
+        table = with_column(table, period).set_column(1, "at", table["at"].cast(pa.date32()).cast(kind))
+    else:
+        table = with_column(table.set_column(1, "at", table["at"].cast(kind)), period)
+    found, expected = (
+        read_transactions(table, Columns(("patient",), (basket,), "drug"), memory=IN_PARTS).transactions
+        for basket in (f"{period}(at)", "part")
+    )
+    assert not isinstance(found, BasketsInMemory)
+    assert counted(found) == counted(expected) != set()
+
+
+@every("period", sorted(PERIODS))
+def test_periods_in_a_job_file(period: str, tmp_path: Path) -> None:
+    pq.write_table(visits(), tmp_path / "visits.parquet")
+    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    dpmine.Ledger(url).grant("clinic", epsilon=1, delta="1e-5")
+    (tmp_path / "jobs.toml").write_text(
+        f'[budget]\nledger = "{url}"\ndataset = "clinic"\nepsilon = 1\ndelta = 1e-5\n[[job]]\n'
+        f'kind = "top-itemset"\ninput = "{tmp_path / "visits.parquet"}"\nitem = "drug"\n'
+        f'unit = ["patient", "{period}(at)"]\nsize = "1"\n'
+    )
+    (outcome,) = dpmine.report(tmp_path / "jobs.toml", tmp_path / "page.html").outcomes
+    assert outcome.error is None
+    assert f"patient, {period}(at)" in (tmp_path / "page.html").read_text()
+
+
+def test_spark_has_no_periods() -> None:
+    require_none(["at", "day(at)"], ["day(at)", "year(at)", "week(on)"])
+    with refused(BadData, "'day(at)' is not for Spark", "date_trunc('day', at)"):
+        require_none(["patient", "at"], ["patient", "day(at)"])
 
 
 def test_texts_are_declared_as_dates(tmp_path: Path) -> None:

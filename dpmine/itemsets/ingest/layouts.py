@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadData
 from dpmine.io.arrow import can_be_item, can_be_key, is_boolean, is_integer, is_list, plain, type_name
-from dpmine.io.periods import CHECK_NAMES, like_column
 from dpmine.io.source import BasketSource, Columns, quoted
 from dpmine.itemsets.transactions.memory import LINE
 
@@ -261,6 +260,8 @@ def _only_other(source: Source, columns: Columns) -> tuple[str, ...]:
 def _require_present(source: Source, columns: Columns) -> None:
     for name in columns.named:
         if name not in source.names:
+            from dpmine.io.periods import CHECK_NAMES, like_column
+
             shown = [] if source.look is not None else _shown(source, columns)
             like = like_column(name, shown) if shown else CHECK_NAMES
             raise BadData(f"There is no column {name!r} {_among(source, columns)}.{like}")

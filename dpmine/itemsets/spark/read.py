@@ -13,6 +13,7 @@ from dpmine.errors import BadParameter
 from dpmine.io.arrow import integers, integers_or, is_text
 from dpmine.io.open import is_spark_frame
 from dpmine.io.paths import paths_of
+from dpmine.io.periods import require_none
 from dpmine.itemsets.ingest.encode import narrow
 from dpmine.itemsets.ingest.layouts import plan_layout
 from dpmine.itemsets.ingest.read import declared, declared_type, restricted
@@ -54,6 +55,7 @@ def read_spark(
     else:
         session = spark_session(memory)
         source = SparkSource.of_paths(session, [str(path) for path in paths_of(data) or ()])
+    require_none(source.source.names, (*columns.unit, *columns.basket))
     plan = plan_layout(source.source, columns)
     known, _ = declared(catalogue, source.source, plan)
     if planned is not None:
