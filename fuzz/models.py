@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine import AccuracyFirstLogistic, AccuracyFirstRidge, HypothesisSelector
+from dpmine import AccuracyFirstLogistic, AccuracyFirstRidge, HypothesisSelector, PrivateRidge
 from dpmine import PrivateLogisticRegression as Logistic
 from dpmine.models.accuracy_first.estimators import load_estimator
 from dpmine.models.linear.estimators import load_classifier
@@ -29,6 +29,8 @@ def _documents(name: str) -> tuple[str, ...]:
     labels = (records[:, 0] > 0).astype(int)
     if name == "classifier":
         return (Logistic(epsilon=5, lambdas=(0.1,)).fit(records, labels).to_json(),)
+    if name == "regression":
+        return (PrivateRidge(feature_bounds=(-1, 1), target_bounds=(-1, 1)).fit(records, records[:, 0]).to_json(),)
     if name == "hypothesis":
         bounds: dict[str, Any] = {"lower": -1, "upper": 1, "epsilon": 5}
         kinds = ({"hypotheses": "stumps", **bounds}, {"hypotheses": "conjunctions", "epsilon": 5})
@@ -41,6 +43,11 @@ def _documents(name: str) -> tuple[str, ...]:
 def classifier(data: bytes) -> None:
     """Files of private linear classifiers."""
     _model("classifier", load_classifier, data)
+
+
+def regression(data: bytes) -> None:
+    """Files of private ridge regressions."""
+    _model("regression", PrivateRidge.from_json, data)
 
 
 def hypothesis(data: bytes) -> None:

@@ -19,6 +19,7 @@ GUIDED: dict[str, Callable[[bytes], None]] = {
     "delimited": parameters.delimited,
     "scores": parameters.scores,
     "classifier": models.classifier,
+    "regression": models.regression,
     "hypothesis": models.hypothesis,
     "accuracy_first": models.accuracy_first,
     "job_file": reports.job_file,

@@ -1,4 +1,4 @@
-"""dpmine classify, accuracy-first and hypothesis: training a model on a table, and scoring a file with one."""
+"""dpmine classify, regress, accuracy-first and hypothesis: training a model on a table, and scoring a file with one."""
 
 from __future__ import annotations
 
@@ -24,18 +24,32 @@ def classify(line: CommandLine) -> None:
 
     Example: dpmine classify people.parquet --label income --features age,hours --lower 0 --upper 120,99 --model m.json
     """
-    from dpmine.errors import BadParameter
-
     if line.predict is not None:
         from dpmine.models.linear.estimators import load_classifier
 
         _score(line, load_classifier)
         return
     job = _job(line, "classify")
-    if line.model is None and line.destination.format is not Format.JSON:
-        raise BadParameter("Give --model FILE.json (or -o FILE.json): where the model is written.")
+    _require_file(line)
     _require_choice(line)
     trained = _trained(line, job, lambda fitted: f"lambda {fitted.lambda_:g}")
+    _notice(line, str(trained.guarantee_))
+
+
+def regress(line: CommandLine) -> None:
+    """Train ridge regression of a number privately, or score a file with one.
+
+    Example: dpmine regress people.parquet --target hours --target-bounds 0,99 --features age,education --lower 0
+    --upper 120,16 --model m.json
+    """
+    if line.predict is not None:
+        from dpmine.models.linear.ridge import PrivateRidge
+
+        _score(line, PrivateRidge.from_json)
+        return
+    job = _job(line, "regress")
+    _require_file(line)
+    trained = _trained(line, job, lambda fitted: f"lambda {fitted.regularization_:g}")
     _notice(line, str(trained.guarantee_))
 
 
@@ -99,6 +113,14 @@ def _job(line: CommandLine, kind: str) -> ModelJob:
     return job
 
 
+def _require_file(line: CommandLine) -> None:
+    """BadParameter where the model would be lost."""
+    from dpmine.errors import BadParameter
+
+    if line.model is None and line.destination.format is not Format.JSON:
+        raise BadParameter("Give --model FILE.json (or -o FILE.json): where the model is written.")
+
+
 def _require_choice(line: CommandLine) -> None:
     """BadParameter for options of a choice where there is none to make."""
     from dpmine.errors import BadParameter
@@ -115,8 +137,8 @@ def _trained(line: CommandLine, job: ModelJob, remark: Callable[[Any], str] | No
 
     result, model = line.destination, None if line.model is None else Destination.of(Format.JSON, line.model)
     line.require_apart(model=model.path if model else None)
-    if line.classes is not None:
-        options["classes"] = typed_labels(job.data, job.text(job.label), listed(line.classes))
+    if (classes := line.options.get("classes")) is not None:
+        options["classes"] = typed_labels(job.data, job.text(job.label), listed(classes))
     estimator = job.estimator(ledger=line.ledger, dataset=line.dataset, **options)
     estimator.require_parameters(listed(line.features))
     with line.messages as messages:

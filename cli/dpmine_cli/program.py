@@ -101,6 +101,7 @@ _COMMANDS = {
     "audit": (plan.audit, "Measure the privacy of mechanisms against their claims."),
     "plan": (plan.plan, "Say what can be expected, without touching data."),
     "classify": (models.classify, "Train a linear classifier, privately."),
+    "regress": (models.regress, "Train ridge regression of a number, privately."),
     "accuracy-first": (models.accuracy_first, "Train to a target, at the least privacy loss."),
     "hypothesis": (models.hypothesis, "Choose a rule that predicts a label, privately."),
     "histogram": (histogram.histogram, "Estimate the density of a column, privately."),

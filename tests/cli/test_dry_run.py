@@ -17,57 +17,14 @@ if TYPE_CHECKING:
     from support.command_line import outcome_of
 
 ROWS = {"who": ["a", "b"] * 50, "what": ["x", "y"] * 50, "n": list(range(100)), "yes": [True, False] * 50}
-UNIT = ["--unit", "who"]
 RUNS = {
-    "top-itemset": [*UNIT, "--item", "what"],
-    "catalogue": [*UNIT, "--item", "what", "-o", "out.txt"],
-    "histogram": [*UNIT, "--column", "n", "--lower", "0", "--upper", "100", "--plot", "out.svg"],
-    "classify": [
-        "--unit",
-        "who",
-        "--label",
-        "yes",
-        "--features",
-        "n",
-        "--lower",
-        "0",
-        "--upper",
-        "100",
-        "--classes",
-        "false,true",
-        "--model",
-        "out.json",
-    ],
-    "accuracy-first": [
-        "--model-kind",
-        "ridge",
-        "--target",
-        "n",
-        "--features",
-        "yes",
-        "--excess-risk",
-        "0.1",
-        "--regularization",
-        "0.1",
-        "--x-bound",
-        "1",
-        "--y-bound",
-        "99",
-    ],
-    "hypothesis": [
-        "--label",
-        "yes",
-        "--class",
-        "thresholds",
-        "--features",
-        "n",
-        "--lower",
-        "0",
-        "--upper",
-        "100",
-        "--classes",
-        "false,true",
-    ],
+    "top-itemset": "--unit who --item what",
+    "catalogue": "--unit who --item what -o out.txt",
+    "histogram": "--unit who --column n --lower 0 --upper 100 --plot out.svg",
+    "classify": "--unit who --label yes --features n --lower 0 --upper 100 --classes false,true --model out.json",
+    "accuracy-first": "--target n --features yes --excess-risk 0.1 --regularization 0.1 --x-bound 1 --y-bound 99",
+    "regress": "--target n --target-bounds 0,99 --features yes --lower 0 --upper 1 --model out.json",
+    "hypothesis": "--label yes --class thresholds --features n --lower 0 --upper 100 --classes false,true",
 }
 LEDGER = ["--ledger", "sqlite:///budget.db", "--dataset", "shop"]
 
@@ -88,18 +45,18 @@ def destroyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_only_names_and_types_are_read(command: str, destroyed: Path, run: outcome_of) -> None:
     before = {path.name: path.read_bytes() for path in destroyed.iterdir()}
     for ledger in ([], LEDGER):
-        done = run(command, "rows.parquet", *RUNS[command], *ledger, "--dry-run", "--quiet")
+        done = run(command, "rows.parquet", *RUNS[command].split(), *ledger, "--dry-run", "--quiet")
         assert (done.status, done.err) == (0, "")
         assert done.out.startswith("Dry run of ")
         assert "It would cost ε" in done.out
         assert ("shop would have ε = " in done.out) is bool(ledger)
     assert {path.name: path.read_bytes() for path in destroyed.iterdir()} == before
-    assert_one_error(run(command, "rows.parquet", *RUNS[command]))  # a real run reads, and fails
+    assert_one_error(run(command, "rows.parquet", *RUNS[command].split()))  # a real run reads, and fails
 
 
 def test_what_the_run_would_say_is_said(destroyed: Path, run: outcome_of) -> None:
     assert destroyed.exists()
-    done = run("top-itemset", "rows.parquet", *RUNS["top-itemset"], "--dry-run", *LEDGER, "--format", "json")
+    done = run("top-itemset", "rows.parquet", *RUNS["top-itemset"].split(), "--dry-run", *LEDGER, "--format", "json")
     said = json.loads(done.out)
     assert said["dry_run"] is True
     assert said["guarantee"]["epsilon"] == 1

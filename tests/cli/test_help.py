@@ -181,6 +181,7 @@ RUNS = {
     "supports": "supports data.parquet --unit person --item town --min-support 1 --not-private",
     "histogram": f"histogram data.parquet --column age {BOUNDS}",
     "classify": f"classify {TRAINING} --features age {BOUNDS}",
+    "regress": f"regress data.parquet --target pay --target-bounds 0,99 --features age {BOUNDS} --model m.json",
     "hypothesis": f"hypothesis {TRAINING} --features age {BOUNDS} --grid 11",
     "accuracy-first": f"accuracy-first data.parquet --features age --target pay --y-bound 1 {SEARCH}",
     "plan": "plan --epsilon 1",

@@ -26,6 +26,8 @@ HISTOGRAM = ["histogram", "people.parquet", "--column", "x", "--lower", "0", "--
 TRAINING = ["people.parquet", "--label", "y", "--features", "x", *PAID]
 CLASSIFY = ["classify", *TRAINING, "--norm-bound", "1"]
 RULE = ["hypothesis", *TRAINING, "--lower", "0", "--upper", "1"]
+REGRESS = ["regress", "people.parquet", "--target", "x", "--target-bounds", "0,1", "--features", "y", *PAID]
+REGRESS += ["--lower", "0", "--upper", "1"]
 RIDGE = ["accuracy-first", "people.parquet", "--target", "x", "--features", "x", "--excess-risk", "1", *PAID]
 RIDGE += ["--regularization", "1", "--x-bound", "1", "--y-bound", "1"]
 SUPPORTS = ["supports", "sales.parquet", "--not-private", "--min-support", "1", "--catalogue", "items.txt"]
@@ -37,6 +39,7 @@ COMMANDS: dict[str, tuple[list[str], str, tuple[str, ...]]] = {
     "histogram's plot": (HISTOGRAM, "--plot", ("people.parquet",)),
     "classify": ([*CLASSIFY, "--model", "new.json"], "-o", ("people.parquet",)),
     "classify's model": (CLASSIFY, "--model", ("people.parquet",)),
+    "regress": ([*REGRESS, "--model", "new.json"], "-o", ("people.parquet",)),
     "hypothesis": (RULE, "-o", ("people.parquet",)),
     "accuracy-first": (RIDGE, "-o", ("people.parquet",)),
     "report": (["report", "jobs.toml"], "-o", ("jobs.toml", "sales.parquet", "items.txt")),

@@ -137,6 +137,7 @@ HYPOTHESIS = ["hypothesis", "table.parquet", "--lower", "-1", "--upper", "1", "-
 HISTOGRAM = ["histogram", "table.parquet", "--lower", "-1", "--upper", "1", "--bins", "4", "-o", "out.json"]
 RIDGE = ["accuracy-first", "table.parquet", "--excess-risk", "0.3", "--regularization", "0.1", "--x-bound", "2"]
 RIDGE += ["--y-bound", "1", "--keep-last", "-o", "out.json"]
+REGRESS = ["regress", "table.parquet", "--target-bounds", "-1,1", "--lower", "-1", "--upper", "1", "-o", "out.json"]
 STRONG = ["--epsilon", "50"]
 
 RELEASES: dict[str, tuple[str, list[str]]] = {
@@ -162,6 +163,7 @@ RELEASES: dict[str, tuple[str, list[str]]] = {
     "hypothesis": ("row", [*HYPOTHESIS, "--label", "y", "--features", "x,outlier"]),
     "histogram": ("row", [*HISTOGRAM, "--column", "outlier", "--plot", "out.svg"]),
     "ridge": ("row", [*RIDGE, "--target", "number", "--features", "x,outlier"]),
+    "regress": ("row", [*REGRESS, "--target", "number", "--features", "x,outlier"]),
     "a hole": ("row", [*CLASSIFY, "--label", "y", "--features", "hole"]),
     "hypothesis, a hole": ("row", [*HYPOTHESIS, "--label", "y", "--features", "hole"]),
     "a hole in the target": ("row", [*RIDGE, "--target", "hole", "--features", "x"]),
@@ -230,6 +232,8 @@ REFUSALS: dict[str, list[str]] = {
     "histogram of lists": [*HISTOGRAM, "--column", "nested"],
     "ridge of texts": [*RIDGE, "--target", "town", "--features", "x"],
     "ridge on texts": [*RIDGE, "--target", "x", "--features", "town"],
+    "regression of texts": [*REGRESS, "--target", "town", "--features", "x"],
+    "a regression of data": ["regress", "--predict", "table.parquet", "--model", "items.txt"],
     "a model of data": ["classify", "--predict", "table.parquet", "--model", "items.txt"],
     "a hypothesis of data": ["hypothesis", "--predict", "table.parquet", "--model", "items.txt"],
     "a ridge of data": ["accuracy-first", "--predict", "table.parquet", "--model", "long.parquet"],

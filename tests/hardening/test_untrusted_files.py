@@ -116,6 +116,12 @@ def _hypothesis_file() -> str:
     return str(model._fit(*_points(), bits=NumpyBits(1)).to_json())
 
 
+def _regression_file() -> str:
+    features, _ = _points()
+    model = dpmine.PrivateRidge(feature_bounds=(-1, 1), target_bounds=(-1, 1))
+    return str(model.fit(features, features[:, 0]).to_json())
+
+
 def _ridge_file() -> str:
     features, _ = _points()
     model = dpmine.AccuracyFirstRidge(excess_risk=0.4, regularization=0.1, x_bound=2, y_bound=1, keep_last=True)
@@ -124,6 +130,7 @@ def _ridge_file() -> str:
 
 READERS: dict[str, tuple[Callable[[], str], Callable[[str], Any]]] = {
     "classify": (_linear_file, load_classifier),
+    "regress": (_regression_file, dpmine.PrivateRidge.from_json),
     "hypothesis": (_hypothesis_file, HypothesisSelector.from_json),
     "accuracy-first": (_ridge_file, load_estimator),
 }

@@ -148,6 +148,10 @@ OPTIONS = {
     "histogram": ["--column", "x", "--lower", "-1", "--upper", "1", "--bins", "2,4", "--epsilon", "20"],
     "classify": ["--label", "kind", "--classes", "no,yes", "--features", "x,z", "--norm-bound", "2"],
     "hypothesis": ["--label", "kind", "--classes", "no,yes", "--features", "x,z", "--lower", "-1", "--upper", "1"],
+    "regress": [
+        *("--target", "z", "--target-bounds", "-1,1", "--features", "x", "--norm-bound", "1"),
+        *("--noise", "gaussian"),
+    ],
     "accuracy-first": [
         *("--target", "z", "--features", "x", "--excess-risk", "2", "--regularization", "1", "--keep-last"),
         *("--x-bound", "1", "--y-bound", "1", "--epsilon-max", "10000"),
@@ -201,6 +205,15 @@ unit = "who"
 label = "kind"
 classes = ["no", "yes"]
 features = ["x", "z"]
+lower = -1
+upper = 1
+[[job]]
+kind = "regress"
+input = "people.parquet"
+unit = "who"
+target = "z"
+target_bounds = [-1, 1]
+features = ["x"]
 lower = -1
 upper = 1
 [[job]]

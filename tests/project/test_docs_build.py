@@ -84,11 +84,9 @@ def keys_by_kind(page: str) -> Iterator[tuple[str, set[str]]]:
 
 
 def test_the_reference_of_job_files_has_every_key_of_every_kind() -> None:
-    from dpmine.reporting.jobs.kinds import AccuracyFirstJob, ClassifyJob, HistogramJob, HypothesisJob, TopItemsetJob
+    from dpmine.reporting.jobs.kinds import KINDS
 
-    known = {
-        job.kind: set(job.known) for job in (TopItemsetJob, HistogramJob, ClassifyJob, AccuracyFirstJob, HypothesisJob)
-    }
+    known = {kind: set(job.known) for kind, job in KINDS.items()}
     page = (DOCS / "reference" / "job_file.md").read_text(encoding="utf-8")
     assert dict(keys_by_kind(page)) == known
 

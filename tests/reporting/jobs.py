@@ -156,4 +156,16 @@ TARGET: dict[str, Any] = {
     "x_bound": 100,
     "epsilon_max": 5000,
 }
-ALL = {str(options["name"]): options for options in (PAIRS, AGES, WEIGHTS, RULE, TARGET)}
+LINE: dict[str, Any] = {
+    "kind": "regress",
+    "name": "Line",
+    "input": "people",
+    "unit": "customer",
+    "target": "hours",
+    "target_bounds": "0, 100",
+    "features": ["age"],
+    "lower": 20,
+    "upper": 80,
+    "epsilon": 1000,
+}
+ALL = {str(options["name"]): options for options in (PAIRS, AGES, WEIGHTS, LINE, RULE, TARGET)}

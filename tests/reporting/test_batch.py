@@ -41,7 +41,7 @@ def documents(report: Report) -> dict[str, Any]:
 
 def test_every_kind(folder: Folder) -> None:
     report = folder.run(*EVERY)
-    assert [outcome.error for outcome in report.outcomes] == [None] * 5
+    assert [outcome.error for outcome in report.outcomes] == [None] * 6
     found = documents(report)
     pairs = found["Pairs"]["itemsets"]
     assert {tuple(row["items"]) for row in pairs} == {(HOSTILE, "bread"), (HOSTILE, "butter")} or {
@@ -67,16 +67,16 @@ def test_charges_are_what_was_promised(folder: Folder) -> None:
     assert target is not None
     assert isinstance(target.guarantee, ExPostGuarantee)
     assert prices[-1].epsilon == target.guarantee.ex_post_epsilon < 5000
-    assert charges(folder) == ["grant", "charge", "charge", "charge", "charge", "reserve", "settle"]
+    assert charges(folder) == ["grant", "charge", "charge", "charge", "charge", "charge", "reserve", "settle"]
 
 
 def test_a_second_run_costs_nothing_and_says_the_same(folder: Folder) -> None:
     first, second = folder.run(*EVERY), folder.run(*EVERY)
-    assert [outcome.reused for outcome in first.outcomes] == [False] * 5
-    assert [outcome.reused for outcome in second.outcomes] == [True] * 5
+    assert [outcome.reused for outcome in first.outcomes] == [False] * 6
+    assert [outcome.reused for outcome in second.outcomes] == [True] * 6
     assert documents(first) == documents(second)
     assert [one.charge for one in first.outcomes] == [two.charge for two in second.outcomes]
-    assert len(charges(folder)) == 7
+    assert len(charges(folder)) == 8
 
 
 def test_a_stored_result_is_found_under_another_name_and_without_its_input(folder: Folder) -> None:
@@ -116,7 +116,7 @@ def test_files(folder: Folder) -> None:
         assert stored["job"]["kind"] == outcome.job.kind
         models = [table for table in tables if table.endswith("-model.json")]
         assert len(tables) == (1 if outcome.job.name == "Ages" else 2)
-        assert len(models) == (outcome.job.name in {"Weights", "Rule", "Target"})
+        assert len(models) == (outcome.job.name in {"Weights", "Line", "Rule", "Target"})
         for table in set(tables) - set(models):
             assert pq.read_table(folder.path / "results" / table).num_rows > 0
     assert not list((folder.path / "results").glob(".dpmine-*"))

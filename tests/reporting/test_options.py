@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 CALLS: list[tuple[str, Callable[..., Any]]] = [
     ("top-itemset", dpmine.top_itemsets),
     ("histogram", dpmine.PrivateHistogram),
+    ("regress", dpmine.PrivateRidge),
     ("accuracy-first", dpmine.AccuracyFirstRidge),
     ("accuracy-first", dpmine.AccuracyFirstLogistic),
     ("hypothesis", dpmine.HypothesisSelector),

@@ -76,7 +76,7 @@ def test_what_stands_on_it(html: str) -> None:
         "with the data of any one customer replaced by any other data",
         "What is not protected",
         "The number of units (each customer), which counts as public.",
-        "Ages, Weights, Rule, Target: every customer keeps one row, drawn at random from its own; rows without a",
+        "Ages, Weights, Line, Rule, Target: every customer keeps one row, drawn at random from its own; rows without a",
         "spent by this page",
         "Made with dpmine 0.1.0 on 2030-01-02.",
     ):

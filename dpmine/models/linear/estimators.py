@@ -188,8 +188,8 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         }
         if self.norm_bound_ is not None:
             entries["norm_bound"] = self.norm_bound_
-        if (bounds := self.feature_bounds_) is not None:
-            entries["feature_bounds"] = {"lower": bounds.lower.tolist(), "upper": bounds.upper.tolist()}
+        if self.feature_bounds_ is not None:
+            entries["feature_bounds"] = self.feature_bounds_.to_dict()
         return {**entries, **fitted_entries(self)}
 
     @classmethod
@@ -202,7 +202,9 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
             "intercept_": intercepts,
             "classes_": classes,
             "lambda_": float(positive("lambda", finite(document["lambda"]))),
-            "feature_bounds_": _bounds_of(document, columns),
+            "feature_bounds_": None
+            if "feature_bounds" not in document
+            else FeatureBounds.read(document["feature_bounds"], columns),
             "norm_bound_": float(positive("norm_bound", document["norm_bound"])) if "norm_bound" in document else None,
             **fitted_attributes(document, columns),
         }
@@ -222,15 +224,6 @@ def _weights_of(document: dict[str, Any], classes: int) -> tuple[Floats, Floats]
     if not len(coefficients) == len(intercepts) == classes:
         raise ValueError
     return coefficients, intercepts
-
-
-def _bounds_of(document: dict[str, Any], columns: int) -> FeatureBounds | None:
-    if "feature_bounds" not in document:
-        return None
-    lower, upper = (finite_row(document["feature_bounds"][name]) for name in ("lower", "upper"))
-    if not len(lower) == len(upper) == columns:
-        raise ValueError
-    return FeatureBounds.of((lower, upper))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

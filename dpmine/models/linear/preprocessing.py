@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.errors import BadParameter
+from dpmine.models.model_file import finite_row
 from dpmine.models.supervised import MISSING_NOTE, finite
 from dpmine.parameters import exact_number
 
@@ -59,6 +60,18 @@ class FeatureBounds:
                 "feature_bounds are too close together for their size: subtract a public number from the feature first."
             )
         return cls(lower, upper)
+
+    @classmethod
+    def read(cls, entry: dict[str, Any], columns: int) -> FeatureBounds:
+        """Those of a model file, one pair a feature; an error, see `model_file.reading`, for other entries."""
+        lower, upper = (finite_row(entry[name]) for name in ("lower", "upper"))
+        if not len(lower) == len(upper) == columns:
+            raise ValueError
+        return cls.of((lower, upper))
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """The bounds for JSON."""
+        return {"lower": self.lower.tolist(), "upper": self.upper.tolist()}
 
     def for_columns(self, columns: int) -> FeatureBounds:
         """One pair for each feature. Raises BadParameter where there are bounds of another number of features."""

@@ -15,6 +15,14 @@ from dpmine.models.linear.moments import NoisyMoments, moment_count
 from dpmine.models.linear.noise import GammaNoise, GaussianNoise
 from dpmine.models.linear.preprocessing import FeatureBounds, UnitBall, within
 from dpmine.models.linear.training import AUTO, noise_named, regulariser
+from dpmine.models.model_file import (
+    ModelFormat,
+    SavedEstimator,
+    finite,
+    finite_row,
+    fitted_attributes,
+    fitted_entries,
+)
 from dpmine.models.supervised import (
     PrivateRegressor,
     checked_numbers,
@@ -37,13 +45,20 @@ if TYPE_CHECKING:
     from dpmine.models.linear.noise import VectorNoise
     from dpmine.models.supervised import Floats
 
+_FORMAT = ModelFormat(
+    name="dpmine ridge regression",
+    command="regress",
+    kind="model_kind",
+    another="The model is of another kind than {}.",
+    unknown="The model file holds a kind of regression that this version does not know.",
+)
 _PUBLIC_ROWS = (
     "PrivateRidge needs neighbors='replace_one': the noise is divided by the number of rows, so it is public, and "
     "add_remove would have to hide it."
 )
 _TARGETS = (
-    "target_bounds must be a public lower and upper bound on y, such as (0, 100), the lower below the upper, and both "
-    "between 1e-100 and 1e100 in absolute value."
+    "target_bounds must be a public lower and upper bound on y, such as (0, 100) (--target-bounds 0,100), the lower "
+    "below the upper, and both between 1e-100 and 1e100 in absolute value."
 )
 
 
@@ -84,7 +99,7 @@ class RidgeSettings:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PrivateRidge(PrivateRegressor):
+class PrivateRidge(SavedEstimator, PrivateRegressor):
     """Ridge regression for a fixed budget, private for every row under replace_one.
 
     Noise is added to XᵀX and Xᵀy of clipped rows and targets, once and jointly; the ridge regression of these is then
@@ -149,6 +164,9 @@ class PrivateRidge(PrivateRegressor):
     noise: str = AUTO
     neighbors: str = Neighbors.REPLACE_ONE.value
 
+    model_format = _FORMAT
+    kind = "ridge"
+
     def _settings(self, rows: int = 1, features: Sequence[str] | None = None) -> RidgeSettings:
         super()._settings(rows, features)
         require_replace_one(self.neighbors, _PUBLIC_ROWS)
@@ -196,6 +214,29 @@ class PrivateRidge(PrivateRegressor):
         """
         check_is_fitted(self)
         return linear_values(self, X, self._inside)
+
+    def _entries(self) -> dict[str, Any]:
+        entries = {
+            "coef": self.coef_.tolist(),
+            "intercept": self.intercept_,
+            "regularization": self.regularization_,
+            "norm_bound": self.norm_bound_,
+            "feature_bounds": None if self.feature_bounds_ is None else self.feature_bounds_.to_dict(),
+        }
+        return {**entries, **fitted_entries(self)}
+
+    @classmethod
+    def _attributes(cls, document: dict[str, Any]) -> dict[str, Any]:
+        coefficients, bounds = finite_row(document["coef"]), document["feature_bounds"]
+        columns = len(coefficients)
+        return {
+            "coef_": coefficients,
+            "intercept_": finite(document["intercept"]),
+            "regularization_": float(positive("regularization", finite(document["regularization"]))),
+            "feature_bounds_": None if bounds is None else FeatureBounds.read(bounds, columns),
+            "norm_bound_": float(positive("norm_bound", finite(document["norm_bound"]))),
+            **fitted_attributes(document, columns),
+        }
 
     def _inside(self, features: Floats) -> Floats:
         return within(features, self.feature_bounds_, self.norm_bound_)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.jobs.options import Option
 
 
-_LISTS = {"features", "lambdas", "lower", "upper", "bins", "grid"}
+_LISTS = {"features", "lambdas", "lower", "upper", "target_bounds", "bins", "grid"}
 _NAMES = {"neighbors", "mechanism"}
 
 

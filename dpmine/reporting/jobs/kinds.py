@@ -208,10 +208,15 @@ def _model_file(estimator: Any) -> str:
         return str(estimator.to_json())
 
 
-class ClassifyJob(ModelJob):
-    """A linear classifier."""
+class LinearJob(ModelJob):
+    """A linear model for a fixed budget, of features with public bounds."""
 
-    kind: ClassVar[str] = "classify"
+    def parameters(self, *left_out: str) -> dict[str, Any]:
+        """See `TableJob.parameters`; with the bounds of the features."""
+        given = super().parameters(self.label, "features", "lower", "upper", *left_out)
+        if "lower" in self.options:
+            given["feature_bounds"] = tuple(one_or_each(self.options[bound]) for bound in ("lower", "upper"))
+        return given
 
     def require_options(self) -> None:
         """See `Job.require_options`."""
@@ -226,22 +231,41 @@ class ClassifyJob(ModelJob):
         if missing and "norm_bound" not in self.options:
             raise BadParameter(f"{lower} and {upper} are missing, the public bounds of the features (or {norm}).")
 
+
+class ClassifyJob(LinearJob):
+    """A linear classifier."""
+
+    kind: ClassVar[str] = "classify"
+
     def estimator(self, **others: Any) -> Any:
         """See `ModelJob.estimator`."""
         from dpmine.models.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
 
         name = self.choice("loss")
         self.require_options()
-        given = self.parameters("label", "features", "loss", "lower", "upper", "lambdas")
+        given = self.parameters("loss", "lambdas")
         if "lambdas" in self.options:
             strengths = listed(self.options["lambdas"])
             given["lambdas"] = strengths[0] if len(strengths) == 1 else strengths
-        if "lower" in self.options:
-            given["feature_bounds"] = tuple(one_or_each(self.options[bound]) for bound in ("lower", "upper"))
         parameters = {**given, **others}
         if name == PrivateHuberSVC.kind:
             return PrivateHuberSVC(**parameters)
         return PrivateLogisticRegression(**parameters, loss=name)
+
+
+class RegressJob(LinearJob):
+    """Ridge regression."""
+
+    kind: ClassVar[str] = "regress"
+    label: ClassVar[str] = "target"
+
+    def estimator(self, **others: Any) -> Any:
+        """See `ModelJob.estimator`."""
+        from dpmine.models.linear.ridge import PrivateRidge
+
+        self.require_options()
+        bounds = listed(self.options["target_bounds"])
+        return PrivateRidge(**{**self.parameters("target_bounds"), "target_bounds": bounds, **others})
 
 
 class AccuracyFirstJob(ModelJob):
@@ -284,5 +308,5 @@ class HypothesisJob(ModelJob):
 
 
 KINDS: dict[str, type[Job]] = {
-    job.kind: job for job in (TopItemsetJob, HistogramJob, ClassifyJob, AccuracyFirstJob, HypothesisJob)
+    job.kind: job for job in (TopItemsetJob, HistogramJob, ClassifyJob, RegressJob, AccuracyFirstJob, HypothesisJob)
 }

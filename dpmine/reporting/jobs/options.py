@@ -241,6 +241,23 @@ CLASSIFY = {
     **_OF_TABLES,
     **_MODEL,
 }
+REGRESS = {
+    **_TRAINING,
+    "target": Option("Column of numbers to predict.", "COL", needed=True),
+    "target_bounds": Option("Public bounds of the target; values beyond them are clipped.", "A,B", needed=True),
+    "features": _FEATURES,
+    **{name: CLASSIFY[name] for name in ("lower", "upper", "norm_bound")},
+    "regularization": Option("Regularisation strength. auto: a rule of public numbers.", "L|auto", "auto"),
+    "noise": replace(
+        CLASSIFY["noise"],
+        help="gamma spends no δ; gaussian spends --delta and is shorter from about 4 features on; auto: the shorter.",
+    ),
+    "intercept": _INTERCEPT,
+    "epsilon": _EPSILON,
+    "delta": _DELTA,
+    **_OF_TABLES,
+    **_MODEL,
+}
 _BROWNIAN = ("method", "brownian", "other methods spend none.")
 ACCURACY_FIRST = {
     **_TRAINING,
@@ -312,6 +329,7 @@ OPTIONS = {
     "top-itemset": TOP_ITEMSET,
     "histogram": HISTOGRAM,
     "classify": CLASSIFY,
+    "regress": REGRESS,
     "accuracy-first": ACCURACY_FIRST,
     "hypothesis": HYPOTHESIS,
 }

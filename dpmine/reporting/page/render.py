@@ -296,6 +296,12 @@ def _classifier(document: dict[str, Any]) -> Body:
     return Body(answer, *_weights(document), (remark,))
 
 
+def _regression(document: dict[str, Any]) -> Body:
+    label = printable(document["label"])
+    remark = f"Regulariser λ = {float(document['regularization']):g}. {_NOT_MEASURED}"
+    return Body(f"A weighted sum of {len(document['coef'])} features predicts {label}.", *_weights(document), (remark,))
+
+
 def _several_classes(document: dict[str, Any]) -> Body:
     label = printable(document["label"])
     answer = f"For each value of {label} a weighted sum of {len(document['features'])} features: the largest predicts."
@@ -348,6 +354,7 @@ _BODIES: dict[str, Callable[[dict[str, Any]], Body]] = {
     "top-itemset": _top_itemsets,
     "histogram": _histogram,
     "classify": _classifier,
+    "regress": _regression,
     "accuracy-first": _accuracy_first,
     "hypothesis": _hypothesis,
 }
