@@ -11,7 +11,7 @@
 
 and what it warns of:
 
-    LayoutWarning (UserWarning)     the layout of the data was found, not named
+    LayoutWarning (UserWarning)     the layout of the data was found, not named, or may not be what was meant
     AccuracyWarning (UserWarning)   a result will mostly be noise
 
 Messages name parameters and their values; of the data they name only columns and rules, never a value.
@@ -58,7 +58,7 @@ class BudgetExceeded(DpmineError, ValueError):
 
 
 class LayoutWarning(UserWarning):
-    """A `LayoutWarning` says how the columns were read, where the call did not name them."""
+    """A `LayoutWarning` says how the columns were read, where the call did not name them, or names may be mistaken."""
 
 
 class AccuracyWarning(UserWarning):

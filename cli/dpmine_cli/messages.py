@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import time
+import warnings
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self
 
@@ -131,6 +132,11 @@ class Messages:
 
     def __enter__(self) -> Self:
         self._until_exit.enter_context(undoing(self._wipe))
+        from dpmine.errors import LayoutWarning
+
+        self._until_exit.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("always", LayoutWarning)
+        warnings.showwarning = lambda text, *_, **__: self.notice(str(text).removesuffix("."))
         return self
 
     def __exit__(

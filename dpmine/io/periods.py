@@ -102,6 +102,11 @@ class PeriodSource(Source):
         return self.inner.repeatable
 
     @property
+    def calendar(self) -> frozenset[str]:
+        """See `Source.calendar`."""
+        return frozenset(self.periods)
+
+    @property
     def look(self) -> str | None:  # type: ignore[override]
         """See `Source.look`."""
         return self.inner.look

@@ -163,6 +163,11 @@ class Source(Protocol):
     look: str | None = None
     """Where the user finds the names of the columns, if messages must not quote them."""
 
+    @property
+    def calendar(self) -> frozenset[str]:
+        """The columns that are calendar periods of others."""
+        return frozenset()
+
     def require_room(self, names: Sequence[str], limit: int) -> None:  # noqa: ARG002 - most need none
         """UnreadableFile where reading these columns takes more than `limit` bytes at once, as far as that is known."""
         return

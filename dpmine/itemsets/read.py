@@ -134,6 +134,11 @@ def announced(
     """
     if notice is None:
         notice_layout(plan, None)
+    for caution in plan.cautions:
+        if notice is None:
+            warn(f"{caution}.", LayoutWarning)
+        else:
+            notice(caution)
     if doubt and notice is not None:
         notice(doubt)
     elif doubt:

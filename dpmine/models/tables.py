@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpmine.errors import BadData, BadParameter
+from dpmine.errors import BadData, BadParameter, LayoutWarning, warn
 from dpmine.io.arrow import integers, is_boolean, is_integer, is_text, plain, type_name
 from dpmine.io.frame import PandasSource
 from dpmine.io.open import open_source
 from dpmine.io.source import Columns, quoted
 from dpmine.itemsets.ingest.encode import coded
-from dpmine.itemsets.ingest.layouts import check_key
+from dpmine.itemsets.ingest.layouts import check_key, names_people
 from dpmine.ledger.charging import ROW
 from dpmine.models.contribution import Units
 
@@ -73,6 +73,7 @@ def read_columns(
     """
     wanted = _distinct(numbers, labels, keys)
     source = _opened(data, wanted, keys, asserted).numbers(numbers)
+    _caution(source, keys, asserted)
     _require_types(source, () if isinstance(source, PandasSource) else numbers, keys)
     if ready is not None:
         ready()
@@ -102,6 +103,17 @@ def require_columns(
     _require_types(source, numbers, keys)
     for name in labels:
         _require_labels(name, source.type_of(name))
+
+
+def _caution(source: Source, keys: Sequence[str], asserted: str | None) -> None:
+    """A warning where people may have several rows, and nothing says how they are protected."""
+    people = [name for name in source.names if names_people(name)]
+    if people and not keys and asserted is None and source.look is None:
+        warn(
+            f"each row is protected by itself, and {people[0]!r} is named like people, who may have several rows: "
+            f"to protect people, name it as the privacy unit (--unit {shlex.quote(people[0])}).",
+            LayoutWarning,
+        )
 
 
 def _require_types(source: Source, numbers: Sequence[str], keys: Sequence[str]) -> None:

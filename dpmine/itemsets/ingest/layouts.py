@@ -14,19 +14,19 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from dpmine.errors import BadData
 from dpmine.io.arrow import can_be_item, can_be_key, is_boolean, is_integer, is_list, plain, type_name
 from dpmine.io.source import BasketSource, Columns, quoted
 from dpmine.itemsets.transactions.memory import LINE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    import pyarrow as pa
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dpmine.io.source import Source
 
-_PEOPLE = {"customer", "user", "patient", "member"}
+_PEOPLE = {"customer", "user", "patient", "member", "person", "client"}
 _UNIT_WORDS = _PEOPLE | {"basket", "order", "invoice", "transaction", "receipt", "visit", "session"}
 _ITEM_WORDS = {"item", "product", "sku", "article", "drug", "page"}
 _GENERAL = {"id": "unit", "code": "item"}
@@ -66,6 +66,7 @@ class LayoutPlan:
         unit: key columns of the privacy unit; none where each row is its own unit.
         basket: key columns of the basket inside its unit; only in a long layout.
         origin: where this was learned from.
+        cautions: what the user may not have meant, by names and types of columns alone.
     """
 
     layout: Layout
@@ -73,6 +74,7 @@ class LayoutPlan:
     unit: tuple[str, ...]
     basket: tuple[str, ...]
     origin: Origin
+    cautions: tuple[str, ...] = ()
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -130,7 +132,35 @@ def plan_layout(source: Source, columns: Columns) -> LayoutPlan:
             f"The data have the {plan.layout.value} layout, where each row is a basket: leave out the option basket."
         )
     _check_types(source, plan, columns)
-    return plan
+    _require_not_swapped(source, plan)
+    return replace(plan, cautions=tuple(_cautions(source, plan)))
+
+
+def _require_not_swapped(source: Source, plan: LayoutPlan) -> None:
+    """BadData where the names say that people would be published, and protect what they bought."""
+    if plan.layout is Layout.ONE_HOT or not plan.unit:
+        return
+    unit, item = plan.unit[0], plan.items[0]
+    if names_people(item) and all(_role(name) == "item" for name in plan.unit):
+        named = {"unit": item, "item": unit} if source.look is None else {"unit": "COL", "item": "COL"}
+        raise BadData(
+            f"The items would be values of {item!r}, which is named like people, protected for each {unit!r}, which is "
+            f"named like items: swap them, {_options(named)}; where it is meant, rename the columns."
+        )
+
+
+def _cautions(source: Source, plan: LayoutPlan) -> Iterator[str]:
+    """See `LayoutPlan.cautions`."""
+    if plan.layout is not Layout.ONE_HOT and names_people(plan.items[0]):
+        yield f"the items are values of {plan.items[0]!r}, which is named like people: the result would name some"
+    for name in plan.keys:
+        if pa.types.is_timestamp(source.type_of(name)):
+            yield (
+                f"each instant of {name!r} is a key of its own: day({name}), week({name}) or month({name}) keep "
+                "together what belongs together"
+            )
+    if spans := [name for name in plan.unit if name in source.calendar]:
+        yield f"somebody has a unit for every {', '.join(spans)} with data, and the ε of these add up"
 
 
 def item_type(source: Source, plan: LayoutPlan) -> pa.DataType:
@@ -199,11 +229,26 @@ def _plan_of_two(source: Source, lists: Sequence[str]) -> LayoutPlan:
     return LayoutPlan(Layout.LONG, items, tuple(units), (), Origin.NAMES)
 
 
+def _words(name: str) -> set[str]:
+    """The words of a column's name, in the singular, too."""
+    words = {word.casefold() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+", name)}
+    return words | {word.removesuffix("s") for word in words}
+
+
+def _stems(words: set[str]) -> set[str]:
+    return words | {word.removesuffix(ending) for word in words for ending in _ENDINGS}
+
+
+def names_people(name: str) -> bool:
+    """Whether a column is named like one that tells people apart."""
+    words = _words(name)
+    return bool(_stems(words) & _PEOPLE) and not words & _ITEM_WORDS
+
+
 def _role(name: str) -> str | None:
     """What the words of a column's name say that it holds: "unit", "item", or None where they say nothing, or both."""
-    words = {word.casefold() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+", name)}
-    words |= {word.removesuffix("s") for word in words}
-    stems = words | {word.removesuffix(ending) for word in words for ending in _ENDINGS}
+    words = _words(name)
+    stems = _stems(words)
     roles = {role for role, known in (("unit", _UNIT_WORDS), ("item", _ITEM_WORDS)) if stems & known}
     if words and words <= {"unit", "units"}:
         return "unit"  # but not units_sold, or unit_price
@@ -215,15 +260,16 @@ def _unclear(source: Source, choices: Sequence[dict[str, str]]) -> str:
     """That the unit must be named, with a command and Python's arguments for each choice."""
     if source.look is not None:
         choices = [{"unit": "COL", "item": "COL"}]
-    commands = [
-        " ".join(["dpmine top-itemset FILE", *(f"--{option} {shlex.quote(name)}" for option, name in choice.items())])
-        for choice in choices
-    ]
+    commands = [f"dpmine top-itemset FILE {_options(choice)}" for choice in choices]
     keywords = [", ".join(f"{option}={name!r}" for option, name in choice.items()) for choice in choices]
     return " ".join(
         f"The privacy unit is not clear {_among(source)}: name it, with {' or '.join(commands)} "
         f"(in Python {' or '.join(keywords)}).".split()
     )
+
+
+def _options(choice: Mapping[str, str]) -> str:
+    return " ".join(f"--{option} {shlex.quote(name)}" for option, name in choice.items())
 
 
 def _plan(layout: Layout, items: Iterable[str], columns: Columns, origin: Origin) -> LayoutPlan:
