@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CONFIDENCE = "0.999999"
 PILOT = 1000
 TAIL = np.array([0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.13, 0.2, 0.35])
-EPSILON, DELTA = 3, "0.01"
+EPSILON, DELTA = 3, "0.05"
 LOGISTIC, HUBER, RIDGE = dpmine.PrivateLogisticRegression, dpmine.PrivateHuberSVC, dpmine.PrivateRidge
 GAUSSIAN: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "noise": "gaussian"}
 GAMMA: dict[str, Any] = {"epsilon": EPSILON, "noise": "gamma"}
@@ -60,12 +60,12 @@ def rows(*given: tuple[float, ...]) -> NDArray[np.float64]:
 ONE = rows((1.0,))
 OPPOSITE = (ONE, np.array([1])), (ONE, np.array([0]))
 """One row of norm 1, of either class."""
-CROWD = np.tile([[0.0, 1.0], [0.0, -1.0]], (1000, 1))
+CROWD = np.tile([[0.0, 1.0], [0.0, -1.0]], (3000, 1))
 
 
 def pushed(side: int) -> Data:
     """A row on whose wrong side a crowd holds the weights: only there do records of both sides pull with full force."""
-    return np.vstack([CROWD, [[side * 0.9, -0.43]]]), np.array([0, 1] * 1000 + [0])
+    return np.vstack([CROWD, [[side * 0.92, -0.39]]]), np.array([0, 1] * 3000 + [0])
 
 
 def line(row: float, target: float) -> Data:
@@ -78,7 +78,7 @@ def forms() -> Mapping[str, Form]:
     weighted = {**LINEAR, "class_weight": {0: 1, 1: 10}}
     mirrored = (ONE, np.array([1])), (-ONE, np.array([1]))
     two_rows = tuple((np.repeat(x, 2, axis=0), np.repeat(y, 2)) for x, y in OPPOSITE)
-    crowded = {**LINEAR, "lambdas": "0.002", "loss": "logistic"}
+    crowded = {**LINEAR, "lambdas": "0.0007", "loss": "logistic"}
     several = {**crowded, "classes": [0, 1, 2]}
     aside = pushed(1), pushed(-1)
     ridge = {"fit_intercept": False, "target_bounds": (-1, 1), "regularization": 100}

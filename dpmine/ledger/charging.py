@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from dpmine.errors import BadParameter, DpmineError
+from dpmine.errors import BadLedger, BadParameter, DpmineError
+from dpmine.ledger.budget import Amount
 from dpmine.privacy import ExPostGuarantee, Guarantee
 
 if TYPE_CHECKING:
@@ -75,10 +76,15 @@ class Charge:
     def settled(self, guarantee: SomeGuarantee) -> SomeGuarantee:
         """What the run came to: the rest of what was set aside goes back. Returns the guarantee.
 
+        Raises BadLedger for a guarantee that costs more than was charged, so that its result is not released.
         Where the ledger cannot be reached any more, or no longer knows the charge, everything stays charged and the
         guarantee says so: the result was charged, and is not lost.
         """
-        if self.ledger is None or self.receipt is None or not isinstance(guarantee, ExPostGuarantee):
+        if self.ledger is None or self.receipt is None:
+            return guarantee
+        if any(spent > charged for spent, charged in zip(Amount.of(guarantee), Amount.of(self.guarantee), strict=True)):
+            raise BadLedger("This run would spend more than was charged, so its result is withheld: report this.")
+        if not isinstance(guarantee, ExPostGuarantee):
             return guarantee
         try:
             self.ledger.settle(self.receipt, guarantee.ex_post_epsilon)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from sklearn.base import BaseEstimator
 
-from dpmine.errors import BadParameter
+from dpmine.errors import BadLedger, BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.ledger.charging import ROW, Account, without_passwords
 from dpmine.models.contribution import EVERY_ROW, Bounding, PrivacyUnit, Units, require_units
@@ -113,7 +113,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         charge.use(planned.guarantee)
         forget_fit(self)
         self._learn(X, y, planned.settings, bounding, bits=bits)
-        self.guarantee_ = charge.settled(planned.unit.protecting(self.guarantee_))
+        try:
+            self.guarantee_ = charge.settled(planned.unit.protecting(self.guarantee_))
+        except BadLedger:
+            forget_fit(self)
+            raise
         return self
 
     def _fit(self, X: Any, y: Any, *, bounding: Bounding = EVERY_ROW, bits: BitSource) -> Self:

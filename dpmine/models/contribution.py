@@ -133,7 +133,8 @@ def require_units(units: Any, X: Any) -> None:
     shape = getattr(units, "shape", None)
     if isinstance(units, str | bytes) or not hasattr(units, "__len__") or (shape is not None and len(shape) != 1):
         raise BadData(_NO_UNITS)
-    if hasattr(X, "__len__") and len(units) != len(X):
+    rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else len(units)
+    if len(units) != rows:
         raise BadData("X and units have inconsistent numbers of samples: give one unit per row.")
 
 
@@ -145,12 +146,15 @@ def _entries(units: Any) -> Any:
         return units
     if isinstance(units, np.ndarray) and not isinstance(units, np.ma.MaskedArray):
         return units
-    reader = next((getattr(units, name) for name in ("tolist", "to_list") if hasattr(units, name)), None)
-    listed = units if reader is None else reader()
-    entries = np.empty(len(listed), dtype=object)
-    for place, entry in enumerate(listed):
-        entries[place] = entry
-    return entries
+    return entry_by_entry(units)
+
+
+def entry_by_entry(column: Any) -> NDArray[Any]:
+    """The entries as Python objects, shape (n,): no type is found for all of them together."""
+    readers = ("tolist", "to_list", "to_pylist")
+    reader = next((getattr(column, name) for name in readers if hasattr(column, name)), None)
+    listed = column if reader is None else reader()
+    return np.fromiter(listed, dtype=object, count=len(listed))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

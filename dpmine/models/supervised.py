@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.models.base import PrivateEstimator
+from dpmine.models.contribution import entry_by_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +26,8 @@ Floats: TypeAlias = "NDArray[np.float64]"
 """Arrays of numbers, whatever their shape."""
 
 _MOST_CLASSES = 1000
+_PLAIN = (bool, int, float, str, np.number, np.bool_)
+"""Types of labels for which numpy has one, too."""
 _NUMERIC = "biufO"
 """Kinds of numpy types that may hold real numbers."""
 MISSING_NOTE = "a missing value counts as 0"
@@ -162,7 +165,7 @@ def checked_column(estimator: Any, y: Any, rows: int) -> NDArray[Any]:
     """Y as an array, shape (n,), of whatever type. Raises BadData unless there is one entry for each of n `rows`."""
     if y is None:
         raise BadData(f"requires y to be passed, but the target y is None: {type(estimator).__name__} needs it.")
-    column = _column(y)
+    column = _column(y) if _has_type(y) else _entries(y)
     if len(column) != rows:
         raise BadData(f"X and y have inconsistent numbers of samples: {rows} and {len(column)}.")
     return column
@@ -203,6 +206,29 @@ def is_same(label: object, wanted: object) -> bool:
         return False
 
 
+def _has_type(y: Any) -> bool:
+    """Whether a type was found for all entries of y before, or y has other than one dimension."""
+    if isinstance(getattr(y, "dtype", None), np.dtype):
+        return not isinstance(y, np.ma.MaskedArray)
+    dimensions = len(getattr(y, "shape", ())) or 1
+    nested = isinstance(y, list | tuple) and bool(y) and isinstance(y[0], list | tuple)
+    return dimensions != 1 or nested or not hasattr(y, "__len__") or isinstance(y, str)
+
+
+def _entries(y: Any) -> NDArray[Any]:
+    """The entries as Python has them, where no common type holds all of them exactly.
+
+    numpy turns integers next to a missing one into floats, so that one row would change how others are read.
+    """
+    entries = entry_by_entry(y)
+    kinds = set(map(type, entries))
+    if len(kinds) != 1 or not issubclass(kinds.pop(), _PLAIN):
+        return entries
+    found = np.array(entries.tolist())
+    kept = found.dtype.kind == np.array(entries[0]).dtype.kind and found.tolist() == entries.tolist()
+    return found if kept else entries
+
+
 def _column(y: Any) -> NDArray[Any]:
     try:
         column: NDArray[Any] = column_or_1d(y, warn=True)
@@ -240,6 +266,8 @@ def is_missing(label: object) -> bool:
 def known_features(X: Any) -> list[str] | None:
     """Names of the columns, as far as X has them without a look at any value; None where it does not."""
     shape = getattr(X, "shape", None)
+    if isinstance(X, list) and X and isinstance(X[0], list | tuple):
+        shape = len(X), len(X[0])
     if not isinstance(shape, tuple) or len(shape) != 2 or not isinstance(shape[1], int) or not shape[1]:
         return None
     names = getattr(X, "columns", ())

@@ -304,7 +304,8 @@ def fit_table(
     def charge() -> None:
         charges.append(estimator.pay(features, units=unit_name(units)))
 
-    any_label = getattr(estimator, "classes", None) is not None
+    learner = getattr(estimator, "estimator", estimator)  # of a search
+    any_label = getattr(learner, "classes", None) is not None
     asserted = None if units or estimator.unit == ROW else estimator.unit
     columns = read_columns(
         data,

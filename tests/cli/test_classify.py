@@ -295,3 +295,10 @@ def test_a_model_of_more_classes_from_python(run: outcome_of) -> None:
     new = pq.read_table("new.parquet").to_pandas()[["age", "hours"]]
     assert scored["prediction"] == model.predict(new).tolist()
     assert scored["probability"] == pytest.approx(model.predict_proba(new).max(axis=1))
+
+
+def test_a_column_of_people_that_no_option_names_is_noticed(run: outcome_of) -> None:
+    table = pq.read_table("people.parquet")
+    pq.write_table(table.append_column("patient_id", pa.array(range(3000))), "patients.parquet")
+    assert "--unit patient_id" in run("classify", "patients.parquet", *ONE[2:]).err
+    assert "named like people" not in run("classify", "patients.parquet", *ONE[2:], "--unit", "patient_id").err

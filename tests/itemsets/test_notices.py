@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.cases import every
 
 import dpmine
 from dpmine.itemsets.expected import HALF, share_right, support_needed
@@ -52,6 +53,29 @@ def test_notices_take_the_place_of_warnings() -> None:
         "long layout: item = Item, unit = customer_id (by the names of the columns)"
     ]
     assert sum("fewer than half" in text for text in told) == 1
+
+
+VISITS = pa.table(
+    {"drug": ["a"], "patient_id": [1], "at": pa.array([0], pa.timestamp("s")), "client": ["x"], "shop": ["y"]}
+)
+
+
+@every(
+    ("columns", "words"),
+    [
+        ({"unit": "shop", "item": "client"}, "'client', which is named like people: the result would name some"),
+        ({"unit": "patient_id", "basket": "at", "item": "drug"}, "each instant of 'at' is a key of its own: day(at)"),
+        ({"unit": ["patient_id", "month(at)"], "item": "drug"}, "a unit for every month(at) with data"),
+    ],
+)
+def test_what_may_not_be_meant_is_said_before_the_charge(columns: dict[str, Any], words: str) -> None:
+    assert any(words in str(warning.message) for warning in warned(VISITS, **columns))
+    assert not warned(VISITS, unit="patient_id", item="drug")
+
+
+def test_people_in_the_place_of_what_they_bought_are_rejected() -> None:
+    with pytest.raises(dpmine.BadData, match="swap them, --unit customer_id --item Item"):
+        dpmine.top_itemsets(SALES, unit="Item", item="customer_id")
 
 
 def test_the_warning_of_noise_says_how_many_units_it_is_for() -> None:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
 from scipy.stats import chi2
 from support.cases import every
 from support.numpy_bits import NumpyBits
@@ -137,6 +138,14 @@ def test_no_key_changes_what_another_key_is(units: Any) -> None:
 def test_a_text_that_reads_nan_is_a_unit() -> None:
     assert (Units.of(["nan", "a", float("nan")], "who").codes >= 0).tolist() == [True, True, False]
     assert (Units.of(np.ma.array([1, 2], mask=[False, True]), "who").codes >= 0).tolist() == [True, False]
+
+
+def test_sparse_rows_have_units() -> None:
+    model = dpmine.PrivateLogisticRegression(classes=[0, 1], feature_bounds=(0, 1))
+    rows = csr_matrix([[0.5, 0], [0, 1], [1, 0], [0, 0]])
+    assert model.fit(rows, [0, 1, 1, 0], units=[1, 1, 2, 3]).guarantee_.unit == "unit"
+    with pytest.raises(BadData, match="one unit per row"):
+        model.fit(rows, [0, 1, 1, 0], units=[1, 1, 2])
 
 
 @every("units", [[[1, 2], [3, 4]], [["a"], ["b", "c"]], np.zeros((2, 1)), "ab", 5])

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from support.cases import every
 from support.numpy_bits import NumpyBits
 
 import dpmine
 from dpmine.errors import BadData
-from dpmine.models.supervised import checked_features, checked_labels, checked_targets
+from dpmine.models.supervised import checked_codes, checked_column, checked_features, checked_labels, checked_targets
 
 AGES, CLASSES = [20.0, 30.0, 40.0, 50.0] * 50, ["no", "yes"]
 TARGET: dict[str, Any] = {"excess_risk": 1, "regularization": 1, "epsilon_max": 1000}
@@ -78,6 +80,40 @@ def test_a_label_that_is_no_class_counts_as_the_first() -> None:
         assert checked_labels(None, labels, 3, CLASSES)[1].tolist() == [1, -1, -1]
     assert checked_labels(None, [1.0, 0.0, np.nan, 2.5], 4, [0.0, 1.0])[1].tolist() == [1, -1, -1, -1]
     assert checked_labels(None, ["a", "b", "c"], 3, ["b", "a"])[1].tolist() == [1, -1, -1]
+
+
+LARGE = [2**53 + 1, 2**53, 2**53 + 1]
+
+
+@every(
+    "labels",
+    [
+        [*LARGE, None],
+        [*LARGE, np.nan],
+        [*LARGE, 0.5],
+        pa.array([*LARGE, None]),
+        pa.chunked_array([LARGE, [None]]),
+        pl.Series([*LARGE, None]),
+        pd.array([*LARGE, None], "Int64"),
+        pd.Series([*LARGE, None], dtype="Int64"),
+        pd.Series([*LARGE, None], dtype="Int64").astype("category"),
+        np.ma.array([*LARGE, 5], mask=[False, False, False, True]),
+    ],
+)
+def test_no_label_changes_what_another_label_is(labels: Any) -> None:
+    """A missing one among large integers would round them, if one type were found for all."""
+    assert checked_labels(None, labels, 4, [2**53, 2**53 + 1])[1].tolist() == [1, -1, 1, -1]
+    assert checked_codes(None, labels, 4, [0, 2**53, 2**53 + 1])[1].tolist() == [2, 1, 2, 0]
+
+
+@every(("labels", "kind"), [([0, 1], "i"), ([np.int8(0), np.int8(1)], "i"), (["a", "b"], "U"), ([True, False], "b")])
+def test_lists_of_one_type_are_arrays_of_it(labels: Any, kind: str) -> None:
+    assert checked_column(None, labels, 2).dtype.kind == kind
+    assert checked_column(None, [*labels, None], 3).dtype.kind == "O"
+
+
+def test_texts_that_numpy_would_shorten_stay() -> None:
+    assert checked_labels(None, ["a\0", "a", "b"], 3, ["b", "a"])[1].tolist() == [-1, 1, -1]
 
 
 @pytest.mark.parametrize(("labels", "classes"), [([0, 1], ["0", "1"]), (["0", "1"], [0, 1]), ([0.0, 1.0], ["a", "b"])])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from support.cases import every
 
-from dpmine import BadData, BadParameter, UnreadableFile
+from dpmine import BadData, BadParameter, LayoutWarning, PrivateLogisticRegression, PrivateSearchCV, UnreadableFile
 from dpmine.io.targets import require_apart
-from dpmine.models.tables import read_columns, require_columns, typed_labels
+from dpmine.models.tables import fit_table, read_columns, require_columns, typed_labels
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -223,3 +224,21 @@ def test_labels_that_the_column_cannot_hold_are_rejected() -> None:
     for column in (pa.array([1]), pa.array([True]), pa.array([1.0])):
         with pytest.raises(BadParameter, match="classes must be labels that column 'y' can hold"):
             typed_labels(pa.table({"y": column}), "y", ["no", "yes"])
+
+
+def test_a_search_takes_any_label_where_its_estimator_knows_the_classes() -> None:
+    table = pa.table({"age": [20.0, 50.0, 30.0, 60.0] * 25, "ill": ["no", "yes", None, "yes"] * 25})
+    model = PrivateLogisticRegression(feature_bounds=(0, 100), classes=["no", "yes"])
+    search = PrivateSearchCV(model, {"lambdas": [0.1, 1]}, runs=2)
+    assert fit_table(search, table, features=["age"], label="ill").guarantee_.unit == "row"
+
+
+def test_a_column_that_is_named_like_people_is_noticed() -> None:
+    """By its name alone, and not where somebody said what is protected."""
+    table = pa.table({"age": [20.0], "patient_id": [1]})
+    with pytest.warns(LayoutWarning, match="--unit patient_id"):
+        read_columns(table, ["age"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_columns(table, ["age"], keys=["patient_id"])
+        read_columns(table, ["age"], asserted="visit")

@@ -51,7 +51,7 @@ from dpmine.models.supervised import (
 )
 from dpmine.models.validation.terms import require_replace_one
 from dpmine.parameters import named, positive, probability, truth
-from dpmine.privacy import ExPostGuarantee, Neighbors
+from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -207,7 +207,7 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
             **parameters,
             **fitted_attributes(document, columns),
         }
-        if not isinstance(attributes["guarantee_"], ExPostGuarantee) or not columns:
+        if not columns:
             raise ValueError
         if document["coef"] is None:
             if reached:

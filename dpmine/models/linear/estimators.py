@@ -156,8 +156,9 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         Of the coefficients that training without noise would have given on the same rows, with the same λ, clipped as
         they are: they cover the noise only, not what other rows would have given (sampling error), and not the shift
         that λ and clipping cause. Each interval by itself; free, as a function of public numbers and the release.
-        For method="output". Raises BadParameter for a level that is not between 0 and 1, and for method="objective",
-        where the effect of the noise depends on the data; BadData for a model from a file, which does not keep the law.
+        For method="output". Raises BadParameter for a level that is not between 0 and 1; for method="objective", where
+        the effect of the noise depends on the data; and for the best of a search, whose noise was chosen by its score.
+        Raises BadData for a model from a file, which does not keep the law.
         """
         check_is_fitted(self)
         share = float(probability("level", level))
@@ -165,8 +166,8 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
             raise BadData("A model file does not keep what intervals need: ask the model that was trained.")
         if self.spread_ is None:
             raise BadParameter(
-                "coefficient_intervals needs method='output': what noise in the objective does to the coefficients "
-                "depends on the data."
+                "coefficient_intervals needs method='output' without a search around it: otherwise what noise does to "
+                "the coefficients depends on the data."
             )
         return intervals(self.coef_, self.factors_, self.spread_, share)
 
@@ -263,7 +264,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
             features are taken as they are, a missing value as 0.
         noise: "gamma", whose length grows with d and which spends no δ; "gaussian", whose length grows with √d and
             which spends `delta`; "auto": the shorter one on average by d, ε and δ alone, Gaussian from about 15
-            weights on (18 at ε = 1).
+            weights on at ε = 0.3, 18 at ε = 1 and 21 at ε = 3.
         class_weight: a public weight > 0 for each of the named `classes`, such as {"no": 1, "yes": 10}; 1 for those
             left out. The loss of a row is multiplied by its class's weight over the largest, so privacy costs the same,
             and λ refers to that. For one λ, or "auto". "balanced" is rejected: it would read the labels.

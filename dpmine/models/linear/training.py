@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,7 +59,7 @@ class Fitted:
     spread: Spread | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LinearSettings:
     """What a fit needs to know, apart from data; `PrivateLogisticRegression` makes it of its parameters."""
 
@@ -82,13 +83,15 @@ class LinearSettings:
 
     def promise(self) -> Guarantee:
         """What training will promise, before its notes; at most, where the number of weights is not known yet."""
-        return self._promised(self._last(self.weights or 1, self.noise_of(self.weights)))
+        return self._promised(self._last(self.weights or 1))
 
-    def noise_of(self, weights: int | None) -> VectorNoise:
-        """The noise of every training of that many weights; None where the number is not known.
+    @cached_property
+    def vector_noise(self) -> VectorNoise:
+        """The noise of every training.
 
-        "auto" takes the shorter one on average: by the numbers of weights and candidates, ε and δ alone. For an unknown
-        number of weights it is the one that spends a δ.
+        "auto" takes the shorter one on average: by the numbers of weights and candidates, ε and δ alone. Where the
+        number of weights was not known when the fit was charged, it is the Gaussian one, whatever it turns out to be:
+        neither of the two costs less than the other in all that a ledger adds up.
         """
         several = self.search.candidates > 1
         shared = several and self.search.chooser().approximate  # with the choice
@@ -98,9 +101,10 @@ class LinearSettings:
             return gaussian
         if self.noise == GammaNoise.name or not self.shared.spendable:
             return GammaNoise()
-        if weights is None:
+        if self.weights is None:
             return gaussian
-        return min(GammaNoise(), gaussian, key=lambda noise: self.kind(self.loss, weights, noise).length(self._alpha))
+        count = self.weights
+        return min(GammaNoise(), gaussian, key=lambda noise: self.kind(self.loss, count, noise).length(self._alpha))
 
     @property
     def _alpha(self) -> Fraction:
@@ -134,7 +138,7 @@ class LinearSettings:
 
         Raises BadParameter, before any training, where the solver may take too long: by public numbers alone.
         """
-        last, size = self._last(examples.dimension, self.noise_of(examples.dimension)), examples.size
+        last, size = self._last(examples.dimension), examples.size
         lambdas, alpha = self.lambdas or (likely_regulariser(last, size, self.shared.row_epsilon),), self._alpha
         self._require_short(last, size, lambdas, alpha)
         if len(lambdas) == 1:
@@ -188,11 +192,11 @@ class LinearSettings:
             accuracy = training.release(size, parameter, alpha).accuracy
             require_short(self.loss, accuracy, size, parameter=parameter)
 
-    def _last(self, dimension: int, noise: VectorNoise) -> Perturbation:
+    def _last(self, dimension: int) -> Perturbation:
         """The training whose weights are released."""
         if self.kind is ObjectivePerturbation:
-            return ObjectivePerturbation(self.loss, dimension, noise, relieved=self.intercept)
-        return self.kind(self.loss, dimension, noise)
+            return ObjectivePerturbation(self.loss, dimension, self.vector_noise, relieved=self.intercept)
+        return self.kind(self.loss, dimension, self.vector_noise)
 
 
 def perturbation_of(method: str) -> type[Perturbation]:

@@ -5,7 +5,7 @@ Proof: docs/proofs/models/search.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import log, log1p
@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import Ball, above, below, decimal_below, exact_ball, logarithm
-from dpmine.zcdp import best_order
+from dpmine.privacy import Zcdp
+from dpmine.zcdp import best_order, epsilon_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpmine.models.search.stopping import Stopping
+    from dpmine.privacy import Guarantee
 
 _BITS = 192
 _DIGITS = 9  # of a run's ε and ρ, decimal numbers
@@ -37,6 +39,12 @@ class RunBudget:
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
     rho: Fraction | None = None
+
+    def guarantee(self, whole: Guarantee) -> Guarantee:
+        """That of one run, in a search that promises the `whole`: ρ is quoted at the δ of that."""
+        if self.rho is None:
+            return replace(whole, epsilon=self.epsilon, delta=self.delta)
+        return replace(whole, epsilon=epsilon_at(self.rho, whole.delta), concentrated=Zcdp(self.rho))
 
 
 def total_epsilon(stopping: Stopping, run: RunBudget) -> Fraction:

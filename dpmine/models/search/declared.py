@@ -51,6 +51,11 @@ class Delegating(MetaEstimatorMixin):  # type: ignore[misc]
         """The number of features at the fit."""
         return int(self._fitted().n_features_in_)
 
+    @property
+    def feature_names_in_(self) -> Any:
+        """The names of the features at the fit, where there were some."""
+        return self._fitted().feature_names_in_
+
     @_if_learnt_has("predict")
     def predict(self, X: Any) -> Any:
         """What the fitted estimator predicts."""
@@ -60,6 +65,11 @@ class Delegating(MetaEstimatorMixin):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Any:
         """Its probabilities."""
         return self._fitted().predict_proba(X)
+
+    @_if_learnt_has("predict_log_proba")
+    def predict_log_proba(self, X: Any) -> Any:
+        """Their logarithms."""
+        return self._fitted().predict_log_proba(X)
 
     @_if_learnt_has("decision_function")
     def decision_function(self, X: Any) -> Any:

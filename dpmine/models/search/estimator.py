@@ -18,7 +18,7 @@ from dpmine.models.contribution import require_any
 from dpmine.models.search.candidates import Candidates
 from dpmine.models.search.composition import RunBudget, run_budget, run_rho
 from dpmine.models.search.declared import Declared, Delegating
-from dpmine.models.search.scoring import Score, scorer_of
+from dpmine.models.search.scoring import Score, no_score, scorer_of
 from dpmine.models.search.stopping import Stopping, StoppingName, stopping_of
 from dpmine.models.supervised import checked_column, known_features
 from dpmine.models.validation.procedure import random_split, train_size_of
@@ -120,10 +120,11 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
     Attributes:
         best_estimator_: the model of the best run, trained on 1 − `validation_share` of the rows.
         best_params_: its candidate.
-        best_score_: its noisy score, which is biased upwards: it is the largest of several.
+        best_score_: its noisy score, which is biased upwards: it is the largest of several. With "roc_auc" it is
+            AUC times the shares of both classes, which are the same for all models. A run without a result scores 0.
         run_guarantee_: what a run may spend, by public numbers.
         guarantee_: what the release of all these attributes promises.
-        classes_, n_features_in_: those of `best_estimator_`.
+        classes_, n_features_in_, feature_names_in_: those of `best_estimator_`.
 
     How long a fit takes depends on the number of runs, which is not covered by the guarantee.
 
@@ -170,11 +171,11 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
             run = run_rho(stopping, epsilon, probability("delta", self.delta))
         else:
             run = run_budget(stopping, epsilon, delta)
-        for one in candidates.checked(bits=SystemBits()):
-            self._candidate(one, run, features)
         guarantee = Guarantee(epsilon, delta, Neighbors.REPLACE_ONE, ROW)
-        if isinstance(self.estimator, Declared):
-            guarantee = guarantee.asserting(ROW, self.estimator.assertion)
+        for one in candidates.checked(bits=SystemBits()):
+            asserted = self._candidate(one, run, features).promise(features=features).assertion
+            if asserted not in guarantee.assertion:
+                guarantee = guarantee.asserting(ROW, asserted)
         share = probability("validation_share", self.validation_share)
         return SearchSettings(candidates, stopping, run, score, share, guarantee)
 
@@ -189,6 +190,12 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
             raise BadParameter("Give ledger, dataset and unit to the search, not to its estimator.")
         return self.estimator
 
+    @property
+    def _budget_names(self) -> set[str]:
+        """Of parameters, also of estimators within the estimator."""
+        declared = [getattr(self.estimator, name, None) or "" for name in ("parameter", "delta_parameter")]
+        return {"epsilon", "delta", "rho", "not_private", self.budget, *(name.rpartition("__")[2] for name in declared)}
+
     def _candidate(self, candidate: Mapping[str, Any], run: RunBudget, features: Sequence[str] | None) -> Any:
         """The estimator with these parameters and the budget of a run.
 
@@ -196,7 +203,10 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         """
         if not isinstance(self.budget, str):
             raise BadParameter("budget must be the name of a parameter of the estimator, such as 'epsilon'.")
-        owned = sorted({self.budget, *_OWNED, *_DECLARED} & set(candidate))
+        owned = sorted(
+            {self.budget, *_OWNED, *_DECLARED} & set(candidate)
+            | {name for name in candidate if name.rpartition("__")[2] in self._budget_names}
+        )
         if owned:
             raise BadParameter(f"param_grid may not hold {', '.join(owned)}: the guarantee of a run rests on it.")
         try:
@@ -222,7 +232,7 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
             model = self._candidate(candidate, settings.run, features)
             model.fit(train_inputs, labels[train])
             _require_within(model.guarantee_, settings.run)
-            score = settings.score(model, held_inputs, labels[held_out])
+            score = settings.score(model, held_inputs, labels[held_out]) if _answers(model) else no_score(len(held_out))
             return Scored(score.noisy(settings.run, bits=bits), score.unit, candidate, model)
 
         with warnings.catch_warnings():  # those of runs that are not released would disclose something
@@ -231,10 +241,12 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         self.best_estimator_ = best.model
         self.best_params_ = dict(best.candidate)
         self.best_score_ = float(best.score * best.unit)
-        self.run_guarantee_ = best.model.guarantee_
+        self.run_guarantee_ = settings.run.guarantee(settings.guarantee)
         notes = [note for note in best.model.guarantee_.notes if note not in settings.guarantee.notes]
         self.guarantee_ = settings.guarantee.noting(_NOTE, *notes)
         best.model.guarantee_ = self.guarantee_
+        if hasattr(best.model, "spread_"):
+            best.model.spread_ = None  # the noise of a model that was chosen by its score has another law
 
     def _train(
         self, X: Any, y: Any, bounding: Bounding, charge: Charge, planned: PlannedFit, *, bits: BitSource
@@ -267,8 +279,8 @@ def _budget_of(model: Any, name: str, run: RunBudget) -> dict[str, Fraction | st
 
 def _require_within(promised: Guarantee, run: RunBudget) -> None:
     """Raises BadParameter where that guarantee is not at least what a run must have."""
-    if not promised.private or promised.neighbors is not Neighbors.REPLACE_ONE:
-        raise BadParameter("Every candidate must be private under replace_one.")
+    if not promised.private or promised.neighbors is not Neighbors.REPLACE_ONE or promised.unit != ROW:
+        raise BadParameter("Every candidate must be private for each row, all of it, under replace_one.")
     if run.rho is not None:
         if promised.zcdp.delta or promised.zcdp.rho > run.rho:
             raise BadParameter(f"A candidate spends more than a run may: rho is {float(run.rho):.6g} for each run.")
@@ -277,6 +289,12 @@ def _require_within(promised: Guarantee, run: RunBudget) -> None:
         raise BadParameter(f"A candidate needs a larger delta than a run has: {float(run.delta):.6g} for each run.")
     if promised.epsilon > run.epsilon:
         raise BadParameter(f"A candidate spends more than a run may: epsilon is {float(run.epsilon):.6g} for each run.")
+
+
+def _answers(model: Any) -> bool:
+    """Whether a run has something to predict with: those that found nothing must not fail, which would disclose it."""
+    inner = getattr(model, "best_estimator_", model)
+    return _answers(inner) if inner is not model else getattr(model, "hypothesis_", model) is not None
 
 
 def _indexed(X: Any) -> tuple[Any, int]:

@@ -78,6 +78,11 @@ def scorer_of(scoring: Any, estimator: Any) -> Callable[[Any, Any, NDArray[Any]]
     return _SCORERS[name]
 
 
+def no_score(size: int) -> Score:
+    """That of a run without a result: 0 for each of `size` records."""
+    return _mean(np.zeros(size), size)
+
+
 def _mean(terms: Any, size: int) -> Score:
     """The sum of the terms in fixed point: one record moves it by at most 1/u."""
     try:

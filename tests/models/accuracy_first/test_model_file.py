@@ -141,7 +141,7 @@ def bad_documents() -> list[Any]:
     return [
         *[_without(document, key) for key in NEEDED],
         *[{**document, name: value} for name, values in BAD_ENTRIES.items() for value in values],
-        *[{**document, "guarantee": _without(guarantee, key)} for key in ("epsilon_exact", "ex_post_epsilon_exact")],
+        *[{**document, "guarantee": _without(guarantee, key)} for key in ("epsilon_exact",)],
         *[
             {**document, "guarantee": {**guarantee, name: value}}
             for name, values in BAD_GUARANTEE.items()
@@ -175,13 +175,13 @@ def test_classes_that_are_none() -> None:
 
 
 def test_the_price_is_part_of_the_file() -> None:
-    """A model that reached its target has weights, and a guarantee that tells what it cost."""
+    """A model that reached its target has weights."""
     document = json.loads(fitted(AccuracyFirstRidge, "unreached").to_json())
     with pytest.raises(BadData):
         load_estimator(json.dumps({**document, "reached": True}))
     plain = {name: value for name, value in document["guarantee"].items() if "ex_post" not in name}
-    with pytest.raises(BadData, match="not a model file"):
-        load_estimator(json.dumps({**document, "guarantee": plain}))
+    found = load_estimator(json.dumps({**document, "guarantee": plain})).guarantee_  # as of the best of a search
+    assert not isinstance(found, ExPostGuarantee)
 
 
 def test_other_commands_files() -> None:

@@ -10,12 +10,14 @@ import pytest
 from support.cases import every
 from support.numpy_bits import NumpyBits
 
-from dpmine import Ledger, PrivateHuberSVC, PrivateLogisticRegression
-from dpmine.errors import BadParameter, BudgetExceeded
+from dpmine import Ledger, PrivateHuberSVC, PrivateLogisticRegression, PrivateRidge
+from dpmine.errors import BadLedger, BadParameter, BudgetExceeded
 from dpmine.gaussian import ratio_at
+from dpmine.ledger.budget import Amount
 from dpmine.models.linear.estimators import load_classifier
 from dpmine.models.linear.noise import GammaNoise, GaussianNoise
-from dpmine.privacy import Zcdp
+from dpmine.models.linear.training import LinearSettings
+from dpmine.privacy import Guarantee, Neighbors, Zcdp
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,14 +65,36 @@ def test_before_the_number_of_features_is_known_the_promise_is_the_most() -> Non
     assert PrivateLogisticRegression().promise().delta == DELTA
     assert PrivateLogisticRegression(noise="gamma").promise().delta == 0
     rows, labels = clouds(FEW)
-    listed = PrivateLogisticRegression(feature_bounds=(-1, 1)).fit(rows.tolist(), labels)  # no shape to look at
+    listed = PrivateLogisticRegression(feature_bounds=(-1, 1)).fit(rows.tolist(), labels)  # as long as the first row
     assert listed.guarantee_.delta == 0
 
 
-def test_a_charge_made_before_the_features_are_known_pays_for_any_number() -> None:
+@every("kind", [PrivateLogisticRegression, PrivateRidge])
+@every("method", ["objective", "output"])
+def test_a_charge_made_before_the_features_are_known_pays_for_any_number(kind: Any, method: str) -> None:
+    """In all that a ledger adds up: without δ, the noise of few weights has a larger ρ."""
+    given: dict[str, Any] = {"target_bounds": (0, 1)} if kind is PrivateRidge else {"method": method}
     for features in (FEW, MANY):
-        model = PrivateLogisticRegression(feature_bounds=(-1, 1))
-        assert model.fit_paid(*clouds(features), model.pay()).guarantee_.delta == (DELTA if features == MANY else 0)
+        model = kind(feature_bounds=(-1, 1), **given)
+        charge = model.pay()
+        spent = Amount.of(model.fit_paid(*clouds(features), charge).guarantee_)
+        assert tuple(spent) == tuple(Amount.of(charge.guarantee))
+
+
+def test_what_costs_more_than_its_charge_is_withheld(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger(f"sqlite:///{tmp_path / 'l.db'}")
+    ledger.grant("people", epsilon=3)
+    model = PrivateLogisticRegression(feature_bounds=(-1, 1), ledger=ledger, dataset="people")
+    promised = model.promise(features=names(FEW))
+    monkeypatch.setattr(LinearSettings, "promise", lambda *_: promised)
+    dearer = Guarantee(Fraction(2), Fraction(0), Neighbors.REPLACE_ONE, "row")
+    monkeypatch.setattr(LinearSettings, "_promised", lambda *_: dearer)
+    with pytest.raises(BadLedger, match="more than was charged"):
+        model.fit(*clouds(FEW))
+    assert not hasattr(model, "coef_")
+
+
+def test_a_charge_for_few_features_does_not_pay_for_many() -> None:
     model = PrivateLogisticRegression(feature_bounds=(-1, 1))
     with pytest.raises(BadParameter, match="pays for one run"):
         model.fit_paid(*clouds(MANY), model.pay(names(FEW)))
@@ -113,13 +137,13 @@ def test_an_approximate_choice_shares_delta_with_the_training() -> None:
     parameters: dict[str, Any] = {"lambdas": [1, 2], "mechanism": "large-margin"}
     model = PrivateLogisticRegression(noise="gaussian", **parameters)
     settings = model._settings(1, names(MANY))
-    noise = settings.noise_of(MANY + 1)
+    noise = settings.vector_noise
     assert noise == GaussianNoise(DELTA / 2)
     assert settings._search(noise).chooser().delta == DELTA / 2
     assert model.promise(features=names(MANY)).delta == DELTA
     assert fitted(MANY, noise="gaussian", **parameters).guarantee_.delta == DELTA
     pure = PrivateLogisticRegression(noise="gaussian", lambdas=[1, 2])._settings(1, names(MANY))
-    assert pure.noise_of(MANY + 1) == GaussianNoise(DELTA)
+    assert pure.vector_noise == GaussianNoise(DELTA)
 
 
 @every("method", ["objective", "output"])
@@ -130,7 +154,7 @@ def test_several_rows_of_a_unit_share_the_budget(method: str) -> None:
 
 def test_where_no_delta_is_large_enough_auto_spends_none() -> None:
     model = PrivateLogisticRegression(epsilon=500, rows_per_unit=2, unit="customer")
-    assert isinstance(model._settings(2, names(9000)).noise_of(9001), GammaNoise)
+    assert isinstance(model._settings(2, names(9000)).vector_noise, GammaNoise)
     with pytest.raises(BadParameter, match="smaller epsilon"):
         PrivateLogisticRegression(epsilon=500, noise="gaussian")._settings(2, names(9)).promise()
 
