@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CONFIDENCE = "0.999999"
 PILOT = 1000
 TAIL = np.array([0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.13, 0.2, 0.35])
-EPSILON, DELTA = 3, "0.05"
+EPSILON, DELTA = 3, "0.01"
 LOGISTIC, HUBER, RIDGE = dpmine.PrivateLogisticRegression, dpmine.PrivateHuberSVC, dpmine.PrivateRidge
 GAUSSIAN: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "noise": "gaussian"}
 GAMMA: dict[str, Any] = {"epsilon": EPSILON, "noise": "gamma"}

@@ -104,7 +104,7 @@ def _create(connection: Connection) -> None:
 
 def _add_zcdp(connection: Connection) -> None:
     """Data sets keep basic accounting; their totals get the ρ that is implied by (ε, δ), charge by charge."""
-    compiler = connection.dialect.ddl_compiler(connection.dialect, None)  # type: ignore[arg-type]
+    compiler = connection.dialect.ddl_compiler(connection.dialect, None)  # type: ignore[arg-type]  # no statement
     for table in (DATASETS, SPENT, HISTORY):
         for column in _added(accounting=table is not SPENT):
             written = compiler.get_column_specification(table.c[column.name])
@@ -179,9 +179,9 @@ def bring_up_to_date(connection: Connection) -> None:
 _NAMES = tuple(table.name for table in METADATA.sorted_tables)
 _MASTER = text("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name LIKE 'dpmine%' OR tbl_name IN :ours")
 _LIST = "'{dpmine_version,dpmine_datasets,dpmine_spent,dpmine_history}'::text[]"
-_OURS = f"(SELECT oid FROM pg_class WHERE oid IN (SELECT to_regclass(name) FROM unnest({_LIST}) AS name))"  # noqa: S608
+_OURS = f"(SELECT oid FROM pg_class WHERE oid IN (SELECT to_regclass(name) FROM unnest({_LIST}) AS name))"  # noqa: S608 - constants of this module
 _FOREIGN = text(
-    f"SELECT 1 FROM pg_trigger WHERE tgrelid IN {_OURS} AND (NOT tgisinternal OR tgenabled <> 'O') "  # noqa: S608
+    f"SELECT 1 FROM pg_trigger WHERE tgrelid IN {_OURS} AND (NOT tgisinternal OR tgenabled <> 'O') "  # noqa: S608 - constants of this module
     f"UNION ALL SELECT 1 FROM pg_rewrite WHERE ev_class IN {_OURS} "
     f"UNION ALL SELECT 1 FROM pg_policy WHERE polrelid IN {_OURS} "
     f"UNION ALL SELECT 1 FROM pg_index WHERE indrelid IN {_OURS} AND NOT (indisvalid AND indisready AND indislive) "
