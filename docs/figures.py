@@ -6,12 +6,16 @@ The drawings are kept beside the pages, so that they are seen wherever the pages
 from __future__ import annotations
 
 import sys
+from fractions import Fraction
+from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dpmine
 from dpmine.io.atomic import new_figure, write_picture
+from dpmine.selection.recommend import Shape
 from dpmine.selection.universes.base import MANY_DUMMIES
+from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +28,9 @@ PAIRS = 8_280_415
 """Of 4,070 products."""
 SUPPORTED = 2**20
 LEADS = (2, 4, 6, 8, 10, 12, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 80, 90, 100)
+EPSILONS = (0.1, 0.5, 1, 3)
+YEAR = Fraction(3), Fraction(1, 10**5)
+"""The ε and δ of all runs together; half of δ converts ρ."""
 MECHANISMS = {
     "exponential": "exponential, public catalogue",
     "limited_domain": "limited_domain",
@@ -96,17 +103,74 @@ def draw_success() -> Any:
     return figure
 
 
-FIGURES = {"supports.svg": draw_supports, "success.svg": draw_success}
+def draw_beliefs() -> Any:
+    """What an attacker can believe at most after a result, by what the attacker believed before."""
+    figure = new_figure(4.5, 3.2)
+    axes = figure.subplots()
+    before = [percent / 100 for percent in range(101)]
+    for epsilon, color in zip(EPSILONS, ("#a9c4e0", "#1f5a99", "#d9822b", "#8c2d19"), strict=True):
+        odds = exp(epsilon)
+        after = [100 * belief * odds / (1 - belief + belief * odds) for belief in before]
+        axes.plot([100 * belief for belief in before], after, color=color, label=f"ε = {epsilon:g}")
+    axes.plot([0, 100], [0, 100], ":", color="grey", label="no result")
+    axes.set_xlabel("belief before the result, %")
+    axes.set_ylabel("at most after it, %")
+    axes.legend(fontsize=8)
+    return figure
+
+
+def draw_leads() -> Any:
+    """The lead that finds the best pair with probability 0.95, by ε."""
+    figure = new_figure(5.5, 3.2)
+    axes = figure.subplots()
+    epsilons = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3)
+    for catalogue, label in ((4070, "public catalogue"), (None, "catalogue unknown")):
+        plans = [dpmine.plan(catalogue_size=catalogue, epsilon=epsilon) for epsilon in epsilons]
+        leads = [plan.row(plan.recommendation.mechanism).need(Shape.POWER_LAW).gap for plan in plans]
+        axes.plot(epsilons, leads, marker=".", label=label)
+    axes.set_xlabel("ε")
+    axes.set_ylabel("lead needed, in units")
+    axes.set_ylim(0, 130)
+    axes.legend(fontsize=8)
+    return figure
+
+
+def draw_year() -> Any:
+    """The ε of each run, by the number of runs in one total."""
+    figure = new_figure(5.5, 3.2)
+    axes = figure.subplots()
+    runs = (*range(1, 12), *range(12, 53, 4), 104, 208, 365)
+    total = rho_at(YEAR[0], YEAR[1] / 2)
+    axes.plot(runs, [float(YEAR[0]) / count for count in runs], "k", label="basic accounting")
+    for divisor, label in ((2, "zCDP, any mechanism"), (8, "zCDP, exponential mechanism, limited domain")):
+        axes.plot(runs, [float(divisor * total / count) ** 0.5 for count in runs], label=label)
+    axes.set_xscale("log")
+    axes.set_xticks([1, 4, 12, 52, 365], ["1", "4", "12", "52", "365"])
+    axes.set_ylim(0, 3)
+    axes.set_xlabel("number of runs")
+    axes.set_ylabel("ε of each run")
+    axes.legend(fontsize=8)
+    return figure
+
+
+FIGURES = {
+    "explanation/supports.svg": draw_supports,
+    "explanation/success.svg": draw_success,
+    "decide/beliefs.svg": draw_beliefs,
+    "decide/leads.svg": draw_leads,
+    "decide/year.svg": draw_year,
+}
 
 
 def draw(folder: Path) -> None:
-    """All figures, as files of a folder."""
+    """All figures, in folders of a folder."""
     from matplotlib import rc_context
 
     for name, drawing in FIGURES.items():
         with rc_context({"svg.fonttype": "none", "font.size": 9, "path.simplify": False}):
+            (folder / name).parent.mkdir(exist_ok=True)
             write_picture(drawing(), folder / name)
 
 
 if __name__ == "__main__":
-    draw(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "explanation")
+    draw(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent)

@@ -106,7 +106,7 @@ def test_figures_are_what_the_script_draws(tmp_path: Path) -> None:
     figures = module(DOCS / "figures.py")
     figures.draw(tmp_path)
     plan_runs(200, epsilon="0.1", delta="1e-5").plot(tmp_path / "runs.svg")  # as its caption says
-    drawn = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.svg")}
+    drawn = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.svg")}
     kept = {path.name: path.read_text(encoding="utf-8") for path in DOCS.rglob("*.svg") if path.name not in MEASURED}
     assert drawn.keys() == kept.keys()
     assert [name for name in drawn if not same_drawing(drawn[name], kept[name])] == []
