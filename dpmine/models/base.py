@@ -94,6 +94,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Raises BadParameter for unusable parameters, before any data are read; `features` as in `pay`."""
         self._settings(1, features)
 
+    def require_rows(self, rows: int, features: Sequence[str]) -> None:
+        """Raises what a fit to that many rows would raise whatever they hold, as far as public numbers say it."""
+        self._require_rows(self._settings(1, features), rows, features)
+
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
         """The privacy unit of a fit; `units` as in `pay`. Raises BadParameter."""
         return PrivacyUnit.of(self.unit, self.rows_per_unit, units)
@@ -103,7 +107,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         name = name_of_units(units)
         if name is not None:
             require_units(units, X)
-        charge, planned = self._charged(name, self._features_of(X))
+        charge, planned = self._charged(name, self._features_of(X), rows=None if units is not None else rows_of(X))
         bounding = Bounding(planned.unit.rows, None if name is None else Units.of(units, name))
         return self._train(X, y, bounding, charge, planned, bits=bits)
 
@@ -126,11 +130,15 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self._learn(X, y, self._settings(bounding.rows, self._features_of(X)), bounding, bits=bits)
         return self
 
-    def _charged(self, units: str | None, features: Sequence[str] | None) -> tuple[Charge, PlannedFit]:
-        """A fit, planned and charged."""
+    def _charged(
+        self, units: str | None, features: Sequence[str] | None, *, rows: int | None = None
+    ) -> tuple[Charge, PlannedFit]:
+        """A fit, planned and charged; `rows` is their number where it is known by now, and each is its own unit."""
         if self._read_from_file:
             raise BadParameter("A model file does not keep what training needs: make a new estimator to train again.")
         planned, account = self._planned(units, features), Account.of(self.ledger, self.dataset)
+        if rows and features is not None:
+            self._require_rows(planned.settings, rows, features)
         charge = account.charge(planned.guarantee, job=type(self).__name__)
         forget_fit(self)
         return charge, planned
@@ -150,6 +158,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         `features` as in `pay`. Subclasses call this one first. Raises BadParameter.
         """
         return None
+
+    def _require_rows(self, settings: Any, rows: int, features: Sequence[str]) -> None:
+        """See `require_rows`; each row is a unit."""
 
     @abstractmethod
     def _learn(self, X: Any, y: Any, settings: Any, bounding: Bounding, *, bits: BitSource) -> None:
@@ -176,6 +187,14 @@ def forget_fit(estimator: Any) -> None:
     """Drop what an earlier fit learnt, so that a fit that fails leaves an estimator that is not fitted."""
     for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
         delattr(estimator, name)
+
+
+def rows_of(X: Any) -> int | None:
+    """Their number, as far as X has it without a look at any value."""
+    shape = getattr(X, "shape", None)
+    if isinstance(shape, tuple):
+        return shape[0] if shape and isinstance(shape[0], int) else None
+    return len(X) if isinstance(X, list) else None
 
 
 def name_of_units(units: Any) -> str | None:

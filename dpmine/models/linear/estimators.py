@@ -116,6 +116,9 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
             settings.ball(len(features))
         return settings
 
+    def _require_rows(self, settings: LinearSettings, rows: int, features: Sequence[str]) -> None:  # noqa: ARG002 - known
+        settings.require_rows(rows)
+
     def _learn(self, X: Any, y: Any, settings: LinearSettings, bounding: Bounding, *, bits: BitSource) -> None:
         features = checked_numbers(self, X, reset=True)
         ball = settings.ball(features.shape[1])

@@ -138,9 +138,8 @@ class LinearSettings:
 
         Raises BadParameter, before any training, where the solver may take too long: by public numbers alone.
         """
-        last, size = self._last(examples.dimension), examples.size
-        lambdas, alpha = self.lambdas or (likely_regulariser(last, size, self.shared.row_epsilon),), self._alpha
-        self._require_short(last, size, lambdas, alpha)
+        last, size, alpha = self._last(examples.dimension), examples.size, self._alpha
+        lambdas = self._require_short(examples.dimension, examples.units, examples.each)
         if len(lambdas) == 1:
             parameter, weights = lambdas[0], train_candidates(last, lambdas, examples, alpha, bits=bits)[0]
         else:
@@ -168,7 +167,6 @@ class LinearSettings:
         """
         candidates = self.kind(self.loss, examples.dimension, last.noise)
         train_units = train_size_of(examples.units, 1 - self.validation_share)
-        self._require_short(candidates, train_units * examples.each, lambdas, alpha)
         parts = random_split(examples.units, train_units, bits=bits)
         train, held = (examples.take(rows_of_units(units, examples.each)) for units in parts)
         found = train_validated(
@@ -187,10 +185,24 @@ class LinearSettings:
             raise BadParameter("The chooser named no candidate: take max_of_exponentials, which always names one.")
         return found.parameter, found.model
 
-    def _require_short(self, training: Perturbation, size: int, lambdas: tuple[Fraction, ...], alpha: Fraction) -> None:
-        for parameter in lambdas:
-            accuracy = training.release(size, parameter, alpha).accuracy
-            require_short(self.loss, accuracy, size, parameter=parameter)
+    def require_rows(self, rows: int) -> None:
+        """`train`'s errors of public numbers, for that many rows of the features that were named."""
+        if self.weights is not None:
+            self._require_short(self.weights, rows, 1)
+
+    def _require_short(self, dimension: int, units: int, each: int) -> tuple[Fraction, ...]:
+        """The candidates for λ, with which no training takes too long."""
+        last = self._last(dimension)
+        lambdas = self.lambdas or (likely_regulariser(last, units * each, self.shared.row_epsilon),)
+        trainings = [(last, units)]
+        if len(lambdas) > 1:
+            candidates = self.kind(self.loss, dimension, last.noise)
+            trainings.append((candidates, train_size_of(units, 1 - self.validation_share)))
+        for training, size in trainings:
+            for parameter in lambdas:
+                accuracy = training.release(size * each, parameter, self._alpha).accuracy
+                require_short(self.loss, accuracy, size * each, parameter=parameter)
+        return lambdas
 
     def _last(self, dimension: int) -> Perturbation:
         """The training whose weights are released."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW
 from dpmine.models.pac.classifier import HypothesisClassifier, PublicFeatures, family_of, presumed_features
-from dpmine.models.pac.learners import LABEL_UNIT, Learner, learn, require_columns, too_fine
+from dpmine.models.pac.learners import LABEL_UNIT, Learner, learn, plan_cover, require_columns, too_fine
 from dpmine.models.pac.sample_complexity import Target
 from dpmine.parameters import below_one, named
 from dpmine.privacy import Guarantee, Neighbors
@@ -117,6 +117,10 @@ class PrivateLearner(HypothesisClassifier):
         if units is not None and self._checked_learner() is Learner.LABEL_PRIVATE:
             raise BadParameter("units are for learners that protect whole rows: leave them out with label_private.")
         return super().privacy_unit(units)
+
+    def _require_rows(self, settings: LearningSettings, rows: int, features: Sequence[str]) -> None:
+        if settings.learner is not Learner.LABEL_PRIVATE:
+            plan_cover(rows, self._family(features), settings.target, settings.learner.setting)
 
     def _learn(self, X: Any, y: Any, settings: LearningSettings, bounding: Bounding, *, bits: BitSource) -> None:
         records = self._records(X, y, bounding, bits=bits)

@@ -219,6 +219,13 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         _require_within(model.promise(features=features), run)
         return model
 
+    def _require_rows(self, settings: SearchSettings, rows: int, features: Sequence[str]) -> None:
+        train = train_size_of(rows, 1 - settings.validation_share) if rows > 1 else rows
+        for one in settings.candidates.checked(bits=SystemBits()):
+            model = self._candidate(one, settings.run, features)
+            if isinstance(model, PrivateEstimator):
+                model.require_rows(train, features)
+
     def _learn(self, X: Any, y: Any, settings: SearchSettings, bounding: Bounding, *, bits: BitSource) -> None:
         inputs, rows = _indexed(X)
         labels, features = checked_column(self, y, rows), self._features_of(X)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from dpmine_cli.main import run
+from sklearn.base import clone
 
 import dpmine
 from dpmine.errors import UnreadableFile
@@ -39,6 +40,25 @@ def test_unusable_column_labels_are_found_before_the_charge(tmp_path: Path) -> N
     mixed = pd.DataFrame({1: [True, False], "a": [True, True]})
     with pytest.raises(dpmine.BadData, match="column labels"):
         dpmine.top_itemset(mixed, size=1, ledger=url, dataset="shop")
+    assert dpmine.Ledger(url).budget("shop").spent.epsilon == 0
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        dpmine.PrivateHuberSVC(lambdas="1e-9", huber="0.001", method="output"),
+        dpmine.PrivateHuberSVC(lambdas=["1e-9", 1], huber="0.001", method="output"),
+        dpmine.PrivateLearner("stumps", lower=-1, upper=1, accuracy="0.001"),
+        dpmine.PrivateSearchCV(dpmine.PrivateHuberSVC(huber="0.001", method="output"), {"lambdas": [1, "1e-9"]}),
+    ],
+)
+def test_what_public_numbers_rule_out_is_not_charged(model: Any, tmp_path: Path) -> None:
+    """A λ with which the solver may take too long for so many rows, and fewer rows than an error bound takes."""
+    url = f"sqlite:///{tmp_path / 'b.db'}"
+    dpmine.Ledger(url).grant("shop", epsilon=2, delta=1e-5)
+    rows = np.random.default_rng(1).uniform(-1, 1, (20_000, 2))
+    with pytest.raises(dpmine.DpmineError, match=r"too small for|records"):
+        clone(model).set_params(ledger=url, dataset="shop").fit(rows, rows[:, 0] > 0)
     assert dpmine.Ledger(url).budget("shop").spent.epsilon == 0
 
 
