@@ -11,7 +11,7 @@ from support.numpy_bits import NumpyBits
 from support.tapes import assert_law
 
 from dpmine.models.histogram import training as noise
-from dpmine.models.histogram.training import GRID, rounded_laplace
+from dpmine.models.histogram.training import GRID, BinGrid, Bounds, rounded_laplace
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
@@ -38,6 +38,14 @@ def test_the_noise_is_laplace() -> None:
     drawn = np.array([float(rounded_laplace(SCALE, bits=bits) * GRID) for _ in range(5000)])
     assert stats.kstest(drawn, stats.laplace(scale=float(SCALE)).cdf).pvalue > 1e-6
     assert stats.kstest(drawn, stats.laplace(scale=0.8 * float(SCALE)).cdf).pvalue < 1e-6
+
+
+def test_counts_have_the_noise_of_two_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replacing one record moves two counts."""
+    scales: list[Fraction] = []
+    monkeypatch.setattr(noise, "rounded_laplace", lambda scale, bits: scales.append(scale) or 0)  # noqa: ARG005 - as called
+    noise.HistogramTraining().draw(BinGrid(Bounds.of(0, 1), 3), Fraction(1, 4), bits=NumpyBits(1))
+    assert scales == [8, 8, 8]
 
 
 def test_masses_decay_as_they_must() -> None:

@@ -133,6 +133,14 @@ def test_no_two_records_are_worse_than_opposite_ones(angle: float, lengths: Any,
         assert found >= bound * (1 - 1e-3)
 
 
+@every(("epsilon", "delta"), [("0.3", "0.1"), ("1", "0.3"), ("3", "0.2"), ("1", "1e-6")])
+@every("leverage", [None, Fraction(1, 10)])
+def test_the_farthest_record_is_far_enough_for_the_profile(epsilon: str, delta: str, leverage: Any) -> None:
+    """The profile bounds that of the tilt only where α'/A − A/2 ≥ √3, which a large δ would leave."""
+    tilt = GaussianNoise(Fraction(delta)).tilt(Fraction(epsilon), Fraction(1, 20), leverage)
+    assert (tilt.epsilon / tilt.rate - tilt.rate / 2) ** 2 >= 3
+
+
 @every("leverage", [0.05, 0.3, 0.4, 0.5, 0.8, 1.5])
 @every(("epsilon", "delta"), [("1", "1e-4"), ("0.3", "1e-5"), ("3", "0.01")])
 def test_what_a_fading_loss_may_leave_out(leverage: float, epsilon: str, delta: str) -> None:

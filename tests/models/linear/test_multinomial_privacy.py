@@ -16,7 +16,7 @@ from scipy.stats import beta
 from support.cases import every
 from support.numpy_bits import NumpyBits
 
-from dpmine.gaussian import ratio_at
+from dpmine.gaussian import profile, ratio_at
 from dpmine.models.linear import perturbations
 from dpmine.models.linear.multinomial import ClassExamples, MultinomialGaussianNoise, MultinomialLoss, basis
 from dpmine.models.linear.noise import GammaNoise, GaussianNoise
@@ -125,6 +125,16 @@ def in_the_plane(epsilon: float, moves: list[Any]) -> float:
 def test_all_corners_are_paid_for(pair: Any, epsilon: str, delta: str) -> None:
     rate = float(MultinomialGaussianNoise(Fraction(delta), 3).tilt(Fraction(epsilon), Fraction(0)).rate)
     assert in_the_plane(float(epsilon), corners(pair, rate)) <= float(delta)
+
+
+@every("classes", [3, 5])
+@every(("epsilon", "delta"), [("0.3", "0.01"), ("1", "1e-3"), ("3", "0.1")])
+def test_the_sum_over_the_corners_is_within_delta(classes: int, epsilon: str, delta: str) -> None:
+    """That of the proof note, for records of any direction."""
+    loss, one = Fraction(epsilon), classes - 1
+    rate = MultinomialGaussianNoise(Fraction(delta), classes).tilt(loss, Fraction(0)).rate
+    nearer = one * (one - 1) * profile(loss, rate * Fraction(867, 1000)) + 2 * one * profile(loss, rate / 2)
+    assert one * profile(loss, rate) + nearer <= Fraction(delta)
 
 
 def test_one_corner_is_not_all() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,6 +117,51 @@ def test_density_ratio_of_the_tilted_minimiser(ridge: Fraction, alpha: Fraction)
     assert worst <= tilt + slack + 1e-9
     assert tilt + slack <= float(alpha) * (1 + 1e-9)
     assert budget.tilt >= alpha / 2 * (1 - Fraction(1, 10**9))
+
+
+def relieved_loss(size: int) -> float:
+    """The largest log density ratio in the plane, the intercept relieved, of one record in the place of another.
+
+    Narrow bends: a record may bend in full, another not at all. All other records are zeros.
+    """
+    loss = HuberLoss(Fraction(1, 2))
+    budget = AlphaSplit.of(
+        loss, size=size, parameter=Fraction(20, size), alpha=Fraction(1, 2), cover=Fraction(0), relieved=True
+    )
+    ridges = np.array([budget.ridge, budget.last])
+    ends = np.linspace(-180, 180, 801) / size / budget.last
+    weights = np.stack(np.meshgrid(ends, ends), axis=-1).reshape(-1, 2)
+    table = []
+    for row in [np.array(signs) * 0.5**0.5 for signs in product((-1, 0, 1), (-1, 1))] + [np.zeros(2)]:
+        margins = weights @ row
+        noise = weights * ridges + loss.derivative(margins)[:, np.newaxis] * row / size
+        bend = loss.curvature(margins) / size * (row * row / ridges).sum()
+        table.append(np.log1p(bend) - float(budget.rate) * size / 2 * np.linalg.norm(noise, axis=1))
+    return float((np.max(table, axis=0) - np.min(table, axis=0)).max())
+
+
+def test_a_relieved_intercept_keeps_the_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The determinant is that of both ridges: that of the larger one alone would break the claim."""
+    assert 0.49 < relieved_loss(5) <= 0.5
+    monkeypatch.setattr(perturbations, "harmonic", lambda ridge, _last: ridge)
+    assert relieved_loss(5) > 0.501
+
+
+def test_the_cover_is_as_wide_as_the_weaker_ridge_lets_the_tolerance_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    budgets: list[AlphaSplit] = []
+    honest = AlphaSplit.of
+    monkeypatch.setattr(
+        AlphaSplit, "of", lambda *given, **named: budgets.append(honest(*given, **named)) or budgets[-1]
+    )
+    release = ObjectivePerturbation(LogisticLoss(), 3, relieved=True).release(5000, Fraction(1, 10), ALPHA)
+    last = budgets[-1]
+    assert last.last < last.ridge
+    assert release.scale == Fraction(2) * Fraction(release.accuracy.tolerance) / (Fraction(last.last) * last.cover)
+
+
+def test_noise_on_the_output_protects_the_solver_s_tolerance_too() -> None:
+    release = OutputPerturbation(LogisticLoss(), 3).release(5000, Fraction(1, 10), ALPHA)
+    assert release.scale >= Fraction(2, 500) + 2 * Fraction(release.accuracy.tolerance) * 10
 
 
 @pytest.mark.parametrize("relieved", [False, True])

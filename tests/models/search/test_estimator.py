@@ -224,6 +224,23 @@ def test_a_fixed_guarantee_must_fit_into_a_run() -> None:
         PrivateSearchCV(Declared(LogisticRegression(), rho=1, delta=1e-6), {}, epsilon=1, delta=1e-6).fit(X, Y)
 
 
+def test_too_large_a_guarantee_is_rejected_before_the_charge_and_after_a_fit(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    dpmine.Ledger(url).grant("people", epsilon=3)
+    fixed = Declared(LogisticRegression(), epsilon=2)
+    with pytest.raises(BadParameter, match="more than a run may"):
+        PrivateSearchCV(fixed, {}, epsilon=2, ledger=url, dataset="people").fit(X, Y)
+    assert spent(url, "people") == (0, 0)
+
+    class Greedy(Recorded):
+        def fit(self, X: Any, y: Any) -> Any:
+            super().fit(X, y).guarantee_ = Guarantee(Fraction(9), Fraction(0), Neighbors.REPLACE_ONE, "row")
+            return self
+
+    with pytest.raises(BadParameter, match="more than a run may"):
+        PrivateSearchCV(Greedy(), {"share": [0.5]}, epsilon=2).fit(X, Y)
+
+
 def test_a_regressor_needs_terms_of_its_own() -> None:
     declared = Declared(LinearRegression(), epsilon="0.1")
     with pytest.raises(BadParameter, match="function"):
