@@ -43,7 +43,12 @@ def test_the_noise_is_laplace() -> None:
 def test_counts_have_the_noise_of_two_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replacing one record moves two counts."""
     scales: list[Fraction] = []
-    monkeypatch.setattr(noise, "rounded_laplace", lambda scale, bits: scales.append(scale) or 0)  # noqa: ARG005 - as called
+
+    def noted(scale: Fraction, *, bits: BitSource) -> int:  # noqa: ARG001 - as it is called
+        scales.append(scale)
+        return 0
+
+    monkeypatch.setattr(noise, "rounded_laplace", noted)
     noise.HistogramTraining().draw(BinGrid(Bounds.of(0, 1), 3), Fraction(1, 4), bits=NumpyBits(1))
     assert scales == [8, 8, 8]
 

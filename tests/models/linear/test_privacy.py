@@ -150,9 +150,12 @@ def test_a_relieved_intercept_keeps_the_claim(monkeypatch: pytest.MonkeyPatch) -
 def test_the_cover_is_as_wide_as_the_weaker_ridge_lets_the_tolerance_move(monkeypatch: pytest.MonkeyPatch) -> None:
     budgets: list[AlphaSplit] = []
     honest = AlphaSplit.of
-    monkeypatch.setattr(
-        AlphaSplit, "of", lambda *given, **named: budgets.append(honest(*given, **named)) or budgets[-1]
-    )
+
+    def noted(*given: Any, **named: Any) -> AlphaSplit:
+        budgets.append(honest(*given, **named))
+        return budgets[-1]
+
+    monkeypatch.setattr(AlphaSplit, "of", noted)
     release = ObjectivePerturbation(LogisticLoss(), 3, relieved=True).release(5000, Fraction(1, 10), ALPHA)
     last = budgets[-1]
     assert last.last < last.ridge
