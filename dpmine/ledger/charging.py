@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from dpmine.errors import BadLedger, BadParameter, DpmineError
-from dpmine.ledger.budget import Amount
 from dpmine.privacy import ExPostGuarantee, Guarantee
 
 if TYPE_CHECKING:
@@ -82,6 +81,8 @@ class Charge:
         """
         if self.ledger is None or self.receipt is None:
             return guarantee
+        from dpmine.ledger.budget import Amount  # exact arithmetic is loaded where it is used
+
         if any(spent > charged for spent, charged in zip(Amount.of(guarantee), Amount.of(self.guarantee), strict=True)):
             raise BadLedger("This run would spend more than was charged, so its result is withheld: report this.")
         if not isinstance(guarantee, ExPostGuarantee):

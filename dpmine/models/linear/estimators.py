@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from dpmine.models.supervised import Floats
 
 _LOGISTIC_LOSSES = (AUTO, CappedLogisticLoss.name, LogisticLoss.name)
+_LOSSES = (CappedLogisticLoss.name, LogisticLoss.name, HuberLoss.name)
 _FORMAT = ModelFormat(
     name="dpmine linear classifier",
     command="classify",
@@ -129,6 +130,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         self.coef_ = np.array([coefficients for coefficients, _ in split])
         self.intercept_ = np.array([intercept for _, intercept in split])
         self.lambda_ = float(fitted.parameter)
+        self.loss_: str | None = settings.loss.name
         directions = np.ones(1) if len(self.classes_) == 2 else np.linalg.norm(basis(len(self.classes_)), axis=1)
         self.factors_ = np.outer(directions, ball.split(np.ones(features.shape[1] + settings.intercept))[0])
         self.spread_ = fitted.spread
@@ -190,6 +192,8 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
             "intercept": float(self.intercept_[0]) if two else self.intercept_.tolist(),
             "lambda": self.lambda_,
         }
+        if self.loss_ is not None:
+            entries["trained_with"] = self.loss_
         if self.norm_bound_ is not None:
             entries["norm_bound"] = self.norm_bound_
         if self.feature_bounds_ is not None:
@@ -206,6 +210,7 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
             "intercept_": intercepts,
             "classes_": classes,
             "lambda_": float(positive("lambda", finite(document["lambda"]))),
+            "loss_": _loss_of(document),
             "feature_bounds_": None
             if "feature_bounds" not in document
             else FeatureBounds.read(document["feature_bounds"], columns),
@@ -218,6 +223,14 @@ def _of_classes(weights: Floats, classes: NDArray[Any]) -> Floats:
     """What was trained, a row for each decision: one for two classes, (K, d) for K."""
     count = len(classes)
     return weights.reshape(1, -1) if count == 2 else basis(count) @ weights.reshape(-1, count - 1).T
+
+
+def _loss_of(document: dict[str, Any]) -> str | None:
+    """The loss by its name; None in files of versions that did not write it."""
+    name = document.get("trained_with")
+    if name is not None and name not in _LOSSES:
+        raise ValueError
+    return name
 
 
 def _weights_of(document: dict[str, Any], classes: int) -> tuple[Floats, Floats]:
@@ -274,7 +287,8 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
         loss: "logistic"; "capped", of two classes: twice the logistic loss of a margin z ≥ 0, and the straight line
             2 ln 2 − z below. Records on the wrong side of the boundary pull alike, which uses all of what the noise
             protects: more right predictions for the same ε. "auto": "capped" for two classes, "logistic" for more.
-            Decisions serve as log-odds with either.
+            Decisions of "logistic" are log-odds. Those of "capped" serve as such where both classes are common; the
+            probabilities of a rare class come out too low, so give "logistic" where they matter.
 
     Attributes:
         coef_: shape (1, d), in the units of the features as they were given, for rows within the bounds; of K > 2
@@ -284,6 +298,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
         norm_bound_: the norm bound. Predictions clip rows to both bounds, as training does.
         classes_: the classes; two that were not given are treated as public, and that both occur.
         lambda_: the regulariser that was trained with.
+        loss_: the loss: "capped", "logistic" or "huber"; None in model files of version 0.1.
         spread_, factors_: the law of the noise on the coefficients, for `coefficient_intervals`.
         guarantee_: what the release of all these attributes promises.
 

@@ -216,7 +216,8 @@ CLASSIFY = {
         "auto",
     ),
     "loss": Option(
-        "Logistic regression, its loss capped (auto) or not, or a Huber support vector classifier.",
+        "capped (auto, for two classes): most right predictions. logistic: better probabilities of rare classes. "
+        "huber: a support vector classifier.",
         default="auto",
         choices=("auto", "capped", "logistic", "huber"),
     ),

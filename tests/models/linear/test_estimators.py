@@ -428,6 +428,7 @@ def test_a_model_survives_its_file(kind: Any, labels: list[Any]) -> None:
     assert (again.predict(frame) == classifier.predict(frame)).all()
     assert again.guarantee_ == classifier.guarantee_
     assert again.to_json() == classifier.to_json()
+    assert again.loss_ == classifier.loss_ == ("huber" if kind is PrivateHuberSVC else "capped")
     assert json.loads(classifier.to_json())["features"] == ["a", "b", "c"]
 
 
@@ -448,6 +449,7 @@ BAD_ENTRIES: dict[str, list[Any]] = {
     "coef": ["abc", [True, 1, 2], [10**400, 1, 1], {"a": 1}],
     "label": [["x"]],
     "loss": [["logistic"]],
+    "trained_with": ["nonsense", ["capped"], 1],
     "intercept": [float("nan")],
 }
 
