@@ -17,7 +17,7 @@ MARKED := statistical or slow or spark
 DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceNo --item Item --mechanism large-margin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-report docs test test-marked test-sanitized test-all check kernels dist wheels bench bench-selection bench-success bench-mining bench-growth bench-linear
+.PHONY: help demo demo-report docs prose test test-marked test-sanitized test-all check kernels dist wheels bench bench-selection bench-success bench-mining bench-growth bench-linear
 .PHONY: bench-accuracy-first bench-ledger bench-utility experiments-stability experiments-regulariser experiments-hypotheses
 .PHONY: experiments-accuracy-first experiments-search experiments-defaults test-spark bench-spark fuzz lock clean
 
@@ -29,6 +29,10 @@ demo: $(INSTALLED) ## find the top pair of a real shop, privately
 
 docs: $(DEVELOPED) ## the pages of docs as a site, in build/docs
 	env -u PYTHONPATH $(BIN)/sphinx-build -W --keep-going -n -b html docs build/docs
+
+prose: ## the sentence lengths of tests/project/test_prose.py again, by textlint; needs npm
+	npx --yes --package textlint@15.8.0 --package textlint-rule-en-max-word-count@1.0.2 \
+		textlint --config docs/textlint.json README.md docs/decide/*.md docs/how-to/*.md docs/tutorial/*.md
 
 demo-report: $(INSTALLED) ## one page about the same shop, each customer protected, in build/report.html
 	$(BIN)/python examples/customers.py build/customers.parquet

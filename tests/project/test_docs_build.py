@@ -44,7 +44,7 @@ def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
     done = build(DOCS, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     threats = (tmp_path / "project" / "threat_model.html").read_text(encoding="utf-8")
-    assert "Not promised" in threats
+    assert "Not guaranteed" in threats
     assert 'href="../proofs/selection/noisy_max.html"' in threats
     commands = (tmp_path / "reference" / "command_line.html").read_text(encoding="utf-8")
     assert 'id="dpmine-ledger-verify"' in commands
