@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dpmine.io.paths import FileSet
 
-_DELIMITERS = {Form.CSV: ",", Form.TSV: "\t"}
+DELIMITERS = {Form.CSV: ",", Form.TSV: "\t"}
 _LONGEST_WAIT = 1.0  # seconds
 _BLOCK = 2**20  # bytes that are parsed at once, the most that a row may take; Arrow reads 32 of them ahead
 _BEGINNING = 2**16  # bytes of standard input that are looked at before the rest
@@ -54,7 +54,7 @@ def text_files(found: FileSet) -> Iterator[TextFile]:
 
 
 def open_delimited(
-    files: Sequence[TextFile], form: Form, declared: Mapping[str, pa.DataType], *, repeatable: bool = True
+    files: Sequence[TextFile], delimiter: str, declared: Mapping[str, pa.DataType], *, repeatable: bool = True
 ) -> TextSource:
     """The columns of delimited text: only headers are read here.
 
@@ -63,17 +63,18 @@ def open_delimited(
 
     Raises UnreadableFile where a header cannot be read, BadData for types of columns that do not exist.
     """
-    headers = [_header(file, _DELIMITERS[form]) for file in files]
-    look = f"in the header (to see it: head -n 1 {shlex.quote(files[0].shown)})"
-    if files[0].shown == STDIN:
-        look = "in the header"
+    headers = [_header(file, delimiter) for file in files]
+    split = "split at commas unless --delimiter says otherwise" if delimiter == "," else ""
+    seen = "" if files[0].shown == STDIN else f"to see it: head -n 1 {shlex.quote(files[0].shown)}"
+    hints = "; ".join(filter(None, (split, seen)))
+    look = f"in the header ({hints})" if hints else "in the header"
     require_declared(headers[0], declared, look)
 
     def texts(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for file, header in zip(files, headers, strict=True):
             if missing := [name for name in names if name not in header]:
                 raise BadData(f"Column {missing[0]!r} is missing in some of the files: leave out those without it.")
-            yield from _rows(file, names, form)
+            yield from _rows(file, names, delimiter)
 
     return TextSource(headers[0], declared, texts, look, repeatable)
 
@@ -132,8 +133,8 @@ def _header(file: TextFile, delimiter: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _rows(file: TextFile, names: Sequence[str], form: Form) -> Iterator[pa.RecordBatch]:
-    options: Any = _options(names, form)
+def _rows(file: TextFile, names: Sequence[str], delimiter: str) -> Iterator[pa.RecordBatch]:
+    options: Any = _options(names, delimiter)
     reader, let_go = None, Event()
     finalize(options[1].invalid_row_handler, let_go.set)
     try:
@@ -171,10 +172,10 @@ class _Skip:
         return "skip"
 
 
-def _options(names: Sequence[str], form: Form) -> tuple[Any, Any, Any]:
+def _options(names: Sequence[str], delimiter: str) -> tuple[Any, Any, Any]:
     return (
         pacsv.ReadOptions(block_size=_BLOCK),
-        pacsv.ParseOptions(delimiter=_DELIMITERS[form], newlines_in_values=True, invalid_row_handler=_Skip()),
+        pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=_Skip()),
         pacsv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()),
             include_columns=list(names),

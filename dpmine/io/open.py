@@ -140,21 +140,22 @@ def open_input(given: Input) -> Source:
         return _open_arrow(
             [(files.shown(path), partial(_stream, files, path)) for files in found for path in files.paths]
         )
-    from dpmine.io.delimited import open_delimited, text_files
+    from dpmine.io.delimited import DELIMITERS, open_delimited, text_files
 
-    return open_delimited([file for files in found for file in text_files(files)], form, given.kinds)
+    files = [file for files in found for file in text_files(files)]
+    return open_delimited(files, given.delimiter or DELIMITERS[form], given.kinds)
 
 
 def _open_piped(given: Input) -> Source:
     """Standard input: text is read once, as it comes; other forms are kept in a temporary file first."""
-    from dpmine.io.delimited import kept, open_delimited, piped
+    from dpmine.io.delimited import DELIMITERS, kept, open_delimited, piped
 
     if len(given.paths) > 1:
         raise BadParameter(f"{STDIN} (standard input) stands alone: leave the other files out.")
     guessed, file = piped()
     form = given.form or guessed
     if form in {Form.CSV, Form.TSV}:
-        return open_delimited([file], form, given.kinds, repeatable=False)
+        return open_delimited([file], given.delimiter or DELIMITERS[form], given.kinds, repeatable=False)
     if given.kinds:
         raise BadParameter(f"types (--types) are for columns of text, and files of {form} have types: leave it out.")
     file.open()

@@ -27,6 +27,8 @@ PathName: TypeAlias = str | PathLike[str]
 STDIN = "-"
 """The path that stands for standard input."""
 _COMPRESSED = (".gz", ".bz2", ".zst")
+_FOREIGN = (".xlsx", ".xls", ".ods", ".json", ".jsonl", ".ndjson", ".xml", ".sas7bdat", ".sav", ".dta", ".orc", ".avro")
+_DELIMITER = re.compile(r"[\t\x20-\x7e](?<![A-Za-z0-9\"])")
 
 
 class Form(StrEnum):
@@ -64,6 +66,8 @@ class Input:
             standard input what its first bytes say.
         types: of columns of text, as a mapping or a text such as "age=int64,amount=float64"; also "text", and "date"
             for days as 2026-11-23, whatever time follows.
+        delimiter: what separates the fields of CSV files: one character, such as ";"; default: a comma. Files of no
+            known ending are CSV files then.
         query: a statement in SQL, in place of files.
         database: where the query runs: "duckdb:///FILE", "sqlite:///FILE" or "postgresql://…".
 
@@ -79,6 +83,7 @@ class Input:
     files: PathName | Sequence[PathName] = ()
     input_format: str | Form | None = None
     types: Mapping[str, str] | str | None = None
+    delimiter: str | None = None
     query: str | None = None
     database: str | None = None
 
@@ -90,7 +95,17 @@ class Input:
         if self.query is None and not self.paths:
             raise BadParameter("There is nothing to read: give FILE (a path or several), or query and database.")
         if self.kinds and self.form not in {None, Form.CSV, Form.TSV}:
-            raise BadParameter(f"types (--types) are for columns of text, and {self.form} has types: leave it out.")
+            raise BadParameter(
+                f"types (--types) are for columns of text, and {self.form} has types: leave it out, or say "
+                "--input-format csv."
+            )
+        if self.delimiter is not None and (self.query is not None or self.form is not Form.CSV):
+            raise BadParameter("delimiter (--delimiter) is for CSV files: leave it out, or say --input-format csv.")
+        if self.delimiter is not None and not _DELIMITER.fullmatch(self.delimiter):
+            raise BadParameter(
+                "delimiter (--delimiter) must be one character of ASCII, no letter, digit, quotation mark or line "
+                "break, such as ';'."
+            )
 
     @cached_property
     def paths(self) -> tuple[PathName, ...]:
@@ -102,7 +117,11 @@ class Input:
         """Of the files, as far as it is known before they are opened."""
         if self.input_format is not None:
             return named(Form, "input_format", self.input_format)
-        forms = {form_of(os.fspath(path)) for path in self.paths if path != STDIN}
+        unknown = Form.PARQUET if self.delimiter is None else Form.CSV
+        forms = {
+            form_of(os.fspath(path), unknown) for path in self.paths if path != STDIN or self.delimiter is not None
+        }
+        self._require_readable()
         if len(forms) > 1:
             several = ", ".join(sorted(forms))
             raise BadParameter(
@@ -110,6 +129,20 @@ class Input:
                 "(--input-format)."
             )
         return forms.pop() if forms else None
+
+    def _require_readable(self) -> None:
+        """Raises BadParameter, by their names, for files of other programs and for words that are read as files."""
+        names = [os.fspath(path) for path in self.paths if path != STDIN]
+        if foreign := [name for name in names if name.lower().endswith(_FOREIGN)]:
+            raise BadParameter(
+                f"{foreign[0]} is of a form that dpmine does not read: save it as CSV or Parquet, such as with "
+                "pandas.read_excel or pandas.read_json and to_parquet."
+            )
+        if len(names) > 1 and (stray := [name for name in names if not Path(name).suffix and _is_missing(name)]):
+            raise BadParameter(
+                f"{stray[0]!r} is read as a FILE, and there is none: names with spaces need quotes, and lists of names "
+                "commas (--features age,hours)."
+            )
 
     @cached_property
     def kinds(self) -> dict[str, pa.DataType]:
@@ -125,10 +158,14 @@ class Input:
         return {name: TYPES[kind] for name, kind in given.items()}
 
 
-def form_of(path: str) -> Form:
-    """The form that the ending of a name says; Parquet where it says none."""
+def _is_missing(name: str) -> bool:
+    return "://" not in name and not glob.has_magic(name) and not os.path.lexists(name)
+
+
+def form_of(path: str, unknown: Form = Form.PARQUET) -> Form:
+    """The form that the ending of a name says; `unknown` where it says none."""
     name = (path.partition("?")[0] if "://" in path else path).lower()
-    return next((form for form, endings in ENDINGS.items() if name.endswith(endings)), Form.PARQUET)
+    return next((form for form, endings in ENDINGS.items() if name.endswith(endings)), unknown)
 
 
 def paths_of(data: Any) -> list[PathName] | None:

@@ -41,7 +41,8 @@ MISTAKES = {
         "are (--input-format csv)."
     ),
     "top-itemset headless.csv": (
-        "The privacy unit is not clear in the header (to see it: head -n 1 headless.csv): name it, with "
+        "The privacy unit is not clear in the header (split at commas unless --delimiter says otherwise; "
+        "to see it: head -n 1 headless.csv): name it, with "
         "dpmine top-itemset FILE --unit COL --item COL (in Python unit='COL', item='COL')."
     ),
     "top-itemset visits.parquet --item product": (

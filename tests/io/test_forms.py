@@ -85,6 +85,17 @@ def test_so_does_standard_input(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert contents(read_baskets(Input(STDIN, **told), LONG).baskets) == UNITS
 
 
+@every("delimiter", [";", "|", "\t", " "])
+@every("name", ["rows.csv", "rows.txt", STDIN])
+def test_so_do_other_delimiters(delimiter: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = _csv(delimiter)
+    monkeypatch.setattr(sys, "stdin", type("Stdin", (), {"buffer": io.BytesIO(content)}))
+    (tmp_path / "rows.csv").write_bytes(content)
+    (tmp_path / "rows.txt").write_bytes(content)
+    path = name if name == STDIN else tmp_path / name
+    assert contents(read_baskets(Input(path, delimiter=delimiter), LONG).baskets) == UNITS
+
+
 def test_so_do_frames_tables_and_queries(tmp_path: Path) -> None:
     delta, sqlite, duck = (tmp_path / name for name in ("delta", "rows.sqlite", "rows.duckdb"))
     write_deltalake(delta, pa.table({"who": ["old"], "what": [CANARY]}))
@@ -216,6 +227,14 @@ def test_every_file_needs_the_columns(tmp_path: Path) -> None:
         ({"query": "SELECT 1"}, "belong together"),
         ({"files": "a", "input_format": "xls"}, "input_format must be"),
         ({"files": ["a.csv", "b.parquet"]}, "several forms"),
+        ({"files": ["a.csv", "hours"]}, "'hours' is read as a FILE"),
+        ({"files": "a.xlsx"}, "does not read: save it as CSV"),
+        ({"files": "a.parquet", "delimiter": ";"}, "delimiter (--delimiter) is for CSV"),
+        ({"files": "a.tsv", "delimiter": ";"}, "delimiter (--delimiter) is for CSV"),
+        ({"query": "SELECT 1", "database": "sqlite:///b", "delimiter": ";"}, "delimiter (--delimiter) is for CSV"),
+        ({"files": "a.csv", "delimiter": ";;"}, "one character"),
+        ({"files": "a.csv", "delimiter": "x"}, "one character"),
+        ({"files": "a.csv", "delimiter": "\n"}, "one character"),
         ({"files": "a.csv", "types": "n=decimal"}, "types"),
         ({"files": "a.csv", "types": 3}, "types"),
         ({"files": "a.parquet", "types": "n=int64"}, "has types"),

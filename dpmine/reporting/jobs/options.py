@@ -75,6 +75,7 @@ OF_SOURCE = {
         "are needed.",
         "COL=TYPE,…",
     ),
+    "delimiter": Option("What separates the fields of CSV files, such as ';'.", "CHAR", shown="a comma"),
     "query": Option("An SQL statement in place of FILE; it may choose, rename and filter rows one by one.", "SQL"),
     "database": Option("Where the query runs: duckdb:///FILE, sqlite:///FILE or postgresql://….", "URL"),
 }
