@@ -178,4 +178,4 @@ def rounded_up(value: Fraction) -> float:
 def short(value: Fraction) -> str:
     """The value as a decimal where that is exact, else as a fraction."""
     number = rounded_up(value)
-    return repr(number) if Fraction(repr(number)) == value else str(value)
+    return repr(number).removesuffix(".0") if Fraction(repr(number)) == value else str(value)

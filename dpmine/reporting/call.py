@@ -123,11 +123,11 @@ def report(
         ... '''
         >>> _ = (folder / "jobs.toml").write_text(text, encoding="utf-8")
         >>> print(report(folder / "jobs.toml", folder / "report.html", check=True))
-        Pairs: costs up to ε = 1.0, δ = 1e-06
-        All together: up to ε = 1.0, δ = 1e-06 for each customer; the budget is yet to be granted.
+        Pairs: costs up to ε = 1, δ = 1e-06
+        All together: up to ε = 1, δ = 1e-06 for each customer; the budget is yet to be granted.
         >>> print(report(folder / "jobs.toml", folder / "report.html"))
         job 'Pairs': done
-        ε = 0.0, δ = 0.0 left for each customer
+        ε = 0, δ = 0 left for each customer
 
     See Also:
         dpmine.Ledger: the budget.

@@ -212,8 +212,13 @@ def select(
     chooser = _chooser(scores, mechanism, parameters, hidden=hidden)
     _require_fit(chooser, step, hidden=hidden)
     guarantee = chooser.guarantee()
+    moved = f"moves each score by at most {short(step)}"
     if protected != guarantee.unit:
-        guarantee = guarantee.asserting(protected, f"moves each score by at most {short(step)}")
+        guarantee = guarantee.asserting(protected, moved)
+    elif guarantee.private:
+        guarantee = guarantee.noting(f"asserted, not checked: {moved} ({protected})")
+    if guarantee.private and not hidden and not isinstance(scores, Universe):
+        guarantee = guarantee.noting("the candidates are taken as public")
     account.charge(guarantee, job=f"select {chooser.name}")
     universe, labels = labelled_universe(scores, padding)
     choice = choose(chooser, universe, sensitivity=step, bits=SystemBits())

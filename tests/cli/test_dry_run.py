@@ -60,7 +60,7 @@ def test_what_the_run_would_say_is_said(destroyed: Path, run: outcome_of) -> Non
     said = json.loads(done.out)
     assert said["dry_run"] is True
     assert said["guarantee"]["epsilon"] == 1
-    assert said["left_afterwards"] == "ε = 19.0, δ = 9.9e-05"
+    assert said["left_afterwards"] == "ε = 19, δ = 9.9e-05"
     assert "unit = who" in done.err
     assert "lead" in done.err
 

@@ -35,7 +35,7 @@ def test_a_page_and_its_results(batch: Folder, run: outcome_of) -> None:
         "dpmine: job 'Pairs': done",
         "dpmine: job 'Ages': done",
         "dpmine: job 'Rule': done",
-        "dpmine: ε = 96000.0, δ = 0.008 left for each customer",
+        "dpmine: ε = 96000, δ = 0.008 left for each customer",
         "dpmine: the page is 'shop.html', the results are in 'jobs-results'",
     ]
     page = (batch.path / "shop.html").read_text(encoding="utf-8")
@@ -72,10 +72,10 @@ def test_check(batch: Folder, run: outcome_of) -> None:
     assert (outcome.status, outcome.err) == (0, "")
     assert outcome.out.splitlines() == [
         "Results are kept in 'jobs-results'.",
-        "Pairs: costs up to ε = 2000.0, δ = 0.001",
-        "Ages: costs up to ε = 1000.0, δ = 0.001",
-        "Rule: costs up to ε = 1000.0, δ = 0.0",
-        "All together: up to ε = 4000.0, δ = 0.002 for each customer; the budget is yet to be granted.",
+        "Pairs: costs up to ε = 2000, δ = 0.001",
+        "Ages: costs up to ε = 1000, δ = 0.001",
+        "Rule: costs up to ε = 1000, δ = 0",
+        "All together: up to ε = 4000, δ = 0.002 for each customer; the budget is yet to be granted.",
     ]
     assert not (batch.path / "budget.db").exists()
     assert not (batch.path / "report.html").exists()
@@ -110,7 +110,7 @@ def test_a_failing_job(
     assert outcome.lines[1].startswith(said)
     assert sum(line.startswith("dpmine: error: ") for line in outcome.lines) == 1
     assert "kanarienvogel" not in outcome.err
-    assert "dpmine: ε = 97000.0, δ = 0.009 left for each customer" in outcome.lines
+    assert "dpmine: ε = 97000, δ = 0.009 left for each customer" in outcome.lines
     page = (batch.path / "report.html").read_text(encoding="utf-8")
     assert "This job has no result." in page
     assert "no such thing" not in page

@@ -42,7 +42,7 @@ def test_text(run: outcome_of) -> None:
         f"{BREAD}, {BUTTER}",
         f"{BUTTER}, {TEA}",
         "(exponential; ε = 1000, δ = 0 per customer, neighbours replace-one)",
-        "(selection: 2 rounds of the exponential mechanism at ε = 500.0)",
+        "(selection: 2 rounds of the exponential mechanism at ε = 500)",
     ]
 
 

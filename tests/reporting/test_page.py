@@ -177,7 +177,7 @@ def test_the_formula_is_for_what_could_be_spent(folder: Folder) -> None:
     report = folder.run(job(**ALL["Target"]))
     page = Page(render(report, today=DAY))
     (outcome,) = report.outcomes
-    assert "+ δ, where ε = 5000.0, δ = 0.0." in page.text
+    assert "+ δ, where ε = 5000, δ = 0." in page.text
     assert f"What it came to: {outcome.charge.decimals}" in page.text
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from dpmine.selection.select import MECHANISMS
 if TYPE_CHECKING:
     from pathlib import Path
 
+PUBLIC_CANDIDATES = "the candidates are taken as public"
 TENTHS = [0.1, "0.1", "1/10", Decimal("0.1"), Fraction(1, 10), np.float64(0.1), "1e-1", " 0.1 "]
 PURE = [name for name, kind in MECHANISMS.items() if not kind.approximate and kind.private]
 APPROXIMATE = [name for name, kind in MECHANISMS.items() if kind.approximate]
@@ -122,7 +124,28 @@ def test_names_with_dashes(name: str) -> None:
 @pytest.mark.parametrize("relation", ["add-remove", "add_remove", Neighbors.ADD_REMOVE])
 def test_neighbors_by_any_name(relation: Any) -> None:
     guarantee = select([1, 2], neighbors=relation, mechanism="large_margin").guarantee
-    assert guarantee == Guarantee(Fraction(1), Fraction(1, 10**6), Neighbors.ADD_REMOVE)
+    assert replace(guarantee, notes=()) == Guarantee(Fraction(1), Fraction(1, 10**6), Neighbors.ADD_REMOVE)
+
+
+@pytest.mark.parametrize(
+    ("scores", "given", "notes"),
+    [
+        ({"a": 9, "b": 1}, {}, ("asserted, not checked: moves each score by at most 1 (unit)", PUBLIC_CANDIDATES)),
+        (
+            {"a": 9, "b": 1},
+            {"unit": "user"},
+            ("asserted, not checked: moves each score by at most 1 (user)", PUBLIC_CANDIDATES),
+        ),
+        ({"a": 9, "b": 1}, {"candidates": "unknown"}, ("asserted, not checked: moves each score by at most 1 (unit)",)),
+        (
+            [0.5, 0.25],
+            {"sensitivity": "0.5"},
+            ("asserted, not checked: moves each score by at most 0.5 (unit)", PUBLIC_CANDIDATES),
+        ),
+    ],
+)
+def test_what_is_asserted_is_noted(scores: Any, given: dict[str, Any], notes: tuple[str, ...]) -> None:
+    assert select(scores, **given).guarantee.notes == notes
 
 
 def test_auto_needs_no_catalogue() -> None:
