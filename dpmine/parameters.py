@@ -132,7 +132,7 @@ def resembling(name: str, known: Iterable[str]) -> str:
 
 
 def _parse(name: str, text: str) -> Fraction:
-    hint = f"{name} must be a finite number such as 0.1, 1e-6 or 1/3."
+    hint = f"{name} must be a finite number such as 0.1, 1e-6 or 1/3.{_notation(text)}"
     mantissa, _, exponent = text.strip().lower().partition("e")
     if len(mantissa) > _MAX_DIGITS or len(exponent) > 4:
         raise BadParameter(hint)
@@ -140,6 +140,13 @@ def _parse(name: str, text: str) -> Fraction:
         return Fraction(text.strip())
     except (ValueError, ZeroDivisionError):
         raise BadParameter(hint) from None
+
+
+def _notation(text: str) -> str:
+    """What to add to a message about a number: how dpmine writes those that are written so."""
+    if text.strip().endswith("%"):
+        return " For 1 % give 0.01."
+    return " Decimals have a point: 1.5, not 1,5." if text.count(",") == 1 else ""
 
 
 _LONGEST = 20  # digits

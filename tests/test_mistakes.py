@@ -102,8 +102,8 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (
         lambda: dpmine.PrivateRidge().fit(ROWS, NUMBERS),
         (
-            "target_bounds must be a public lower and upper bound on y, such as (0, 100), the lower below the "
-            "upper, and both between 1e-100 and 1e100 in absolute value."
+            "target_bounds must be a public lower and upper bound on y, such as (0, 100) (--target-bounds 0,100), "
+            "the lower below the upper, and both between 1e-100 and 1e100 in absolute value."
         ),
     ),
     (
@@ -116,9 +116,12 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: dpmine.Ledger("budget.db"),
-        "ledger must be a URL such as sqlite:///budget.db or postgresql://user@host/database.",
+        "ledger must be a URL such as sqlite:///budget.db.",
     ),
-    (lambda: dpmine.plan(epsilon="10%"), "epsilon must be a finite number such as 0.1, 1e-6 or 1/3."),
+    (
+        lambda: dpmine.plan(epsilon="10%"),
+        "epsilon must be a finite number such as 0.1, 1e-6 or 1/3. For 1 % give 0.01.",
+    ),
 ]
 
 

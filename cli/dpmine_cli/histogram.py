@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpmine_cli.output import Format
+
 if TYPE_CHECKING:
     from dpmine_cli.line import CommandLine
 
@@ -39,3 +41,6 @@ def histogram(line: CommandLine) -> None:
         density.plot(figure.subplots()).set_xlabel(f"{column} (outside the bounds: counted at the nearest)")
         write_picture(figure, picture)
     destination.write_result(density)
+    line.caution(density.guarantee)
+    if destination.path is not None or destination.format is not Format.TEXT:
+        messages.notice(str(density.guarantee))

@@ -41,6 +41,7 @@ def top_itemset(line: CommandLine) -> None:
         destination.write_document(TopItemsetsAndRules.of(result, least))
     else:
         destination.write_result(result)
+    line.caution(result.guarantee)
     say = messages.notice if result.guarantee.private else messages.warn
     for text in _notices(result, destination):
         say(text)
@@ -58,6 +59,7 @@ def catalogue(line: CommandLine) -> None:
     with line.messages as messages:
         found = discover_items(line.data, **line.values(), progress=messages.progress, notice=messages.notice)
     destination.write_result(found)
+    line.caution(found.guarantee)
     if destination.format is not Format.TEXT or destination.path is not None:
         messages.notice(f"{len(found)} items; {found.guarantee}. {found.advice}".rstrip(". "))
 
@@ -110,7 +112,8 @@ def _notices(result: TopItemsets, destination: Destination) -> list[str]:
     """What a run must say, and what is written does not put before the user's eyes."""
     if destination.format is Format.TEXT and destination.path is None:
         return []
-    said = [f"{result.mechanism}; {result.guarantee}", *([] if result.budget is None else [str(result.budget)])]
+    said = [*result.cautions, f"{result.mechanism}; {result.guarantee}"]
+    said += [] if result.budget is None else [str(result.budget)]
     missing = "nothing else stands out" if result.itemsets else "nothing stands out"
     return [f"{missing}. {result.advice}", *said] if result.advice else said
 

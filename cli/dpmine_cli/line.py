@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 from functools import cached_property
 from inspect import Parameter, Signature
 from keyword import iskeyword
@@ -16,17 +17,24 @@ from typer.core import TyperCommand, TyperGroup
 
 from dpmine.reporting.jobs.options import OF_SOURCE
 from dpmine_cli.messages import Messages
-from dpmine_cli.options import OPTIONS, flags_of
+from dpmine_cli.options import OPTIONS, flags_of, typed
 from dpmine_cli.output import Destination, Format
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
+    from dpmine.privacy import Guarantee
     from dpmine.reporting.jobs.options import Option
 
 _ARGUMENTS = {"files", "jobs"}
 """What stands on a command line by its place."""
 _LONG = 19  # digits of an integer of more than 64 bits
+
+_WEAK = {
+    "ε": (Fraction(10), "an even bet on one unit may become 99.99 % certain; 1 or less is common"),
+    "δ": (Fraction(1, 1000), "with this probability it may not hold at all; 1e-6 or less is common"),
+}
+"""What a run may spend without a notice, and what more of it means."""
 
 
 class CommandLine:
@@ -100,6 +108,15 @@ class CommandLine:
             if (found := source(name)) is not None and found.name == "COMMANDLINE"
         }
 
+    def caution(self, guarantee: Guarantee) -> None:
+        """A notice where the guarantee of a run says little."""
+        if not guarantee.private:
+            return
+        charged = {"ε": getattr(guarantee, "ex_post_epsilon", guarantee.epsilon), "δ": guarantee.delta}
+        for name, (most, why) in _WEAK.items():
+            if charged[name] > most:
+                self.messages.notice(f"a guarantee with {name} = {float(charged[name]):g} says little: {why}")
+
     def _end_at_the_charge(self) -> None:
         """Takes the ledger's place, where it and the data set are named both or neither."""
         from dpmine.ledger.ledger import DryLedger
@@ -137,6 +154,7 @@ def add(app: typer.Typer, name: str, function: Callable[[CommandLine], None], sh
             function(line)
         except DryRun as done:
             print(done.to_json() if line.destination.format is Format.JSON else done)
+            line.caution(done.guarantee)
 
     options = [_parameter(key, option, required=option.needed and not scores) for key, option in table.items()]
     context = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
@@ -147,10 +165,13 @@ def add(app: typer.Typer, name: str, function: Callable[[CommandLine], None], sh
 
 
 class _Command(TyperCommand):
-    """A command whose values are converted here where that is easy."""
+    """A command that takes each option once, and whose values are converted here where that is easy."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The arguments that are left. Raises BadParameter for an option of one value that is given twice."""
         _convert_here(self.get_params(ctx))
+        if not ctx.resilient_parsing:  # while a shell completes the line
+            _require_once(self.make_parser(ctx).parse_args(args=list(args))[2], OPTIONS[self.name or ""])
         return super().parse_args(ctx, args)
 
 
@@ -161,6 +182,17 @@ class Group(TyperGroup):
         """The arguments that are left for the command below."""
         _convert_here(self.get_params(ctx))
         return super().parse_args(ctx, args)
+
+
+def _require_once(given: Sequence[Any], table: Mapping[str, Option]) -> None:
+    """Of an option that is repeated, Typer would take the last, silently: BadParameter unless that is meant."""
+    single = [each for each in given if not (each.multiple or each.nargs == -1 or getattr(each, "is_flag", False))]
+    for parameter in single:
+        name = (parameter.name or "").rstrip("_")
+        if single.count(parameter) > 1 and name in table:
+            from dpmine.errors import BadParameter
+
+            raise BadParameter(f"{parameter.opts[0]} is given more than once: give one {typed(name, table[name])}.")
 
 
 def _convert_here(parameters: list[Any]) -> None:
@@ -187,7 +219,7 @@ class _Conversion:
         kind = param.type_descriptor.annotation
         found = _converted(value, kind)
         if found is None and isinstance(value, str):
-            _require_possible(param.opts[0], value, kind)
+            _require_possible(param.opts[0], value, kind, ctx.command.params)
         return self.typers().coerce(value, param=param, ctx=ctx) if found is None else found
 
 
@@ -206,13 +238,15 @@ def _converted(value: Any, kind: Any) -> Any:
     return next((choice for choice in kind if choice.value == value), None) if issubclass(kind, StrEnum) else None
 
 
-def _require_possible(flag: str, value: str, kind: Any) -> None:
+def _require_possible(flag: str, value: str, kind: Any, parameters: Sequence[Any]) -> None:
     """BadParameter, in words of ours, for no whole number and for none of the choices."""
     from dpmine.errors import BadParameter
     from dpmine.parameters import resembling
 
     if kind is int and not value.strip().lstrip("+-").isdecimal():  # what is too small or large, the library says
-        raise BadParameter(f"{flag} must be a whole number, such as 10.")
+        one = flag.removesuffix("s")  # --units for --unit
+        like = f" Did you mean '{one}'?" if one != flag and any(one in each.opts for each in parameters) else ""
+        raise BadParameter(f"{flag} must be a whole number, such as 10.{like}")
     if issubclass(kind, StrEnum):
         raise BadParameter(f"{flag} must be one of: {', '.join(kind)}.{resembling(value, kind)}")
 

@@ -80,7 +80,12 @@ def output_begins() -> None:
 
 def message() -> str:
     """What an interrupt says now: also that a charge stays, which may be on the disk at any moment."""
-    return _said[0] + (_CHARGED if _charges() > _charged_before[0] else "")
+    return _said[0] + staying()
+
+
+def staying() -> str:
+    """What to add to an error: that charges of this command stay, where it made any."""
+    return _CHARGED if _charges() > _charged_before[0] else ""
 
 
 def _charges() -> int:

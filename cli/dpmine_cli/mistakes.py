@@ -13,6 +13,17 @@ if TYPE_CHECKING:
     from dpmine.reporting.jobs.options import Option
 
 _REQUIREMENT = "must "
+_OTHER_NAMES = {
+    "--user": "--unit",
+    "--person": "--unit",
+    "--id": "--unit",
+    "--target": "--label",
+    "--label": "--target",
+    "--k": "--top",
+    "--dry-run": "--check",
+    "--check": "--dry-run",
+}
+"""What options are called elsewhere, and here where the command has that one."""
 
 
 def usage(error: Any, arguments: Sequence[str]) -> str:
@@ -25,7 +36,8 @@ def usage(error: Any, arguments: Sequence[str]) -> str:
         from dpmine.parameters import resembling
 
         known = [flag for key, option in table.items() for flag in flags_of(key, option)]
-        return f"{error.message}.{resembling(name, known)} {help_of}"
+        meant = _OTHER_NAMES.get(name)
+        return f"{error.message}.{resembling(meant if meant in known else name, known)} {help_of}"
     text = getattr(error, "format_message", error.__str__)().replace("Value error, ", "", 1).rstrip(".")
     found = [option for key, option in table.items() if name in flags_of(key, option)]
     if found and text.endswith("requires an argument"):

@@ -24,6 +24,8 @@ def classify(line: CommandLine) -> None:
 
     Example: dpmine classify people.parquet --label income --features age,hours --lower 0 --upper 120,99 --model m.json
     """
+    from dpmine.models.model_file import LinearModel
+
     if line.predict is not None:
         from dpmine.models.linear.estimators import load_classifier
 
@@ -33,7 +35,7 @@ def classify(line: CommandLine) -> None:
     _require_file(line)
     _require_choice(line)
     trained = _trained(line, job, lambda fitted: f"lambda {fitted.lambda_:g}")
-    _notice(line, str(trained.guarantee_))
+    _notice(line, *LinearModel(trained).cautions, str(trained.guarantee_))
 
 
 def regress(line: CommandLine) -> None:
@@ -147,6 +149,7 @@ def _trained(line: CommandLine, job: ModelJob, remark: Callable[[Any], str] | No
         if model is not None:
             model.write_document(summary)
         result.write_result(summary)
+    line.caution(estimator.guarantee_)
     return estimator
 
 

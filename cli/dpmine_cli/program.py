@@ -191,19 +191,25 @@ def _status(done: typer.Exit | SystemExit) -> int:
 
 
 def _report(error: Exception, arguments: list[str]) -> int:
-    from dpmine.errors import BudgetExceeded, DpmineError
-
     if "--debug" in arguments:
         _frames(error)
+    text, status = _answer(error, arguments)
+    return _complain(text + messages.staying(), status)
+
+
+def _answer(error: Exception, arguments: list[str]) -> tuple[str, int]:
+    """The message on an error, and the exit status."""
+    from dpmine.errors import BudgetExceeded, DpmineError
+
     if isinstance(error, TyperException):
-        return _complain(usage(error, arguments), BAD_REQUEST)
+        return usage(error, arguments), BAD_REQUEST
     if isinstance(error, BudgetExceeded):
-        return _complain(str(error), NO_BUDGET)
+        return str(error), NO_BUDGET
     if isinstance(error, DpmineError):
-        return _complain(as_typed(str(error), arguments), BAD_REQUEST)
+        return as_typed(str(error), arguments), BAD_REQUEST
     if isinstance(error, MemoryError):
-        return _complain(_NO_MEMORY, BAD_REQUEST)
-    return _complain(f"a bug in dpmine ({type(error).__name__}): please report it with the output of --debug.", BUG)
+        return _NO_MEMORY, BAD_REQUEST
+    return f"a bug in dpmine ({type(error).__name__}): please report it with the output of --debug.", BUG
 
 
 def _frames(error: BaseException) -> None:

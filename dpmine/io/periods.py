@@ -65,11 +65,16 @@ def _named(names: Sequence[str], keys: Iterable[str]) -> dict[str, tuple[str, st
 
 def like_column(name: str, names: Iterable[str]) -> str:
     """What to add to a message about a column that is not there: one that is called alike, or one to choose."""
-    known, named = list(names), _CALLED.fullmatch(name)
-    if named is None:
+    known = list(names)
+    if name.lower() in _PERIODS:
+        return f" A calendar period is of a column: {name.lower()}(COL), with one of these as COL."
+    if len(parts := name.split(",")) > 1 and {*parts} <= {*known}:
+        return f" For several columns repeat the option, as in {' '.join(f'--unit {part}' for part in parts)}."
+    if _CALLED.fullmatch(name) is None:
         return resembling(name, known) or " Give one of these."
     periods = [f"{period}({column})" for column in known for period in _PERIODS]
-    return resembling(name, periods) or " A period is day(COL), week(COL) or month(COL) of one of these."
+    like = resembling(name, periods) or resembling(name.lower(), periods)
+    return like or " A period is day(COL), week(COL) or month(COL) of one of these."
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,15 @@ from dpmine.selection.advice import needed, with_charge
 from dpmine.selection.recommend import AUTO
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dpmine.itemsets.request import Request
     from dpmine.selection.top_k import TopK
 
 _LARGEST_ADVISED = 2
 """Up to this ε, more of it is the first advice; beyond, other ways are named before."""
+_LARGEST_COMMON = 10
+"""Beyond this ε a guarantee says little, and none is named before a run."""
 _GRID = [Fraction(digits, 10) * Fraction(10) ** power for power in range(-9, 4) for digits in range(10, 100)]
 """The numbers of two digits from 10^-9 on: what an ε is advised from."""
 
@@ -35,6 +40,27 @@ def small_supports(count: int, *, charged: bool) -> str:
     none = "the chosen itemset has" if count == 1 else f"all {count:,} chosen itemsets have"
     said = with_charge(f"{none} too small a noisy support to be listed.", charged=charged)
     return f"{said} Try --min-support 0, which lists all that is chosen; another run costs as much again."
+
+
+def doubt(request: Request) -> str:
+    """Why most of the list is expected to be noise, and what helps, from public parameters alone; else ""."""
+    needed, units = right_from(request.top_k, _candidates(request)), request.units
+    usual = USUAL_UNITS if units is None else units
+    if request.top_k.lists_what_stands_out or needed * BEST_SHARE <= usual:
+        return ""
+    assumed = " are assumed; --units N says how many there are" if units is None else ""
+    larger = _least_epsilon(request, lambda way: right_from(way, _candidates(request)))
+    step = f"--epsilon {float(larger):g} or more" if larger and larger <= _LARGEST_COMMON else "a larger --epsilon"
+    return (
+        f"fewer than half of the {request.top_k.count} listed are expected to be right unless the best has a support "
+        f"of about {needed:,} or more ({usual:,} units{assumed}). Noise fills the list otherwise: give {step}, or a "
+        "smaller --top."
+    )
+
+
+def _candidates(request: Request) -> int:
+    """How many public itemsets there are; 0 where there is no public list."""
+    return request.catalogue.candidates(request.sizes) or 0
 
 
 def _needed(request: Request) -> str:
@@ -55,7 +81,7 @@ def _step(request: Request) -> str:
         return ""
     if better := _better(request):
         return f"Try --mechanism {better.replace('_', '-')}: it is expected to need smaller supports here."
-    if (larger := _least_epsilon(request)) and larger <= _LARGEST_ADVISED:
+    if (larger := _least_epsilon(request, partial(_enough, request))) and larger <= _LARGEST_ADVISED:
         return f"{_with_epsilon(request, larger)}: {_expected(request)}."
     if request.sizes[0] > 1:
         return f"Try --size {request.sizes[0] - 1}: smaller itemsets have larger supports."
@@ -100,13 +126,11 @@ def _better(request: Request) -> str:
     return "" if best == request.top_k.name else best
 
 
-def _least_epsilon(request: Request) -> Fraction | None:
-    """The least ε of two digits at which what is expected is enough; None where it is enough already, or never."""
+def _least_epsilon(request: Request, enough: Callable[[TopK], int]) -> Fraction | None:
+    """The least ε of two digits at which what is expected is `enough`; None where it is enough already, or never."""
     expected = (USUAL_UNITS if request.units is None else request.units) // BEST_SHARE
-    if _enough(request, request.top_k) <= expected:
+    if enough(request.top_k) <= expected:
         return None
     larger = _GRID[bisect_right(_GRID, request.epsilon) :]
-    place = bisect_right(
-        larger, 0, key=lambda epsilon: _enough(request, request.way(request.top_k.name, epsilon)) <= expected
-    )
+    place = bisect_right(larger, 0, key=lambda epsilon: enough(request.way(request.top_k.name, epsilon)) <= expected)
     return larger[place] if place < len(larger) else None

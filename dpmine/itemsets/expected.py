@@ -81,20 +81,6 @@ def right_from(way: TopK, candidates: int) -> int:
     return max(support_needed(way.count, scale, max(kept, way.count)), _named(way))
 
 
-def doubt(way: TopK, candidates: int, units: int | None) -> str:
-    """Why most of the list is expected to be noise, and what helps, from public parameters alone; else ""."""
-    needed = right_from(way, candidates)
-    usual = USUAL_UNITS if units is None else units
-    if needed * BEST_SHARE <= usual:
-        return ""
-    assumed = " are assumed; --units N says how many there are" if units is None else ""
-    return (
-        f"fewer than half of the {way.count} listed are expected to be right unless the best has a support of "
-        f"about {needed:,} or more ({usual:,} units{assumed}). Noise fills the list otherwise: give a larger "
-        "--epsilon, or a smaller --top."
-    )
-
-
 def _standing_out(way: LimitedDomainTopK) -> int:
     """Where the middle of the list exceeds the best one that is not kept by what "nothing" has beside it."""
     mechanism = way.mechanism

@@ -10,7 +10,6 @@ from dpmine.errors import BadParameter
 from dpmine.exact.reals import decimal_below
 from dpmine.itemsets.by_items import ITEMS_FIRST, ItemsFirst
 from dpmine.itemsets.discovery import DISCOVER, Discover, items_per_unit
-from dpmine.itemsets.expected import doubt
 from dpmine.itemsets.noisy_supports import MOST_ITEMS
 from dpmine.itemsets.rules import number_of_units
 from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
@@ -246,12 +245,6 @@ class Request:
     def epsilon(self) -> Fraction:
         """As it was given: that of the selection, or of all where the split was left to us."""
         return self.asked.epsilon
-
-    def doubt(self) -> str:
-        """Why most of the list is expected to be noise, and what helps, from public parameters alone; else ""."""
-        if self.top_k.lists_what_stands_out:
-            return ""
-        return doubt(self.top_k, self.catalogue.candidates(self.sizes) or 0, self.units)
 
 
 def _split(total: Fraction, release_support: Number | str | None) -> tuple[Fraction, Fraction]:

@@ -137,6 +137,11 @@ class TopItemsets:
         """The least and the largest plausible support of each of `itemsets`; None where no supports were released."""
         return None if self.supports is None else tuple(ends for _, ends in self._known(self.itemsets))
 
+    @property
+    def cautions(self) -> list[str]:
+        """What is to be known about the list: a support above the public number of units, and itemsets not listed."""
+        return [*self._excess(), *self._left_out()] if self.itemsets else []
+
     def rules(self, min_confidence: Number = 0) -> pd.DataFrame:
         """Association rules of the chosen itemsets, out of released supports alone: no further budget.
 
@@ -263,7 +268,7 @@ class TopItemsets:
         if not self.itemsets:
             return ["Nothing stands out.", *filter(None, [self.advice]), guarantee, *split]
         missing = [f"(nothing else stands out: {self.advice})"] if self.advice else []
-        return [*self._excess(), *self._left_out(), *missing, guarantee, *split]
+        return [*(f"({caution})" for caution in self.cautions), *missing, guarantee, *split]
 
     def _known(self, itemsets: Iterable[frozenset[Any]]) -> list[tuple[Any, Any]]:
         """Value and interval of each; two Nones where no supports were released."""
@@ -291,14 +296,14 @@ class TopItemsets:
         """At most one line: that a released support exceeds the number of units."""
         if self.units is None or all(value <= self.units for value in self.noisy_supports or ()):
             return []
-        return [f"(a noisy support is above units = {self.units:,}: shares end at 100 %; check that number)"]
+        return [f"a noisy support is above units = {self.units:,}: shares end at 100 %; check that number"]
 
     def _left_out(self) -> list[str]:
         """At most one line: that chosen itemsets are not listed."""
         if not self.left_out:
             return []
         small = f"{self.left_out} chosen with too small a noisy support to be listed"
-        return [f"({small}; --min-support 0 lists all, in another run that costs as much again)"]
+        return [f"{small}; --min-support 0 lists all, in another run that costs as much again"]
 
     def _details(self) -> dict[str, Any]:
         """What is only there where it was asked for."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.exact.bits import SystemBits
 from dpmine.io.source import ColumnNames, Columns
+from dpmine.itemsets.advice import doubt
 from dpmine.itemsets.noisy_supports import Consistency, release, with_subsets
 from dpmine.itemsets.request import Request
 from dpmine.itemsets.results import TopItemsets
@@ -213,7 +214,7 @@ def _planned(request: Request, account: Account, notice: Callable[[str], None] |
             if account.ledger is not None:
                 account.charge(request.guarantee.for_unit(plan.unit_name), job=f"top-itemset {request.top_k.name}")
 
-        announced(plan, notice, charge, doubt=request.doubt(), reason=request.reason)
+        announced(plan, notice, charge, doubt=doubt(request), reason=request.reason)
 
     return planned
 

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, finalize
 
@@ -154,12 +155,18 @@ def _checked(url: str) -> URL:
         parsed = None
     kind = parsed.get_backend_name() if parsed is not None else ""
     if parsed is None or kind not in {_SQLITE, _POSTGRES}:
-        raise BadLedger(f"ledger must be a URL such as {_KINDS}.")
+        raise BadLedger(f"ledger must be a URL such as {_file_url(str(url)) or _KINDS}.")
     if kind == _POSTGRES:
         return parsed.set(drivername="postgresql+psycopg")
     if parsed.host or parsed.query or parsed.database in {None, "", ":memory:"}:
-        raise BadLedger("ledger must name a file and no options, such as sqlite:///budget.db.")
+        meant = _file_url(str(url).partition("://")[2]) or "sqlite:///budget.db"
+        raise BadLedger(f"ledger must name a file after three slashes and no options, such as {meant}.")
     return parsed.set(drivername="sqlite")
+
+
+def _file_url(text: str) -> str:
+    """The URL that a name of a file was meant as; "" for what may be another URL, and hold a password."""
+    return f"sqlite:///{text}" if text.isprintable() and not set(text) & set(":@?") and Path(text).suffix else ""
 
 
 def _absolute(path: str) -> str:

@@ -250,6 +250,28 @@ def finite_row(value: Any) -> NDArray[np.float64]:
     return numbers
 
 
+_ONE_CLASS = (
+    "the model predicts one class whatever the features: if --classes was given, check that its labels are spelled as "
+    "in the data; else try a larger --epsilon"
+)
+
+
+def _is_constant(fitted: Any) -> bool:
+    """Whether one class has the largest decision on the whole ball of clipped rows; False where no ball is known."""
+    radius = getattr(fitted, "norm_bound_", None)
+    if radius is None or not hasattr(fitted, "classes_"):
+        return False
+    weights, levels, bounds = fitted.coef_, fitted.intercept_, fitted.feature_bounds_
+    if bounds is not None:  # of the features in units of the bounds, around their middle
+        levels = levels + weights @ np.broadcast_to((bounds.lower + bounds.upper) / 2, weights.shape[1:])
+        weights = weights * (bounds.upper - bounds.lower) / 2
+    if len(weights) == 1:  # the decision of the second class over the first
+        weights, levels = np.vstack([0 * weights, weights]), np.append(0.0, levels)
+    best = levels.argmax()
+    reach = radius * np.linalg.norm(weights - weights[best], axis=1)
+    return bool(np.delete(levels[best] - levels > reach, best).all())
+
+
 class LinearModel:
     """A fitted linear estimator: one weight a feature, the intercept last; with what a run has to say of it.
 
@@ -285,7 +307,13 @@ class LinearModel:
             "\t".join([*([str(label)] if self._classes() else []), name, f"{value:.6g}"])
             for label, name, value in self._rows()
         ]
-        return "\n".join([*weights, f"({self.notice})", *(f"({note})" for note in self._fitted.guarantee_.notes)])
+        said = [self.notice, *self.cautions, *self._fitted.guarantee_.notes]
+        return "\n".join([*weights, *(f"({remark})" for remark in said)])
+
+    @property
+    def cautions(self) -> list[str]:
+        """That a classifier predicts one class on all that its public bounds allow: a function of the release."""
+        return [_ONE_CLASS] if _is_constant(self._fitted) else []
 
     def _classes(self) -> list[Any]:
         """The classes with weights of their own."""

@@ -30,6 +30,12 @@ _PLAIN = (bool, int, float, str, np.number, np.bool_)
 """Types of labels for which numpy has one, too."""
 _NUMERIC = "biufO"
 """Kinds of numpy types that may hold real numbers."""
+_ONLY_TWO = "Only binary classification is supported without names of the classes, and y has more than two classes"
+_NAME_ALL = "name them all with classes=[...] (--classes A,B,C)"
+_NAME_TWO = (
+    "name two with classes=[...] (--classes A,B), or train PrivateLogisticRegression (dpmine classify), "
+    "which learns several"
+)
 MISSING_NOTE = "a missing value counts as 0"
 """The guarantee's note on `checked_features`."""
 _ENCODE = "encode categories as numbers first, one 0/1 column a category (pandas.get_dummies with a public list)"
@@ -119,10 +125,8 @@ def checked_labels(
     if len(found) == 1:
         raise BadData("y has one class only, and a classifier needs examples of two.")
     if len(found) != 2:
-        raise BadData(
-            "Only binary classification is supported, and y has more than two classes. "
-            "PrivateLogisticRegression learns several that are named: classes=[...]."
-        )
+        several = getattr(estimator, "_several", False)
+        raise BadData(f"{_ONLY_TWO}: {_NAME_ALL if several else _NAME_TWO}.")
     return found, np.where(_are(labels, found, 1), 1.0, -1.0)
 
 

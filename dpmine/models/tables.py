@@ -251,7 +251,10 @@ def _whole_floats(name: str, column: Any) -> NDArray[np.float64]:
 
 
 def _unlabelled(name: str) -> BadData:
-    return BadData(f"Column {name!r} has rows without a label: leave them out first.")
+    return BadData(
+        f"Column {name!r} has rows without a label: leave them out first, or name the classes with classes=[...] "
+        "(--classes A,B), of which such rows count as the first."
+    )
 
 
 def _integers(name: str, column: Any) -> NDArray[np.int64]:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from dpmine.reporting.jobs.file import JobFile
     from dpmine.reporting.jobs.job import Job
 
+_PAGE = "report.html"
+_SUFFIXES = {"", ".html", ".htm"}
+
 
 @dataclass(frozen=True, slots=True)
 class PreparedReport:
@@ -57,6 +60,8 @@ class PreparedReport:
         batch = checked_batch(job_file, store, retry=retry)
         written = dict(zip(named, (page, store.folder / "result.parquet"), strict=True))
         require_apart(written, batch.paths, {"the job file": jobs, **database_files(job_file.terms.ledger)})
+        if output.suffix.lower() not in _SUFFIXES:
+            raise BadParameter("The page is HTML only: end its name in .html, such as report.html.")
         store.require_usable(page)
         return cls(job_file, store, page, batch)
 
@@ -64,7 +69,7 @@ class PreparedReport:
 @overload
 def report(
     jobs: PathName,
-    output: PathName,
+    output: PathName = _PAGE,
     *,
     results: PathName | None = None,
     retry: bool = False,
@@ -75,7 +80,7 @@ def report(
 @overload
 def report(
     jobs: PathName,
-    output: PathName,
+    output: PathName = _PAGE,
     *,
     results: PathName | None = None,
     retry: bool = False,
@@ -84,7 +89,12 @@ def report(
 
 
 def report(
-    jobs: PathName, output: PathName, *, results: PathName | None = None, retry: bool = False, check: bool = False
+    jobs: PathName,
+    output: PathName = _PAGE,
+    *,
+    results: PathName | None = None,
+    retry: bool = False,
+    check: bool = False,
 ) -> Report | Batch:
     """Run the jobs of a TOML file under one budget, and write one HTML page for all of them: `dpmine report`.
 
@@ -92,7 +102,7 @@ def report(
 
     Args:
         jobs: the job file: a budget with its ledger, inputs, and jobs. Its paths are relative to the working directory.
-        output: the page, written whole or not at all.
+        output: the page, written whole or not at all; by default report.html in the working directory.
         results: the folder of the results; None for `<jobs>-results` beside the page.
         retry: whether jobs that were begun before, without a result, are run and charged again.
         check: whether to stop after the checks: nothing is charged, and no value is read.
@@ -122,7 +132,7 @@ def report(
         ... input = "{folder}/sales.parquet"
         ... '''
         >>> _ = (folder / "jobs.toml").write_text(text, encoding="utf-8")
-        >>> print(report(folder / "jobs.toml", folder / "report.html", check=True))
+        >>> print(report(folder / "jobs.toml", check=True))
         Pairs: costs up to ε = 1, δ = 1e-06
         All together: up to ε = 1, δ = 1e-06 for each customer; the budget is yet to be granted.
         >>> print(report(folder / "jobs.toml", folder / "report.html"))

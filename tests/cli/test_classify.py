@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from support.cases import every
-from support.command_line import CANARY, assert_one_error, outcome_of
+from support.command_line import CANARY, assert_one_error, last_of_each, outcome_of
 
 import dpmine
 
@@ -93,7 +93,7 @@ def test_unknown_noise_is_one_error(run: outcome_of) -> None:
 
 
 def test_a_missing_value_does_not_stop_training_after_the_charge(run: outcome_of) -> None:
-    outcome = run("classify", "more.parquet", *ONE[2:], "--features", "age,size")
+    outcome = run(*last_of_each("classify", "more.parquet", *ONE[2:], "--features", "age,size"))
     assert outcome.status == 0, outcome.err
     assert "a missing value counts as 0" in outcome.out
 
@@ -122,6 +122,17 @@ def test_bounds_scale_features_and_are_kept_for_scoring(run: outcome_of) -> None
 def test_the_default_chooses_nothing_from_the_data(run: outcome_of) -> None:
     assert run(*TRAIN, "--model", "model.json").status == 0
     assert json.loads(Path("model.json").read_text(encoding="utf-8"))["lambda"] == pytest.approx(3 / (10 * 3000 * 1e5))
+
+
+@pytest.mark.parametrize("bounds", [["--norm-bound", "1.5"], ["--lower", "0", "--upper", "1"]])
+@pytest.mark.parametrize(("classes", "constant"), [(f"no,{YES}", False), ("no,yse", True), ("no,yse,maybe", True)])
+def test_a_model_that_predicts_one_class_says_so(
+    run: outcome_of, bounds: list[str], classes: str, constant: bool
+) -> None:
+    line = [*TRAIN[:6], *bounds, "--epsilon", "100000", "--lambdas", "0.01", "--classes", classes]
+    said = "the model predicts one class whatever the features: if --classes was given, check"
+    assert (said in run(*line, "--model", "model.json").out) == constant
+    assert (said in run(*line, "-o", "model.json").err) == constant
 
 
 def test_json_needs_no_other_model_file(run: outcome_of) -> None:
@@ -197,7 +208,7 @@ def test_predictions_in_every_format(run: outcome_of) -> None:
     ],
 )
 def test_one_line_says_what_is_wrong(run: outcome_of, arguments: list[str], hint: str) -> None:
-    assert hint in assert_one_error(run(*arguments))
+    assert hint in assert_one_error(run(*last_of_each(*arguments)))
     assert not Path("model.json").exists()
 
 

@@ -11,6 +11,7 @@ from support.cases import every
 from support.command_line import CANARY, assert_one_error, outcome_of
 
 ONTO = ["--format", "csv", "-o"]
+GUARANTEE = "dpmine: ε = 1, δ = 1e-06 per row, neighbours replace-one"
 BOUNDS = ["--lower", "0", "--upper", "100"]
 
 
@@ -36,7 +37,7 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("people")
 def test_json(run: outcome_of) -> None:
     outcome = run("histogram", "people.parquet", "--column", "age", *BOUNDS, "--bins", "4,8,16", "--format", "json")
-    assert (outcome.status, outcome.err) == (0, "")
+    assert (outcome.status, outcome.err) == (0, f"{GUARANTEE}\n")
     document = json.loads(outcome.out)
     assert document["bins"] in {4, 8, 16}
     assert document["bin_width"] == 100 / document["bins"]
@@ -129,3 +130,20 @@ def test_one_row_a_bin(run: outcome_of) -> None:
     ]
     assert run(*command, "-o", "bins.parquet").status == 0
     assert pq.read_table("bins.parquet").num_rows == 4
+
+
+@pytest.mark.usefixtures("people")
+def test_files_are_accompanied_by_the_guarantee(run: outcome_of) -> None:
+    command = ["histogram", "people.parquet", "--column", "age", *BOUNDS]
+    assert GUARANTEE in run(*command, "-o", "bins.csv").lines
+    assert GUARANTEE not in run(*command).lines
+
+
+@pytest.mark.usefixtures("people")
+@pytest.mark.parametrize(("options", "weak"), [("--epsilon 10", ""), ("--epsilon 10.1", "ε = 10.1")])
+def test_a_guarantee_that_says_little_is_noticed(run: outcome_of, options: str, weak: str) -> None:
+    command = ["histogram", "people.parquet", "--column", "age", *BOUNDS, *options.split()]
+    for more in ([], ["--dry-run"]):
+        said = run(*command, *more).err
+        assert f"a guarantee with {weak} says little" in said if weak else "says little" not in said
+        assert "says little" not in run(*command, *more, "--quiet").err

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cases import every
-from support.command_line import assert_one_error, environment, outcome_of
+from support.command_line import assert_one_error, environment, last_of_each, outcome_of
 
 LEDGER = ("--ledger", "sqlite:///budget.db")
 SHOP = (*LEDGER, "--dataset", "shop")
@@ -141,7 +141,7 @@ def test_a_full_disk_for_the_output_costs_nothing(run: outcome_of, monkeypatch: 
 
 @pytest.mark.parametrize("extra", [("--mechanism", "exact", "--not-private"), ("--catalogue-from-data",)])
 def test_what_is_not_private_is_refused(run: outcome_of, extra: tuple[str, ...]) -> None:
-    line = assert_one_error(run(*TOP, *extra, *SHOP))
+    line = assert_one_error(run(*last_of_each(*TOP, *extra, *SHOP)))
     assert "private runs only" in line
     assert shown(run)[0]["spent"]["epsilon"] == 0
 

@@ -72,13 +72,49 @@ MISTAKES = {
     "top-itemset visits.parquet --unit customer --basket 'year(day)' --item product": (
         "There is no column 'year(day)' among the columns 'customer', 'day', 'product'. Did you mean 'day(day)'?"
     ),
+    "top-itemset visits.parquet --unit customer --basket 'DAY(DAY)' --item product": (
+        "There is no column 'DAY(DAY)' among the columns 'customer', 'day', 'product'. Did you mean 'day(day)'?"
+    ),
+    "top-itemset visits.parquet --unit customer --basket Week --item product": (
+        "There is no column 'Week' among the columns 'customer', 'day', 'product'. A calendar period is of a column: "
+        "week(COL), with one of these as COL."
+    ),
     "top-itemset visits.parquet --unit customer --basket 'day(product)' --item product": (
         "'day(product)' needs a column of dates or timestamps, and 'product' has the type string: cast it first."
     ),
     f"{SALES} --input-format cvs": "--input-format must be one of: parquet, csv, tsv, arrow.",
+    "top-itemset visits.parquet --units customer": (
+        "--units must be a whole number, such as 10. Did you mean '--unit'?"
+    ),
+    "plan --units customer": "--units must be a whole number, such as 10.",
+    "top-itemset visits.parquet --unit customer,day --item product": (
+        "There is no column 'customer,day' among the columns 'customer', 'day', 'product'. For several columns "
+        "repeat the option, as in --unit customer --unit day."
+    ),
+    "top-itemset visits.parquet --user customer": (
+        "No such option: --user. Did you mean '--unit'? Try: dpmine top-itemset --help."
+    ),
+    "classify people.parquet --target rich": (
+        "No such option: --target. Did you mean '--label'? Try: dpmine classify --help."
+    ),
+    "plan --user customer": "No such option: --user. Try: dpmine plan --help.",
+    f"{SALES} --items day": "--item is given more than once: give one --item COL.",
+    "classify people.parquet --features age --features town": (
+        "--features is given more than once: give one --features COL,COL."
+    ),
     f"{SALES} --epsilom 1": "No such option: --epsilom. Did you mean '--epsilon'? Try: dpmine top-itemset --help.",
     f"{SALES} --epsilon": "--epsilon needs a value: give --epsilon 1. Try: dpmine top-itemset --help.",
-    f"{SALES} --epsilon 10%": "--epsilon must be a finite number such as 0.1, 1e-6 or 1/3.",
+    f"{SALES} --epsilon 10%": "--epsilon must be a finite number such as 0.1, 1e-6 or 1/3. For 1 % give 0.01.",
+    f"{SALES} --epsilon 1,5": (
+        "--epsilon must be a finite number such as 0.1, 1e-6 or 1/3. Decimals have a point: 1.5, not 1,5."
+    ),
+    f"{PEOPLE} --lower 0 --upper 99 --model m.json --lambdas auto,0.1": (
+        "--lambdas must be auto alone, or numbers such as 0.001,0.01: leave out auto."
+    ),
+    f"{SALES} --ledger budget.db --dataset shop": "--ledger must be a URL such as sqlite:///budget.db.",
+    f"{SALES} --ledger sqlite://old/budget.db --dataset shop": (
+        "--ledger must name a file after three slashes and no options, such as sqlite:///old/budget.db."
+    ),
     f"{SALES} --epsilon -1": "--epsilon must be greater than 0, such as 0.5.",
     f"{SALES} --delta 1": "--delta must lie strictly between 0 and 1, such as 1e-6.",
     f"{SALES} --delta 0": (
@@ -114,7 +150,7 @@ MISTAKES = {
     f"{SALES} --catalogue missing.txt": (
         "The catalogue missing.txt cannot be read: it does not exist; check its name."
     ),
-    f"{SALES} --units many": "--units must be a whole number, such as 10.",
+    f"{SALES} --units many": "--units must be a whole number, such as 10. Did you mean '--unit'?",
     f"{SALES} --units 0": "--units must be a whole number of at least 1.",
     f"{SALES} --rules": (
         "rules are made of released supports: give release_support (--release-support EPS, or auto), too."
@@ -132,9 +168,6 @@ MISTAKES = {
     ),
     f"{SALES} --ledger sqlite:///budget.db": (
         "ledger and dataset belong together: give both (--ledger URL --dataset NAME) or none."
-    ),
-    f"{SALES} --ledger budget.db --dataset shop": (
-        "--ledger must be a URL such as sqlite:///budget.db or postgresql://user@host/database."
     ),
     f"{SALES} --ledger sqlite:///other.db --dataset shop": (
         "There is no ledger at sqlite:///other.db: make one with dpmine ledger grant --ledger URL --dataset "
@@ -164,7 +197,7 @@ MISTAKES = {
         "Exact supports are not private: add --not-private to confirm, or use dpmine top-itemset."
     ),
     "supports visits.parquet --min-support 10% --not-private": (
-        "--min-support must be a finite number such as 0.1, 1e-6 or 1/3."
+        "--min-support must be a finite number such as 0.1, 1e-6 or 1/3. For 1 % give 0.01."
     ),
     "histogram people.parquet --column agee --lower 0 --upper 99": (
         "There is no column 'agee'. The columns are: 'age', 'town', 'rich'. Did you mean 'age'?"
@@ -187,6 +220,10 @@ MISTAKES = {
         "Validation needs neighbors='replace_one': its bounds divide by the numbers of training and "
         "validation records, so these are public, and add_remove would have to hide them. Give --neighbors "
         "replace-one, or leave it out."
+    ),
+    f"{AGES} --lower 0 --upper 99 --delta 0": (
+        "--delta must be greater than 0, such as 1e-6, because a choice among several bins spends it; or give one "
+        "number of bins."
     ),
     f"{AGES} --lower 0 --upper 99 --plot age.jpg": (
         "The plot's file must end in .svg or .png, such as --plot plot.svg."
@@ -243,6 +280,7 @@ MISTAKES = {
     "report visits.parquet -o page.html": (
         "'visits.parquet' is not a TOML file: name the file of jobs, a text in UTF-8."
     ),
+    "report jobs.toml --dry-run": "No such option: --dry-run. Did you mean '--check'? Try: dpmine report --help.",
     "report jobs.toml -o page.html": "epsilon is missing in [budget]: write there, for example, epsilon = 1.",
     "top-itemset csvs --unit customer --item product": (
         "csvs holds no file that ends in .parquet: give a folder with such files, or say what they are "

@@ -16,6 +16,7 @@ from dpmine_cli.messages import _PATIENCE, Messages
 from support.command_line import CANARY, PROGRAM, ROOT, environment, outcome_of
 from support.terminal import rest_of, wait_until_caught
 
+import dpmine
 from dpmine.ledger.ledger import Ledger
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -209,6 +210,21 @@ def test_interrupt_inside_the_library_after_a_charge(run: outcome_of, monkeypatc
     assert run("top-itemset", "sales.parquet", *CHARGED).lines[-1:] == [STAYS.rstrip()]
     free = run("top-itemset", "sales.parquet")  # the next command line in this process begins anew
     assert free.lines[-1:] == ["dpmine: error: interrupted; nothing was written."]
+
+
+@pytest.mark.parametrize("error", [dpmine.BadData("No."), MemoryError(), RuntimeError()])
+def test_every_error_after_a_charge_says_that_it_stays(
+    run: outcome_of, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise error
+
+    run("ledger", "grant", *CHARGED, "--epsilon", "1", "--delta", "1e-5")
+    monkeypatch.setattr("dpmine.io.parquet.File.batches", failing)
+    assert run("top-itemset", "sales.parquet", *CHARGED).err.endswith(
+        ". What was charged to the ledger stays charged.\n"
+    )
+    assert "charged" not in run("top-itemset", "sales.parquet").err
 
 
 def test_interrupt_after_a_charge_says_that_it_stays(run: outcome_of) -> None:

@@ -28,12 +28,16 @@ NOTHING = ["top-itemset", "sales.parquet", "--mechanism", "large-margin", "--eps
 NUMBERS = ["top-itemset", "numbers.parquet", "--mechanism", "large-margin", "--epsilon", "1000"]
 COUNT = ["supports", "sales.parquet", "--not-private", "--min-support", "3", "--size", "1-2"]
 LAYOUT = "dpmine: long layout: item = item, unit = customer (by the names of the columns)"
+WEAK = (
+    "dpmine: a guarantee with ε = 1000 says little: an even bet on one unit may become 99.99 % certain; "
+    "1 or less is common"
+)
 PROMISE = "exponential; ε = 1000, δ = 0 per customer, neighbours replace-one"
 
 
 def test_text(run: outcome_of) -> None:
     outcome = run(*TOP)
-    assert outcome == Outcome(0, f"{PAIR[0]}, {PAIR[1]}\n({PROMISE})\n", f"{LAYOUT}\n")
+    assert outcome == Outcome(0, f"{PAIR[0]}, {PAIR[1]}\n({PROMISE})\n", f"{LAYOUT}\n{WEAK}\n")
 
 
 def test_text_of_nothing_names_the_lead_that_was_needed(run: outcome_of) -> None:
@@ -89,7 +93,7 @@ def test_csv_holds_items_as_json(run: outcome_of) -> None:
     assert [list(row) for row in rows] == [["items", "noisy_support", "interval"]]
     assert json.loads(rows[0]["items"]) == PAIR
     assert rows[0]["noisy_support"] == rows[0]["interval"] == ""
-    assert outcome.lines == [LAYOUT, f"dpmine: {PROMISE}"]
+    assert outcome.lines == [LAYOUT, WEAK, f"dpmine: {PROMISE}"]
 
 
 def test_csv_of_nothing_is_a_header(run: outcome_of) -> None:
@@ -102,7 +106,7 @@ def test_parquet_has_a_list_column(run: outcome_of) -> None:
     assert table.schema.names == ["items", "noisy_support", "interval"]
     assert table["items"].to_pylist() == [PAIR]
     assert json.loads(table.schema.metadata[b"dpmine"])["guarantee"]["epsilon_exact"] == "1000"
-    assert outcome == Outcome(0, "", f"{LAYOUT}\ndpmine: {PROMISE}\n")
+    assert outcome == Outcome(0, "", f"{LAYOUT}\n{WEAK}\ndpmine: {PROMISE}\n")
     assert run(*NOTHING, "-o", "out.parquet").status == 0
     assert pq.read_table("out.parquet").num_rows == 0
 

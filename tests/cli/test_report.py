@@ -146,6 +146,7 @@ BAD = [
     (["jobs.toml", "-o", "none/report.html"], "Cannot write to 'none/report.html'"),
     (["jobs.toml", "-o", "sales.parquet"], "--output names one of the input files"),
     (["jobs.toml", "-o", "jobs.toml"], "--output names the job file"),
+    (["jobs.toml", "-o", "report.pdf"], "The page is HTML only: end its name in .html"),
     (["jobs.toml", "--check", "-o", "jobs.toml"], "--output names the job file"),
     (["jobs.toml", "--results", ".", "-o", "report.html"], "would lie among the results"),
     (["jobs.toml", "--check", "--results", "none/kept"], "Cannot write to 'none/kept'"),

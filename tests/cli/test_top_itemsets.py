@@ -128,6 +128,14 @@ def test_parquet(run: outcome_of) -> None:
     assert json.loads(table.schema.metadata[b"dpmine"])["budget"]["supports"]["epsilon_exact"] == "1000"
 
 
+def test_files_are_accompanied_by_what_text_says_of_the_list(run: outcome_of) -> None:
+    """Itemsets of small supports are not listed, and a table has no place to say so."""
+    outcome = run(*SUPPORTED, "--min-support", "20", "-o", "out.csv")
+    left_out = "1 chosen with too small a noisy support to be listed; --min-support 0 lists all"
+    assert f"dpmine: {left_out}" in outcome.err
+    assert f"({left_out}" in run(*SUPPORTED, "--min-support", "20").out
+
+
 def test_one_budget_for_both(run: outcome_of) -> None:
     found = document(run, *LISTED, "--release-support", "auto")
     parts = [Fraction(found["budget"][part]["epsilon_exact"]) for part in ("selection", "supports")]

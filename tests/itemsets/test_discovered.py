@@ -14,7 +14,7 @@ from support.sealed import SealedBaskets, Untouchable
 
 import dpmine
 from dpmine.itemsets import discovered
-from dpmine.itemsets.advice import advice
+from dpmine.itemsets.advice import advice, doubt
 from dpmine.itemsets.discovered import DiscoveredItems
 from dpmine.itemsets.discovery import Discover, Discovery
 from dpmine.itemsets.ingest.catalogue import REMARK, read_catalogue
@@ -153,8 +153,8 @@ def test_what_a_request_says() -> None:
         "or about 127 units with 7 items each. The run was charged all the same. Try --epsilon 1.5, with which about "
         "241 are enough: fewer than 1 in 20 of 5,000 units, a guess for the best (--units N for your number)."
     )
-    assert "fewer than half of the 20" in request.doubt()
-    assert not asked(units=10**6).doubt()
+    assert "fewer than half of the 20" in doubt(request)
+    assert not doubt(asked(units=10**6))
 
 
 @every(

@@ -101,7 +101,7 @@ def test_files(tmp_path: Path) -> None:
         (["label"], [], "'label' holds string, not numbers"),
         (["day"], [], "days"),
         (["height"], [], "There is no column 'height'"),
-        ([], ["gap"], "without a label"),
+        ([], ["gap"], "without a label.*--classes A,B"),
         ([], ["real"], "without a label"),
         ([], ["hole"], "without a label"),
         ([], ["half"], "not whole"),

@@ -52,6 +52,17 @@ class outcome_of:  # noqa: N801 - used as a function that remembers where output
         return Outcome(status, *self._capture.readouterr())
 
 
+def last_of_each(*arguments: str) -> list[str]:
+    """A command line with the last value alone of each option that is given several times."""
+    dropped = {
+        place + offset
+        for place, word in enumerate(arguments)
+        if word.startswith("--") and word in arguments[place + 1 :]
+        for offset in (0, 1)
+    }
+    return [word for place, word in enumerate(arguments) if place not in dropped]
+
+
 def environment() -> dict[str, str]:
     """For a process that runs the program from any working directory."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "cli")])}

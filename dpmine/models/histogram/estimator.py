@@ -58,7 +58,7 @@ class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
             pair; one number is the bound of both numbers of a record.
         upper: public bound of the data, likewise; larger values are moved to it.
         epsilon: ε > 0, read exactly (0.1 is one tenth).
-        delta: δ in (0, 1).
+        delta: δ in (0, 1); with one candidate none is spent, and 0 will do.
         train_share: share of the records that trains, the rest validates; strictly between 0 and 1.
         mechanism: what chooses (see `dpmine.models.validation.procedure.select_parameter`). An approximate one takes
             half of δ, and the fewest bins are taken where it returns no candidate.

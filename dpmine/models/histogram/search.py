@@ -27,7 +27,7 @@ from dpmine.models.histogram.training import (
 from dpmine.models.tables import read_columns, units_of
 from dpmine.models.validation.procedure import random_split, train_candidates, train_size_of, train_validated
 from dpmine.models.validation.terms import CandidateSearch, require_replace_one
-from dpmine.parameters import Number, exact_share, positive, probability
+from dpmine.parameters import Number, exact_number, exact_share, positive, probability
 from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:
@@ -43,6 +43,18 @@ Bins: TypeAlias = "Sequence[int | Sequence[int]]"
 """Candidates: a number of bins each, or a pair of them."""
 Bound: TypeAlias = "Number | Sequence[Number]"
 """Of all numbers of a record, or a pair of bounds."""
+
+
+def _delta_of(delta: Number, candidates: int) -> Fraction:
+    """δ, which only a choice spends. Raises BadParameter."""
+    if exact_number("delta", delta):
+        return probability("delta", delta)
+    if candidates > 1:
+        raise BadParameter(
+            "delta must be greater than 0, such as 1e-6, because a choice among several bins spends it; or give one "
+            "number of bins."
+        )
+    return Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +87,8 @@ class BinSearch:
         """Raises BadParameter for the first parameter that is not usable."""
         require_replace_one(neighbors)
         space = space_of(bins, lower, upper)
-        shared = SharedBudget(positive("epsilon", epsilon), probability("delta", delta), rows)
+        slack = _delta_of(delta, len(space.candidates))
+        shared = SharedBudget(positive("epsilon", epsilon), slack, rows)
         if len(space.candidates) > 1:
             shared.require_delta()
         trained, share = exact_share("train_share", train_share), exact_share("selection_share", selection_share)

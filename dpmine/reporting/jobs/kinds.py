@@ -246,6 +246,9 @@ class ClassifyJob(LinearJob):
         given = self.parameters("loss", "lambdas")
         if "lambdas" in self.options:
             strengths = listed(self.options["lambdas"])
+            if len(strengths) > 1 and "auto" in strengths:
+                name = spelled("lambdas", flags=self.flags)
+                raise BadParameter(f"{name} must be auto alone, or numbers such as 0.001,0.01: leave out auto.")
             given["lambdas"] = strengths[0] if len(strengths) == 1 else strengths
         parameters = {**given, **others}
         if name == PrivateHuberSVC.kind:

@@ -71,8 +71,8 @@ OF_SOURCE = {
         shown="by the name",
     ),
     "types": Option(
-        "Types of columns of text files and queries: int64, float64 or text. Default: text, and numbers where numbers "
-        "are needed.",
+        "Types of columns of text files and queries: int64, float64, text or date. Default: text, and numbers where "
+        "numbers are needed.",
         "COL=TYPE,…",
     ),
     "delimiter": Option("What separates the fields of CSV files, such as ';'.", "CHAR", shown="a comma"),
@@ -82,7 +82,12 @@ OF_SOURCE = {
 """Options that say what is read, where the names of files do not."""
 _SOURCE: dict[str, Option] = {"files": _FILES, **OF_SOURCE}
 _TRAINING = {**_SOURCE, "files": replace(_FILES, help=f"Training data: {_FILES.help}")}
-_UNIT = Option("Column of the privacy unit, the person to protect; may repeat.", "COL", kind=list)
+_UNIT = Option(
+    "Column of the privacy unit, the person to protect; may repeat. Of dates and timestamps also day(COL), week(COL), "
+    "month(COL).",
+    "COL",
+    kind=list,
+)
 _NOT_PRIVATE = Option("Confirm that the result will not be private.", kind=bool, default=False, in_jobs=False)
 _LEDGER = {
     "ledger": Option("Charge the budget in this ledger first: sqlite:///b.db or postgresql://…", "URL", in_jobs=False),
@@ -104,7 +109,7 @@ _OF_TABLES = {
     **_LEDGER,
 }
 _FEATURES = Option("Columns of numbers, separated by commas.", "COL,COL", needed=True)
-_LABEL = Option("Column of the two classes.", "COL", needed=True)
+_LABEL = Option("Column of the classes.", "COL", needed=True)
 _CLASSES = Option(
     "The two labels, public, spelled as in the data: predictions are about B, and any other label counts as A. "
     "Default: those found.",
@@ -132,7 +137,11 @@ TOP_ITEMSET = {
     **_SOURCE,
     "item": Option("Column of the items (a list column: one row per basket).", "COL", flags=("--item", "--items")),
     "unit": _UNIT,
-    "basket": Option("Column that tells the baskets of one unit apart; may repeat.", "COL", kind=list),
+    "basket": Option(
+        "Column that tells the baskets of one unit apart, or day(COL), week(COL), month(COL) of one; may repeat.",
+        "COL",
+        kind=list,
+    ),
     "one_hot": Option("One item per column: booleans, or integers with 0 for none.", default=False, kind=bool),
     "size": Option("Number of items in an itemset.", "R|R1-R2", "2"),
     "top": Option("How many itemsets; the budget is that of all together.", "K", 1, int, parameter="k"),
@@ -177,7 +186,8 @@ TOP_ITEMSET = {
     "not_private": _NOT_PRIVATE,
     **_LEDGER,
     "memory": Option(
-        "Memory for the data (4GB, 500MB; default: half of the machine); larger data are streamed.", "SIZE"
+        "Memory for the data (4GB, 500MB, at least 64MB; default: half of the machine); larger data are streamed.",
+        "SIZE",
     ),
     "engine": Option(
         "What counts: this machine, or Spark (FILE is then what Spark opens).", "local|spark", "local", in_jobs=False
@@ -204,7 +214,11 @@ HISTOGRAM = {
 CLASSIFY = {
     **_TRAINING,
     "label": _LABEL,
-    "classes": _CLASSES,
+    "classes": Option(
+        "The labels, public, spelled as in the data; needed for more than two. Any other label counts as A; of two, "
+        "predictions are about B. Default: the two found.",
+        "A,B[,C]",
+    ),
     "features": _FEATURES,
     "lower": replace(_LOWER, help=f"{_LOWER.help[:-1]}; A becomes -1."),
     "upper": replace(_UPPER, help=f"{_UPPER.help[:-1]}; B becomes 1."),
@@ -300,7 +314,7 @@ ACCURACY_FIRST = {
 }
 HYPOTHESIS = {
     **_TRAINING,
-    "label": _LABEL,
+    "label": replace(_LABEL, help="Column of the two classes."),
     "classes": _CLASSES,
     "class": Option(
         "The rules to choose from.",

@@ -67,8 +67,9 @@ def test_guarantee() -> None:
     assert any("nearest bound" in note for note in promise.notes)
 
 
-def test_one_candidate_takes_the_whole_budget_for_training_and_no_delta() -> None:
-    model = _model(bins=[4], epsilon=2).fit(X[:3])
+@every("delta", ["1e-6", 0])
+def test_one_candidate_takes_the_whole_budget_for_training_and_no_delta(delta: object) -> None:
+    model = _model(bins=[4], epsilon=2, delta=delta).fit(X[:3])
     assert (model.guarantee_.epsilon, model.guarantee_.delta) == (Fraction(2), Fraction(0))
     assert model.result_.mechanism is None
     bits = NumpyBits(1)

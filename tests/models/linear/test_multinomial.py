@@ -266,7 +266,7 @@ def test_a_model_survives_its_file() -> None:
 
 def test_more_than_two_classes_must_be_named_and_only_for_probabilities() -> None:
     features, codes = three_clouds(90)
-    with pytest.raises(BadData, match="PrivateLogisticRegression learns several that are named"):
+    with pytest.raises(BadData, match=r"name them all with classes=\[...\]"):
         dpmine.PrivateLogisticRegression().fit(features, codes)
     with pytest.raises(BadParameter, match="the two labels"):
         dpmine.PrivateHuberSVC(classes=[0, 1, 2]).fit(features, codes)
