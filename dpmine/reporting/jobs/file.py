@@ -68,19 +68,22 @@ class BudgetTerms:
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """What a job file asks for."""
+    """What a job file asks for, and its bytes."""
 
     title: str
     terms: BudgetTerms
     jobs: tuple[Job, ...]
+    source: bytes = b""
 
 
-def read_job_file(path: Path) -> JobFile:
+def read_job_file(path: Path, *, here: bool = True) -> JobFile:
     """The jobs of a TOML file, their keys checked; no input is opened.
 
+    `here`: whether its inputs are on this machine, so that a name of no file is a mistake.
     Raises UnreadableFile, or BadParameter with the place of what is wrong.
     """
-    document = _parsed(path)
+    content = _content(path)
+    document = _parsed(path, content)
     _require_known(document, ("title", "budget", "inputs", "job"), "the job file")
     terms = _terms(document.get("budget"))
     inputs = {name: _paths(f"inputs.{name}", value) for name, value in _table("inputs", document.get("inputs")).items()}
@@ -89,17 +92,23 @@ def read_job_file(path: Path) -> JobFile:
         raise BadParameter(f"A job file has between 1 and {_MOST_JOBS} jobs, each under [[job]].")
     jobs = tuple(_job(number, entry, inputs, terms) for number, entry in enumerate(entries, 1))
     _require_distinct(jobs)
+    for job in jobs if here else ():
+        _require_input(job, inputs)
     title = checked_name("title", document["title"]) if "title" in document else f"Private results of {terms.dataset}"
-    return JobFile(title, terms, jobs)
+    return JobFile(title, terms, jobs, content)
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _content(path: Path) -> bytes:
     try:
         content = read_file(path)
     except OSError:
         raise UnreadableFile(f"Cannot read '{path}': name a job file (TOML) that exists and is readable.") from None
     if len(content) > _LONGEST:
         raise BadParameter(f"'{path}' is too long for a job file.")
+    return content
+
+
+def _parsed(path: Path, content: bytes) -> dict[str, Any]:
     try:
         return tomllib.loads(content.decode(), parse_float=Decimal)
     except UnicodeDecodeError:
@@ -140,7 +149,7 @@ def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], term
     elif not isinstance(source, str) or not source:
         raise BadParameter(f"The input of {where} must be a path, or a name of [inputs]; or give query and database.")
     else:
-        paths = _input_paths(source, inputs, where)
+        paths = inputs.get(source, (source,))
     job = KINDS[kind]
     _require_known(options, job.known, where)
     for option, entry in options.items():
@@ -157,12 +166,11 @@ def _american(table: Mapping[str, Any]) -> dict[str, Any]:
     return {"neighbors" if key == "neighbours" else key: value for key, value in table.items()}
 
 
-def _input_paths(source: str, inputs: Mapping[str, tuple[str, ...]], where: str) -> tuple[str, ...]:
-    """The files of a name of [inputs], or the path itself. BadParameter for what is nearly such a name, and no path."""
-    near = get_close_matches(source, inputs, 1)
-    if source not in inputs and near and not os.path.lexists(source):
-        raise BadParameter(f"There is no input {source!r} for {where}: did you mean {near[0]!r}?")
-    return inputs.get(source, (source,))
+def _require_input(job: Job, inputs: Mapping[str, tuple[str, ...]]) -> None:
+    """BadParameter for an input that is nearly a name of [inputs], and no path."""
+    near = get_close_matches(job.source, inputs, 1)
+    if job.paths and job.source not in inputs and near and not os.path.lexists(job.source):
+        raise BadParameter(f"There is no input {job.source!r} for job {job.name!r}: did you mean {near[0]!r}?")
 
 
 def _table(name: str, value: object) -> dict[str, Any]:
