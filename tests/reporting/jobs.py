@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from support.schemas import problems
 
 from dpmine.reporting.batch import Report, run_batch
 from dpmine.reporting.jobs.file import JobFile, read_job_file
@@ -58,6 +60,7 @@ class Folder:
 
     def run(self, *jobs: str, retry: bool = False, head: str = "", **terms: str | None) -> Report:
         job_file = self.read(*jobs, head=head, **terms)
+        assert problems("jobs", tomllib.loads(job_file.source.decode())) == []
         return run_batch(job_file, self.store(job_file), watch=_unseen, retry=retry)
 
 
