@@ -96,6 +96,7 @@ BAD: dict[str, list[Any]] = {
     "jobs": [None, 7, "", "none.toml", []],
     "output": [None, 7, "", "none/page.html", "jobs.toml", "people.parquet", "budget.db-wal/x", "."],
     "results": [7, "", "none/kept", "."],
+    "evidence": [7, "", "none/evidence", ".", "people.parquet"],
     "retry": [None, 0, "no"],
     "check": [None, 1, "yes"],
 }

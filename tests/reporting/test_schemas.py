@@ -103,7 +103,8 @@ def job_files() -> list[str]:
 
 
 def test_the_job_files_of_examples_and_pages() -> None:
-    assert len(found := job_files()) >= 3
+    found = job_files()
+    assert len(found) >= 3
     for text in found:
         assert problems("jobs", tomllib.loads(text)) == [], text
 
@@ -133,7 +134,8 @@ def test_mistakes_are_seen(what: str, tmp_path: Path) -> None:
 
 @every(("term", "value"), [("epsilon", None), ("dataset", None), ("ledger", "1"), ("accounting", '"rdp"')])
 def test_mistakes_in_the_budget_are_seen(term: str, value: str | None, tmp_path: Path) -> None:
-    jobs = Folder(tmp_path).write(job(**AGES), **{term: value})
+    terms: dict[str, Any] = {term: value}
+    jobs = Folder(tmp_path).write(job(**AGES), **terms)
     assert problems("jobs", tomllib.loads(jobs.read_text(encoding="utf-8"))) != []
 
 
