@@ -253,7 +253,7 @@ epsilon = 50
 def test_evidence_holds_the_released_results_and_nothing_else(
     run: outcome_of, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Every file of the evidence, Parquet too; the classes of a rule are public. The last job fails after its charge."""
+    """Every file of the evidence, Parquet too; classes are public. The last job fails after its charge."""
     Path("jobs.toml").write_text(JOBS, encoding="utf-8")
     outcome = run("report", "jobs.toml", "--evidence", "evidence")
     assert outcome.status == 2
