@@ -331,10 +331,11 @@ def test_evidence_does_not_lie_among_the_inputs(tmp_path: Path) -> None:
     assert not (tmp_path / "budget.db").exists()
 
 
-def test_a_password_in_the_job_file_is_no_evidence(tmp_path: Path) -> None:
+@every("url", ["postgresql://me:kanarienvogel@host/db", "https://host/sales.parquet?signature=kanarienvogel"])
+def test_a_secret_in_the_job_file_is_no_evidence(url: str, tmp_path: Path) -> None:
     made = Folder(tmp_path)
-    jobs = made.write(job(**AGES), head="# postgresql://me:kanarienvogel@host/db\n")
-    with pytest.raises(dpmine.BadParameter, match="holds a password") as caught:
+    jobs = made.write(job(**AGES), head=f"# {url}\n")
+    with pytest.raises(dpmine.BadParameter, match="URL with a password or parameters") as caught:
         dpmine.report(jobs, tmp_path / "page.html", evidence=tmp_path / "evidence")
     assert "kanarienvogel" not in str(caught.value)
     assert not (tmp_path / "budget.db").exists()

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import sys
 import time
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 MANIFEST, PAGE = "evidence.json", "report.html"
 _FORMAT = "dpmine evidence"
 _PACKAGE = Path(__file__).parents[2]
+_PARAMETERS = re.compile(r"""://[^\s"']*\?""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +69,12 @@ class Verified:
 
 
 def require_possible(folder: Path, job_file: JobFile) -> None:
-    """Check before the run that evidence can be written. Raises UnreadableFile; BadParameter for a password in it."""
-    if without_passwords(text := job_file.source.decode()) != text:
+    """Check before the run that evidence can be written. Raises UnreadableFile; BadParameter for a secret in it."""
+    text = job_file.source.decode()
+    if without_passwords(text) != text or _PARAMETERS.search(text):
         raise BadParameter(
-            "The job file holds a password, and evidence holds the job file: take the password from the environment "
-            "(PGPASSWORD) or a password file."
+            "The job file has a URL with a password or parameters, which can be secret, and evidence holds a copy of "
+            "the file: take them from the environment (PGPASSWORD) or a password file."
         )
     if os.path.lexists(folder):
         raise UnreadableFile(f"'{folder}' exists, and evidence is never written over: name a new folder (--evidence).")
