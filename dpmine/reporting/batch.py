@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,6 +18,7 @@ from dpmine.reporting.store import BEGUN, UNSTORED, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import date
 
     from dpmine.ledger.budget import Budget
     from dpmine.privacy import Guarantee
@@ -164,6 +166,7 @@ class Report(ShownAsText):
         budget: the data set's, afterwards; None where the ledger could not be read any more.
         total: the most that the file's jobs may cost together.
         accounting: by which it is counted.
+        day: when the run was started, in UTC. No time of day: two runs in a row would reveal how long the first took.
     """
 
     job_file: JobFile
@@ -172,6 +175,7 @@ class Report(ShownAsText):
     budget: Budget | None
     total: Amount
     accounting: Accounting
+    day: date
 
     @property
     def left(self) -> str:
@@ -230,7 +234,7 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
         dpmine.reporting.jobs.file.read_job_file: the job file.
         dpmine.reporting.page.render.render: the report as a page.
     """
-    terms = job_file.terms
+    terms, day = job_file.terms, datetime.now(UTC).date()
     with store.lock():
         batch = checked_batch(job_file, store, retry=retry)
         ledger = Ledger(terms.ledger)
@@ -252,7 +256,7 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
         )
         store.free_room()
     left = _budget(ledger, terms.dataset)
-    return Report(job_file, batch.unit, outcomes, left, batch.total, batch.accounting)
+    return Report(job_file, batch.unit, outcomes, left, batch.total, batch.accounting, day)
 
 
 def _budget(ledger: Ledger | None, dataset: str) -> Budget | None:
