@@ -31,7 +31,17 @@ if TYPE_CHECKING:
 _LONGEST = 10_000_000  # bytes
 _MOST_JOBS = 1000
 _LARGEST = 10**100
-_OF_BUDGET = ("ledger", "dataset", "epsilon", "delta", "neighbors", "unit", "accounting", "approximate_delta", "unit_label")
+_OF_BUDGET = (
+    "ledger",
+    "dataset",
+    "epsilon",
+    "delta",
+    "neighbors",
+    "unit",
+    "accounting",
+    "approximate_delta",
+    "unit_label",
+)
 _OF_INPUT = ("path", "owner", "period")
 _NEEDED = {"ledger": '"sqlite:///budget.db"', "dataset": '"shop"', "epsilon": "1"}
 
@@ -114,6 +124,7 @@ def read_job_file(path: Path) -> JobFile:
     content = _content(path)
     document = _parsed(path, content)
     _require_known(document, ("title", "owner", "period", "budget", "inputs", "job"), "the job file")
+    owner, period = (_said(name, document, "the job file") for name in ("owner", "period"))
     terms = _terms(document.get("budget"))
     inputs = {name: _input(f"inputs.{name}", value) for name, value in _table("inputs", document.get("inputs")).items()}
     files = {name: each.paths for name, each in inputs.items()}
@@ -124,7 +135,6 @@ def read_job_file(path: Path) -> JobFile:
     _require_distinct(jobs)
     title = checked_name("title", document["title"]) if "title" in document else f"Private results of {terms.dataset}"
     fingerprint = "" if _holds_password(document) else hashlib.sha256(content).hexdigest()
-    owner, period = (_said(name, document, "the job file") for name in ("owner", "period"))
     return JobFile(title, terms, jobs, path.name, fingerprint, owner, period, inputs)
 
 

@@ -22,10 +22,17 @@ if TYPE_CHECKING:
     from dpmine.reporting.page.charts import Chart
 
 
-_NOT_MEASURED = "How well it predicts was not measured. Measuring it privately needs a charge of its own."
+_NOT_MEASURED = "How well it predicts was not measured, which would need a charge of its own."
 _LONGEST = 400  # characters of an itemset
 _UNNAMED = UnitWords("unit", "units")
-_CERTAIN = f"with probability {float(LEVEL):.0%}"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """The share in per cent, as the pages write it: 95 %."""
+    return f"{100 * share:.{digits}f} %"
+
+
+_CERTAIN = f"with probability {percent(float(LEVEL))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +75,14 @@ def body_of(kind: str, document: dict[str, Any], words: UnitWords = _UNNAMED) ->
 
 def _top_itemsets(document: dict[str, Any], words: UnitWords) -> Body:
     rows, advice = document["itemsets"], str(document.get("advice", ""))
-    chosen_by = f"Chosen by {_words(document['mechanism'])}."
+    chosen_by = f"Mechanism of the choice: {_words(document['mechanism'])}."
     if not rows:
         sure = "No itemset led by enough. Whether that is so was decided with noise, too."
         return Body("Nothing stands out clearly enough to be shown.", sure, remarks=(advice, chosen_by))
     shown = _unnumbered(rows) if rows[0]["noisy_support"] is None else _numbered(rows, "subsets" in document, words)
     return replace(
         shown,
-        sure=f"{shown.sure} The list was chosen with noise: others that are nearly as frequent may be missing.",
+        sure=f"{shown.sure} The list was chosen with noise: others that are as frequent may be missing.",
         tables=(*shown.tables, *_rule_tables(document.get("rules", []), words)),
         remarks=(*shown.remarks, *([f"Nothing else stands out. {advice}"] if advice else []), chosen_by),
     )
@@ -140,7 +147,7 @@ def _support_table(rows: Sequence[dict[str, Any]], names: Sequence[str], words: 
         "Interval": [f"{low:,} to {high:,}" for low, high in (row["interval"] for row in rows)],
     }
     if "support" in rows[0]:
-        columns["Share of all"] = [f"{float(row['support']):.1%}" for row in rows]
+        columns["Share of all"] = [percent(float(row["support"]), 1) for row in rows]
     return PageTable.of("Itemsets, by noisy number", columns, numbers=2)
 
 
@@ -150,8 +157,10 @@ def _rule_tables(rules: Sequence[dict[str, Any]], words: UnitWords) -> tuple[Pag
     columns = {
         f"Of {words.many} with": [_names(rule["antecedents"]) for rule in rules],
         "also have": [_names(rule["consequents"]) for rule in rules],
-        "about": [f"{float(rule['confidence']):.0%}" for rule in rules],
-        "interval": [f"{float(rule['confidence_low']):.0%} to {float(rule['confidence_high']):.0%}" for rule in rules],
+        "about": [percent(float(rule["confidence"])) for rule in rules],
+        "interval": [
+            f"{100 * float(rule['confidence_low']):.0f} to {percent(float(rule['confidence_high']))}" for rule in rules
+        ],
     }
     lifts = [rule.get("lift") for rule in rules]
     caption = f"Association rules, by confidence. All intervals hold together {_CERTAIN}."
@@ -163,16 +172,19 @@ def _rule_tables(rules: Sequence[dict[str, Any]], words: UnitWords) -> tuple[Pag
 
 def _histogram(document: dict[str, Any], words: UnitWords) -> Body:
     edges, counts = ([float(x) for x in document[name]] for name in ("edges", "counts"))
-    shares = [float(height) * (high - low) for height, (low, high) in zip(document["density"], pairwise(edges), strict=True)]
+    shares = [
+        float(height) * (high - low) for height, (low, high) in zip(document["density"], pairwise(edges), strict=True)
+    ]
     column, names = printable(document["column"]), _bin_names(edges, whole=document.get("whole", False))
     counted = words.many if document.get("rows_per_unit") == 1 else "rows"
     caption = (
         f"Share of the {counted} in each bin of {column}, with noise. The first and the last bin also hold everything "
-        "beyond the bounds, and the first one missing values."
+        "beyond the bounds, and the first one missing values. Where two bins differ by less than the noise, the true "
+        "order may be the other way round."
     )
     columns = {
         "Bin": names,
-        "Share": [f"{share:.1%}" for share in shares],
+        "Share": [percent(share, 1) for share in shares],
         f"{counted.capitalize()}, about": [f"{count:,.0f}" for count in counts],
     }
     among = ", ".join(str(int(bins)) for bins in document["candidates"])
@@ -182,7 +194,7 @@ def _histogram(document: dict[str, Any], words: UnitWords) -> Body:
     return Body(
         f"The most frequent bin of {column} is {_peak(names, shares, counted)}.",
         sure or "Every bin has noise; its size is not in the stored result.",
-        (steps(caption, edges, [100 * share for share in shares], column),),
+        (steps(caption, edges, [100 * share for share in shares], column, "%"),),
         (PageTable.of("The bins in numbers", columns, folded=True),),
         (f"{len(shares)} bins of width {float(document['bin_width']):g}{chosen}.{_uneven(edges, document)}",),
     )
@@ -192,11 +204,11 @@ def _peak(names: Sequence[str], shares: Sequence[float], counted: str) -> str:
     """The highest bin. The first and the last also hold values beyond the bounds: then the highest between follows."""
     inner = range(1, len(shares) - 1)
     peak = max(range(len(shares)), key=shares.__getitem__)
-    found = f"“{names[peak]}”, with about {shares[peak]:.0%} of the {counted}"
+    found = f"“{names[peak]}”, with about {percent(shares[peak])} of the {counted}"
     if peak in inner:
         return found
     best = max(inner, key=shares.__getitem__, default=peak)
-    between = f"; between the ends, “{names[best]}”, with about {shares[best]:.0%}" if inner else ""
+    between = f"; between the ends, “{names[best]}”, with about {percent(shares[best])}" if inner else ""
     return f"{found}. It also holds everything beyond that end{between}"
 
 
@@ -204,11 +216,12 @@ def _bin_names(edges: Sequence[float], *, whole: bool) -> list[str]:
     """The first and the last bin hold what is beyond the bounds, too. Bins of whole numbers are named by those."""
     if whole and all(ceil(high) > ceil(low) for low, high in pairwise(edges)):
         named = [_whole_bin(ceil(low), ceil(high) - 1) for low, high in pairwise(edges)]
+        ends = f"{ceil(edges[1]) - 1:,} or less", f"{ceil(edges[-2]):,} or more"
     else:
-        named, whole = [f"{low:g} to {high:g}" for low, high in pairwise(edges)], False
+        named = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
+        ends = f"less than {edges[1]:g}", f"{edges[-2]:g} or more"
     if len(named) > 1:
-        last = f"{ceil(edges[-2]):,}" if whole else f"{edges[-2]:g}"
-        named[0], named[-1] = (f"{ceil(edges[1]) - 1:,} or less" if whole else f"less than {edges[1]:g}"), f"{last} or more"
+        named[0], named[-1] = ends
     return named
 
 
@@ -265,12 +278,12 @@ def _accuracy_first(document: dict[str, Any], _words: UnitWords) -> Body:
 
 
 def _hypothesis(document: dict[str, Any], _unit: UnitWords) -> Body:
-    chosen = f"Chosen by {_words(document['mechanism'])} among {_words(document['class']['name'])}."
+    chosen = f"Mechanism of the choice: {_words(document['mechanism'])}, among {_words(document['class']['name'])}."
     if document["hypothesis"] is None:
         return Body("No rule stands out clearly enough to be shown.", "No rule led by enough.", remarks=(chosen,))
-    label, second, rule = map(printable, (document["label"], document["classes"][1], document["hypothesis"]))
-    sure = f"It was chosen with noise among rules of its kind. {_NOT_MEASURED}"
-    return Body(f"{label} = {second} where {rule}.", sure, remarks=(chosen,))
+    label, first, second, rule = map(printable, (document["label"], *document["classes"], document["hypothesis"]))
+    answer = f"{label} = {second} where {rule}, else {first}."
+    return Body(answer, f"Chosen with noise among rules of its kind. {_NOT_MEASURED}", remarks=(chosen,))
 
 
 def _weights(document: dict[str, Any]) -> tuple[tuple[Chart, ...], tuple[PageTable, ...]]:

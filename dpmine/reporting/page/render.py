@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from math import exp
 from typing import TYPE_CHECKING, Any
 
-from dpmine.exact.reals import decimal_above
+from dpmine.exact.reals import decimal_above, decimal_below
 from dpmine.io.paths import shown_name
 from dpmine.itemsets.results import printable
 from dpmine.ledger.budget import Accounting, Amount, guaranteed, name_and_part
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.jobs.unit_words import UnitWords
-from dpmine.reporting.page.bodies import Body, body_of
+from dpmine.reporting.page.bodies import Body, body_of, percent
 from dpmine.reporting.page.charts import stacked, templates
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from dpmine.ledger.budget import Budget
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 200
 _MOST_SAID = 20  # ε beyond which the factor is too large to be of use
+_POWER = re.compile(r"\b(\d+(?:\.\d+)?)e\+?(-?)0*(\d+)")
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DIGITS = 4  # of an ε that is rounded up for readers
 _SPENT = {"charged by this page": "bar", "charged by other runs": "other", "remaining": "soft"}
 """The parts of a budget, with their colours."""
@@ -56,17 +59,19 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         version=__version__,
         job_file=job_file,
         inputs=_inputs(report),
-        total=promised.decimals,
-        came_to="" if came_to == promised else came_to.decimals,
-        charged=here.shown(report.accounting, short),
-        sections=[_section(outcome, report, words) for outcome in outcomes],
+        total=readable(promised.decimals),
+        came_to="" if came_to == promised else readable(came_to.decimals),
+        charged=_charge(here, here, report.accounting),
+        sections=[_section(outcome, report, words, here) for outcome in outcomes],
         zcdp=report.accounting is Accounting.ZCDP,
+        by_rho=_by_rho(report, most),
         spending=_spending(report.budget, name_and_part(terms.dataset)[1], here) if report.budget else None,
         replaced=replaced,
         factor=factor_text(promised.epsilon),
         # A fact about somebody's data is another one with other data: one taken away, and one added.
         odds=odds_text(promised.epsilon if replaced else 2 * promised.epsilon),
-        delta=short(promised.delta) if promised.delta else "",
+        delta=readable(short(promised.delta)) if promised.delta else "",
+        chance=f"1 in {int(decimal_below(1 / promised.delta, 2)):,}" if promised.delta else "",
         notes=_notes((each.job.name, each.result.guarantee) for each in outcomes if each.result),
         most_rows=_MOST_ROWS,
     )
@@ -77,11 +82,14 @@ def _inputs(report: Report) -> list[tuple[str, str]]:
     known = report.job_file.inputs
     sources = dict.fromkeys(outcome.job.source for outcome in report.outcomes)
     said = [(source, known.get(source)) for source in sources]
-    return [(shown_name(source), "; ".join(filter(None, [each.owner, each.period])) if each else "") for source, each in said]
+    return [
+        (shown_name(source), "; ".join(filter(None, [each.owner, each.period])) if each else "")
+        for source, each in said
+    ]
 
 
-def _section(outcome: JobOutcome, report: Report, words: UnitWords) -> dict[str, Any]:
-    """One job on the page; `others` are jobs with models of the same label of the same data."""
+def _section(outcome: JobOutcome, report: Report, words: UnitWords, here: Amount) -> dict[str, Any]:
+    """One job on the page, of which all came to `here`; `others` have models of the same label of the same data."""
     job, result, label = outcome.job, outcome.result, _label(outcome)
     others = [each.job.name for each in report.outcomes if label and each is not outcome and _label(each) == label]
     return {
@@ -90,13 +98,39 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords) -> dict[str,
         "asked": [("input", shown_name(job.source)), *((name, _written(value)) for name, value in job.options.items())],
         "body": body_of(job.kind, result.document, words) if result else _FAILED,
         "failed": result is None,
-        "charge": outcome.charge.shown(report.accounting, short),
+        "charge": _charge(outcome.charge, here, report.accounting),
         "reused": outcome.reused,
-        "guarantee": str(result.guarantee if result else outcome.guarantee),
+        "guarantee": readable(str(result.guarantee if result else outcome.guarantee)),
         "files": result.files if result else (),
         "label": label[1] if label else "",
         "others": ", ".join(map(printable, others)),
     }
+
+
+def _charge(amount: Amount, here: Amount, accounting: Accounting) -> dict[str, str]:
+    """A charge: its two numbers, and its share of all charges of this page."""
+    (loss, slack), total = amount.compared(accounting), here.compared(accounting)[0]
+    if accounting is Accounting.ZCDP and loss:
+        loss = decimal_above(loss, _DIGITS - 1)
+    symbol = "ε" if accounting is Accounting.BASIC else "ρ"
+    return {
+        "loss": f"{symbol} = {readable(short(loss))}",
+        "slack": f"δ = {readable(short(slack))}" if slack else "",
+        "share": percent(_share(amount.compared(accounting)[0], total)) if total else "",
+    }
+
+
+def _amount(amount: Amount, accounting: Accounting) -> str:
+    return readable(amount.shown(accounting, short))
+
+
+def readable(text: str) -> str:
+    """The text with powers of ten as people write them: 2.5·10⁻⁷ for 2.5e-07."""
+    return _POWER.sub(lambda found: f"{_factor(found[1])}10{(found[2] + found[3]).translate(_RAISED)}", text)
+
+
+def _factor(mantissa: str) -> str:
+    return "" if mantissa == "1" else f"{mantissa}·"
 
 
 def _label(outcome: JobOutcome) -> tuple[Sequence[str], str] | None:
@@ -123,22 +157,35 @@ def _spending(budget: Budget, part: str, here: Amount) -> dict[str, Any]:
         name: [_share(amount, total) for amount in amounts]
         for name, (total, *amounts) in (("ε" if kind is Accounting.BASIC else "ρ", losses), ("δ", slacks))
     }
-    caption = f"The budget: {granted.shown(kind, short)} granted, {remaining.shown(kind, short)} remaining."
+    caption = f"The budget: {_amount(granted, kind)} granted, {_amount(remaining, kind)} remaining."
     named = zip(("granted", *_SPENT), (granted, *spent), strict=True)
-    rows = [(name, *each.readable(kind)) for name, each in named]
-    return {"chart": stacked(caption, _SPENT, shares), "rows": rows, "left": remaining.shown(kind, short)}
+    return {
+        "chart": stacked(caption, _SPENT, shares),
+        "rows": [(name, *map(readable, each.readable(kind))) for name, each in named],
+        "left": _amount(remaining, kind),
+        "granted": readable(granted.decimals),
+    }
 
 
-def _guaranteed(report: Report, cost: Amount, most: Amount) -> Amount:
-    """The (ε, δ) of results of that cost: by ρ where the ledger adds that up, unless the ε add up to less.
+def _guaranteed(report: Report, charged: Amount, most: Amount) -> Amount:
+    """The (ε, δ) of results of that charge: by ρ where that guarantees more, else by the sum of all ε."""
+    if not _by_rho(report, most):
+        return Amount(charged.epsilon, charged.delta)
+    kept = guaranteed(charged, report.accounting, _slack(report))
+    return Amount(decimal_above(kept.epsilon, _DIGITS) if kept.epsilon else kept.epsilon, kept.delta)
 
-    Which of the two it is depends on the most that they may cost alone: chosen by outcomes, both δ would have to count.
+
+def _by_rho(report: Report, most: Amount) -> bool:
+    """Whether the ledger adds up ρ, and the ε of that is less than the sum of all ε.
+
+    It depends on the most that the jobs may charge alone: chosen by outcomes, both δ would have to count.
     """
-    slack = report.total.delta - report.total.approximate_delta
-    if guaranteed(most, report.accounting, slack).epsilon < most.epsilon:
-        kept = guaranteed(cost, report.accounting, slack)
-        return Amount(decimal_above(kept.epsilon, _DIGITS) if kept.epsilon else kept.epsilon, kept.delta)
-    return Amount(cost.epsilon, cost.delta)
+    return guaranteed(most, report.accounting, _slack(report)).epsilon < most.epsilon
+
+
+def _slack(report: Report) -> Fraction:
+    """The δ at which ρ is converted."""
+    return report.total.delta - report.total.approximate_delta
 
 
 def _share(amount: Fraction, granted: Fraction) -> float:
