@@ -42,7 +42,7 @@ def test_many_small_jobs_fit_together(folder: Folder) -> None:
     exact = epsilon_at(RHO, Fraction(5, 10**6))
     (shown,) = set(re.findall(r"ε = ([\d.]+), δ = 5", page))
     assert exact <= Fraction(shown) < exact + Fraction(1, 1000)  # rounded up
-    assert "follows from their sum" in page
+    assert "to whose δ the conversion of ρ adds 5·10⁻⁶." in page
     assert f"ρ = {float(budget.granted.rho):.6g}" in page
     assert folder.run(*SMALL, accounting='"zcdp"', **TERMS).budget == budget  # stored results are not charged again
 

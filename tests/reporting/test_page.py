@@ -73,7 +73,7 @@ def test_what_stands_on_it(html: str) -> None:
         "Private results of shop",
         "6 results about shop, with differential privacy for each customer.",
         "for each customer; by their outcomes the jobs came to ε = ",
-        "lead a list of 2 together. About 30 customers have each of them.",
+        "lead a list of 2 together. About 30 customers have each of them in a basket.",
         "Association rules, by confidence",
         "The most frequent bin of age is “",
         "A weighted sum of 2 features predicts rich: True, or False.",
@@ -373,7 +373,7 @@ def listed(*supports: int | None) -> dict[str, Any]:
 
 def test_ranks_are_those_of_the_numbers_beside_them() -> None:
     body = body_of("top-itemset", listed(5, 9, 7, 9))
-    assert body.answer == "b and d lead a list of 4 together. About 9 units have each of them."
+    assert body.answer == "b and d lead a list of 4 together. About 9 units have each of them in a basket."
     assert [row[:3] for row in body.tables[0].rows] == [
         ("1", "b", "9"),
         ("1", "d", "9"),
@@ -383,7 +383,7 @@ def test_ranks_are_those_of_the_numbers_beside_them() -> None:
     drawn = re.findall(r">([abcd])</text>", body.charts[0].wide)
     assert drawn == ["b", "d", "c", "a"]
     assert "Ranks and bars follow the noisy numbers." in body.remarks[0]
-    assert body.sure.startswith("Each number is within ±1 units of the true one, with probability 95 %.")
+    assert body.sure.startswith("Each number is right within ±1 units, with probability 95 %.")
 
 
 def test_ranks_without_numbers_are_those_of_the_choice() -> None:
@@ -486,7 +486,9 @@ def test_the_column_says_whether_bins_hold_whole_numbers(folder: Folder) -> None
 
 def test_how_sure_a_density_is() -> None:
     document = {**density(0.2, 0.5, 0.3), "rows_per_unit": 1, "count_error": 40}
-    assert body_of("histogram", document).sure.startswith("The number in each bin is within ±40 units of the true one")
+    assert body_of("histogram", document).sure.startswith(
+        "Each number is right within ±40 units, with probability 95 %."
+    )
     assert "±40 rows" in body_of("histogram", {**document, "rows_per_unit": 2}).sure
     assert "not in the stored result" in body_of("histogram", density(0.2, 0.5, 0.3)).sure  # of an earlier version
 

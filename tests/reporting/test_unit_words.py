@@ -49,7 +49,7 @@ def test_all_sentences_use_the_label(folder: Folder) -> None:
         "with differential privacy for each buyer",
         "Each buyer is protected, with all data of that buyer. One buyer is one value of “customer”.",
         "About 30 buying people have",
-        "buying people of the true ones together",
+        "All numbers together are right within ±",
         "Buying people, about",
         "Share of the buying people in each bin of age",
         "k buying people together",

@@ -53,7 +53,7 @@ class BudgetTerms:
     Attributes:
         ledger: URL of the ledger.
         dataset: the data set, or a part of it, that is charged.
-        total: the most that the file's jobs may cost together.
+        total: the most that the file's jobs may be charged together.
         neighbors: of all jobs.
         unit: the privacy unit; None where the jobs say it.
         accounting: what is added up; None for whatever the ledger does, and basic where it knows no such data set.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.page.charts import Chart
 
 
-_NOT_MEASURED = "How well it predicts was not measured, which would need a charge of its own."
+_NOT_MEASURED = "How well it predicts was not measured: that needs a charge of its own."
 _LONGEST = 400  # characters of an itemset
 _UNNAMED = UnitWords("unit", "units")
 
@@ -82,7 +82,7 @@ def _top_itemsets(document: dict[str, Any], words: UnitWords) -> Body:
     shown = _unnumbered(rows) if rows[0]["noisy_support"] is None else _numbered(rows, "subsets" in document, words)
     return replace(
         shown,
-        sure=f"{shown.sure} The list was chosen with noise: others that are as frequent may be missing.",
+        sure=f"{shown.sure} Others that are as frequent may be missing.",
         tables=(*shown.tables, *_rule_tables(document.get("rules", []), words)),
         remarks=(*shown.remarks, *([f"Nothing else stands out. {advice}"] if advice else []), chosen_by),
     )
@@ -102,7 +102,8 @@ def _numbered(rows: Sequence[dict[str, Any]], together: bool, words: UnitWords) 
     names = [_names(row["items"]) for row in rows]
     first, *others = (int(row["noisy_support"]) for row in rows)
     leaders = names[: 1 + others.count(first)]
-    whole = "each of them" if len(leaders) > 1 else "it" if len(rows[0]["items"]) == 1 else "all of these in one basket"
+    size = len(rows[0]["items"])
+    these = "each of them" if len(leaders) > 1 else "it" if size == 1 else "both" if size == 2 else "all of these"
     error = max(abs(int(row["noisy_support"]) - int(end)) for row in rows for end in row["interval"])
     caption = (
         f"Noisy number of {words.many} that have these items in one basket; each {words.one} counts once. Lines: where "
@@ -110,13 +111,13 @@ def _numbered(rows: Sequence[dict[str, Any]], together: bool, words: UnitWords) 
         "the true order may be the other way round."
     )
     order = (
-        "Ranks and bars follow the noisy numbers. A separate choice, with noise of its own, decided what is listed: "
-        "its order may differ, and is kept in the files."
+        "Ranks and bars follow the noisy numbers. A separate choice, with noise of its own, decided what is listed. "
+        "Its order may differ, and is kept in the files."
     )
     return Body(
-        f"{_leads(leaders, len(rows))}. About {first:,} {words.many} have {whole}.",
-        f"{'All numbers are' if together else 'Each number is'} within ±{error:,} {words.many} of the true "
-        f"{'ones together' if together else 'one'}, {_CERTAIN}.",
+        f"{_leads(leaders, len(rows))}. About {first:,} {words.many} have {these} in a basket.",
+        f"{'All numbers together are' if together else 'Each number is'} right within ±{error:,} {words.many}, "
+        f"{_CERTAIN}.",
         (bars(caption, [_support_bar(row, name) for row, name in zip(rows, names, strict=True)]),),
         (_support_table(rows, names, words),),
         (order,),
@@ -190,7 +191,7 @@ def _histogram(document: dict[str, Any], words: UnitWords) -> Body:
     among = ", ".join(str(int(bins)) for bins in document["candidates"])
     chosen = f", chosen by {_words(document['mechanism'])} among {among}" if document["mechanism"] else ""
     error = document.get("count_error")
-    sure = f"The number in each bin is within ±{int(error):,} {counted} of the true one, {_CERTAIN}." if error else ""
+    sure = f"Each number is right within ±{int(error):,} {counted}, {_CERTAIN}." if error else ""
     return Body(
         f"The most frequent bin of {column} is {_peak(names, shares, counted)}.",
         sure or "Every bin has noise; its size is not in the stored result.",
@@ -283,7 +284,7 @@ def _hypothesis(document: dict[str, Any], _unit: UnitWords) -> Body:
         return Body("No rule stands out clearly enough to be shown.", "No rule led by enough.", remarks=(chosen,))
     label, first, second, rule = map(printable, (document["label"], *document["classes"], document["hypothesis"]))
     answer = f"{label} = {second} where {rule}, else {first}."
-    return Body(answer, f"Chosen with noise among rules of its kind. {_NOT_MEASURED}", remarks=(chosen,))
+    return Body(answer, f"It was chosen with noise. {_NOT_MEASURED}", remarks=(chosen,))
 
 
 def _weights(document: dict[str, Any]) -> tuple[tuple[Chart, ...], tuple[PageTable, ...]]:

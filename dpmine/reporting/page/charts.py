@@ -6,6 +6,7 @@ page.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +26,7 @@ NARROW, WIDE = 340, 720
 FONT = 12.5  # pixels, as in templates/report.css
 _MOST_BARS = 40
 _MOST_STEPS = 1000
+_PERCENT = re.compile(r"(?<=\d) %")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,9 @@ def templates() -> Environment:
 def _shown(value: Any) -> Any:
     if isinstance(value, float):
         return f"{value:.2f}"
-    return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return _PERCENT.sub("\u00a0%", printable(value))  # no line begins with the sign
+    return value
 
 
 def shortened(text: str, pixels: float) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from math import exp
 from typing import TYPE_CHECKING, Any
@@ -65,6 +67,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         sections=[_section(outcome, report, words, here) for outcome in outcomes],
         zcdp=report.accounting is Accounting.ZCDP,
         by_rho=_by_rho(report, most),
+        slack=readable(short(_slack(report))),
         spending=_spending(report.budget, name_and_part(terms.dataset)[1], here) if report.budget else None,
         replaced=replaced,
         factor=factor_text(promised.epsilon),
@@ -100,6 +103,7 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords, here: Amount
         "failed": result is None,
         "charge": _charge(outcome.charge, here, report.accounting),
         "reused": outcome.reused,
+        "alone": readable(Amount.of(result.guarantee if result else outcome.guarantee).decimals),
         "guarantee": readable(str(result.guarantee if result else outcome.guarantee)),
         "files": result.files if result else (),
         "label": label[1] if label else "",
@@ -118,6 +122,13 @@ def _charge(amount: Amount, here: Amount, accounting: Accounting) -> dict[str, s
         "slack": f"δ = {readable(short(slack))}" if slack else "",
         "share": percent(_share(amount.compared(accounting)[0], total)) if total else "",
     }
+
+
+def _rounded_down(amount: Amount, accounting: Accounting) -> Amount:
+    """With few digits of ρ, to be read."""
+    if accounting is Accounting.BASIC or amount.rho <= 0:
+        return amount
+    return replace(amount, rho=decimal_below(amount.rho, _DIGITS - 1))
 
 
 def _amount(amount: Amount, accounting: Accounting) -> str:
@@ -143,6 +154,8 @@ def _written(value: Any) -> str:
     """A value as text, which the page puts on one line; of several, each by itself."""
     if isinstance(value, list):
         return ", ".join(printable(_written(each)) for each in value)
+    if isinstance(value, Decimal):
+        return readable(str(value).lower())
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
@@ -162,7 +175,7 @@ def _spending(budget: Budget, part: str, here: Amount) -> dict[str, Any]:
     return {
         "chart": stacked(caption, _SPENT, shares),
         "rows": [(name, *map(readable, each.readable(kind))) for name, each in named],
-        "left": _amount(remaining, kind),
+        "left": readable(_rounded_down(remaining, kind).shown(kind, short)),
         "granted": readable(granted.decimals),
     }
 
