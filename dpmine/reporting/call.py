@@ -35,7 +35,7 @@ class PreparedReport:
         job_file: what is asked for.
         store: where results are kept.
         page: the file of the page, links followed.
-        batch: what each job costs.
+        batch: what each job is charged.
         evidence: the folder of evidence, if it is asked for.
     """
 
@@ -120,7 +120,7 @@ def report(
         check: whether to stop after the checks: nothing is charged, and no value is read.
 
     Returns the report: its text says what became of each job, `outcomes` holds their documents. With `check=True`, the
-    batch: its text says what each job would cost.
+    batch: its text says what each job would be charged.
     Raises BadParameter, BadData, UnreadableFile, NotPrivate, BadLedger or BudgetExceeded before anything is charged.
     Where a job fails, the others are run, the page is written, and an error is raised whose notes say why:
     BudgetExceeded where the budget refused all that failed, a bug as it is, else BadData.
@@ -145,7 +145,7 @@ def report(
         ... '''
         >>> _ = (folder / "jobs.toml").write_text(text, encoding="utf-8")
         >>> print(report(folder / "jobs.toml", check=True))
-        Pairs: costs up to ε = 1, δ = 1e-06
+        Pairs: is charged up to ε = 1, δ = 1e-06
         All together: up to ε = 1, δ = 1e-06 for each customer; the budget is yet to be granted.
         >>> print(report(folder / "jobs.toml", folder / "report.html"))
         job 'Pairs': done

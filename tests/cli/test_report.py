@@ -75,22 +75,22 @@ def test_check(batch: Folder, run: outcome_of) -> None:
     assert (outcome.status, outcome.err) == (0, "")
     assert outcome.out.splitlines() == [
         "Results are kept in 'jobs-results'.",
-        "Pairs: costs up to ε = 2000, δ = 0.001",
-        "Ages: costs up to ε = 1000, δ = 0.001",
-        "Rule: costs up to ε = 1000, δ = 0",
+        "Pairs: is charged up to ε = 2000, δ = 0.001",
+        "Ages: is charged up to ε = 1000, δ = 0.001",
+        "Rule: is charged up to ε = 1000, δ = 0",
         "All together: up to ε = 4000, δ = 0.002 for each customer; the budget is yet to be granted.",
     ]
     assert not (batch.path / "budget.db").exists()
     assert not (batch.path / "report.html").exists()
     run("report", "jobs.toml")
-    assert run("report", "jobs.toml", "--check").out.splitlines()[1] == "Pairs: stored already, costs nothing"
+    assert run("report", "jobs.toml", "--check").out.splitlines()[1] == "Pairs: stored already, is charged nothing"
 
 
 def test_refused_budget(batch: Folder, run: outcome_of) -> None:
     batch.write(job(**AGES), epsilon="1")
     outcome = run("report", "jobs.toml")
     assert outcome.status == 3
-    assert outcome.lines[0].startswith("dpmine: error: The jobs cost up to ε = 1000")
+    assert outcome.lines[0].startswith("dpmine: error: The jobs are charged up to ε = 1000")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_retry(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
         patch.setattr(HistogramJob, "run", fail)
         run("report", "jobs.toml")
     _, _, ages, *_ = run("report", "jobs.toml", "--check").out.splitlines()
-    assert ages == "Ages: begun before, without a result, costs nothing"
+    assert ages == "Ages: begun before, without a result, is charged nothing"
     assert "give --retry" in run("report", "jobs.toml").lines[1]
     assert run("report", "jobs.toml", "--retry").status == 0
 

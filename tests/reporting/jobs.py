@@ -59,7 +59,9 @@ class Folder:
         return ResultsFolder(self.path / "results")
 
     def run(self, *jobs: str, retry: bool = False, head: str = "", **terms: str | None) -> Report:
-        job_file = self.read(*jobs, head=head, **terms)
+        return self.run_file(self.read(*jobs, head=head, **terms), retry=retry)
+
+    def run_file(self, job_file: JobFile, *, retry: bool = False) -> Report:
         report = run_batch(job_file, self.store(job_file), watch=_unseen, retry=retry)
         assert problems("jobs", tomllib.loads(job_file.source.decode())) == []  # what runs is as the schema says
         return report

@@ -44,8 +44,8 @@ def test_a_page_results_and_what_became_of_the_jobs(batch: Folder) -> None:
 def test_a_check_says_what_it_would_cost_and_writes_nothing(batch: Folder) -> None:
     before = sorted(batch.path.iterdir())
     checked = dpmine.report(batch.path / "jobs.toml", check=True)
-    assert str(checked).splitlines()[0] == "Pairs: costs up to ε = 2000, δ = 0.001"
-    assert checked._repr_html_().startswith("<pre>Pairs: costs")
+    assert str(checked).splitlines()[0] == "Pairs: is charged up to ε = 2000, δ = 0.001"
+    assert checked._repr_html_().startswith("<pre>Pairs: is charged")
     assert sorted(batch.path.iterdir()) == before
 
 

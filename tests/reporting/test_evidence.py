@@ -276,6 +276,17 @@ def test_the_entry_of_the_registry(sound: Path) -> None:
     assert entry["status"] == "Draft"
 
 
+def test_owner_and_period_are_in_the_registry_and_the_checklist(tmp_path: Path) -> None:
+    jobs = Folder(tmp_path).write(job(**AGES), head='owner = "The <shop>"\nperiod = "2026"\n')
+    dpmine.report(jobs, tmp_path / "page.html", evidence=tmp_path / "evidence")
+    entry = read(tmp_path / "evidence", "registry.json")
+    assert problems("registry", entry) == []
+    assert entry["deployment"]["basic"]["data_curators"] == ["The <shop>"]
+    assert entry["deployment"]["deployment_model"]["data_source_type_details"] == "Data of 2026."
+    page = (tmp_path / "evidence" / "checklist.md").read_text(encoding="utf-8")
+    assert "nothing checked: The &lt;shop&gt;; 2026." in page
+
+
 @every("name", ["evidence", "guarantees", "registry", "ledger"])
 def test_documents_are_as_their_schemas_say(name: str, sound: Path) -> None:
     assert problems(name, read(sound / "evidence", f"{name}.json")) == []

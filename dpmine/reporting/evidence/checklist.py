@@ -33,6 +33,8 @@ def checklist(facts: Facts) -> str:
     granted = budget.granted
     page = _template().render(
         title=facts.job_file.title,
+        owner=facts.job_file.owner,
+        period=facts.job_file.period,
         dataset=terms.dataset,
         unit=budget.unit,
         replaced=replaced,

@@ -40,7 +40,7 @@ def registry_entry(facts: Facts) -> dict[str, Any]:
         "deployment": {
             "basic": {
                 "name": title,
-                "data_curators": [OPEN],
+                "data_curators": [facts.job_file.owner or OPEN],
                 "description": "; ".join(f"{job.name} ({job.kind})" for job, _ in facts.released),
                 "intended_use": OPEN,
                 "data_product_type": _product(facts),
@@ -58,6 +58,7 @@ def registry_entry(facts: Facts) -> dict[str, Any]:
                 "model_name_details": _MODEL,
                 "release_type": "One release",
                 "data_source_type": "Static",
+                **_period(facts.job_file.period),
                 "access_type": "Non-interactive",
             },
             "accounting": {
@@ -70,6 +71,11 @@ def registry_entry(facts: Facts) -> dict[str, Any]:
             "administrative": {"registry_authors": [OPEN]},
         },
     }
+
+
+def _period(period: str) -> dict[str, str]:
+    """What the job file says of the time that the data are from."""
+    return {"data_source_type_details": f"Data of {period}."} if period else {}
 
 
 def _product(facts: Facts) -> str:

@@ -32,6 +32,10 @@ _BUDGET: dict[str, tuple[str, dict[str, Any]]] = {
     "neighbours": ("The same as neighbors.", _RELATION),
     "unit": ("The privacy unit of every job.", _TEXT),
     "accounting": ("What is added up: ε and δ, or ρ.", {"enum": ["basic", "zcdp"]}),
+    "unit_label": (
+        "What the page calls the unit: a word, or its singular and plural.",
+        {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 2, "maxItems": 2}]},
+    ),
     "approximate_delta": ("With zcdp: the part of delta that jobs with a δ of their own may spend.", _NUMBER),
 }
 _NEEDED = ["ledger", "dataset", "epsilon"]
@@ -42,9 +46,15 @@ def job_file_schema() -> dict[str, Any]:
 
     Example:
         >>> sorted(job_file_schema()["properties"])
-        ['budget', 'inputs', 'job', 'title']
+        ['budget', 'inputs', 'job', 'owner', 'period', 'title']
     """
-    paths = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
+    paths = [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]
+    said = {
+        "owner": {"description": "Who answers for the data.", **_TEXT},
+        "period": {"description": "Which the data are from.", **_TEXT},
+    }
+    files = {"path": {"description": "A path, or a list of paths.", "anyOf": paths}, **said}
+    described = _table("Files, and what the page says of them.", files, ["path"])
     budget = {name: {"description": said, **schema} for name, (said, schema) in _BUDGET.items()}
     jobs = [_job(job) for job in KINDS.values()]
     return {
@@ -54,11 +64,12 @@ def job_file_schema() -> dict[str, Any]:
             "Jobs on private data under one budget, for dpmine report.",
             {
                 "title": {"description": "The page's title.", **_TEXT},
+                **said,
                 "budget": _table("The budget that all jobs are charged to.", budget, _NEEDED),
                 "inputs": {
-                    "description": "Names for files: a path, or a list of paths.",
+                    "description": "Names for files: a path, a list of paths, or a table that says more.",
                     "type": "object",
-                    "additionalProperties": paths,
+                    "additionalProperties": {"anyOf": [*paths, described]},
                 },
                 "job": {"description": "The jobs.", "type": "array", "minItems": 1, "items": {"oneOf": jobs}},
             },
