@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from reporting.jobs import ALL, Folder, job
+from reporting.jobs import ALL, RULE, Folder, job
 from reporting.test_page import DAY, Page
 
 from dpmine.errors import BadParameter
@@ -47,7 +47,8 @@ def test_all_sentences_use_the_label(folder: Folder) -> None:
     text = Page(render(report, today=DAY)).text
     for said in (
         "with differential privacy for each buyer",
-        "Each buyer is protected, with all data of that buyer. One buyer is one value of “customer”.",
+        "Each buyer is protected, with all data of that buyer.",
+        "One buyer is one value of “customer”; rows without a value are left out.",
         "About 30 buying people have",
         "All numbers together are right within ±",
         "Buying people, about",
@@ -64,3 +65,18 @@ def test_all_sentences_use_the_label(folder: Folder) -> None:
 def test_a_label_is_no_other_question(folder: Folder) -> None:
     folder.run(job(**ALL["Rule"]))
     assert folder.run(job(**ALL["Rule"]), unit_label='"buyer"').outcomes[0].reused
+
+
+def test_what_one_unit_is(folder: Folder) -> None:
+    rows = {name: value for name, value in RULE.items() if name != "unit"}
+    text = Page(render(folder.run(job(**rows), unit=None), today=DAY)).text
+    assert text.count("Each row of the data is protected by itself.") == 2
+    text = Page(render(folder.run(job(**rows), unit=None, unit_label='"visit"'), today=DAY)).text
+    assert text.count("One visit is one row.") == 2
+
+
+def test_an_asserted_unit_is_said_to_be_asserted(folder: Folder) -> None:
+    rows = {name: value for name, value in RULE.items() if name != "unit"}
+    report = folder.run(job(**rows, one_row_per="person"), unit='"person"')
+    said = "One person is one row: the job file asserts this, and nothing checks it."
+    assert Page(render(report, today=DAY)).text.count(said) == 2

@@ -13,6 +13,7 @@ from dpmine.exact.reals import decimal_above, decimal_below
 from dpmine.io.paths import shown_name
 from dpmine.itemsets.results import printable
 from dpmine.ledger.budget import Accounting, Amount, guaranteed, name_and_part
+from dpmine.ledger.charging import ROW
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.jobs.unit_words import UnitWords
 from dpmine.reporting.page.bodies import Body, body_of, percent
@@ -56,7 +57,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         title=job_file.title,
         dataset=terms.dataset,
         unit=words,
-        column=report.unit,
+        meaning=_meaning(report, words),
         day=(today.date() if today else report.day).isoformat(),
         version=__version__,
         job_file=job_file,
@@ -78,6 +79,15 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         notes=_notes((each.job.name, each.result.guarantee) for each in outcomes if each.result),
         most_rows=_MOST_ROWS,
     )
+
+
+def _meaning(report: Report, words: UnitWords) -> str:
+    """What in the data is one unit, in a sentence."""
+    if report.unit == ROW:
+        return "Each row of the data is protected by itself." if words.one == ROW else f"One {words.one} is one row."
+    if any(outcome.guarantee.assertion for outcome in report.outcomes):
+        return f"One {words.one} is one row: the job file asserts this, and nothing checks it."
+    return f"One {words.one} is one value of “{report.unit}”; rows without a value are left out."
 
 
 def _inputs(report: Report) -> list[tuple[str, str]]:
