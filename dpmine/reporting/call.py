@@ -12,6 +12,7 @@ from dpmine.io.atomic import no_guard, write_whole
 from dpmine.io.targets import database_files, file_target, require_apart, unwritable
 from dpmine.parameters import truth
 from dpmine.reporting.batch import checked_batch, run_batch
+from dpmine.reporting.evidence.folder import require_possible, write_evidence
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.store import ResultsFolder
 
@@ -34,13 +35,15 @@ class PreparedReport:
         job_file: what is asked for.
         store: where results are kept.
         page: the file of the page, links followed.
-        batch: what each job costs.
+        batch: what each job is charged.
+        evidence: the folder of evidence, if it is asked for.
     """
 
     job_file: JobFile
     store: ResultsFolder
     page: Path
     batch: Batch
+    evidence: Path | None = None
 
     @classmethod
     def of(
@@ -50,20 +53,24 @@ class PreparedReport:
         results: Path | None,
         *,
         retry: bool,
-        named: tuple[str, str] = ("output", "results"),
+        evidence: Path | None = None,
+        named: tuple[str, str, str] = ("output", "results", "evidence"),
         guard: Guard = no_guard,
     ) -> Self:
-        """`named`: what the user calls the page and the results. Raises as `report`."""
+        """`named`: what the user calls the page, the results and the evidence. Raises as `report`."""
         page = file_target(output, guard=guard)
         job_file = read_job_file(jobs)
         store = ResultsFolder(results or output.with_name(f"{jobs.stem}-results"))
         batch = checked_batch(job_file, store, retry=retry)
-        written = dict(zip(named, (page, store.folder / "result.parquet"), strict=True))
+        proof = None if evidence is None else evidence / "results" / "result.parquet"
+        written = dict(zip(named, (page, store.folder / "result.parquet", proof), strict=True))
         require_apart(written, batch.paths, {"the job file": jobs, **database_files(job_file.terms.ledger)})
         if output.suffix.lower() not in _SUFFIXES:
             raise BadParameter("The page is HTML only: end its name in .html, such as report.html.")
         store.require_usable(page)
-        return cls(job_file, store, page, batch)
+        if evidence is not None:
+            require_possible(evidence, job_file)
+        return cls(job_file, store, page, batch, evidence)
 
 
 @overload
@@ -73,6 +80,7 @@ def report(
     *,
     results: PathName | None = None,
     retry: bool = False,
+    evidence: PathName | None = None,
     check: Literal[True],
 ) -> Batch: ...
 
@@ -84,6 +92,7 @@ def report(
     *,
     results: PathName | None = None,
     retry: bool = False,
+    evidence: PathName | None = None,
     check: Literal[False] = False,
 ) -> Report: ...
 
@@ -94,6 +103,7 @@ def report(
     *,
     results: PathName | None = None,
     retry: bool = False,
+    evidence: PathName | None = None,
     check: bool = False,
 ) -> Report | Batch:
     """Run the jobs of a TOML file under one budget, and write one HTML page for all of them: `dpmine report`.
@@ -105,10 +115,12 @@ def report(
         output: the page, written whole or not at all; by default report.html in the working directory.
         results: the folder of the results; None for `<jobs>-results` beside the page.
         retry: whether jobs that were begun before, without a result, are run and charged again.
+        evidence: a new folder for what others check the report by; None for none. See
+            `dpmine.reporting.evidence.folder.verify_evidence`.
         check: whether to stop after the checks: nothing is charged, and no value is read.
 
     Returns the report: its text says what became of each job, `outcomes` holds their documents. With `check=True`, the
-    batch: its text says what each job would cost.
+    batch: its text says what each job would be charged.
     Raises BadParameter, BadData, UnreadableFile, NotPrivate, BadLedger or BudgetExceeded before anything is charged.
     Where a job fails, the others are run, the page is written, and an error is raised whose notes say why:
     BudgetExceeded where the budget refused all that failed, a bug as it is, else BadData.
@@ -133,7 +145,7 @@ def report(
         ... '''
         >>> _ = (folder / "jobs.toml").write_text(text, encoding="utf-8")
         >>> print(report(folder / "jobs.toml", check=True))
-        Pairs: costs up to ε = 1, δ = 1e-06
+        Pairs: is charged up to ε = 1, δ = 1e-06
         All together: up to ε = 1, δ = 1e-06 for each customer; the budget is yet to be granted.
         >>> print(report(folder / "jobs.toml", folder / "report.html"))
         job 'Pairs': done
@@ -146,16 +158,20 @@ def report(
     again, only_checked = truth("retry", retry), truth("check", check)
     source, page = _path("jobs", jobs), _path("output", output)
     kept = None if results is None else _path("results", results)
-    prepared = PreparedReport.of(source, page, kept, retry=again)
+    proof = None if evidence is None else _path("evidence", evidence)
+    prepared = PreparedReport.of(source, page, kept, retry=again, evidence=proof)
     if only_checked:
         return prepared.batch
     from dpmine.reporting.page.render import render
 
     done = run_batch(prepared.job_file, prepared.store, watch=_unwatched, retry=again)
+    content = render(done).encode()
     try:
-        write_whole(prepared.page, render(done).encode())
+        write_whole(prepared.page, content)
     except OSError:
         raise unwritable(page) from None
+    if proof is not None:
+        write_evidence(done, prepared.store, content, proof)
     done.raise_failures()
     return done
 
