@@ -21,17 +21,20 @@ def report(line: CommandLine) -> None:
     from dpmine.reporting.call import PreparedReport
 
     named = "--output", "--results"
-    prepared = PreparedReport.of(line.jobs, line.output, line.results, retry=line.retry, named=named, guard=guard)
+    prepared = PreparedReport.of(
+        line.jobs, line.output, line.results, retry=line.retry, window=line.window, named=named, guard=guard
+    )
     if line.check:
         print(f"Results are kept in '{prepared.store.folder}'.")
+        if prepared.course is not None and prepared.course.missed:
+            print(f"Missed, and run first: {', '.join(map(str, prepared.course.missed))}.")
         print(prepared.batch)
         return
-    from dpmine.reporting.batch import run_batch
     from dpmine.reporting.page.render import render
 
     with line.messages as messages:
         batch_begins()
-        done = run_batch(prepared.job_file, prepared.store, watch=messages.watch, retry=line.retry)
+        done = prepared.run(watch=messages.watch, retry=line.retry)
         replace(prepared.page, render(done).encode())
         _say_outcomes(done, messages)
         messages.notice(f"the page is '{line.output}', the results are in '{prepared.store.folder}'")
@@ -39,8 +42,10 @@ def report(line: CommandLine) -> None:
 
 
 def _say_outcomes(done: Report, messages: Messages) -> None:
-    for outcome in done.outcomes:
+    for outcome in done.followed:
         say = messages.notice if outcome.error is None else messages.warn
         say(outcome.said)
+    if done.rejected:
+        messages.warn(done.rejected)
     if left := done.left:
         messages.notice(left)

@@ -36,7 +36,7 @@ def open_source(data: Any, columns: Columns) -> Source:
     if (paths := paths_of(data)) is not None:
         data = Input(paths)
     if isinstance(data, Input):
-        source = _with_periods(open_input(data), columns)
+        source = _with_periods(_windowed(open_input(data), data, columns), columns)
         return source.flags([name for name in source.names if name not in columns.unit]) if columns.one_hot else source
     if (table := _table_source(data)) is not None:
         return _with_periods(table, columns)
@@ -48,6 +48,13 @@ def open_source(data: Any, columns: Columns) -> Source:
     if columns != Columns():
         raise BadParameter("A sequence of baskets has no columns: leave out unit, basket, item, items and one_hot.")
     return BasketSource(data)
+
+
+def _windowed(source: Source, data: Input, columns: Columns) -> Source:
+    from dpmine.io.windows import WindowedInput, with_days
+
+    days = data.days if isinstance(data, WindowedInput) else None
+    return source if days is None else with_days(source, days, columns.named)
 
 
 def _with_periods(source: Source, columns: Columns) -> Source:

@@ -14,11 +14,12 @@ from dpmine.parameters import truth
 from dpmine.reporting.batch import checked_batch, run_batch
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.store import ResultsFolder
+from dpmine.reporting.windows import Course
 
 if TYPE_CHECKING:
     from dpmine.io.atomic import Guard
     from dpmine.io.targets import PathName
-    from dpmine.reporting.batch import Batch, Report
+    from dpmine.reporting.batch import Batch, Report, Watcher
     from dpmine.reporting.jobs.file import JobFile
     from dpmine.reporting.jobs.job import Job
 
@@ -35,12 +36,14 @@ class PreparedReport:
         store: where results are kept.
         page: the file of the page, links followed.
         batch: what each job costs.
+        course: of recurring jobs, the windows that are run; else None.
     """
 
     job_file: JobFile
     store: ResultsFolder
     page: Path
     batch: Batch
+    course: Course | None = None
 
     @classmethod
     def of(
@@ -50,6 +53,7 @@ class PreparedReport:
         results: Path | None,
         *,
         retry: bool,
+        window: str | None = None,
         named: tuple[str, str] = ("output", "results"),
         guard: Guard = no_guard,
     ) -> Self:
@@ -57,13 +61,20 @@ class PreparedReport:
         page = file_target(output, guard=guard)
         job_file = read_job_file(jobs)
         store = ResultsFolder(results or output.with_name(f"{jobs.stem}-results"))
-        batch = checked_batch(job_file, store, retry=retry)
+        course = Course.of(job_file, store, window)
+        batch = checked_batch(job_file, store, retry=retry) if course is None else course.checked(retry=retry)
         written = dict(zip(named, (page, store.folder / "result.parquet"), strict=True))
         require_apart(written, batch.paths, {"the job file": jobs, **database_files(job_file.terms.ledger)})
         if output.suffix.lower() not in _SUFFIXES:
             raise BadParameter("The page is HTML only: end its name in .html, such as report.html.")
         store.require_usable(page)
-        return cls(job_file, store, page, batch)
+        return cls(job_file, store, page, batch, course)
+
+    def run(self, *, watch: Watcher, retry: bool) -> Report:
+        """Run the jobs; of recurring ones also the windows that were missed. Raises as `run_batch`."""
+        if self.course is not None:
+            return self.course.run(watch=watch, retry=retry)
+        return run_batch(self.job_file, self.store, watch=watch, retry=retry)
 
 
 @overload
@@ -73,6 +84,7 @@ def report(
     *,
     results: PathName | None = None,
     retry: bool = False,
+    window: str | None = None,
     check: Literal[True],
 ) -> Batch: ...
 
@@ -84,6 +96,7 @@ def report(
     *,
     results: PathName | None = None,
     retry: bool = False,
+    window: str | None = None,
     check: Literal[False] = False,
 ) -> Report: ...
 
@@ -94,6 +107,7 @@ def report(
     *,
     results: PathName | None = None,
     retry: bool = False,
+    window: str | None = None,
     check: bool = False,
 ) -> Report | Batch:
     """Run the jobs of a TOML file under one budget, and write one HTML page for all of them: `dpmine report`.
@@ -105,6 +119,8 @@ def report(
         output: the page, written whole or not at all; by default report.html in the working directory.
         results: the folder of the results; None for `<jobs>-results` beside the page.
         retry: whether jobs that were begun before, without a result, are run and charged again.
+        window: of a job file with a schedule, the window that is run, such as "2026-W47"; None for the last one that
+            has ended. A window is charged once, however often it is run.
         check: whether to stop after the checks: nothing is charged, and no value is read.
 
     Returns the report: its text says what became of each job, `outcomes` holds their documents. With `check=True`, the
@@ -146,12 +162,12 @@ def report(
     again, only_checked = truth("retry", retry), truth("check", check)
     source, page = _path("jobs", jobs), _path("output", output)
     kept = None if results is None else _path("results", results)
-    prepared = PreparedReport.of(source, page, kept, retry=again)
+    prepared = PreparedReport.of(source, page, kept, retry=again, window=window)
     if only_checked:
         return prepared.batch
     from dpmine.reporting.page.render import render
 
-    done = run_batch(prepared.job_file, prepared.store, watch=_unwatched, retry=again)
+    done = prepared.run(watch=_unwatched, retry=again)
     try:
         write_whole(prepared.page, render(done).encode())
     except OSError:

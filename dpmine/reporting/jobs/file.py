@@ -18,6 +18,7 @@ from dpmine.ledger.charging import without_passwords
 from dpmine.parameters import below_one, exact_number, positive
 from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.kinds import KINDS
+from dpmine.reporting.jobs.schedule import KEYS, Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -68,11 +69,19 @@ class BudgetTerms:
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """What a job file asks for."""
+    """What a job file asks for.
+
+    Attributes:
+        title: of the page.
+        terms: the budget.
+        jobs: in order.
+        schedule: when they run and on which rows; None for once, on all of them.
+    """
 
     title: str
     terms: BudgetTerms
     jobs: tuple[Job, ...]
+    schedule: Schedule | None = None
 
 
 def read_job_file(path: Path) -> JobFile:
@@ -81,7 +90,7 @@ def read_job_file(path: Path) -> JobFile:
     Raises UnreadableFile, or BadParameter with the place of what is wrong.
     """
     document = _parsed(path)
-    _require_known(document, ("title", "budget", "inputs", "job"), "the job file")
+    _require_known(document, ("title", "budget", "schedule", "inputs", "job"), "the job file")
     terms = _terms(document.get("budget"))
     inputs = {name: _paths(f"inputs.{name}", value) for name, value in _table("inputs", document.get("inputs")).items()}
     entries = document.get("job")
@@ -90,7 +99,7 @@ def read_job_file(path: Path) -> JobFile:
     jobs = tuple(_job(number, entry, inputs, terms) for number, entry in enumerate(entries, 1))
     _require_distinct(jobs)
     title = checked_name("title", document["title"]) if "title" in document else f"Private results of {terms.dataset}"
-    return JobFile(title, terms, jobs)
+    return JobFile(title, terms, jobs, _schedule(document.get("schedule")))
 
 
 def _parsed(path: Path) -> dict[str, Any]:
@@ -125,6 +134,14 @@ def _terms(value: object) -> BudgetTerms:
         None if accounting is None else Accounting.parse(accounting),
         None if share is None else below_one("approximate_delta", share),
     )
+
+
+def _schedule(value: object) -> Schedule | None:
+    if value is None:
+        return None
+    table = _table("schedule", value)
+    _require_known(table, KEYS, "[schedule]")
+    return Schedule.of(table)
 
 
 def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], terms: BudgetTerms) -> Job:
