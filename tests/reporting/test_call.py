@@ -97,6 +97,7 @@ BAD: dict[str, list[Any]] = {
     "output": [None, 7, "", "none/page.html", "jobs.toml", "people.parquet", "budget.db-wal/x", "."],
     "results": [7, "", "none/kept", "."],
     "retry": [None, 0, "no"],
+    "window": [7, "", "2026-W47"],
     "check": [None, 1, "yes"],
 }
 

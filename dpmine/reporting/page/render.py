@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import pairwise
 from math import exp
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from dpmine.io.paths import shown_name
 from dpmine.itemsets.results import printable
@@ -15,10 +15,12 @@ from dpmine.itemsets.support_noise import LEVEL
 from dpmine.ledger.budget import Accounting, Amount, guaranteed, name_and_part
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.page.charts import Bar, bars, stacked, steps, templates
+from dpmine.reporting.page.tables import PageTable
+from dpmine.reporting.page.windows import windows_of
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from dpmine.ledger.budget import Budget
     from dpmine.privacy import Guarantee
@@ -41,6 +43,8 @@ def render(report: Report, *, today: datetime | None = None) -> str:
     terms, outcomes = report.job_file.terms, report.outcomes
     here = Amount.total([outcome.charge for outcome in outcomes])
     most = Amount.total([outcome.most for outcome in outcomes])
+    if report.timeline is not None:  # all windows are on the page
+        here = most = report.timeline.cost
     promised, came_to = _guaranteed(report, most, most), _guaranteed(report, here, most)
     replaced = terms.neighbors is Neighbors.REPLACE_ONE
     page = templates().get_template("report.html.j2")
@@ -62,6 +66,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         delta=short(promised.delta) if promised.delta else "",
         notes=_notes((each.job.name, each.result.guarantee) for each in outcomes if each.result),
         most_rows=_MOST_ROWS,
+        windows=windows_of(report.timeline) if report.timeline else None,
     )
 
 
@@ -157,22 +162,6 @@ def odds_text(epsilon: Fraction) -> str:
 
 _NOT_MEASURED = "How well it predicts was not measured here: that would cost budget, too."
 _LONGEST = 400  # characters of an itemset
-
-
-@dataclass(frozen=True, slots=True)
-class PageTable:
-    """Texts in rows; the columns from `numbers` on are aligned as numbers. A folded one is shown when asked for."""
-
-    caption: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numbers: int = 1
-    folded: bool = False
-
-    @classmethod
-    def of(cls, caption: str, columns: Mapping[str, Sequence[str]], *, numbers: int = 1, folded: bool = False) -> Self:
-        """The table of these columns, by their heads. Raises ValueError unless they are equally long."""
-        return cls(caption, tuple(columns), tuple(zip(*columns.values(), strict=True)), numbers, folded)
 
 
 @dataclass(frozen=True, slots=True)
