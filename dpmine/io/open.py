@@ -19,7 +19,7 @@ from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
 from dpmine.io.arrow import is_list
 from dpmine.io.frame import PandasSource
 from dpmine.io.parquet import FileSource, open_file, open_files
-from dpmine.io.paths import ENDINGS, READ_ERRORS, STDIN, Form, Input, found_files, paths_of, reason
+from dpmine.io.paths import ENDINGS, READ_ERRORS, STDIN, Form, Input, WindowedInput, found_files, paths_of, reason
 from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, Columns, Source
 
 if TYPE_CHECKING:
@@ -51,10 +51,11 @@ def open_source(data: Any, columns: Columns) -> Source:
 
 
 def _windowed(source: Source, data: Input, columns: Columns) -> Source:
-    from dpmine.io.windows import WindowedInput, with_days
+    if not isinstance(data, WindowedInput) or data.days is None:
+        return source
+    from dpmine.io.windows import with_days
 
-    days = data.days if isinstance(data, WindowedInput) else None
-    return source if days is None else with_days(source, days, columns.named)
+    return with_days(source, data.days, columns.named)
 
 
 def _with_periods(source: Source, columns: Columns) -> Source:

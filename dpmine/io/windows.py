@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from dpmine.errors import BadData
 from dpmine.io.arrow import integer_array
-from dpmine.io.paths import Input
 from dpmine.io.periods import days_of, like_column, require_calendar
 from dpmine.io.source import Source, quoted
 
@@ -22,23 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Self
 
+    from dpmine.io.paths import Days
+
 _PERIODS = ("day", "week", "month")
-
-
-@dataclass(frozen=True)
-class Days:
-    """The rows whose value in `column` is one of the days from `first` on and before `end`, from 1 January 1970."""
-
-    column: str
-    first: int
-    end: int
-
-
-@dataclass(frozen=True)
-class WindowedInput(Input):
-    """An input of which the rows of some days are read."""
-
-    days: Days | None = None
 
 
 def with_days(source: Source, days: Days, keys: Iterable[str]) -> Source:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from dpmine.io.windows import Days
+    from dpmine.io.paths import Days
     from dpmine.ledger.charging import Account
     from dpmine.privacy import Guarantee
     from dpmine.reporting.jobs.options import Option
@@ -166,7 +166,7 @@ class Job(ABC):
         """What is read, as the library's calls take it. Raises BadParameter for options that contradict each other."""
         said = {name: self.options[name] for name in OF_SOURCE if name in self.options}
         if self.scheduled is not None:
-            from dpmine.io.windows import WindowedInput
+            from dpmine.io.paths import WindowedInput
 
             return WindowedInput(self.paths, **said, days=self.scheduled.days)
         if not said and self.paths:
