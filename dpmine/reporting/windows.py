@@ -83,7 +83,7 @@ class Course:
         Raises as `run_batch`, where no window could be run.
         """
         reports: list[Report] = []
-        rejected = ""
+        rejected, lost = "", self._charges().amounts
         for window in (*self.missed, self.asked):
             again = retry and window == self.asked
             try:
@@ -94,7 +94,10 @@ class Course:
                 rejected = f"{window} and later windows have no result: {refused}"
                 break
         *others, last = reports
-        caught_up = tuple(outcome for report in others for outcome in report.outcomes)
+        # A job that stopped after its charge, in an earlier run, was that run's failure.
+        caught_up = tuple(
+            each for report in others for each in report.outcomes if each.result or each.job.key not in lost
+        )
         return replace(last, others=caught_up, rejected=rejected, timeline=self._timeline(last))
 
     def _is_due(self, window: Window, charged: Collection[str]) -> bool:

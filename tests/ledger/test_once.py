@@ -6,6 +6,7 @@ import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ledger.once import SHARE, WEEKS
@@ -75,7 +76,7 @@ def test_keys_are_names_and_stand_for_themselves(tmp_path: Path, key: object) ->
 def test_a_call_of_the_library_is_charged_once(tmp_path: Path) -> None:
     ledger = dpmine.Ledger(f"sqlite:///{tmp_path / 'budget.db'}")
     ledger.grant("shop", epsilon=2, delta="1e-5", unit="unit")
-    options = {"mechanism": "exponential", "epsilon": 1, "ledger": ledger.once("W1"), "dataset": "shop"}
+    options: dict[str, Any] = {"mechanism": "exponential", "epsilon": 1, "ledger": ledger.once("W1"), "dataset": "shop"}
     dpmine.select([90, 20], **options)
     with pytest.raises(dpmine.AlreadyCharged):
         dpmine.select([90, 20], **options)

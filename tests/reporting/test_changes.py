@@ -86,14 +86,14 @@ def test_without_supports_nothing_is_compared() -> None:
 @pytest.mark.parametrize("consistency", Consistency)
 @pytest.mark.parametrize("noise", NOISES)
 def test_all_intervals_hold_together_as_often_as_they_say(noise: SupportNoise, consistency: Consistency) -> None:
-    """95 % of the draws at least: with 1000 of them, fewer than 920 have a probability below 2e-5 (Chernoff).
+    """95 % of the draws at least: with 2000 of them, fewer than 1840 have a probability below 1e-7 (Chernoff).
 
-    Four cases: false alarms below 1e-4. The binomial tail at 920 of 1000 and 0.95 is at most exp(−1000 KL(0.92, 0.95)).
+    Four cases: false alarms below 4e-7. The binomial tail is at most exp(−2000 KL(0.92, 0.95)).
     """
     itemsets = tuple(frozenset(each.split()) for each in ("a", "b", "c", "a b", "a c"))
     truths = [200, 150, 90, 80, 40], [210, 150, 60, 85, 20]
     held = 0
-    for _ in range(1000):
+    for _ in range(2000):
         documents = []
         for truth in truths:
             drawn = release(itemsets, truth, noise=noise, consistency=consistency, bits=SystemBits())
@@ -104,16 +104,16 @@ def test_all_intervals_hold_together_as_often_as_they_say(noise: SupportNoise, c
         held += all(row.interval[0] <= true[row.items] <= row.interval[1] for row in found)
         assert len(found) == 5
     kl = 0.92 * np.log(0.92 / 0.95) + 0.08 * np.log(0.08 / 0.05)
-    assert exp(-1000 * kl) < 1e-4 / 4
-    assert held >= 920
+    assert exp(-2000 * kl) < 1e-7
+    assert held >= 1840
 
 
 def test_the_page_shows_all_windows(tmp_path: Path) -> None:
     sales(tmp_path / "sales.parquet", 12, without=3)
     shop = Shop(tmp_path, jobs=(PAIRS | {"top": 2},))
     shop.run("2025-W03")
-    html = render(shop.run("2025-W07"))
-    page = Page(html)
+    report = shop.run("2025-W07")
+    page = Page(render(report))
     for said in (
         "All windows",
         "5 windows from 2025-W03 to 2025-W07, 0 without a result.",
@@ -128,7 +128,10 @@ def test_the_page_shows_all_windows(tmp_path: Path) -> None:
         attributes for tag, attributes in page.tags if tag == "svg" and "by window" in str(attributes["aria-label"])
     ]
     assert len(charts) == 2
-    assert sum(tag == "circle" for tag, _ in page.tags) == 2 * (4 + 4)  # both widths; week 5 had no data
+    assert report.timeline is not None
+    listed = [len(window.documents["Pairs"]["itemsets"]) for window in report.timeline.windows]  # type: ignore[index]
+    assert listed[2] == 0  # the week without data
+    assert sum(tag == "circle" for tag, _ in page.tags) == 2 * sum(listed)  # in both widths
 
 
 def test_the_page_says_which_windows_have_no_result(tmp_path: Path) -> None:

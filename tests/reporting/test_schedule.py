@@ -130,7 +130,7 @@ def test_by_addition_all_of_the_budget_is_divided_equally(tmp_path: Path) -> Non
     recurring, total = divided(tmp_path, terms=terms, jobs=(PAIRS, ITEMS), schedule={**TERMS, "runs": 7})
     assert [job.options["epsilon"] for job in recurring.jobs] == ["3/14", "3/14"]
     assert [job.options["delta"] for job in recurring.jobs] == [f"1/{14 * 10**6}"] * 2
-    assert (total.epsilon, total.delta) == (3, Fraction(1, 10**6))
+    assert (total.epsilon, total.delta) == (Fraction(3), Fraction(1, 10**6))
 
 
 OTHERS = [
