@@ -239,13 +239,14 @@ def checked_batch(job_file: JobFile, store: ResultsFolder, *, retry: bool = Fals
     BadLedger; BudgetExceeded where the file's total, or what the ledger has left, does not suffice.
     """
     terms, steps, ledger = job_file.terms, [], Ledger(job_file.terms.ledger)
+    budget = ledger.known(terms.dataset)  # first: what is charged meanwhile is then no pending job of this batch
     charges = Charges.of(ledger, terms.dataset, job_file.jobs)
     for job in job_file.jobs:
         try:
             steps.append(_step(job, store, charges, retry=retry))
         except DpmineError as error:
             raise type(error)(f"job {job.name!r}: {error}") from None
-    return _within(terms, tuple(steps), ledger.known(terms.dataset), charges)
+    return _within(terms, tuple(steps), budget, charges)
 
 
 def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry: bool = False) -> Report:
