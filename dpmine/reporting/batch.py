@@ -13,7 +13,7 @@ from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import KeyedLedger, Ledger
 from dpmine.markup import ShownAsText
 from dpmine.privacy import short
-from dpmine.reporting.store import BEGUN, UNSTORED, Stored
+from dpmine.reporting.store import BEGUN, BEGUN_BEFORE, CHARGED_BEFORE, NOT_STORED, UNSTORED, Stored
 from dpmine.reporting.timeline import Charges
 
 if TYPE_CHECKING:
@@ -25,21 +25,6 @@ if TYPE_CHECKING:
     from dpmine.reporting.jobs.job import Job
     from dpmine.reporting.store import ResultsFolder
     from dpmine.reporting.timeline import Timeline
-
-
-_BEGUN_BEFORE = (
-    "it was begun before and came to no result, and what was charged for it stays charged: change the job, or give "
-    "--retry to run it again, which is charged again."
-)
-_CHARGED_BEFORE = (
-    "the ledger has a charge for it, and the results folder no result: it stopped after the charge, or another machine "
-    "has the result. Copy that result into the folder (--results), or give --retry to run it again, which is charged "
-    "again."
-)
-_UNSTORED = (
-    "it was charged and came to a result that could not be stored, so only the page of that run has it. Keep that page "
-    "and leave the job out, or give --retry to run it again, which is charged again."
-)
 
 
 Watcher: TypeAlias = "Callable[[int, Job, float], None]"
@@ -265,7 +250,7 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
         batch = checked_batch(job_file, store, retry=retry)
         ledger = Ledger(terms.ledger)
         if batch.budget is None:  # somebody else may have granted it meanwhile
-            budget = ledger.grant(
+            ledger.grant(
                 terms.dataset,
                 epsilon=terms.total.epsilon,
                 delta=terms.total.delta,
@@ -275,7 +260,7 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
                 accounting=terms.accounting,
                 approximate_delta=terms.approximate_delta,
             )
-            batch = _within(terms, batch.steps, budget, batch.charges)
+            batch = checked_batch(job_file, store, retry=retry)
         outcomes = tuple(
             _outcome(
                 step,
@@ -306,7 +291,7 @@ def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Calla
     if step.stored is not None:
         return JobOutcome(step.job, step.guarantee, step.stored, reused=True)
     if step.failed:
-        why = _CHARGED_BEFORE if step.job.key else _BEGUN_BEFORE
+        why = CHARGED_BEFORE if step.job.key else BEGUN_BEFORE
         return JobOutcome(step.job, step.guarantee, None, error=BadData(why))
     progress(0.0)
     before = _budget(account.ledger, account.dataset)
@@ -317,7 +302,7 @@ def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Calla
     except Exception as error:  # noqa: BLE001 - the others' results must not be lost with this one
         charged = before is None or before != _budget(account.ledger, account.dataset)
         if isinstance(error, AlreadyCharged):  # by another run, whose result is not here
-            error, charged = BadData(_CHARGED_BEFORE), False
+            error, charged = BadData(CHARGED_BEFORE), False
         if not (charged or marked):  # else the mark stays, against a second charge
             with suppress(OSError):  # the error that is reported matters more
                 store.forget(step.job)
@@ -334,7 +319,7 @@ def _step(job: Job, store: ResultsFolder, charges: Charges, *, retry: bool) -> S
         return Step(job, stored.guarantee, Amount.settled(stored.guarantee), stored)
     marks = set() if retry else store.marks(job)
     if UNSTORED in marks:
-        raise BadData(_UNSTORED)
+        raise BadData(NOT_STORED)
     if not job.guarantee.private:
         raise NotPrivate("a report has private results only; leave out what is not.")
     # What was begun may not have been charged, and of recurring jobs the ledger knows.
