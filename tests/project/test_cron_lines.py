@@ -1,8 +1,9 @@
-"""Lines for cron that the pages show: they fail where dpmine fails, and charge once for each result."""
+"""Lines for cron that the pages show: they fail where dpmine fails, and charge once for each result. Units for systemd."""
 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from datetime import datetime
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from reporting.weeks import Shop, sales
+from support.snippets import blocks
 
 from dpmine.reporting.jobs.schedule import Every, Window
 
@@ -23,6 +25,7 @@ LINES = [
 CHECKING = [line for line in LINES if "dpmine report" not in str(line.values[0])]
 """Lines that look for the result themselves."""
 RECURRING = [line for line in LINES if line not in CHECKING]
+NAMED = re.compile(r"# /etc/systemd/system/(\S+)\n")
 PROGRAM = """#!/bin/sh
 echo called >> "$CALLS"
 [ "$STATUS" -eq 0 ] && for last; do :; done && echo result > "$last"
@@ -90,3 +93,26 @@ def test_a_recurring_report_is_charged_once(tmp_path: Path, line: str) -> None:
     assert set(shop.charged) <= {str(before), str(before.following())}  # should a week end meanwhile
     assert len(shop.charged) == len(set(shop.charged)) == 1
     assert (folder / "report.html").exists()
+
+
+def units() -> dict[str, str]:
+    """By their names."""
+    texts = [block.text for block in blocks((ROOT / "docs" / "how-to" / "schedulers.md").read_text(encoding="utf-8"))]
+    return {found[1]: text for text in texts if (found := NAMED.match(text))}
+
+
+def test_there_are_a_service_and_its_timer() -> None:
+    assert sorted(units()) == ["dpmine-weekly.service", "dpmine-weekly.timer"]
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+@pytest.mark.parametrize("wrong", ["", "Persistently=true\n"])
+def test_systemd_accepts_them(tmp_path: Path, wrong: str) -> None:
+    program = str(Path(sys.executable).with_name("dpmine"))
+    paths = [tmp_path / name for name in sorted(units())]
+    for path in paths:
+        text = units()[path.name].replace("/usr/local/bin/dpmine", program).replace("/srv/reports", str(tmp_path))
+        path.write_text(text.replace("Persistent=true\n", wrong or "Persistent=true\n"), encoding="utf-8")
+    command = ["systemd-analyze", "verify", *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert bool(done.returncode or done.stderr) is bool(wrong)
