@@ -1,4 +1,4 @@
-"""Lines for cron that the pages show: they fail where dpmine fails, and charge once for each result. Units for systemd."""
+"""Lines for cron that the pages show fail where dpmine fails, and charge once for each result; units for systemd."""
 
 from __future__ import annotations
 
