@@ -7,6 +7,7 @@ Proof: docs/proofs/zcdp.md.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import exp, log, log1p
@@ -78,6 +79,44 @@ def rho_at(epsilon: Fraction, delta: Fraction) -> Fraction:
     log_delta = _log(slack)
     order = best_order(lambda a, over: -(float(most) + (log(a) + log_delta) / over - _log_shrink(over)) / a)
     return max(Fraction(0), below(lambda: (exact_ball(most) + _room(order, slack)) / exact_ball(order), _BITS))
+
+
+@dataclass(frozen=True, slots=True)
+class RenyiBounds:
+    """Rényi divergences of at most ξ + ρα at a few orders α: (ξ, ρ)-zCDP, but only there.
+
+    Mechanisms whose divergence is no multiple of the order can keep to such bounds. Source: Bun & Steinke 2016,
+    Definition 8.1.
+
+    Attributes:
+        base: ξ ≥ 0.
+        rho: ρ > 0.
+        orders: at least one, each above 1.
+    """
+
+    base: Fraction
+    rho: Fraction
+    orders: tuple[Fraction, ...]
+
+    def at(self, order: Fraction) -> Fraction:
+        """ξ + ρα."""
+        return self.base + self.rho * order
+
+    @property
+    def least(self) -> Fraction:
+        """The smallest of the bounds."""
+        return self.at(min(self.orders))
+
+    def epsilon_at(self, delta: Fraction) -> Fraction:
+        """An ε for which they imply (ε, δ)-privacy: the least that one of the orders gives, rounded up.
+
+        Requires: 0 < δ < 1.
+        """
+
+        def of(order: Fraction) -> Fraction:
+            return above(lambda: exact_ball(self.at(order)) - _room(order, delta), _BITS)
+
+        return max(Fraction(0), min(map(of, self.orders)))
 
 
 def _room(order: Fraction, delta: Fraction) -> Ball:

@@ -1,4 +1,4 @@
-"""Targets: job files, and stored results of jobs, changed in their entries or in their bytes."""
+"""Targets: job files, stored results of jobs and evidence, changed in their entries or in their bytes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import dpmine
 from dpmine.privacy import Guarantee
+from dpmine.reporting.evidence.folder import verify_evidence
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.jobs.job import Released
 from dpmine.reporting.store import ResultsFolder
 from fuzz.choices import Choices
 from fuzz.models import changed
-from fuzz.oracle import ask, require
+from fuzz.oracle import CANARY, ask, require
 
 if TYPE_CHECKING:
     from dpmine.reporting.jobs.file import JobFile
@@ -94,3 +99,34 @@ def _stored() -> tuple[str, dict[str, Any]]:
         document = store.write(_example().jobs[0], _released()).document
         (path,) = store.folder.glob("*.json")
         return path.read_text(encoding="utf-8"), document
+
+
+def evidence(data: bytes) -> None:
+    """Folders of evidence, some bytes of one file changed. Whatever is changed, they do not hold."""
+    choices = Choices(data)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in _evidence().items():
+            Path(folder, name).parent.mkdir(exist_ok=True)
+            Path(folder, name).write_bytes(content)
+        path = Path(folder, choices.one(sorted(_evidence())))
+        content = bytearray(before := path.read_bytes())
+        place = choices.whole() % len(content)
+        content[place : place + choices.byte() % 4] = choices.take(choices.byte() % 4)
+        path.write_bytes(content)
+        found = ask(lambda: verify_evidence(Path(folder)))
+    require(bytes(content) == before, "Changed evidence holds.")
+    require(found.results == 1, "A result is missing in it.")
+
+
+@cache
+def _evidence() -> dict[str, bytes]:
+    """The files of evidence for one result."""
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [{"customer": f"{CANARY}{row}", "item": item} for row in range(40) for item in ("a", "b")]
+        pq.write_table(pa.Table.from_pylist(rows), f"{folder}/rows.parquet")
+        budget = f'[budget]\nledger = "sqlite:///{folder}/b.db"\ndataset = "shop"\nepsilon = 100\ndelta = 1e-3\n'
+        job = f'[[job]]\nkind = "top-itemset"\ninput = "{folder}/rows.parquet"\nunit = "customer"\nepsilon = 100\n'
+        Path(folder, "jobs.toml").write_text(budget + job, encoding="utf-8")
+        dpmine.report(f"{folder}/jobs.toml", f"{folder}/page.html", evidence=f"{folder}/evidence")
+        files = [path for path in Path(folder, "evidence").rglob("*") if path.is_file()]
+        return {path.relative_to(f"{folder}/evidence").as_posix(): path.read_bytes() for path in files}

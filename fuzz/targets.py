@@ -24,6 +24,7 @@ GUIDED: dict[str, Callable[[bytes], None]] = {
     "accuracy_first": models.accuracy_first,
     "job_file": reports.job_file,
     "stored_result": reports.stored_result,
+    "evidence": reports.evidence,
     **kernels.KERNELS,
 }
 """Led by the coverage of dpmine's own code, in one process each."""

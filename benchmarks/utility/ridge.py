@@ -2,7 +2,7 @@
 
     python benchmarks/utility/ridge.py
 
-Prints the table of docs/explanation/experiments.md, "Ridge regression for a budget". Output perturbation is given its
+Prints the table of docs/explanation/measured/ridge.md. Output perturbation is given its
 best λ of seven afterwards, which costs privacy that is not counted.
 """
 

@@ -2,7 +2,7 @@
 
     python benchmarks/utility/several_classes.py
 
-Prints the table of docs/explanation/experiments.md, "Several classes".
+Prints the table of docs/explanation/measured/several_classes.md.
 """
 
 from __future__ import annotations

@@ -73,5 +73,4 @@ def _table(arguments: Sequence[str]) -> dict[str, Option]:
 
 
 def _missing(name: str, option: Option) -> str:
-    wanted = option.metavar if name == "jobs" else typed(name, option)
-    return f"{wanted} is missing: {option.help[:1].lower()}{option.help[1:].rstrip('.')}."
+    return f"{typed(name, option)} is missing: {option.help[:1].lower()}{option.help[1:].rstrip('.')}."

@@ -68,7 +68,7 @@ _CATALOGUE = {
     **{name: _TOP[name] for name in ("ledger", "dataset", "memory", "engine")},
 }
 _REPORT = {
-    "jobs": Option("The job file: a budget, inputs and jobs.", "JOBS.toml", kind=Path, needed=True),
+    "jobs": Option("The job file: a budget, inputs and jobs.", "[JOBS.toml]", kind=Path),
     "output": Option(
         "The page, written whole or not at all.", "FILE.html", Path("report.html"), Path, flags=("--output", "-o")
     ),
@@ -84,6 +84,9 @@ _REPORT = {
         shown="the last one that has ended",
     ),
     "check": Option("Check everything and say what it would cost; run nothing.", kind=bool, default=False),
+    "evidence": Option("Write a new folder, too, for others to check the report by.", "FOLDER", kind=Path),
+    "verify_evidence": Option("Check such a folder; run nothing.", "FOLDER", kind=Path),
+    "schema": Option("Print the JSON Schema of job files, for editors.", kind=bool, default=False),
 }
 _LEDGER = {"ledger": Option("sqlite:///budget.db or postgresql://user@host/database.", "URL")}
 _DATASET = {"dataset": Option("Name of the data set.", "NAME")}

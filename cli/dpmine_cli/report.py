@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
-from dpmine_cli.messages import batch_begins
+from dpmine_cli.messages import batch_begins, undoing
 from dpmine_cli.output import guard, replace
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
     from dpmine.reporting.batch import Report
     from dpmine_cli.line import CommandLine
     from dpmine_cli.messages import Messages
+
+
+_NAMED = "--output", "--results", "--evidence"
 
 
 def report(line: CommandLine) -> None:
@@ -18,12 +25,17 @@ def report(line: CommandLine) -> None:
 
     Example: dpmine report jobs.toml -o report.html
     """
+    if line.schema or line.verify_evidence is not None:
+        _answer(line)
+        return
+    if line.jobs is None:
+        from dpmine.errors import BadParameter
+
+        raise BadParameter("JOBS.toml is missing: the job file: a budget, inputs and jobs.")
     from dpmine.reporting.call import PreparedReport
 
-    named = "--output", "--results"
-    prepared = PreparedReport.of(
-        line.jobs, line.output, line.results, retry=line.retry, window=line.window, named=named, guard=guard
-    )
+    options = {"retry": line.retry, "window": line.window, "evidence": line.evidence, "named": _NAMED, "guard": guard}
+    prepared = PreparedReport.of(line.jobs, line.output, line.results, **options)
     if line.check:
         print(f"Results are kept in '{prepared.store.folder}'.")
         if prepared.course is not None and prepared.course.missed:
@@ -35,10 +47,39 @@ def report(line: CommandLine) -> None:
     with line.messages as messages:
         batch_begins()
         done = prepared.run(watch=messages.watch, retry=line.retry)
-        replace(prepared.page, render(done).encode())
+        page = render(done).encode()
+        replace(prepared.page, page)
         _say_outcomes(done, messages)
         messages.notice(f"the page is '{line.output}', the results are in '{prepared.store.folder}'")
+        if prepared.evidence is not None:
+            from dpmine.reporting.evidence.folder import write_evidence
+
+            found = write_evidence(done, prepared.store, page, prepared.evidence, guard=_folder_guard)
+            messages.notice(f"the evidence is in '{line.evidence}'; keep its fingerprint elsewhere: {found}")
     done.raise_failures()
+
+
+def _answer(line: CommandLine) -> None:
+    """What runs no jobs: the schema of job files, or whether evidence holds. BadParameter for options of a run."""
+    if line.given.keys() - {"schema", "verify_evidence", "quiet", "debug"} or (
+        line.schema and line.verify_evidence is not None
+    ):
+        from dpmine.errors import BadParameter
+
+        raise BadParameter("--schema and --verify-evidence run nothing: give one of them alone.")
+    if line.schema:
+        from dpmine.reporting.jobs.schema import job_file_schema_text
+
+        print(job_file_schema_text())
+        return
+    from dpmine.reporting.evidence.folder import verify_evidence
+
+    print(verify_evidence(line.verify_evidence))
+
+
+def _folder_guard(temporary: Path) -> AbstractContextManager[None]:
+    """An interrupt leaves no temporary folder."""
+    return undoing(lambda: shutil.rmtree(temporary, ignore_errors=True))
 
 
 def _say_outcomes(done: Report, messages: Messages) -> None:

@@ -34,6 +34,21 @@ _NOT_TEXT = "it is not text in UTF-8 with the columns' names in its first line; 
 _NO_ROWS = "its rows are no such text; write it again."
 
 
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How rows of text are written.
+
+    Attributes:
+        delimiter: what separates fields.
+        quoted: whether quotation marks may enclose fields. An unclosed one then hides what follows it.
+        decimal: the decimal point of numbers.
+    """
+
+    delimiter: str
+    quoted: bool = True
+    decimal: str = "."
+
+
 @dataclass(frozen=True)
 class TextFile:
     """A file, or standard input, that holds delimited text.
@@ -54,7 +69,7 @@ def text_files(found: FileSet) -> Iterator[TextFile]:
 
 
 def open_delimited(
-    files: Sequence[TextFile], delimiter: str, declared: Mapping[str, pa.DataType], *, repeatable: bool = True
+    files: Sequence[TextFile], dialect: Dialect, declared: Mapping[str, pa.DataType], *, repeatable: bool = True
 ) -> TextSource:
     """The columns of delimited text: only headers are read here.
 
@@ -63,8 +78,8 @@ def open_delimited(
 
     Raises UnreadableFile where a header cannot be read, BadData for types of columns that do not exist.
     """
-    headers = [_header(file, delimiter) for file in files]
-    split = "split at commas unless --delimiter says otherwise" if delimiter == "," else ""
+    headers = [_header(file, dialect) for file in files]
+    split = "split at commas unless --delimiter says otherwise" if dialect.delimiter == "," else ""
     seen = "" if files[0].shown == STDIN else f"to see it: head -n 1 {shlex.quote(files[0].shown)}"
     hints = "; ".join(filter(None, (split, seen)))
     look = f"in the header ({hints})" if hints else "in the header"
@@ -74,9 +89,9 @@ def open_delimited(
         for file, header in zip(files, headers, strict=True):
             if missing := [name for name in names if name not in header]:
                 raise BadData(f"Column {missing[0]!r} is missing in some of the files: leave out those without it.")
-            yield from _rows(file, names, delimiter)
+            yield from _rows(file, names, dialect)
 
-    return TextSource(headers[0], declared, texts, look, repeatable)
+    return TextSource(headers[0], declared, texts, look, repeatable, decimal=dialect.decimal)
 
 
 def piped() -> tuple[Form, TextFile]:
@@ -119,11 +134,12 @@ class _Joined(io.RawIOBase):
         return self._beginning.readinto(target) or int(self._rest.readinto(target))
 
 
-def _header(file: TextFile, delimiter: str) -> tuple[str, ...]:
+def _header(file: TextFile, dialect: Dialect) -> tuple[str, ...]:
     try:
         with file.open() as stream:
             lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
-            names = next(csv.reader(lines, delimiter=delimiter), [])
+            quote = '"' if dialect.quoted else None
+            names = next(csv.reader(lines, delimiter=dialect.delimiter, quotechar=quote), [])
     except csv.Error:
         names = []
     except READ_ERRORS as error:
@@ -133,8 +149,8 @@ def _header(file: TextFile, delimiter: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _rows(file: TextFile, names: Sequence[str], delimiter: str) -> Iterator[pa.RecordBatch]:
-    options: Any = _options(names, delimiter)
+def _rows(file: TextFile, names: Sequence[str], dialect: Dialect) -> Iterator[pa.RecordBatch]:
+    options: Any = _options(names, dialect)
     reader, let_go = None, Event()
     finalize(options[1].invalid_row_handler, let_go.set)
     try:
@@ -172,10 +188,15 @@ class _Skip:
         return "skip"
 
 
-def _options(names: Sequence[str], delimiter: str) -> tuple[Any, Any, Any]:
+def _options(names: Sequence[str], dialect: Dialect) -> tuple[Any, Any, Any]:
     return (
         pacsv.ReadOptions(block_size=_BLOCK),
-        pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=_Skip()),
+        pacsv.ParseOptions(
+            delimiter=dialect.delimiter,
+            quote_char='"' if dialect.quoted else False,
+            newlines_in_values=dialect.quoted,
+            invalid_row_handler=_Skip(),
+        ),
         pacsv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()),
             include_columns=list(names),

@@ -25,6 +25,7 @@ from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, Columns,
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from dpmine.io.delimited import Dialect
     from dpmine.io.paths import FileSet, PathName
 
 
@@ -148,22 +149,29 @@ def open_input(given: Input) -> Source:
         return _open_arrow(
             [(files.shown(path), partial(_stream, files, path)) for files in found for path in files.paths]
         )
-    from dpmine.io.delimited import DELIMITERS, open_delimited, text_files
+    from dpmine.io.delimited import open_delimited, text_files
 
     files = [file for files in found for file in text_files(files)]
-    return open_delimited(files, given.delimiter or DELIMITERS[form], given.kinds)
+    return open_delimited(files, _dialect(given, form), given.kinds)
+
+
+def _dialect(given: Input, form: Form) -> Dialect:
+    from dpmine.io.delimited import DELIMITERS, Dialect
+
+    delimiter = given.delimiter or DELIMITERS[form]
+    return Dialect(delimiter, quoted=given.quotes != "none", decimal=given.decimal or ".")
 
 
 def _open_piped(given: Input) -> Source:
     """Standard input: text is read once, as it comes; other forms are kept in a temporary file first."""
-    from dpmine.io.delimited import DELIMITERS, kept, open_delimited, piped
+    from dpmine.io.delimited import kept, open_delimited, piped
 
     if len(given.paths) > 1:
         raise BadParameter(f"{STDIN} (standard input) stands alone: leave the other files out.")
     guessed, file = piped()
     form = given.form or guessed
     if form in {Form.CSV, Form.TSV}:
-        return open_delimited([file], given.delimiter or DELIMITERS[form], given.kinds, repeatable=False)
+        return open_delimited([file], _dialect(given, form), given.kinds, repeatable=False)
     if given.kinds:
         raise BadParameter(f"types (--types) are for columns of text, and files of {form} have types: leave it out.")
     file.open()

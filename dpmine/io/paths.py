@@ -68,6 +68,9 @@ class Input:
             for days as 2026-11-23, whatever time follows.
         delimiter: what separates the fields of CSV files: one character, such as ";"; default: a comma. Files of no
             known ending are CSV files then.
+        quotes: of CSV files: "double" (the default) where quotation marks may enclose a field, with delimiters and line
+            breaks in it; "none" where they mean nothing, and each line is a row whatever the others hold.
+        decimal: the decimal point of numbers in CSV files, "." (the default) or ",".
         query: a statement in SQL, in place of files.
         database: where the query runs: "duckdb:///FILE", "sqlite:///FILE" or "postgresql://…".
 
@@ -84,6 +87,8 @@ class Input:
     input_format: str | Form | None = None
     types: Mapping[str, str] | str | None = None
     delimiter: str | None = None
+    quotes: str | None = None
+    decimal: str | None = None
     query: str | None = None
     database: str | None = None
 
@@ -101,6 +106,14 @@ class Input:
             )
         if self.delimiter is not None and (self.query is not None or self.form is not Form.CSV):
             raise BadParameter("delimiter (--delimiter) is for CSV files: leave it out, or say --input-format csv.")
+        for name, value, choices in (
+            ("quotes", self.quotes, ("double", "none")),
+            ("decimal", self.decimal, (".", ",")),
+        ):
+            if value not in {None, *choices}:
+                raise BadParameter(f"{name} (--{name}) must be {' or '.join(map(repr, choices))}.")
+            if value is not None and (self.query is not None or self.form not in {None, Form.CSV, Form.TSV}):
+                raise BadParameter(f"{name} (--{name}) is for CSV files: leave it out, or say --input-format csv.")
         if self.delimiter is not None and not _DELIMITER.fullmatch(self.delimiter):
             raise BadParameter(
                 "delimiter (--delimiter) must be one character of ASCII, no letter, digit, quotation mark or line "

@@ -40,6 +40,7 @@ class TextSource(Source):
         look: see `Source.look`: the names are data where a header is missing.
         repeatable: whether they can be had again.
         asked: types of columns that the caller needs as numbers, where none is declared.
+        decimal: the decimal point of numbers.
     """
 
     header: tuple[str, ...]
@@ -49,6 +50,7 @@ class TextSource(Source):
     repeatable: bool = True
     asked: Mapping[str, pa.DataType] = field(default_factory=dict)
     rows: int | None = None
+    decimal: str = "."
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -74,7 +76,7 @@ class TextSource(Source):
         """
         kinds = {name: self.type_of(name) for name in names}
         for batch in self.texts(names):
-            columns = [_typed(batch.column(name), kind) for name, kind in kinds.items()]
+            columns = [_typed(batch.column(name), kind, self.decimal) for name, kind in kinds.items()]
             typed = pa.RecordBatch.from_arrays(columns, names=list(names))
             yield with_dictionaries(typed) if whole else typed
 
@@ -86,7 +88,7 @@ def require_declared(names: Sequence[str], declared: Mapping[str, pa.DataType], 
         raise BadData(f"types (--types) name a column {unknown[0]!r} that does not exist {look}.")
 
 
-def _typed(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+def _typed(texts: pa.Array, kind: pa.DataType, decimal: str = ".") -> pa.Array:
     if kind == _TEXT:
         return texts
     values = pc.ascii_trim_whitespace(texts)
@@ -99,6 +101,9 @@ def _typed(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     if kind == _DATE:
         days = pc.utf8_slice_codeunits(_matching(values, _DAY), 0, 10)
         return pc.strptime(days, format="%Y-%m-%d", unit="s", error_is_null=True).cast(kind)
+    if decimal != ".":
+        points = pc.replace_substring(values, ".", "x")  # no number: 1.234,5 is not read, as 1,234.5 is not
+        values = pc.replace_substring(points, decimal, ".")
     # Always: what is null must not depend on the other values of a batch.
     return _matching(values, _WHOLE if pa.types.is_integer(kind) else _REAL).cast(kind)
 

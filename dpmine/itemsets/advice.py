@@ -52,9 +52,8 @@ def doubt(request: Request) -> str:
     larger = _least_epsilon(request, lambda way: right_from(way, _candidates(request)))
     step = f"--epsilon {float(larger):g} or more" if larger and larger <= _LARGEST_COMMON else "a larger --epsilon"
     return (
-        f"fewer than half of the {request.top_k.count} listed are expected to be right unless the best has a support "
-        f"of about {needed:,} or more ({usual:,} units{assumed}). Noise fills the list otherwise: give {step}, or a "
-        "smaller --top."
+        f"if the best itemset is in fewer than about {needed:,} units, fewer than half of the {request.top_k.count} "
+        f"listed are expected to be right: then give {step}, or a smaller --top ({usual:,} units{assumed})."
     )
 
 

@@ -32,7 +32,7 @@ ITEMS_FIRST = "items_first"
 ITEMS_SHARE = Fraction(1, 3)
 """Of the budget of `items_first`, for the items, whose supports are larger and stand more noise.
 
-Measured: docs/explanation/experiments.md.
+Measured: docs/explanation/measured/itemset_lists.md.
 """
 _MORE_ITEMS = 10
 _KBAR = 2**14  # items that an unknown catalogue is cut to: few shops sell more that matter

@@ -37,12 +37,13 @@ if TYPE_CHECKING:
 
 DISCOVER = "discover"
 ITEMS_PER_UNIT = 50
-"""How many of its items a unit may name, by default: docs/explanation/experiments.md compares."""
+"""How many of its items a unit may name, by default: docs/explanation/measured/itemset_lists.md compares."""
 MOST_ITEMS_PER_UNIT = 10_000
 _WEIGHT = 1 << 20  # S: what a unit gives to its items, in length
 _LOOKS, _REST = (1, 1, 2, 4, 4), 8  # twentieths of ρ: 1/20, 1/10, 1/5, 2/5 or 3/5 goes into the discovery
 _ENOUGH, _TIMES_THE_PLACES = 60, 4  # items at which it ends, or those that have so many itemsets for each place
-_WEIGHTED_PLACES, _WEIGHTED_SCALE = 50, 66  # from which on weighted pairs found more: docs/explanation/experiments.md
+_WEIGHTED_PLACES, _WEIGHTED_SCALE = 50, 66
+"""From which on weighted pairs found more: docs/explanation/measured/itemset_lists.md."""
 _BITS = 192
 DIGITS = 12
 """Of ρ, a decimal number."""

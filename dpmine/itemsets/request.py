@@ -33,12 +33,12 @@ MOST_PLACES = 100_000
 MOST_RULES = 1_000_000
 """Rules that one run may be asked for: an item of an itemset is on either side, or on none."""
 SUPPORTS_SHARE = Fraction(1, 3)
-"""Of ε, where the split is left to us: docs/explanation/experiments.md has the measurements."""
+"""Of ε, where the split is left to us: docs/explanation/measured/itemset_lists.md has the measurements."""
 _TIMES_THE_ITEMS = 4  # by which a catalogue exceeds k where going by way of the items is worth its price
 MANY_PLACES = 50
-"""From here on "auto" goes by way of the items of a public catalogue: docs/explanation/experiments.md compares."""
+"""From here on "auto" goes by way of a catalogue's items: docs/explanation/measured/itemset_lists.md compares."""
 DISCOVERED_PLACES = {Neighbors.REPLACE_ONE: 10, Neighbors.ADD_REMOVE: 14}
-"""From here on "auto" discovers the items of an unknown catalogue: docs/explanation/experiments.md compares.
+"""From here on "auto" discovers the items of an unknown catalogue: docs/explanation/measured/itemset_lists.md compares.
 
 Limited domain gains more from add_remove, which halves all of its noise.
 """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.universe import Itemset
 
 PAIRS_IN_FULL = 10
-"""A unit that supports no more of the pairs counts in full: docs/explanation/experiments.md compares."""
+"""A unit that supports no more of the pairs counts in full: docs/explanation/measured/itemset_lists.md compares."""
 MOST_WEIGHTED_ITEMS = 512
 """All pairs of so many items get noise within a fraction of a second."""
 _WEIGHT = 1 << 20  # S: what a unit gives to a pair in full

@@ -239,13 +239,16 @@ class Ledger:
         wanted, datasets = named(Form, "form", form), list[dict[str, Any]]()
         with self._database.reading() as connection:
             for budget in records.all_budgets(connection):
-                history = records.entries(connection, budget.dataset)
                 if wanted is Form.DP_EVENT:
-                    datasets += dp_event(entry for entry, _ in history)
+                    datasets += dp_event(entry for entry, _ in records.entries(connection, budget.dataset))
                 else:
-                    sealed = [{**asdict(entry), "seal": seal} for entry, seal in history]
-                    datasets.append({**budget.to_dict(), "history": sealed})
+                    datasets.append(_exported(connection, budget))
         return json.dumps({"datasets": datasets}, ensure_ascii=False, indent=2)
+
+    def excerpt(self, dataset: str) -> dict[str, Any]:
+        """What `export` has of one data set, JSON-ready. Raises BadParameter for one that was not granted."""
+        with self._database.reading() as connection:
+            return _exported(connection, _require(records.find(connection, name_and_part(dataset)[0]), dataset))
 
     def _found(self, connection: Connection, dataset: str) -> Budget | None:
         """The budget, locked, as far as the last entry of its history bears it out; `verify` reads all of them.
@@ -289,6 +292,12 @@ class DryLedger(Ledger):
         if not self._is_given:
             raise DryRun(job, guarantee)
         raise DryRun(job, guarantee, dataset, self.after(dataset, guarantee).left_of(dataset))
+
+
+def _exported(connection: Connection, budget: Budget) -> dict[str, Any]:
+    """Totals and history of a data set, each entry with its seal."""
+    history = records.entries(connection, budget.dataset)
+    return {**budget.to_dict(), "history": [{**asdict(entry), "seal": seal} for entry, seal in history]}
 
 
 def _kind(guarantee: Guarantee) -> Kind:

@@ -20,7 +20,7 @@ from dpmine.ledger.tables import DATASETS, HISTORY, SPENT, VERSION
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from sqlalchemy import BindParameter, Connection
 
@@ -263,6 +263,14 @@ def _require_types(row: Any) -> None:
     for name, value in row.items():
         if type(value) is not (int if name in _WHOLE_NUMBERS else str):
             raise ValueError
+
+
+def reread(rows: Iterable[Mapping[str, Any]]) -> Budget:
+    """The budget that entries lead to which were exported with their seals.
+
+    Raises as `replayed`; KeyError, ValueError for what no ledger exported.
+    """
+    return replayed((_entry(row), row["seal"]) for row in rows)
 
 
 def replayed(history: Iterable[tuple[Entry, str]]) -> Budget:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dpmine.ledger.charging import Charge
     from dpmine.ledger.ledger import Ledger
     from dpmine.privacy import Guarantee
+    from dpmine.zcdp import RenyiBounds
 
 
 class PlannedFit(NamedTuple):
@@ -51,6 +52,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     ledger: Ledger | str | None = None
     dataset: str | None = None
     guarantee_: Guarantee = field(init=False)
+    _renyi: RenyiBounds | None = field(init=False, default=None)
+    """What fits keep to in the place of ε and δ, as runs of a search."""
 
     _read_from_file = False
 
@@ -101,6 +104,15 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def privacy_unit(self, units: str | None) -> PrivacyUnit:
         """The privacy unit of a fit; `units` as in `pay`. Raises BadParameter."""
         return PrivacyUnit.of(self.unit, self.rows_per_unit, units)
+
+    def prefers(self, bounds: RenyiBounds, features: Sequence[str] | None = None) -> bool:  # noqa: ARG002 - some do
+        """Whether a fit can keep to these Rényi bounds, and is better so than by its ε and δ: by public numbers."""
+        return False
+
+    def keep_to(self, bounds: RenyiBounds) -> Self:
+        """Itself, whose fits keep to these bounds in the place of ε and δ, which they imply; see `prefers`."""
+        self._renyi = bounds
+        return self
 
     def _charged_fit(self, X: Any, y: Any, units: Any, bits: BitSource) -> Self:
         """A fit, charged before the units or any data are read."""

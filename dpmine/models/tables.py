@@ -94,15 +94,17 @@ def require_columns(
     labels: Sequence[str] = (),
     keys: Sequence[str] = (),
     asserted: str | None = None,
-) -> None:
+) -> frozenset[str]:
     """Check that `read_columns` would find these columns, by their names and types. Raises as it.
 
+    Returns the columns of numbers whose type has whole numbers only.
     No value is read, but for columns of Python objects in pandas frames, whose type only the values show.
     """
     source = _opened(data, _distinct(numbers, labels, keys), keys, asserted).numbers(numbers)
     _require_types(source, numbers, keys)
     for name in labels:
         _require_labels(name, source.type_of(name))
+    return frozenset(name for name in numbers if _is_whole(source.type_of(name)))
 
 
 def _caution(source: Source, keys: Sequence[str], asserted: str | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,6 +19,7 @@ from dpmine.reporting.timeline import Charges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import date
 
     from dpmine.ledger.budget import Budget
     from dpmine.privacy import Guarantee
@@ -37,8 +39,8 @@ class Step:
 
     Attributes:
         job: it.
-        guarantee: of its result where one is stored, else the most that it can cost.
-        charge: what it costs at most, or what it did cost.
+        guarantee: of its result where one is stored, else the most that it can be charged.
+        charge: the most that it is charged, or what it was charged.
         stored: its result, if there is one.
         failed: whether it was begun before, without a result, and is not to be run again.
     """
@@ -57,14 +59,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Batch(ShownAsText):
-    """A batch that was checked. Its text says what each job would cost, and what is left.
+    """A batch that was checked. Its text says what each job would be charged, and what is left.
 
     Attributes:
         dataset: the data set's name in the ledger.
         steps: the jobs in order.
         unit: the privacy unit of all.
         budget: the data set's, before the batch; None where it is yet to be granted.
-        total: the most that the file's jobs may cost together.
+        total: the most that the file's jobs may be charged together.
         accounting: by which it is counted.
         charges: of recurring jobs, in all windows so far.
     """
@@ -80,13 +82,13 @@ class Batch(ShownAsText):
     def __str__(self) -> str:
         left = "the budget is yet to be granted" if self.budget is None else f"{self.budget.left_of(self.dataset)} left"
         together = f"All together: up to {self.to_charge.shown(self.accounting, short)} for each {self.unit}; {left}."
-        return "\n".join([*map(self._cost, self.steps), together])
+        return "\n".join([*map(self._charge, self.steps), together])
 
-    def _cost(self, step: Step) -> str:
+    def _charge(self, step: Step) -> str:
         if step.pending:
-            return f"{step.job.name}: costs up to {step.charge.shown(self.accounting, short)}"
+            return f"{step.job.name}: is charged up to {step.charge.shown(self.accounting, short)}"
         free = "stored already" if step.stored else "begun before, without a result"
-        return f"{step.job.name}: {free}, costs nothing"
+        return f"{step.job.name}: {free}, is charged nothing"
 
     @property
     def paths(self) -> list[str]:
@@ -97,7 +99,7 @@ class Batch(ShownAsText):
 
     @property
     def to_charge(self) -> Amount:
-        """What the jobs without a stored result cost at most."""
+        """The most that the jobs without a stored result are charged."""
         return Amount.total([step.charge for step in self.steps if step.pending])
 
     @property
@@ -113,7 +115,7 @@ class JobOutcome:
 
     Attributes:
         job: it.
-        guarantee: of its result; where it failed, the most that it would have cost.
+        guarantee: of its result; where it failed, the most that it would have been charged.
         result: what it released; None where it failed.
         reused: whether the result was there already.
         error: why it failed, or why its result could not be stored; for whoever runs the batch, not for a page, because
@@ -144,7 +146,7 @@ class JobOutcome:
 
     @property
     def most(self) -> Amount:
-        """What the job could cost, whatever it came to."""
+        """The most that the job could be charged, whatever it came to."""
         return Amount.of(self.guarantee) if self.charged else Amount()
 
     @property
@@ -162,8 +164,9 @@ class Report(ShownAsText):
         unit: the privacy unit.
         outcomes: of the jobs, in order.
         budget: the data set's, afterwards; None where the ledger could not be read any more.
-        total: the most that the file's jobs may cost together.
+        total: the most that the file's jobs may be charged together.
         accounting: by which it is counted.
+        day: when the run was started, in UTC. No time of day: two runs in a row would reveal how long the first took.
         timeline: all windows of recurring jobs; None for jobs that run once.
         others: of windows that the same run caught up with, before this one.
         rejected: why a further window was not run; "" for none.
@@ -175,6 +178,7 @@ class Report(ShownAsText):
     budget: Budget | None
     total: Amount
     accounting: Accounting
+    day: date
     timeline: Timeline | None = None
     others: tuple[JobOutcome, ...] = ()
     rejected: str = ""
@@ -245,7 +249,7 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
         dpmine.reporting.jobs.file.read_job_file: the job file.
         dpmine.reporting.page.render.render: the report as a page.
     """
-    terms = job_file.terms
+    terms, day = job_file.terms, datetime.now(UTC).date()
     with store.lock():
         batch = checked_batch(job_file, store, retry=retry)
         ledger = Ledger(terms.ledger)
@@ -272,7 +276,7 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
         )
         store.free_room()
     left = _budget(ledger, terms.dataset)
-    return Report(job_file, batch.unit, outcomes, left, batch.total, batch.accounting)
+    return Report(job_file, batch.unit, outcomes, left, batch.total, batch.accounting, day)
 
 
 def _ledger(ledger: Ledger, step: Step, *, retry: bool) -> Ledger:
@@ -367,8 +371,8 @@ def _require_total(batch: Batch, terms: BudgetTerms) -> None:
     stored = Amount.total([step.charge for step in batch.steps if step.stored])
     if not (batch.budget.spent if batch.budget else Amount()).fits(stored, accounting):
         raise BadLedger(
-            f"The stored results cost {stored.shown(accounting)}, which the ledger does not know: restore the ledger "
-            "that paid for them, or give another --results folder."
+            f"The stored results were charged {stored.shown(accounting)}, which the ledger does not know: restore the "
+            "ledger that was charged, or give another --results folder."
         )
     asked = batch.together
     if not total.fits(asked, accounting):
@@ -378,7 +382,7 @@ def _require_total(batch: Batch, terms: BudgetTerms) -> None:
             advice = f"give delta = {short(slack)} or more in [budget], or use mechanisms with δ = 0."
         most = total.shown(accounting)
         raise BudgetExceeded(
-            f"The jobs cost up to {asked.shown(accounting)} together, and [budget] allows {most}: {advice}"
+            f"The jobs are charged up to {asked.shown(accounting)} together, and [budget] allows {most}: {advice}"
         )
     name, part = name_and_part(terms.dataset)
     if batch.budget is None:

@@ -12,6 +12,7 @@ from dpmine.io.atomic import no_guard, write_whole
 from dpmine.io.targets import database_files, file_target, require_apart, unwritable
 from dpmine.parameters import truth
 from dpmine.reporting.batch import checked_batch, run_batch
+from dpmine.reporting.evidence.folder import require_possible, write_evidence
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.store import ResultsFolder
 from dpmine.reporting.windows import Course
@@ -35,8 +36,9 @@ class PreparedReport:
         job_file: what is asked for.
         store: where results are kept.
         page: the file of the page, links followed.
-        batch: what each job costs.
+        batch: what each job is charged.
         course: of recurring jobs, the windows that are run; else None.
+        evidence: the folder of evidence, if it is asked for.
     """
 
     job_file: JobFile
@@ -44,6 +46,7 @@ class PreparedReport:
     page: Path
     batch: Batch
     course: Course | None = None
+    evidence: Path | None = None
 
     @classmethod
     def of(
@@ -54,21 +57,25 @@ class PreparedReport:
         *,
         retry: bool,
         window: str | None = None,
-        named: tuple[str, str] = ("output", "results"),
+        evidence: Path | None = None,
+        named: tuple[str, str, str] = ("output", "results", "evidence"),
         guard: Guard = no_guard,
     ) -> Self:
-        """`named`: what the user calls the page and the results. Raises as `report`."""
+        """`named`: what the user calls the page, the results and the evidence. Raises as `report`."""
         page = file_target(output, guard=guard)
         job_file = read_job_file(jobs)
         store = ResultsFolder(results or output.with_name(f"{jobs.stem}-results"))
         course = Course.of(job_file, store, window)
         batch = checked_batch(job_file, store, retry=retry) if course is None else course.checked(retry=retry)
-        written = dict(zip(named, (page, store.folder / "result.parquet"), strict=True))
+        proof = None if evidence is None else evidence / "results" / "result.parquet"
+        written = dict(zip(named, (page, store.folder / "result.parquet", proof), strict=True))
         require_apart(written, batch.paths, {"the job file": jobs, **database_files(job_file.terms.ledger)})
         if output.suffix.lower() not in _SUFFIXES:
             raise BadParameter("The page is HTML only: end its name in .html, such as report.html.")
         store.require_usable(page)
-        return cls(job_file, store, page, batch, course)
+        if evidence is not None:
+            require_possible(evidence, job_file)
+        return cls(job_file, store, page, batch, course, evidence)
 
     def run(self, *, watch: Watcher, retry: bool) -> Report:
         """Run the jobs; of recurring ones also the windows that were missed. Raises as `run_batch`."""
@@ -85,6 +92,7 @@ def report(
     results: PathName | None = None,
     retry: bool = False,
     window: str | None = None,
+    evidence: PathName | None = None,
     check: Literal[True],
 ) -> Batch: ...
 
@@ -97,6 +105,7 @@ def report(
     results: PathName | None = None,
     retry: bool = False,
     window: str | None = None,
+    evidence: PathName | None = None,
     check: Literal[False] = False,
 ) -> Report: ...
 
@@ -108,6 +117,7 @@ def report(
     results: PathName | None = None,
     retry: bool = False,
     window: str | None = None,
+    evidence: PathName | None = None,
     check: bool = False,
 ) -> Report | Batch:
     """Run the jobs of a TOML file under one budget, and write one HTML page for all of them: `dpmine report`.
@@ -121,10 +131,12 @@ def report(
         retry: whether jobs that were begun before, without a result, are run and charged again.
         window: of a job file with a schedule, the window that is run, such as "2026-W47"; None for the last one that
             has ended. A window is charged once, however often it is run.
+        evidence: a new folder for what others check the report by; None for none. See
+            `dpmine.reporting.evidence.folder.verify_evidence`.
         check: whether to stop after the checks: nothing is charged, and no value is read.
 
     Returns the report: its text says what became of each job, `outcomes` holds their documents. With `check=True`, the
-    batch: its text says what each job would cost.
+    batch: its text says what each job would be charged.
     Raises BadParameter, BadData, UnreadableFile, NotPrivate, BadLedger or BudgetExceeded before anything is charged.
     Where a job fails, the others are run, the page is written, and an error is raised whose notes say why:
     BudgetExceeded where the budget refused all that failed, a bug as it is, else BadData.
@@ -149,7 +161,7 @@ def report(
         ... '''
         >>> _ = (folder / "jobs.toml").write_text(text, encoding="utf-8")
         >>> print(report(folder / "jobs.toml", check=True))
-        Pairs: costs up to ε = 1, δ = 1e-06
+        Pairs: is charged up to ε = 1, δ = 1e-06
         All together: up to ε = 1, δ = 1e-06 for each customer; the budget is yet to be granted.
         >>> print(report(folder / "jobs.toml", folder / "report.html"))
         job 'Pairs': done
@@ -162,16 +174,20 @@ def report(
     again, only_checked = truth("retry", retry), truth("check", check)
     source, page = _path("jobs", jobs), _path("output", output)
     kept = None if results is None else _path("results", results)
-    prepared = PreparedReport.of(source, page, kept, retry=again, window=window)
+    proof = None if evidence is None else _path("evidence", evidence)
+    prepared = PreparedReport.of(source, page, kept, retry=again, window=window, evidence=proof)
     if only_checked:
         return prepared.batch
     from dpmine.reporting.page.render import render
 
     done = prepared.run(watch=_unwatched, retry=again)
+    content = render(done).encode()
     try:
-        write_whole(prepared.page, render(done).encode())
+        write_whole(prepared.page, content)
     except OSError:
         raise unwritable(page) from None
+    if proof is not None:
+        write_evidence(done, prepared.store, content, proof)
     done.raise_failures()
     return done
 

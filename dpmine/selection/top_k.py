@@ -205,7 +205,7 @@ class LimitedDomainTopK(TopK):
     def of(cls, count: int, epsilon: Fraction, delta: Fraction, neighbors: Neighbors, kbar: int | None = None) -> Self:
         """δ_1 is all of δ where the rounds add up without any, else half of it; one round has exactly (ε, δ).
 
-        k̄ is 100k unless given, for k > 1: docs/explanation/experiments.md compares.
+        k̄ is 100k unless given, for k > 1: docs/explanation/measured/itemset_lists.md compares.
         Raises BadParameter where fewer candidates are kept than wanted.
         """
         if count == 1:

@@ -18,7 +18,7 @@ from dpmine_cli.options import OPTIONS, flags_of
 from dpmine_cli.program import group
 from pyarrow.feather import write_feather
 from support.cases import every
-from support.command_line import PROGRAM, ROOT, environment, outcome_of
+from support.command_line import PROGRAM, ROOT, environment, last_of_each, outcome_of
 
 import dpmine
 
@@ -273,7 +273,7 @@ def tables(folder: Path, run: outcome_of) -> Path:
 @every("command, flag, choice", OFFERED)
 @pytest.mark.usefixtures("tables")
 def test_what_is_offered_is_accepted(run: outcome_of, command: str, flag: str, choice: str) -> None:
-    outcome = run(*split(command_line(command, flag, choice)))
+    outcome = run(*last_of_each(*split(command_line(command, flag, choice))))
     assert outcome.status == 0, outcome.err
 
 

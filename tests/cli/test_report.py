@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from dpmine_cli import messages
 from reporting.jobs import AGES, HOSTILE, PAIRS, RULE, Folder, job
 from reporting.weeks import Shop, sales
 from support.command_line import assert_one_error, outcome_of
 
 import dpmine
 from dpmine.privacy import Guarantee, Neighbors
+from dpmine.reporting.evidence import folder
 from dpmine.reporting.jobs.kinds import HistogramJob
 
 if TYPE_CHECKING:
@@ -78,22 +81,22 @@ def test_check(batch: Folder, run: outcome_of) -> None:
     assert (outcome.status, outcome.err) == (0, "")
     assert outcome.out.splitlines() == [
         "Results are kept in 'jobs-results'.",
-        "Pairs: costs up to ε = 2000, δ = 0.001",
-        "Ages: costs up to ε = 1000, δ = 0.001",
-        "Rule: costs up to ε = 1000, δ = 0",
+        "Pairs: is charged up to ε = 2000, δ = 0.001",
+        "Ages: is charged up to ε = 1000, δ = 0.001",
+        "Rule: is charged up to ε = 1000, δ = 0",
         "All together: up to ε = 4000, δ = 0.002 for each customer; the budget is yet to be granted.",
     ]
     assert not (batch.path / "budget.db").exists()
     assert not (batch.path / "report.html").exists()
     run("report", "jobs.toml")
-    assert run("report", "jobs.toml", "--check").out.splitlines()[1] == "Pairs: stored already, costs nothing"
+    assert run("report", "jobs.toml", "--check").out.splitlines()[1] == "Pairs: stored already, is charged nothing"
 
 
 def test_refused_budget(batch: Folder, run: outcome_of) -> None:
     batch.write(job(**AGES), epsilon="1")
     outcome = run("report", "jobs.toml")
     assert outcome.status == 3
-    assert outcome.lines[0].startswith("dpmine: error: The jobs cost up to ε = 1000")
+    assert outcome.lines[0].startswith("dpmine: error: The jobs are charged up to ε = 1000")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +145,7 @@ def test_retry(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
         patch.setattr(HistogramJob, "run", fail)
         run("report", "jobs.toml")
     _, _, ages, *_ = run("report", "jobs.toml", "--check").out.splitlines()
-    assert ages == "Ages: begun before, without a result, costs nothing"
+    assert ages == "Ages: begun before, without a result, is charged nothing"
     assert "give --retry" in run("report", "jobs.toml").lines[1]
     assert run("report", "jobs.toml", "--retry").status == 0
 
@@ -216,3 +219,69 @@ def test_windows_that_the_budget_allows_are_on_the_page(
     assert done.lines[:3] == [f"dpmine: job 'Pairs 2025-W0{week}': done" for week in (2, 3, 4)]
     assert "2025-W05 and later windows have no result: The budget of 'shop' does not allow this" in done.lines[-1]
     assert "Pairs 2025-W04" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+# ------------------------------------------------------------------------------------------- evidence, and the schema
+
+
+def test_evidence_is_written_and_verified(batch: Folder, run: outcome_of) -> None:
+    outcome = run("report", "jobs.toml", "--evidence", "evidence")
+    assert outcome.status == 0
+    said, _, fingerprint = outcome.lines[-1].rpartition(" ")
+    assert said == "dpmine: the evidence is in 'evidence'; keep its fingerprint elsewhere:"
+    found = run("report", "--verify-evidence", "evidence")
+    assert (found.status, found.err) == (0, "")
+    assert len(found.out.splitlines()) == 1
+    assert f"Fingerprint {fingerprint};" in found.out
+    (batch.path / "evidence" / "ledger.json").write_bytes(b"{}")
+    line = assert_one_error(run("report", "--verify-evidence", "evidence"))
+    assert "'evidence/ledger.json' is not as it was written" in line
+
+
+def test_check_looks_at_the_folder_of_evidence(batch: Folder, run: outcome_of) -> None:
+    assert run("report", "jobs.toml", "--check", "--evidence", "evidence").status == 0
+    assert not (batch.path / "evidence").exists()
+    (batch.path / "evidence").mkdir()
+    assert "is never written over" in assert_one_error(run("report", "jobs.toml", "--evidence", "evidence"))
+    assert not (batch.path / "budget.db").exists()
+
+
+def test_an_interrupt_leaves_no_temporary_folder(
+    batch: Folder, run: outcome_of, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_arguments: object) -> None:
+        [temporary] = batch.path.glob(".dpmine-*.tmp")
+        for action in messages._undo:
+            action()  # what a signal does before the process ends
+        assert not temporary.exists()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(folder, "_manifest", interrupted)
+    assert run("report", "jobs.toml", "--evidence", "evidence").status == 130
+    assert not (batch.path / "evidence").exists()
+
+
+@pytest.mark.usefixtures("batch")
+def test_the_schema_of_job_files(run: outcome_of) -> None:
+    outcome = run("report", "--schema")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert json.loads(outcome.out)["title"] == "dpmine job file"
+
+
+@pytest.mark.usefixtures("batch")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--schema", "jobs.toml"],
+        ["--schema", "--verify-evidence", "evidence"],
+        ["--verify-evidence", "evidence", "--check"],
+        ["--verify-evidence", "evidence", "--evidence", "more"],
+    ],
+)
+def test_what_runs_nothing_stands_alone(run: outcome_of, arguments: list[str]) -> None:
+    assert "run nothing: give one of them alone." in assert_one_error(run("report", *arguments))
+
+
+@pytest.mark.usefixtures("batch")
+def test_a_job_file_is_needed_to_run(run: outcome_of) -> None:
+    assert "JOBS.toml is missing: the job file" in assert_one_error(run("report", "--check"))

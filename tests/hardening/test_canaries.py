@@ -193,6 +193,86 @@ def test_releases_are_silent(
     assert len(rest) <= 1
 
 
+JOBS = """
+[budget]
+ledger = "sqlite:///budget.db"
+dataset = "shop"
+epsilon = 500
+delta = 1e-3
+
+[[job]]
+kind = "top-itemset"
+input = "lists.parquet"
+unit = "unit"
+item = "item"
+epsilon = 50
+release_support = 50
+rules = true
+
+[[job]]
+kind = "histogram"
+input = "table.parquet"
+unit = "unit"
+column = "outlier"
+lower = -1
+upper = 1
+epsilon = 50
+
+[[job]]
+kind = "regress"
+input = "table.parquet"
+unit = "unit"
+features = ["x", "outlier"]
+target = "number"
+target_bounds = [-1, 1]
+lower = -1
+upper = 1
+epsilon = 50
+
+[[job]]
+kind = "hypothesis"
+input = "table.parquet"
+unit = "unit"
+label = "classes"
+features = "x"
+lower = -1
+upper = 1
+epsilon = 50
+
+[[job]]
+kind = "classify"
+input = "table.parquet"
+unit = "unit"
+label = "third"
+features = "hole"
+norm_bound = 1
+epsilon = 50
+"""
+
+
+def test_evidence_holds_the_released_results_and_nothing_else(
+    run: outcome_of, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every file of the evidence, Parquet too; classes are public. The last job fails after its charge."""
+    Path("jobs.toml").write_text(JOBS, encoding="utf-8")
+    outcome = run("report", "jobs.toml", "--evidence", "evidence")
+    assert outcome.status == 2
+    assert "1 of 5 jobs failed" in outcome.err
+    assert dpmine.Ledger("sqlite:///budget.db").budget("shop").spent.epsilon == 300
+    public = f"{LABEL} one", f"{LABEL} two"
+    assert_silent(outcome, folder, caplog.text, allowed=public)
+    written = {path: path.read_bytes().decode("latin-1") for path in folder.glob("evidence/**/*") if path.is_file()}
+    assert len(written) > 12
+    for path, text in written.items():
+        if path.suffix == ".parquet":
+            table = pq.read_table(path)
+            text += f"{table.to_pylist()} {table.schema.metadata}"  # noqa: PLW2901 - compressed bytes hide what they hold
+        for word in public:
+            text = text.replace(word, "")  # noqa: PLW2901 - what is public does not count
+        assert not [secret for secret in SECRETS if secret in text], path
+    assert run("report", "--verify-evidence", "evidence").status == 0
+
+
 def test_public_classes_are_shown_and_nothing_else(
     run: outcome_of, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

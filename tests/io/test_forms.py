@@ -24,6 +24,7 @@ from support.reading import read_baskets
 
 import dpmine
 from dpmine.errors import BadData, BadParameter, DpmineError, UnreadableFile
+from dpmine.io.open import open_input
 from dpmine.io.paths import STDIN, Input
 from dpmine.io.source import Columns
 from dpmine.io.text_columns import TextSource
@@ -94,6 +95,28 @@ def test_so_do_other_delimiters(delimiter: str, name: str, tmp_path: Path, monke
     (tmp_path / "rows.txt").write_bytes(content)
     path = name if name == STDIN else tmp_path / name
     assert contents(read_baskets(Input(path, delimiter=delimiter), LONG).baskets) == UNITS
+
+
+def test_without_quotes_each_line_is_a_row(tmp_path: Path) -> None:
+    """A stray quotation mark hides other people's lines; where marks mean nothing, it is a part of its own field."""
+    path = tmp_path / "rows.csv"
+    path.write_text('u,i\n1,a\n2,"b\n3,c\n4,d"\n5,e\n', encoding="utf-8")
+    read = {
+        quotes: [
+            len(items)
+            for items in contents(read_baskets(Input(path, quotes=quotes), Columns(unit=("u",), item="i")).baskets)
+        ]
+        for quotes in (None, "double", "none")
+    }
+    assert read == {None: [1, 1, 1], "double": [1, 1, 1], "none": [1] * 5}
+
+
+def test_decimal_commas(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("x;y\n1,5;a\n1.5;b\n-2;c\n1.234,5;d\n,5;e\n", encoding="utf-8")
+    source = open_input(Input(path, delimiter=";", decimal=",")).numbers(["x"])
+    (batch,) = source.batches(["x"])
+    assert batch.column(0).to_pylist() == [1.5, None, -2.0, None, 0.5]
 
 
 def test_so_do_frames_tables_and_queries(tmp_path: Path) -> None:
@@ -235,6 +258,10 @@ def test_every_file_needs_the_columns(tmp_path: Path) -> None:
         ({"files": "a.csv", "delimiter": ";;"}, "one character"),
         ({"files": "a.csv", "delimiter": "x"}, "one character"),
         ({"files": "a.csv", "delimiter": "\n"}, "one character"),
+        ({"files": "a.csv", "quotes": "single"}, "quotes (--quotes) must be 'double' or 'none'"),
+        ({"files": "a.csv", "decimal": ";"}, "decimal (--decimal) must be"),
+        ({"files": "a.parquet", "decimal": ","}, "decimal (--decimal) is for CSV"),
+        ({"query": "SELECT 1", "database": "sqlite:///b", "quotes": "none"}, "quotes (--quotes) is for CSV"),
         ({"files": "a.csv", "types": "n=decimal"}, "types"),
         ({"files": "a.csv", "types": 3}, "types"),
         ({"files": "a.parquet", "types": "n=int64"}, "has types"),

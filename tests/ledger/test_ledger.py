@@ -421,3 +421,14 @@ def test_a_file_is_written_through_to_the_disk(file: Path) -> None:
     with ledger._database.writing() as connection:
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+
+
+def test_an_excerpt_is_what_the_export_has_of_one_data_set(ledger: Ledger) -> None:
+    for name in ("barn", "shop"):
+        ledger.grant(name, epsilon=1, parts="by_index")
+        ledger.charge(f"{name}/north", promise("1/2"), job="select")
+    excerpt = ledger.excerpt("shop/north")
+    assert excerpt == json.loads(ledger.export())["datasets"][1]
+    assert records.reread(excerpt["history"]) == ledger.budget("shop")
+    with pytest.raises(BadParameter):
+        ledger.excerpt("mill")

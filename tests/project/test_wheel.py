@@ -27,11 +27,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 
 
 def _source_files(package: Path) -> set[str]:
-    """Code, the mark of types, and the templates of reports."""
+    """Code, the mark of types, the templates of reports, and the schemas."""
     return {
         str(path.relative_to(package.parent))
         for path in package.rglob("*")
-        if path.suffix in {".py", ".html", ".j2", ".css"} or path.name == "py.typed"
+        if path.suffix in {".py", ".html", ".j2", ".css", ".json"} or path.name == "py.typed"
     }
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from support.schemas import problems
 
 from dpmine.reporting.batch import Report, run_batch
 from dpmine.reporting.jobs.file import JobFile, read_job_file
@@ -57,8 +59,12 @@ class Folder:
         return ResultsFolder(self.path / "results")
 
     def run(self, *jobs: str, retry: bool = False, head: str = "", **terms: str | None) -> Report:
-        job_file = self.read(*jobs, head=head, **terms)
-        return run_batch(job_file, self.store(job_file), watch=_unseen, retry=retry)
+        return self.run_file(self.read(*jobs, head=head, **terms), retry=retry)
+
+    def run_file(self, job_file: JobFile, *, retry: bool = False) -> Report:
+        report = run_batch(job_file, self.store(job_file), watch=_unseen, retry=retry)
+        assert problems("jobs", tomllib.loads(job_file.source.decode())) == []  # what runs is as the schema says
+        return report
 
 
 def _unseen(number: int, job: Job, share: float) -> None:

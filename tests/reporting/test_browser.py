@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, needs_chromium]
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-VIEWS = [(width, theme) for width in (400, 1600) for theme in ("light", "dark")]
+VIEWS = [(width, theme) for width in (400, 900, 1600) for theme in ("light", "dark")]
 
 
 @pytest.fixture(scope="module")

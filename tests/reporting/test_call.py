@@ -44,8 +44,8 @@ def test_a_page_results_and_what_became_of_the_jobs(batch: Folder) -> None:
 def test_a_check_says_what_it_would_cost_and_writes_nothing(batch: Folder) -> None:
     before = sorted(batch.path.iterdir())
     checked = dpmine.report(batch.path / "jobs.toml", check=True)
-    assert str(checked).splitlines()[0] == "Pairs: costs up to ε = 2000, δ = 0.001"
-    assert checked._repr_html_().startswith("<pre>Pairs: costs")
+    assert str(checked).splitlines()[0] == "Pairs: is charged up to ε = 2000, δ = 0.001"
+    assert checked._repr_html_().startswith("<pre>Pairs: is charged")
     assert sorted(batch.path.iterdir()) == before
 
 
@@ -96,6 +96,7 @@ BAD: dict[str, list[Any]] = {
     "jobs": [None, 7, "", "none.toml", []],
     "output": [None, 7, "", "none/page.html", "jobs.toml", "people.parquet", "budget.db-wal/x", "."],
     "results": [7, "", "none/kept", "."],
+    "evidence": [7, "", "none/evidence", ".", "people.parquet"],
     "retry": [None, 0, "no"],
     "window": [7, "", "2026-W47"],
     "check": [None, 1, "yes"],

@@ -90,7 +90,7 @@ def test_bad_jobs_cost_nothing(
 
 def test_the_total_must_suffice(folder: Folder) -> None:
     with pytest.raises(
-        BudgetExceeded, match=r"cost up to ε = 2000, δ = 1/1000 together, and \[budget\] allows ε = 1999"
+        BudgetExceeded, match=r"charged up to ε = 2000, δ = 1/1000 together, and \[budget\] allows ε = 1999"
     ):
         folder.run(job(**AGES), job(**RULE), epsilon="1999")
     with pytest.raises(BudgetExceeded, match="allows"):

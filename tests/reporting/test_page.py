@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from project.test_prose import WORDS
 from reporting.jobs import ALL, PAIRS, RULE, Folder, job
 
 from dpmine.errors import BadData
 from dpmine.privacy import Guarantee, Neighbors
+from dpmine.reporting.page import render as render_module
+from dpmine.reporting.page.bodies import body_of
 from dpmine.reporting.page.charts import Bar, bars, shortened, stacked, steps, told_apart
-from dpmine.reporting.page.render import body_of, factor_text, odds_text, render, rounded_up_at
+from dpmine.reporting.page.render import factor_text, odds_text, readable, render, rounded_up_at
 from dpmine.reporting.store import Stored
 
 EVERY = [job(**options) for options in ALL.values()]
@@ -66,18 +71,19 @@ def test_what_stands_on_it(html: str) -> None:
     page = Page(html)
     for said in (
         "Private results of shop",
-        "at most for each customer, for everything on this page together",
-        "stands out" if "stands out" in page.text else "leads a list of 2",
+        "6 results about shop, with differential privacy for each customer.",
+        "for each customer; by their outcomes the jobs came to ε = ",
+        "lead a list of 2 together. About 30 customers have each of them in a basket.",
         "Association rules, by confidence",
-        "The released density of age is highest",
+        "The most frequent bin of age is “",
         "A weighted sum of 2 features predicts rich: True, or False.",
-        "rich = True where age >= 50.",
+        "rich = True where age >= 50, else False.",
         "A model for rich that reached the target.",
         "with the data of any one customer replaced by any other data",
         "What is not protected",
-        "The number of units (each customer), which counts as public.",
+        "The number of customers, which counts as public.",
         "Ages, Weights, Line, Rule, Target: every customer keeps one row, drawn at random from its own; rows without a",
-        "spent by this page",
+        "charged by this page",
         "Made with dpmine 0.1.0 on 2030-01-02.",
     ):
         assert said in page.text, said
@@ -114,7 +120,8 @@ def test_headings_and_tables_are_accessible(html: str) -> None:
     page = Page(html)
     levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
-    assert set(levels[1:]) == {2}
+    assert set(levels[1:]) == {2, 3}
+    assert levels[1] == 2
     for tag, attributes in page.tags:
         if tag == "svg":
             assert attributes["role"] == "img"
@@ -178,7 +185,7 @@ def test_the_formula_is_for_what_could_be_spent(folder: Folder) -> None:
     page = Page(render(report, today=DAY))
     (outcome,) = report.outcomes
     assert "+ δ, where ε = 5000, δ = 0." in page.text
-    assert f"What it came to: {outcome.charge.decimals}" in page.text
+    assert f"by their outcomes the jobs came to {outcome.charge.decimals}" in page.text
 
 
 def test_names_that_look_like_placeholders(folder: Folder) -> None:
@@ -248,7 +255,12 @@ def test_factors_are_never_understated() -> None:
         (
             Neighbors.REPLACE_ONE,
             Fraction(1, 1000),
-            ("replaced by any other data", "2.72 times as likely, plus at most 0.001.", "73.2 %", "number of units"),
+            (
+                "replaced by any other data",
+                "2.72 times as likely, plus at most 0.001.",
+                "73.2 %",
+                "number of customers",
+            ),
             "added or taken away",
         ),
         (
@@ -256,9 +268,9 @@ def test_factors_are_never_understated() -> None:
             Fraction(1, 1000),
             # a fact changes: taken away, and added
             ("added or taken away", "2.72 times as likely, plus at most 0.001.", "88.1 %"),
-            "number of units",
+            "number of customers",
         ),
-        (Neighbors.ADD_REMOVE, Fraction(0), ("2.72 times as likely.", "88.1 % sure."), "number of units"),
+        (Neighbors.ADD_REMOVE, Fraction(0), ("2.72 times as likely.", "88.1 % sure."), "number of customers"),
     ],
 )
 def test_words_for_both_relations(
@@ -310,7 +322,7 @@ def test_shortened() -> None:
     assert len(shortened("漢" * 100, 300)) < len(shortened("A" * 100, 300)) < len(cut)
 
 
-BEYOND = "which also holds everything beyond that end"
+BEYOND = "It also holds everything beyond that end"
 
 
 def density(*heights: float) -> dict[str, Any]:
@@ -319,7 +331,7 @@ def density(*heights: float) -> dict[str, Any]:
     return {
         "column": "age",
         "edges": edges,
-        "density": heights,
+        "density": [height / 10 for height in heights],
         "counts": counts,
         "candidates": [len(heights)],
         "mechanism": None,
@@ -330,23 +342,23 @@ def density(*heights: float) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("heights", "said"),
     [
-        ((0.2, 0.5, 0.3), "highest from 10 to 20."),
+        ((0.2, 0.5, 0.3), "is “10 to 20”, with about 50 % of the rows."),
         (
             (0.5, 0.2, 0.3),
-            "the bin “less than 10”, which also holds everything beyond that end; between the ends, from 10",
+            f"is “less than 10”, with about 50 % of the rows. {BEYOND}; between the ends, “10 to 20”, with about 20 %.",
         ),
         (
             (0.1, 0.2, 0.3, 0.4),
-            "the bin “30 and more”, which also holds everything beyond that end; between the ends, from 20",
+            f"is “30 or more”, with about 40 % of the rows. {BEYOND}; between the ends, “20 to 30”, with about 30 %.",
         ),
-        ((0.9, 0.1), f"the bin “less than 10”, {BEYOND}."),
-        ((1.0,), "the bin “0 to 10”"),
+        ((0.9, 0.1), f"is “less than 10”, with about 90 % of the rows. {BEYOND}."),
+        ((1.0,), "is “0 to 10”"),
     ],
 )
 def test_the_highest_bin_is_the_highest_of_the_table(heights: tuple[float, ...], said: str) -> None:
     body = body_of("histogram", density(*heights))
     assert said in body.answer
-    highest = max(body.tables[0].rows, key=lambda row: float(row[1]))
+    highest = max(body.tables[0].rows, key=lambda row: float(row[1].removesuffix(" %")))
     assert highest[0] in body.answer
 
 
@@ -361,16 +373,17 @@ def listed(*supports: int | None) -> dict[str, Any]:
 
 def test_ranks_are_those_of_the_numbers_beside_them() -> None:
     body = body_of("top-itemset", listed(5, 9, 7, 9))
-    assert body.answer == "b leads a list of 4."
+    assert body.answer == "b and d lead a list of 4 together. About 9 units have each of them in a basket."
     assert [row[:3] for row in body.tables[0].rows] == [
         ("1", "b", "9"),
-        ("2", "d", "9"),
+        ("1", "d", "9"),
         ("3", "c", "7"),
         ("4", "a", "5"),
     ]
     drawn = re.findall(r">([abcd])</text>", body.charts[0].wide)
     assert drawn == ["b", "d", "c", "a"]
-    assert "the order of that selection" in body.charts[0].caption
+    assert "Ranks and bars follow the noisy numbers." in body.remarks[0]
+    assert body.sure.startswith("Each number is right within ±1 units, with probability 95 %.")
 
 
 def test_ranks_without_numbers_are_those_of_the_choice() -> None:
@@ -393,7 +406,7 @@ def test_a_rule_about_a_count_names_a_count(folder: Folder) -> None:
     column = table.column_names.index("age")
     pq.write_table(table.set_column(column, "age", ages), folder.path / "people.parquet")
     html = render(folder.run(job(**RULE | {"grid": "998"})), today=DAY)
-    assert "rich = True where age &gt;= 50." in html
+    assert "rich = True where age &gt;= 50, else False." in html
 
 
 def test_labels_of_bars_are_told_apart() -> None:
@@ -421,7 +434,7 @@ def test_long_tables_are_cut(folder: Folder) -> None:
     document["rules"] = document["rules"][:1] * 1500
     html = render(report, today=DAY)
     assert "1300 more rows are in the files." in html
-    assert html.count('<tr><td data-label="Those with"') == 200
+    assert html.count('<tr><td data-label="Of customers with"') == 200
 
 
 def test_add_remove(folder: Folder) -> None:
@@ -437,3 +450,71 @@ def test_weights_of_several_classes_stand_side_by_side() -> None:
     assert table.head == ("Feature", "a", "b", "c")
     assert table.rows == (("x", "1", "3", "-4"), ("y", "2", "4", "-6"), ("(intercept)", "0.5", "0", "-0.5"))
     assert body.answer.startswith("For each value of kind a weighted sum of 2 features")
+
+
+def test_bins_of_whole_numbers_are_named_by_them() -> None:
+    def bins(upper: int, count: int) -> list[str]:
+        edges = [upper * place / count for place in range(count + 1)]
+        document = {**density(*[1 / count] * count), "edges": edges, "whole": True, "bin_width": upper / count}
+        body = body_of("histogram", document)
+        remarks.append(body.remarks[0])
+        return [row[0] for row in body.tables[0].rows]
+
+    remarks: list[str] = []
+    assert bins(20, 4) == ["4 or less", "5 to 9", "10 to 14", "15 or more"]
+    assert bins(3000, 3) == ["999 or less", "1,000 to 1,999", "2,000 or more"]
+    assert bins(4, 4) == ["0 or less", "1", "2", "3 or more"]
+    assert not any("whole numbers" in remark for remark in remarks)
+    assert bins(10, 4) == ["2 or less", "3 to 4", "5 to 7", "8 or more"]
+    assert "Some bins hold more whole numbers than others" in remarks[-1]
+    assert bins(2, 4) == ["less than 0.5", "0.5 to 1", "1 to 1.5", "1.5 or more"]  # two bins hold none
+
+
+def test_the_column_says_whether_bins_hold_whole_numbers(folder: Folder) -> None:
+    table = pq.read_table(folder.path / "people.parquet")
+    ages = pa.array([int(age) for age in table.column("age").to_pylist()])
+    pq.write_table(table.append_column("years", ages), folder.path / "people.parquet")
+    (years, age) = folder.run(
+        *(job(**ALL["Ages"] | {"column": name, "name": name}) for name in ("years", "age"))
+    ).outcomes
+    assert years.result is not None
+    assert age.result is not None
+    assert (years.result.document["whole"], age.result.document["whole"]) == (True, False)
+    names = [row[0] for row in body_of("histogram", years.result.document).tables[0].rows]
+    assert names[0] in {"34 or less", "49 or less"}
+
+
+def test_how_sure_a_density_is() -> None:
+    document = {**density(0.2, 0.5, 0.3), "rows_per_unit": 1, "count_error": 40}
+    assert body_of("histogram", document).sure.startswith(
+        "Each number is right within ±40 units, with probability 95 %."
+    )
+    assert "±40 rows" in body_of("histogram", {**document, "rows_per_unit": 2}).sure
+    assert "not in the stored result" in body_of("histogram", density(0.2, 0.5, 0.3)).sure  # of an earlier version
+
+
+def test_how_sure_a_target_is() -> None:
+    document = {"label": "y", "requested": {"excess_risk": "3/10", "failure_probability": "1/10"}, "coef": None}
+    assert body_of("accuracy-first", document).answer == "No model for y reached the target within the budget."
+    model = {**document, "coef": [1.0], "features": ["x"], "intercept": 0.0}
+    sure = body_of("accuracy-first", {**model, "reached": True}).sure
+    assert sure == "Its excess risk is at most 0.3, except with probability 0.1."
+    assert "not known to be below the target, 0.3" in body_of("accuracy-first", {**model, "reached": False}).sure
+
+
+def test_powers_of_ten_as_people_write_them() -> None:
+    assert readable("ε = 1.929, δ = 8.5e-06") == "ε = 1.929, δ = 8.5·10⁻⁶"
+    assert readable("δ = 1e-05, ρ = 2e+16") == "δ = 10⁻⁵, ρ = 2·10¹⁶"
+    assert readable("0.005, 1/3, e-mail") == "0.005, 1/3, e-mail"
+
+
+def test_the_words_of_the_page_are_the_projects() -> None:
+    """Texts of the template and of results, without names of variables."""
+    folder = Path(render_module.__file__).parent
+    template = (folder / "templates" / "report.html.j2").read_text("utf-8")
+    prose = re.sub(r"{#.*?#}|{%.*?%}|{{.*?}}|<[^>]*>", " ", template)
+    module = ast.parse((folder / "bodies.py").read_text("utf-8"))
+    texts = [prose, *(node.value for node in ast.walk(module) if isinstance(node, ast.Constant))]
+    for text in texts:
+        if isinstance(text, str) and " " in text:
+            assert {found[0]: better for word, better in WORDS.items() if (found := word.search(text))} == {}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpmine_cli.main import run as run_command
 
 import dpmine
+from support.schemas import problems
 
 if TYPE_CHECKING:
     import pytest
@@ -49,7 +52,35 @@ class outcome_of:  # noqa: N801 - used as a function that remembers where output
     def __call__(self, *arguments: str) -> Outcome:
         self._capture.readouterr()
         status = run_command(list(arguments))
-        return Outcome(status, *self._capture.readouterr())
+        outcome = Outcome(status, *self._capture.readouterr())
+        if status == 0:
+            _require_described(arguments, outcome.out)
+        return outcome
+
+
+_DOCUMENTS = {
+    "top-itemset": ("itemsets", "dry_run"),
+    "catalogue": ("catalogue", "dry_run"),
+    "supports": ("supports",),
+    "histogram": ("histogram", "dry_run"),
+    **dict.fromkeys(("classify", "regress", "accuracy-first"), ("model", "predictions", "dry_run")),
+    "hypothesis": ("hypothesis", "predictions", "dry_run"),
+    **{name: (name,) for name in ("plan", "audit", "doctor", "ledger")},
+}
+"""The schemas of what each command writes as JSON."""
+
+
+def _require_described(arguments: tuple[str, ...], printed: str) -> None:
+    """Every JSON document that a command made is as a shipped schema says."""
+    if arguments[:1] == ("report",):  # which prints a schema itself
+        return
+    named = [after for word, after in pairwise(arguments) if word in {"-o", "--output", "--model"}]
+    files = [path for path in map(Path, named) if path.is_file()]
+    for text in (printed, *(path.read_bytes().decode(errors="replace") for path in files)):
+        if not text.startswith("{"):
+            continue
+        found = [problems(name, json.loads(text)) for name in _DOCUMENTS[arguments[0]]]
+        assert [] in found, (arguments, found)
 
 
 def last_of_each(*arguments: str) -> list[str]:

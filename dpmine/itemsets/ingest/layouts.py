@@ -153,6 +153,10 @@ def _cautions(source: Source, plan: LayoutPlan) -> Iterator[str]:
     """See `LayoutPlan.cautions`."""
     if plan.layout is not Layout.ONE_HOT and names_people(plan.items[0]):
         yield f"the items are values of {plan.items[0]!r}, which is named like people: the result would name some"
+    if plan.layout is Layout.LIST and not plan.unit:
+        for name in source.names:
+            if name not in plan.columns and names_people(name) and can_be_key(source.type_of(name)):
+                yield f"each row is a unit of its own: --unit {name} protects each {name!r} as a whole"
     for name in plan.keys:
         if pa.types.is_timestamp(source.type_of(name)):
             yield (
@@ -196,7 +200,7 @@ def _found_plan(source: Source, columns: Columns) -> LayoutPlan:
     if columns == _NONE_NAMED and len(others) == 2 and len(lists) < 2:
         return _plan_of_two(source, lists)
     if len(lists) == 1:
-        return _plan(Layout.LIST, lists, columns, Origin.SCHEMA)
+        return _plan_beside(source, lists[0], columns)
     if len(others) == 1 and columns.unit:
         return _plan(Layout.LONG, others, columns, Origin.SCHEMA)
     raise BadData(f"The layout is not clear {_among(source)}. {_ADVICE}")
@@ -227,6 +231,18 @@ def _plan_of_two(source: Source, lists: Sequence[str]) -> LayoutPlan:
         raise BadData(_unclear(source, ({"unit": first, "item": second}, {"unit": second, "item": first})))
     items = tuple(name for name in source.names if name not in units)
     return LayoutPlan(Layout.LONG, items, tuple(units), (), Origin.NAMES)
+
+
+def _plan_beside(source: Source, items: str, columns: Columns) -> LayoutPlan:
+    """The layout of one column of lists among several: without a named unit, the names of the others decide."""
+    plan = _plan(Layout.LIST, [items], columns, Origin.SCHEMA)
+    others = [name for name in source.names if name != items and can_be_key(source.type_of(name))]
+    units = [name for name in others if _role(name) == "unit"]
+    if columns.unit or not units:
+        return plan
+    if len(units) > 1:
+        raise BadData(_unclear(source, [{"unit": name, "item": items} for name in units]))
+    return replace(plan, unit=tuple(units), origin=Origin.NAMES)
 
 
 def _words(name: str) -> set[str]:

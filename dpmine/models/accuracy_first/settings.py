@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 PUBLIC_ROWS = "This needs neighbors='replace_one': the number of rows enters every sensitivity, so it is public."
 DEFAULT_STEPS = 100
-"""More are finer, and their tests cost more; fewer may jump over what would do (docs/explanation/experiments.md)."""
+"""More are finer, at more ε for tests; fewer may miss what would do (docs/explanation/measured/accuracy_first.md)."""
 DEFAULT_SLACK = 1
 _SMALLEST_SHARE = Fraction(1, 1000)  # of the largest level that the first one may be
 _MOST_STEPS = 100_000  # more are a mistake: levels as near as that do not differ

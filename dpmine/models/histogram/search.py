@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil, log
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
@@ -19,6 +20,7 @@ from dpmine.models.histogram.density import AnyDensity, density_of
 from dpmine.models.histogram.spaces import AnySpace, space_of
 from dpmine.models.histogram.training import (
     CLIPPING,
+    GRID,
     HistogramTraining,
     density_score,
     records_needed,
@@ -106,6 +108,20 @@ class BinSearch:
         """How many bins, or cells, each of them has."""
         return tuple(grid.bins for grid in self.grids)
 
+    @property
+    def training_epsilon(self) -> Fraction:
+        """A record's ε for the noise of the released counts; what is left of its ε chooses the bins."""
+        return self.shared.row_epsilon if len(self.cells) == 1 else self.search.training_epsilon
+
+    @property
+    def count_error(self) -> int:
+        """A released count is off by at most this, from the records that were kept, with probability 0.95 or more.
+
+        A count's noise is Lap(2/α), rounded to a grid: beyond (2/α) ln 20 and half a step with probability 1/20.
+        A negative count that is raised to 0 is nearer to the true one.
+        """
+        return ceil(2 * log(20) / self.training_epsilon + GRID)
+
     def promise(self) -> Guarantee:
         """The most that `density` will promise, before its notes."""
         delta = Fraction(0) if len(self.cells) == 1 else self.shared.row_delta
@@ -133,7 +149,7 @@ class BinSearch:
         """One candidate: nothing is chosen, so that all of ε and all records train."""
         if not places.units:
             raise BadData("x holds no records.")
-        every, alpha = self.space.data(clipped[places.rows()]), self.shared.row_epsilon
+        every, alpha = self.space.data(clipped[places.rows()]), self.training_epsilon
         model = train_candidates(HistogramTraining(), self.grids, every, alpha, bits=bits)[0]
         return density_of(model, self.space.candidates, None, self.promise().noting(CLIPPING))
 

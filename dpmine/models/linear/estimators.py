@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sized
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from dpmine.models.contribution import Bounding
     from dpmine.models.linear.losses import Loss
     from dpmine.models.supervised import Floats
+    from dpmine.zcdp import RenyiBounds
 
 _LOGISTIC_LOSSES = (AUTO, CappedLogisticLoss.name, LogisticLoss.name)
 _LOSSES = (CappedLogisticLoss.name, LogisticLoss.name, HuberLoss.name)
@@ -112,10 +113,21 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
             shared=shared,
             class_weights=class_weights(self.class_weight, self.classes, candidates),
         )
+        if self._renyi is not None:
+            settings = self._within(settings, self._renyi)
         settings.search.chooser()
         if features is not None:
             settings.ball(len(features))
         return settings
+
+    def prefers(self, bounds: RenyiBounds, features: Sequence[str] | None = None) -> bool:
+        """Where one λ of two classes is trained with Gaussian noise that is shorter for it."""
+        return self._settings(1, features).prefers(bounds)
+
+    def _within(self, settings: LinearSettings, bounds: RenyiBounds) -> LinearSettings:
+        if settings.shared.rows > 1 or not settings.concentrates:
+            raise BadParameter("Rényi bounds are for one λ, two classes, Gaussian noise and one row per unit.")
+        return replace(settings, renyi=bounds)
 
     def _require_rows(self, settings: LinearSettings, rows: int, features: Sequence[str]) -> None:  # noqa: ARG002 - known
         settings.require_rows(rows)

@@ -39,10 +39,12 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.supervised import Floats
+    from dpmine.zcdp import RenyiBounds
 
 _FARTHEST = Fraction(1_733, 1_000)
 """Above √3: how many standard deviations away a privacy loss of ε' must be for the theorem of the tilt."""
 _SLOPES = 32  # trials of the share of a bend that is charged
+_RENYI_BITS, _NARROW = 128, 2.0**-24  # of the balls, and of the search for a rate
 _REST = Fraction(1, 1024)  # of δ: for losses of a record that does not pull on the gradient
 
 
@@ -175,19 +177,10 @@ class GammaNoise(VectorNoise):
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class GaussianNoise(VectorNoise):
-    """Independent standard normal coordinates: (ε, δ)-privacy with noise of length √d, not d.
+class _NormalNoise(VectorNoise):
+    """Independent standard normal coordinates: noise of length √d, not d."""
 
-    Source: Balle & Wang 2018 (output); Kifer, Smith & Thakurta 2012 and Redberg, Koskela & Wang 2023 (objective).
-    Proof: docs/proofs/models/gaussian_perturbation.md.
-
-    Attributes:
-        delta: δ in (0, 1).
-    """
-
-    delta: Fraction
-
+    __slots__ = ()
     name: ClassVar[str] = "gaussian"
     notes: ClassVar[tuple[str, ...]] = ("Gaussian noise, which spends δ; noise='gamma' spends none",)
 
@@ -202,6 +195,20 @@ class GaussianNoise(VectorNoise):
     def length(self, dimension: int) -> float:
         """√2 Γ((d + 1)/2)/Γ(d/2), about √d."""
         return sqrt(2.0) * exp(lgamma((dimension + 1) / 2.0) - lgamma(dimension / 2.0))
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianNoise(_NormalNoise):
+    """Normal noise for (ε, δ)-privacy, sized by privacy profiles.
+
+    Source: Balle & Wang 2018 (output); Kifer, Smith & Thakurta 2012 and Redberg, Koskela & Wang 2023 (objective).
+    Proof: docs/proofs/models/gaussian_perturbation.md.
+
+    Attributes:
+        delta: δ in (0, 1).
+    """
+
+    delta: Fraction
 
     def output_rate(self, epsilon: Fraction) -> Fraction:
         """Of the Gaussian mechanism's exact privacy profile."""
@@ -230,6 +237,72 @@ class GaussianNoise(VectorNoise):
     def rho(self, epsilon: Fraction) -> Fraction | None:
         """A²/2."""
         return self.output_rate(epsilon) ** 2 / 2
+
+
+@dataclass(frozen=True, slots=True)
+class RenyiNoise(_NormalNoise):
+    """Normal noise for Rényi divergences of at most ξ + ρα at a few orders, in the place of (ε, δ).
+
+    ε stands for the smallest of these bounds: what is missing of it was spent on something that counts at all orders.
+    Proof: docs/proofs/models/gaussian_perturbation.md, section 6.
+
+    Attributes:
+        bounds: what a training keeps to.
+    """
+
+    bounds: RenyiBounds
+
+    @property
+    def delta(self) -> Fraction:
+        """0: the δ belongs to what (ε, δ) the bounds imply."""
+        return Fraction(0)
+
+    def output_rate(self, epsilon: Fraction) -> Fraction:
+        """The divergence of order α is αA²/2."""
+        return _renyi_rate(self.bounds, self.bounds.least - epsilon, _gaussian_divergence)
+
+    def tilt(self, epsilon: Fraction, determinant: Fraction, leverage: Fraction | None = None) -> Tilt:  # noqa: ARG002
+        """The divergence of order α is `determinant` + αA²/2 + ln(Φ(x) + e^{−x²/2}/2)/(α − 1), x = (α − 1)A."""
+        spent = self.bounds.least - epsilon + determinant
+        return Tilt(epsilon - determinant, _renyi_rate(self.bounds, spent, _tilt_divergence))
+
+    def rho(self, epsilon: Fraction) -> Fraction | None:  # noqa: ARG002 - of a part of a search, which has none
+        """None: there is more to the bounds than ρ."""
+        return None
+
+
+@lru_cache(maxsize=4096)
+def _renyi_rate(bounds: RenyiBounds, spent: Fraction, divergence: Callable[[Fraction, Fraction], Ball]) -> Fraction:
+    """About the largest A whose divergences, and what is spent beside them, are certainly within the bounds.
+
+    Requires: `spent` is less than the smallest of them.
+    """
+
+    def allowed(rate: float) -> bool:
+        with working_precision(_RENYI_BITS):
+            return all(
+                bool(divergence(order, Fraction(rate)) <= exact_ball(bounds.at(order) - spent))
+                for order in bounds.orders
+            )
+
+    low, high = 0.0, 1.0
+    while allowed(high):
+        low, high = high, 2.0 * high
+    while not low or high - low > low * _NARROW:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if allowed(middle) else (low, middle)
+    return Fraction(low)
+
+
+def _gaussian_divergence(order: Fraction, rate: Fraction) -> Ball:
+    return exact_ball(order * rate**2 / 2)
+
+
+def _tilt_divergence(order: Fraction, rate: Fraction) -> Ball:
+    away = exact_ball((order - 1) * rate)
+    likely = 1 - (away / arb(2).sqrt()).erfc() / 2
+    more = (likely + (-away * away / 2).exp() / 2).log() / exact_ball(order - 1)
+    return _gaussian_divergence(order, rate) + more
 
 
 def _exactly(radius: float) -> Ball:

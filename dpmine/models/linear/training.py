@@ -14,7 +14,7 @@ from dpmine.errors import BadParameter
 from dpmine.models.linear.intervals import Spread
 from dpmine.models.linear.losses import ramp
 from dpmine.models.linear.multinomial import noise_for
-from dpmine.models.linear.noise import GammaNoise, GaussianNoise
+from dpmine.models.linear.noise import GammaNoise, GaussianNoise, RenyiNoise
 from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
 from dpmine.models.linear.preprocessing import UnitBall
 from dpmine.models.linear.solver import require_short, solver_note
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dpmine.models.linear.preprocessing import FeatureBounds
     from dpmine.models.supervised import Floats
     from dpmine.models.validation.terms import CandidateSearch
+    from dpmine.zcdp import RenyiBounds
 
 PERTURBATIONS: dict[str, type[Perturbation]] = {kind.name: kind for kind in (ObjectivePerturbation, OutputPerturbation)}
 AUTO = "auto"
@@ -80,6 +81,8 @@ class LinearSettings:
     shared: SharedBudget
     class_weights: Floats | None = None
     """ω of each class, in (0, 1]; None: 1."""
+    renyi: RenyiBounds | None = None
+    """What a training with one λ keeps to, as a run of a search; None: (ε, δ)."""
 
     def promise(self) -> Guarantee:
         """What training will promise, before its notes; at most, where the number of weights is not known yet."""
@@ -93,6 +96,8 @@ class LinearSettings:
         number of weights was not known when the fit was charged, it is the Gaussian one, whatever it turns out to be:
         neither of the two costs less than the other in all that a ledger adds up.
         """
+        if self.renyi is not None:
+            return RenyiNoise(self.renyi)
         several = self.search.candidates > 1
         shared = several and self.search.chooser().approximate  # with the choice
         gaussian = noise_for(self.loss, GaussianNoise(self.shared.row_delta / 2 if shared else self.shared.row_delta))
@@ -108,8 +113,27 @@ class LinearSettings:
 
     @property
     def _alpha(self) -> Fraction:
-        """ε of one training."""
+        """ε of one training, or the smallest of its Rényi bounds."""
+        if self.renyi is not None:
+            return self.renyi.least
         return self.shared.row_epsilon if self.search.candidates == 1 else self.search.training_epsilon
+
+    @property
+    def concentrates(self) -> bool:
+        """Whether noise for Rényi bounds is proved and allowed: for one λ, two classes, and not gamma noise."""
+        return self.search.candidates == self.loss.columns == 1 and self.noise != GammaNoise.name
+
+    def prefers(self, bounds: RenyiBounds) -> bool:
+        """Whether noise for these bounds is allowed here, and shorter than that for (ε, δ) where the choice is ours."""
+        if not self.concentrates:
+            return False
+        if self.weights is None or self.noise == GaussianNoise.name:
+            return True
+        return replace(self, renyi=bounds).length(self.weights) < self.length(self.weights)
+
+    def length(self, dimension: int) -> float:
+        """The mean length of a training's noise for a change of length 1."""
+        return self._last(dimension).length(self._alpha)
 
     def _search(self, noise: VectorNoise) -> CandidateSearch:
         """The search, with what the noise leaves of δ."""
@@ -119,6 +143,9 @@ class LinearSettings:
 
     def _promised(self, last: Perturbation) -> Guarantee:
         """For a unit: a choice, where there is one, and a training."""
+        if self.renyi is not None:
+            delta = self.shared.row_delta
+            return Guarantee(self.renyi.epsilon_at(delta), delta, Neighbors.REPLACE_ONE, "row")
         noise, several = last.noise, self.search.candidates > 1
         choice = self._search(noise).chooser().delta if several else Fraction(0)
         row = Guarantee(self.shared.row_epsilon, choice + noise.delta, Neighbors.REPLACE_ONE, "row")
@@ -193,7 +220,7 @@ class LinearSettings:
     def _require_short(self, dimension: int, units: int, each: int) -> tuple[Fraction, ...]:
         """The candidates for λ, with which no training takes too long."""
         last = self._last(dimension)
-        lambdas = self.lambdas or (likely_regulariser(last, units * each, self.shared.row_epsilon),)
+        lambdas = self.lambdas or (likely_regulariser(last, units * each, self._alpha),)
         trainings = [(last, units)]
         if len(lambdas) > 1:
             candidates = self.kind(self.loss, dimension, last.noise)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import Ball, above, below, decimal_below, exact_ball, logarithm
+from dpmine.models.search.stopping import NegativeBinomial
 from dpmine.privacy import Zcdp
-from dpmine.zcdp import best_order, epsilon_at
+from dpmine.zcdp import RenyiBounds, best_order, epsilon_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,8 @@ _BITS = 192
 _DIGITS = 9  # of a run's ε and ρ, decimal numbers
 _STEPS = 60  # of bisections
 _REMEMBERED = 256
+_BASE = Fraction(1, 6)
+"""Of ε: for what trainings spend at every Rényi order alike, such as the change of a determinant."""
 _TOO_SMALL = "Each run would get nothing: epsilon is too small for so many runs, or delta too large. Give fewer runs."
 
 
@@ -33,16 +36,18 @@ _TOO_SMALL = "Each run would get nothing: epsilon is too small for so many runs,
 class RunBudget:
     """What each run may spend: (epsilon, delta), or ρ of zero-concentrated privacy where `rho` is given.
 
+    With `bounds`, a training keeps to these, which imply (epsilon, delta), and its score has `rho`.
     A run is a training and its score. They see different units, so each of them may spend all of it.
     """
 
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
     rho: Fraction | None = None
+    bounds: RenyiBounds | None = None
 
     def guarantee(self, whole: Guarantee) -> Guarantee:
         """That of one run, in a search that promises the `whole`: ρ is quoted at the δ of that."""
-        if self.rho is None:
+        if self.rho is None or self.bounds is not None:
             return replace(whole, epsilon=self.epsilon, delta=self.delta)
         return replace(whole, epsilon=epsilon_at(self.rho, whole.delta), concentrated=Zcdp(self.rho))
 
@@ -68,14 +73,19 @@ def renyi_epsilon(stopping: Stopping, rho: Fraction, delta: Fraction) -> Fractio
     αρ + change + (ln E[K] − ln(αδ))/(α − 1) + ln(1 − 1/α); every order is valid.
     """
     odds = stopping.mean_above() / delta
-    log_odds = log(odds.numerator) - log(odds.denominator)
-    order = best_order(lambda a, over: a * float(rho) + (log_odds - log(a)) / over - log1p(1 / over))
+    order = _order(odds, rho)
 
     def bound() -> Ball:
         conversion = logarithm(odds / order) / exact_ball(order - 1) + logarithm(1 - 1 / order)
         return exact_ball(order * rho) + stopping.renyi_change(rho) + conversion
 
     return above(bound, _BITS)
+
+
+def _order(odds: Fraction, rho: Fraction) -> Fraction:
+    """About the best α for ρ; `odds` are E[K]/δ."""
+    log_odds = log(odds.numerator) - log(odds.denominator)
+    return best_order(lambda a, over: a * float(rho) + (log_odds - log(a)) / over - log1p(1 / over))
 
 
 @lru_cache(_REMEMBERED)
@@ -96,6 +106,21 @@ def run_rho(stopping: Stopping, epsilon: Fraction, delta: Fraction) -> RunBudget
     Raises BadParameter where there is none.
     """
     return RunBudget(rho=_largest(lambda rho: renyi_epsilon(stopping, rho, delta) <= epsilon, float(epsilon)))
+
+
+@lru_cache(_REMEMBERED)
+def run_bounds(stopping: Stopping, epsilon: Fraction, delta: Fraction) -> RunBudget | None:
+    """Bounds on each run's divergences at the two orders that a total of (ε, δ) rests on, 0 < δ < 1.
+
+    ξ counts once at the order α and (η + 1)(1 − 1/β) times at β, less than η + 2 times in all.
+    None where the total rests on more orders. Raises BadParameter where ε is too small.
+    """
+    if not isinstance(stopping, NegativeBinomial):
+        return None
+    rho = _largest(lambda rho: renyi_epsilon(stopping, rho, delta) <= epsilon * (1 - _BASE), float(epsilon))
+    orders = sorted({_order(stopping.mean_above() / delta, rho), stopping.renyi_order(rho)} - {1})
+    bounds = RenyiBounds(epsilon * _BASE / (stopping.shape + 2), rho, tuple(orders))
+    return RunBudget(bounds.epsilon_at(delta), delta, rho, bounds)
 
 
 def _largest(allowed: Callable[[Fraction], bool], most: float) -> Fraction:

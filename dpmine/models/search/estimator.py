@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from sklearn.base import clone
@@ -16,7 +17,7 @@ from dpmine.ledger.charging import ROW
 from dpmine.models.base import PrivateEstimator
 from dpmine.models.contribution import require_any
 from dpmine.models.search.candidates import Candidates
-from dpmine.models.search.composition import RunBudget, run_budget, run_rho
+from dpmine.models.search.composition import RunBudget, run_bounds, run_budget, run_rho
 from dpmine.models.search.declared import Declared, Delegating
 from dpmine.models.search.scoring import Score, no_score, scorer_of
 from dpmine.models.search.stopping import Stopping, StoppingName, stopping_of
@@ -28,7 +29,6 @@ from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -100,11 +100,11 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         param_grid: parameters and lists of values to try, or a list of such mappings, as of GridSearchCV.
             Values may also be distributions with `rvs`, as of RandomizedSearchCV.
         epsilon: ε > 0 of the whole search, read exactly.
-        delta: δ in [0, 1) of the whole search; 0 needs runs without a δ: where an estimator's noise is "auto", it is
-            "gamma" then.
+        delta: δ in [0, 1) of the whole search; none is spent where no candidate needs one. 0 needs runs without a δ:
+            where an estimator's noise is "auto", it is "gamma" then.
         stopping: distribution of the number of runs K ≥ 1: "negative_binomial" or "poisson".
         runs: its mean, greater than 1. More runs find better candidates, and leave each run less of ε.
-        shape: η of negative_binomial: 1 for the geometric distribution, 0 for the logarithmic one; smaller values
+        shape: η of negative_binomial: 0 for the logarithmic distribution, 1 for the geometric one; smaller values
             leave more of ε to each run, and vary the number of runs more.
         scoring: "accuracy", "brier" (two classes with probabilities), "roc_auc" (two classes); a function
             (model, X, y) that gives each row a number in [0, 1], which may depend on that row and the model only; or
@@ -150,10 +150,10 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
     param_grid: Any
     _: KW_ONLY
     epsilon: Number = 1
-    delta: Number = 0
+    delta: Number = 1e-6
     stopping: str = StoppingName.NEGATIVE_BINOMIAL.value
     runs: Number = 30
-    shape: Number = 1
+    shape: Number = 0
     scoring: Any = "auto"
     validation_share: Number = 0.25
     budget: str = "epsilon"
@@ -164,20 +164,33 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
     def _settings(self, rows: int, features: Sequence[str] | None = None) -> SearchSettings:
         super()._settings(rows, features)
         require_replace_one(self.neighbors)
-        epsilon, delta = positive("epsilon", self.epsilon), below_one("delta", self.delta)
         stopping = stopping_of(self.stopping, self.runs, self.shape)
         candidates, score = Candidates.of(self.param_grid), scorer_of(self.scoring, self._require_estimator())
-        if isinstance(self.estimator, Declared) and self.estimator.rho is not None:
+        run, guarantee = self._budgeted(stopping, candidates, features)
+        share = probability("validation_share", self.validation_share)
+        return SearchSettings(candidates, stopping, run, score, share, guarantee)
+
+    def _budgeted(
+        self, stopping: Stopping, candidates: Candidates, features: Sequence[str] | None
+    ) -> tuple[RunBudget, Guarantee]:
+        """What a run may spend, in the form that leaves each training the most, and the guarantee of the search."""
+        epsilon, delta = positive("epsilon", self.epsilon), below_one("delta", self.delta)
+        if concentrated := isinstance(self.estimator, Declared) and self.estimator.rho is not None:
             run = run_rho(stopping, epsilon, probability("delta", self.delta))
         else:
             run = run_budget(stopping, epsilon, delta)
+        models = [self._candidate(one, run, features) for one in candidates.checked(bits=SystemBits())]
+        promised = [model.promise(features=features) for model in models]
+        if delta and not concentrated:
+            closer = run_bounds(stopping, epsilon, delta)
+            if closer is not None and all(_prefers(model, closer, features) for model in models):
+                run = closer
+            elif not any(one.delta for one in promised):
+                run, delta = run_budget(stopping, epsilon, Fraction(0)), Fraction(0)
         guarantee = Guarantee(epsilon, delta, Neighbors.REPLACE_ONE, ROW)
-        for one in candidates.checked(bits=SystemBits()):
-            asserted = self._candidate(one, run, features).promise(features=features).assertion
-            if asserted not in guarantee.assertion:
-                guarantee = guarantee.asserting(ROW, asserted)
-        share = probability("validation_share", self.validation_share)
-        return SearchSettings(candidates, stopping, run, score, share, guarantee)
+        for assertion in dict.fromkeys(one.assertion for one in promised):
+            guarantee = guarantee if assertion in guarantee.assertion else guarantee.asserting(ROW, assertion)
+        return run, guarantee
 
     def _require_estimator(self) -> Any:
         """The estimator. Raises BadParameter for one without a guarantee, or with a ledger or a unit of its own."""
@@ -212,6 +225,8 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         try:
             model = clone(self.estimator).set_params(**candidate)
             model.set_params(**_budget_of(model, self.budget, run))
+            if run.bounds is not None:
+                model.keep_to(run.bounds)
         except (ValueError, TypeError) as error:
             if isinstance(error, DpmineError):
                 raise
@@ -269,6 +284,10 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         return getattr(self, "best_estimator_", self.estimator)
 
 
+def _prefers(model: Any, run: RunBudget, features: Sequence[str] | None) -> bool:
+    return isinstance(model, PrivateEstimator) and run.bounds is not None and model.prefers(run.bounds, features)
+
+
 def _budget_of(model: Any, name: str, run: RunBudget) -> dict[str, Fraction | str]:
     """The parameters that give a run its budget."""
     if not isinstance(model, Declared):
@@ -288,7 +307,7 @@ def _require_within(promised: Guarantee, run: RunBudget) -> None:
     """Raises BadParameter where that guarantee is not at least what a run must have."""
     if not promised.private or promised.neighbors is not Neighbors.REPLACE_ONE or promised.unit != ROW:
         raise BadParameter("Every candidate must be private for each row, all of it, under replace_one.")
-    if run.rho is not None:
+    if run.rho is not None and run.bounds is None:
         if promised.zcdp.delta or promised.zcdp.rho > run.rho:
             raise BadParameter(f"A candidate spends more than a run may: rho is {float(run.rho):.6g} for each run.")
         return

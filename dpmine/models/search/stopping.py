@@ -119,9 +119,13 @@ class NegativeBinomial(Stopping):
         between = (growth + gamma + lost) / (1 + gamma * growth - lost)
         return exact_ball(self.shape + 1) * between.max(1 + lost / gamma).log()
 
+    def renyi_order(self, rho: Fraction) -> Fraction:
+        """About the best β ≥ 1 for `renyi_change`, which rests on the divergence of that order alone; any is valid."""
+        return Fraction(max(1.0, sqrt(-log(self.gamma) / rho)))
+
     def renyi_change(self, rho: Fraction) -> Ball:
-        """(η + 1)((β − 1)ρ + ln(1/γ)/β) for about the best order β ≥ 1; any is valid."""
-        other = Fraction(max(1.0, sqrt(-log(self.gamma) / rho)))
+        """(η + 1)((β − 1)ρ + ln(1/γ)/β)."""
+        other = self.renyi_order(rho)
         return exact_ball(self.shape + 1) * (exact_ball((other - 1) * rho) - logarithm(self.gamma) / exact_ball(other))
 
     @classmethod

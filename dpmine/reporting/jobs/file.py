@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from difflib import get_close_matches
 from itertools import combinations
@@ -19,9 +20,10 @@ from dpmine.parameters import below_one, exact_number, positive
 from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.kinds import KINDS
 from dpmine.reporting.jobs.schedule import KEYS, Schedule
+from dpmine.reporting.jobs.unit_words import UnitWords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from fractions import Fraction
     from pathlib import Path
 
@@ -30,7 +32,18 @@ if TYPE_CHECKING:
 _LONGEST = 10_000_000  # bytes
 _MOST_JOBS = 1000
 _LARGEST = 10**100
-_OF_BUDGET = ("ledger", "dataset", "epsilon", "delta", "neighbors", "unit", "accounting", "approximate_delta")
+_OF_BUDGET = (
+    "ledger",
+    "dataset",
+    "epsilon",
+    "delta",
+    "neighbors",
+    "unit",
+    "accounting",
+    "approximate_delta",
+    "unit_label",
+)
+_OF_INPUT = ("path", "owner", "period")
 _NEEDED = {"ledger": '"sqlite:///budget.db"', "dataset": '"shop"', "epsilon": "1"}
 
 
@@ -41,12 +54,13 @@ class BudgetTerms:
     Attributes:
         ledger: URL of the ledger.
         dataset: the data set, or a part of it, that is charged.
-        total: the most that the file's jobs may cost together.
+        total: the most that the file's jobs may be charged together.
         neighbors: of all jobs.
         unit: the privacy unit; None where the jobs say it.
         accounting: what is added up; None for whatever the ledger does, and basic where it knows no such data set.
         approximate_delta: under zcdp accounting, the part of the total δ that is for approximate parts; None for the
             ledger's, or a half.
+        unit_label: how the page calls the unit; None for its column.
     """
 
     ledger: str
@@ -56,6 +70,7 @@ class BudgetTerms:
     unit: str | None
     accounting: Accounting | None = None
     approximate_delta: Fraction | None = None
+    unit_label: UnitWords | None = None
 
     def total_under(self, accounting: Accounting, known: Fraction | None = None) -> Amount:
         """The total as a ledger would grant it; `known` is the approximate δ of one that was granted already."""
@@ -68,47 +83,110 @@ class BudgetTerms:
 
 
 @dataclass(frozen=True, slots=True)
+class JobInput:
+    """A name of [inputs]: its files, and what the job file says of them; "" for nothing."""
+
+    paths: tuple[str, ...]
+    owner: str = ""
+    period: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class JobFile:
-    """What a job file asks for.
+    """What a job file asks for, and what it says of itself.
 
     Attributes:
         title: of the page.
         terms: the budget.
         jobs: in order.
+        name: of the file, without its folder.
+        fingerprint: SHA-256 of the file, in hexadecimal; "" where the file holds a password, which a fingerprint would
+            help to guess.
+        owner: who answers for the data; "" where the file does not say.
+        period: which the data are from; "" where the file does not say.
+        inputs: by name.
+        source: the bytes of the file.
         schedule: when they run and on which rows; None for once, on all of them.
     """
 
     title: str
     terms: BudgetTerms
     jobs: tuple[Job, ...]
+    name: str = ""
+    fingerprint: str = ""
+    owner: str = ""
+    period: str = ""
+    inputs: Mapping[str, JobInput] = field(default_factory=dict)
+    source: bytes = b""
     schedule: Schedule | None = None
 
 
-def read_job_file(path: Path) -> JobFile:
+def read_job_file(path: Path, *, here: bool = True) -> JobFile:
     """The jobs of a TOML file, their keys checked; no input is opened.
 
+    `here`: whether its inputs are on this machine, so that a name of no file is a mistake.
     Raises UnreadableFile, or BadParameter with the place of what is wrong.
     """
-    document = _parsed(path)
-    _require_known(document, ("title", "budget", "schedule", "inputs", "job"), "the job file")
+    content = _content(path)
+    document = _parsed(path, content)
+    _require_known(document, ("title", "owner", "period", "budget", "schedule", "inputs", "job"), "the job file")
+    owner, period = (_said(name, document, "the job file") for name in ("owner", "period"))
     terms = _terms(document.get("budget"))
-    inputs = {name: _paths(f"inputs.{name}", value) for name, value in _table("inputs", document.get("inputs")).items()}
+    inputs = {name: _input(f"inputs.{name}", value) for name, value in _table("inputs", document.get("inputs")).items()}
+    files = {name: each.paths for name, each in inputs.items()}
     entries = document.get("job")
     if not isinstance(entries, list) or not 0 < len(entries) <= _MOST_JOBS:
         raise BadParameter(f"A job file has between 1 and {_MOST_JOBS} jobs, each under [[job]].")
-    jobs = tuple(_job(number, entry, inputs, terms) for number, entry in enumerate(entries, 1))
+    jobs = tuple(_job(number, entry, files, terms) for number, entry in enumerate(entries, 1))
     _require_distinct(jobs)
+    for job in jobs if here else ():
+        _require_input(job, files)
     title = checked_name("title", document["title"]) if "title" in document else f"Private results of {terms.dataset}"
-    return JobFile(title, terms, jobs, _schedule(document.get("schedule")))
+    fingerprint = "" if _holds_password(document) else hashlib.sha256(content).hexdigest()
+    schedule = _schedule(document.get("schedule"))
+    return JobFile(title, terms, jobs, path.name, fingerprint, owner, period, inputs, content, schedule)
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _holds_password(document: Mapping[str, Any]) -> bool:
+    """Whether a text of the file is a URL with a password, a user or parameters."""
+    return any(not text == without_passwords(text) == shown_name(text) for text in _texts(document))
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for entry in value.values() if isinstance(value, dict) else value:
+            yield from _texts(entry)
+
+
+def _said(name: str, table: Mapping[str, Any], where: str) -> str:
+    """A text that the file may have; "" where it has none."""
+    return checked_name(f"{name} of {where}", table[name]) if name in table else ""
+
+
+def _input(place: str, value: object) -> JobInput:
+    """A path or a list of them; or a table of path, owner and period."""
+    if not isinstance(value, dict):
+        return JobInput(_paths(place, value))
+    where = f"[{place}]"
+    _require_known(value, _OF_INPUT, where)
+    if "path" not in value:
+        raise BadParameter(f'path is missing in {where}: write there, for example, path = "sales.parquet".')
+    return JobInput(_paths(f"{place}.path", value["path"]), *(_said(name, value, where) for name in _OF_INPUT[1:]))
+
+
+def _content(path: Path) -> bytes:
     try:
         content = read_file(path)
     except OSError:
         raise UnreadableFile(f"Cannot read '{path}': name a job file (TOML) that exists and is readable.") from None
     if len(content) > _LONGEST:
         raise BadParameter(f"'{path}' is too long for a job file.")
+    return content
+
+
+def _parsed(path: Path, content: bytes) -> dict[str, Any]:
     try:
         return tomllib.loads(content.decode(), parse_float=Decimal)
     except UnicodeDecodeError:
@@ -133,6 +211,7 @@ def _terms(value: object) -> BudgetTerms:
         None if unit is None else checked_name("unit", unit),
         None if accounting is None else Accounting.parse(accounting),
         None if share is None else below_one("approximate_delta", share),
+        UnitWords.read(budget["unit_label"]) if "unit_label" in budget else None,
     )
 
 
@@ -157,7 +236,7 @@ def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], term
     elif not isinstance(source, str) or not source:
         raise BadParameter(f"The input of {where} must be a path, or a name of [inputs]; or give query and database.")
     else:
-        paths = _input_paths(source, inputs, where)
+        paths = inputs.get(source, (source,))
     job = KINDS[kind]
     _require_known(options, job.known, where)
     for option, entry in options.items():
@@ -174,12 +253,11 @@ def _american(table: Mapping[str, Any]) -> dict[str, Any]:
     return {"neighbors" if key == "neighbours" else key: value for key, value in table.items()}
 
 
-def _input_paths(source: str, inputs: Mapping[str, tuple[str, ...]], where: str) -> tuple[str, ...]:
-    """The files of a name of [inputs], or the path itself. BadParameter for what is nearly such a name, and no path."""
-    near = get_close_matches(source, inputs, 1)
-    if source not in inputs and near and not os.path.lexists(source):
-        raise BadParameter(f"There is no input {source!r} for {where}: did you mean {near[0]!r}?")
-    return inputs.get(source, (source,))
+def _require_input(job: Job, inputs: Mapping[str, tuple[str, ...]]) -> None:
+    """BadParameter for an input that is nearly a name of [inputs], and no path."""
+    near = get_close_matches(job.source, inputs, 1)
+    if job.paths and job.source not in inputs and near and not os.path.lexists(job.source):
+        raise BadParameter(f"There is no input {job.source!r} for job {job.name!r}: did you mean {near[0]!r}?")
 
 
 def _table(name: str, value: object) -> dict[str, Any]:

@@ -98,7 +98,7 @@ class Job(ABC):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The most that `run` will cost; everything that can be checked without reading a value is checked, once.
+        """The most that `run` will be charged; everything that can be checked without reading a value is checked, once.
 
         Raises BadParameter, BadData for columns that are missing or of the wrong type, UnreadableFile.
         """

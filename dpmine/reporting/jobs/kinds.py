@@ -123,11 +123,11 @@ class HistogramJob(TableJob):
     kind: ClassVar[str] = "histogram"
 
     def _checked(self) -> Guarantee:
-        from dpmine.models.tables import require_columns, unit_name
+        from dpmine.models.tables import unit_name
 
         self.require_options()
         guarantee = self._estimator().promise(unit_name(self.units))
-        require_columns(self.data, [self.text("column")], keys=self.units, asserted=self.asserted)
+        self._whole  # noqa: B018 - the column is there, and holds numbers
         return guarantee
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
@@ -137,10 +137,18 @@ class HistogramJob(TableJob):
 
         column, units, estimator = self.text("column"), self.units, self._estimator()
         unit = estimator.privacy_unit(unit_name(units))
-        density = density_of_column(
-            estimator.search(unit.rows), unit, account, self.data, column=column, units=units, progress=progress
-        )
-        return Released({"column": column, **density.to_dict()}, density.guarantee, {"": density.to_arrow()})
+        search = estimator.search(unit.rows)
+        density = density_of_column(search, unit, account, self.data, column=column, units=units, progress=progress)
+        about = {"column": column, "whole": self._whole, "rows_per_unit": unit.rows, "count_error": search.count_error}
+        return Released({**about, **density.to_dict()}, density.guarantee, {"": density.to_arrow()})
+
+    @cached_property
+    def _whole(self) -> bool:
+        """Whether the column's type, which is public, has whole numbers only. Raises as `_checked`."""
+        from dpmine.models.tables import require_columns
+
+        column = self.text("column")
+        return column in require_columns(self.data, [column], keys=self.units, asserted=self.asserted)
 
     def _estimator(self) -> PrivateHistogram:
         from dpmine.models.histogram.estimator import PrivateHistogram

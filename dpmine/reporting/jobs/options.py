@@ -76,6 +76,12 @@ OF_SOURCE = {
         "COL=TYPE,…",
     ),
     "delimiter": Option("What separates the fields of CSV files, such as ';'.", "CHAR", shown="a comma"),
+    "quotes": Option(
+        "Whether quotation marks may enclose the fields of CSV files; without, each line is a row.",
+        "double|none",
+        shown="double",
+    ),
+    "decimal": Option("Decimal point of numbers in CSV files.", ".|,", shown="a point"),
     "query": Option("An SQL statement in place of FILE; it may choose, rename and filter rows one by one.", "SQL"),
     "database": Option("Where the query runs: duckdb:///FILE, sqlite:///FILE or postgresql://….", "URL"),
 }

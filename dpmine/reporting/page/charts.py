@@ -6,6 +6,7 @@ page.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +26,7 @@ NARROW, WIDE = 340, 720
 FONT = 12.5  # pixels, as in templates/report.css
 _MOST_BARS = 40
 _MOST_STEPS = 1000
+_PERCENT = re.compile(r"(?<=\d) %")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,11 @@ def bars(caption: str, values: Sequence[Bar]) -> Chart:
     return _drawn("bars", caption, layout)
 
 
-def steps(caption: str, edges: Sequence[float], heights: Sequence[float], column: str) -> Chart:
-    """A density: its height between edges; a thousand of them at most, else neighbours are drawn as their mean."""
+def steps(caption: str, edges: Sequence[float], heights: Sequence[float], column: str, unit: str = "") -> Chart:
+    """A histogram: its height between edges; a thousand of them at most, else neighbours are drawn as their mean.
+
+    `unit` is what heights are counted in, such as "%".
+    """
     together = -(-len(heights) // _MOST_STEPS)
     parts = [heights[start : start + together] for start in range(0, len(heights), together)]
     means = [sum(part) / len(part) for part in parts]
@@ -77,7 +82,7 @@ def steps(caption: str, edges: Sequence[float], heights: Sequence[float], column
             "first": first,
             "across": (width - 68) / (ends[-1] - first),
             "up": 0.74 * height / top,
-            "marks": (_ticks(first, ends[-1], 4 if width == NARROW else 8), _ticks(0, top, 4)),
+            "marks": (_ticks(first, ends[-1], 4 if width == NARROW else 8), _ticks(0, top, 4, f" {unit}".rstrip())),
             "column": shortened(column, width),
         }
 
@@ -134,12 +139,12 @@ def _drawn(kind: str, caption: str, layout: Callable[[int], dict[str, Any]]) -> 
     return Chart(narrow, wide, caption)
 
 
-def _ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
-    """Round numbers from `low` to `high`, in `most` steps at most."""
+def _ticks(low: float, high: float, most: int, unit: str = "") -> list[tuple[float, str]]:
+    """Round numbers from `low` to `high`, in `most` steps at most, written with that unit."""
     from matplotlib.ticker import MaxNLocator
 
     places = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
-    return [(place, f"{place:.10g}") for place in map(float, places) if low <= place <= high]
+    return [(place, f"{place:.10g}{unit}") for place in map(float, places) if low <= place <= high]
 
 
 @cache
@@ -160,7 +165,9 @@ def templates() -> Environment:
 def _shown(value: Any) -> Any:
     if isinstance(value, float):
         return f"{value:.2f}"
-    return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return _PERCENT.sub("\u00a0%", printable(value))  # no line begins with the sign
+    return value
 
 
 def shortened(text: str, pixels: float) -> str:

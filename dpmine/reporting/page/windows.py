@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.itemsets.results import printable
 from dpmine.reporting.changes import changes
+from dpmine.reporting.page.bodies import PageTable
 from dpmine.reporting.page.charts import Panel, multiples
-from dpmine.reporting.page.tables import PageTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

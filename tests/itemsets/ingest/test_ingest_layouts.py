@@ -15,9 +15,10 @@ from support.oracles.ingest import bought, contents, expected
 from support.reading import read_baskets
 
 from dpmine.errors import BadData
+from dpmine.io.open import open_source
 from dpmine.io.source import Columns
 from dpmine.itemsets.ingest.catalogue import read_catalogue
-from dpmine.itemsets.ingest.layouts import Layout
+from dpmine.itemsets.ingest.layouts import Layout, plan_layout
 
 INTEGERS = st.one_of(st.none(), st.integers(0, 4), st.sampled_from([-(2**62), 2**62]))
 TEXTS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "é", "zz"]))
@@ -237,6 +238,28 @@ def test_a_key_beside_lists_is_no_unit_unless_its_name_says_so(order: list[str])
     table = pa.schema([(name, pa.list_(pa.string()) if name == "l" else pa.int64()) for name in order]).empty_table()
     with pytest.raises(BadData, match=r"--unit \w+ --item l or dpmine top-itemset FILE --item l"):
         read_baskets(table, Columns())
+
+
+def test_beside_lists_among_several_columns_names_decide() -> None:
+    kinds = {
+        "patient_id": pa.int64(),
+        "session_id": pa.int64(),
+        "at": pa.timestamp("s"),
+        "pages": pa.list_(pa.string()),
+    }
+
+    def planned(*names: str, **columns: Any) -> Any:
+        wanted = Columns(**columns)
+        table = pa.schema([(name, kinds[name]) for name in names]).empty_table()
+        return plan_layout(open_source(table, wanted), wanted)
+
+    assert planned("at", "pages", "patient_id").unit == ("patient_id",)
+    with pytest.raises(BadData, match=r"--unit patient_id --item pages or .*--unit session_id --item pages"):
+        planned("patient_id", "session_id", "pages")
+    assert planned("patient_id", "session_id", "pages", unit=("session_id",)).unit == ("session_id",)
+    named = planned("patient_id", "at", "pages", item="pages")
+    assert named.unit == ()
+    assert named.cautions == ("each row is a unit of its own: --unit patient_id protects each 'patient_id' as a whole",)
 
 
 def test_the_other_one_of_two_columns_is_no_unit_where_it_is_named_like_an_item() -> None:

@@ -17,7 +17,7 @@ from support.tapes import assert_law
 
 from dpmine.auditing.blackbox import epsilon_lower_bound
 from dpmine.errors import BadParameter
-from dpmine.models.search.composition import RunBudget, renyi_epsilon, run_budget, run_rho, total_epsilon
+from dpmine.models.search.composition import RunBudget, renyi_epsilon, run_bounds, run_budget, run_rho, total_epsilon
 from dpmine.models.search.estimator import best_of
 from dpmine.models.search.stopping import NegativeBinomial, Stopping, TruncatedPoisson, stopping_of
 
@@ -153,6 +153,32 @@ def test_budgets_of_runs_come_to_the_total(name: str, epsilon: str, delta: str) 
         rho = run_rho(stopping, most, slack).rho
         assert rho is not None
         assert most * Fraction(999_999, 10**6) < renyi_epsilon(stopping, rho, slack) <= most
+
+
+@every("shape", ["-1/2", 0, 1, 5])
+@every("epsilon", ["0.01", "1", "8"])
+def test_bounds_of_runs_come_to_the_total(shape: Any, epsilon: str) -> None:
+    """The total of Theorem 2 by the bounds at two orders alone, written out again, in floats."""
+    stopping, delta = stopping_of("negative_binomial", 30, shape), 1e-6
+    run = run_bounds(stopping, Fraction(epsilon), Fraction(1, 10**6))
+    assert isinstance(stopping, NegativeBinomial)
+    assert run is not None
+    assert run.bounds is not None
+    mean, weight = float(stopping.mean_above()), float(stopping.shape) + 1
+    rest = {float(order): float(run.bounds.at(order)) for order in run.bounds.orders}
+    totals = [
+        rest[alpha]
+        + weight * ((1 - 1 / beta) * rest[beta] - np.log(float(stopping.gamma)) / beta)
+        + np.log(mean / (alpha * delta)) / (alpha - 1)
+        + np.log1p(-1 / alpha)
+        for alpha, beta in (tuple(rest), tuple(rest)[::-1])
+    ]
+    assert 0.95 * float(Fraction(epsilon)) < min(totals) <= float(Fraction(epsilon))
+    assert run.rho == run.bounds.rho
+
+
+def test_bounds_need_a_total_of_two_orders() -> None:
+    assert run_bounds(stopping_of("poisson", 30, 1), Fraction(1), Fraction(1, 10**6)) is None
 
 
 def test_a_budget_that_leaves_nothing() -> None:

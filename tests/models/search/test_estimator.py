@@ -115,7 +115,7 @@ def test_all_runs_are_charged_before_the_first(tmp_path: Path) -> None:
             assert spent(url, "people") == (2, 0)
             raise RuntimeError("out of luck")
 
-    search = PrivateSearchCV(Failing(), {"share": [0.5]}, epsilon=2, ledger=url, dataset="people")
+    search = PrivateSearchCV(Failing(), {"share": [0.5]}, epsilon=2, delta=0, ledger=url, dataset="people")
     with pytest.raises(RuntimeError, match="luck"):
         search.fit(X, Y)
     assert spent(url, "people") == (2, 0)
@@ -167,8 +167,8 @@ def test_every_estimator_of_dpmine_that_predicts() -> None:
     assert found.guarantee_.epsilon == 100
     margin = PrivateLogisticRegression(lambdas=[0.1, 1], mechanism="large_margin", classes=[False, True])
     with pytest.raises(BadParameter, match="delta"):
-        PrivateSearchCV(margin, {"norm_bound": [1, 2]}).fit(X, Y)
-    assert PrivateSearchCV(margin, {"norm_bound": [1, 2]}, delta=1e-6).fit(X, Y).guarantee_.delta == Fraction(1, 10**6)
+        PrivateSearchCV(margin, {"norm_bound": [1, 2]}, delta=0).fit(X, Y)
+    assert PrivateSearchCV(margin, {"norm_bound": [1, 2]}).fit(X, Y).guarantee_.delta == Fraction(1, 10**6)
 
 
 class Blurred(LogisticRegression):  # type: ignore[misc]
@@ -210,7 +210,7 @@ def test_an_estimator_declared_by_rho() -> None:
     assert Blurred.seen[0][0] == pytest.approx(float(rho))
     assert search.guarantee_.epsilon == 1
     with pytest.raises(BadParameter, match="delta"):
-        PrivateSearchCV(declared, {}, epsilon=1).fit(X, Y)
+        PrivateSearchCV(declared, {}, epsilon=1, delta=0).fit(X, Y)
 
 
 def test_a_fixed_guarantee_must_fit_into_a_run() -> None:

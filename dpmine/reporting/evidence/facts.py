@@ -1,0 +1,140 @@
+"""What a folder of evidence says, read from its sources: the job file, the stored results and the ledger's excerpt.
+
+Writing and checking evidence both read it so, and then make the other documents of it.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpmine.errors import BadData, DpmineError
+from dpmine.io.atomic import read_file
+from dpmine.ledger.budget import Amount, name_and_part
+from dpmine.ledger.records import reread
+from dpmine.reporting.jobs.file import read_job_file
+from dpmine.reporting.jobs.options import OPTIONS
+from dpmine.reporting.store import ResultsFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from dpmine.ledger.budget import Budget
+    from dpmine.reporting.jobs.file import JobFile
+    from dpmine.reporting.jobs.job import Job
+    from dpmine.reporting.store import Stored
+
+JOBS, RESULTS, LEDGER = "jobs.toml", "results", "ledger.json"
+_LEARNT = {
+    "classify": "{} perturbation",
+    "regress": "noise on sufficient statistics",
+    "accuracy-first": "noise reduction with a noisy comparison",
+    "histogram": "noisy counts",
+}
+"""How results come about that name no mechanism."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The sources of evidence, read.
+
+    Attributes:
+        job_file: what was asked for.
+        results: of its jobs, in order; None for a job without a stored result.
+        budget: the data set's, as its history adds up.
+        day: of the last entry of that history, ISO 8601.
+    """
+
+    job_file: JobFile
+    results: tuple[Stored | None, ...]
+    budget: Budget
+    day: str
+
+    @property
+    def released(self) -> list[tuple[Job, Stored]]:
+        """The jobs with a result."""
+        pairs = zip(self.job_file.jobs, self.results, strict=True)
+        return [(job, result) for job, result in pairs if result is not None]
+
+    @property
+    def together(self) -> Amount:
+        """What the results of this job file come to."""
+        return Amount.total([Amount.settled(result.guarantee) for _, result in self.released])
+
+    def guarantees(self) -> dict[str, Any]:
+        """The guarantee of each job, and what all come to, JSON-ready."""
+        budget = self.budget
+        jobs = [
+            {
+                "name": job.name,
+                "kind": job.kind,
+                "mechanism": None if result is None else mechanism(job, result),
+                "guarantee": None if result is None else result.guarantee.to_dict(),
+                "files": [] if result is None else [f"{RESULTS}/{name}" for name in result.files],
+            }
+            for job, result in zip(self.job_file.jobs, self.results, strict=True)
+        ]
+        return {
+            "format": "dpmine guarantees",
+            "title": self.job_file.title,
+            "dataset": self.job_file.terms.dataset,
+            "unit": budget.unit,
+            "neighbors": str(budget.neighbors),
+            "accounting": str(budget.accounting),
+            "jobs": jobs,
+            "results_together": self.together.to_dict(),
+            "all_charges": budget.guarantee.to_dict("epsilon", "delta"),
+            "granted": budget.granted.to_dict("epsilon", "delta"),
+        }
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """BadData that names the file, for whatever is wrong with it."""
+    try:
+        yield
+    except (DpmineError, OSError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
+        raise BadData(
+            f"'{path}' is not as it was written: restore the folder, or write new evidence with --evidence."
+        ) from None
+
+
+def read_facts(folder: Path) -> Facts:
+    """The sources in the folder, each checked against the others.
+
+    Raises BadData, with the file, where a history does not replay, a result is not that of a job, or the
+    ledger's charges do not cover the results, in amount, relation and unit.
+    """
+    with reading(folder / JOBS):
+        job_file = read_job_file(folder / JOBS, here=False)
+    store = ResultsFolder(folder / RESULTS)
+    results = []
+    for job in job_file.jobs:
+        with reading(store.folder / f"{job.stem}.json"):
+            results.append(store.find(job))
+    with reading(folder / LEDGER):
+        excerpt = json.loads(read_file(folder / LEDGER))
+        history = excerpt.pop("history")
+        facts = Facts(job_file, tuple(results), reread(history), str(history[-1]["time"])[:10])
+        _require_same_budget(facts, excerpt)
+    return facts
+
+
+def mechanism(job: Job, result: Stored) -> str:
+    """How the result was chosen or learnt, in words."""
+    method = OPTIONS[job.kind].get("method")
+    said = "" if method is None else str(job.options.get("method", method.default))
+    return str(result.document.get("mechanism") or _LEARNT[job.kind].format(said)).replace("_", " ")
+
+
+def _require_same_budget(facts: Facts, excerpt: dict[str, Any]) -> None:
+    """ValueError unless the history adds up to the totals of the excerpt, and its charges cover the results."""
+    budget, terms = facts.budget, facts.job_file.terms
+    terms_of = {(result.guarantee.unit, result.guarantee.neighbors) for _, result in facts.released}
+    if json.loads(json.dumps(budget.to_dict())) != excerpt or budget.dataset != name_and_part(terms.dataset)[0]:
+        raise ValueError
+    if terms_of - {(budget.unit, budget.neighbors)} or not budget.spent.fits(facts.together, budget.accounting):
+        raise ValueError

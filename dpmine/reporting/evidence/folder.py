@@ -1,0 +1,229 @@
+"""The folder of evidence: written as a whole beside the page, and checked later by anyone who has it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpmine.errors import BadData, BadParameter, UnreadableFile
+from dpmine.io.atomic import no_guard, read_file
+from dpmine.ledger.charging import without_passwords
+from dpmine.ledger.ledger import Ledger
+from dpmine.reporting.evidence.checklist import checklist
+from dpmine.reporting.evidence.facts import JOBS, LEDGER, RESULTS, read_facts, reading
+from dpmine.reporting.evidence.registry import registry_entry
+from dpmine.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dpmine.io.atomic import Guard
+    from dpmine.reporting.batch import Report
+    from dpmine.reporting.evidence.facts import Facts
+    from dpmine.reporting.jobs.file import JobFile
+    from dpmine.reporting.store import ResultsFolder
+
+MANIFEST, PAGE = "evidence.json", "report.html"
+_FORMAT = "dpmine evidence"
+_PACKAGE = Path(__file__).parents[2]
+_PARAMETERS = re.compile(r"""://[^\s"']*\?""")
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Evidence that holds; `str` says so in one line.
+
+    Attributes:
+        files: how many files the manifest lists.
+        results: how many jobs have a result.
+        entries: length of the ledger's excerpt.
+        seal: of its last entry, to compare with `dpmine ledger show --format json`.
+        fingerprint: SHA-256 of the manifest, to compare with what was noted when it was written.
+        same_code: whether dpmine here is the code that wrote it.
+    """
+
+    files: int
+    results: int
+    entries: int
+    seal: str
+    fingerprint: str
+    same_code: bool
+
+    def __str__(self) -> str:
+        code = "the same as here" if self.same_code else "another than here, so its hashes were not recomputed"
+        return (
+            f"Evidence holds: {self.files} files, {self.results} results, {self.entries} ledger entries. "
+            f"Fingerprint {self.fingerprint}; last ledger seal {self.seal}; code: {code}."
+        )
+
+
+def require_possible(folder: Path, job_file: JobFile) -> None:
+    """Check before the run that evidence can be written. Raises UnreadableFile; BadParameter for a secret in it.
+
+    Jobs that recur have none yet: evidence is read back by the job file alone, which has no window.
+    """
+    if job_file.schedule is not None:
+        raise BadParameter("Evidence is for job files without a [schedule]: leave out evidence (--evidence).")
+    text = job_file.source.decode()
+    if without_passwords(text) != text or _PARAMETERS.search(text):
+        raise BadParameter(
+            "The job file has a URL with a password or parameters, which can be secret, and evidence holds a copy of "
+            "the file: take them from the environment (PGPASSWORD) or a password file."
+        )
+    if os.path.lexists(folder):
+        raise UnreadableFile(f"'{folder}' exists, and evidence is never written over: name a new folder (--evidence).")
+    parent = folder.absolute().parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise _unwritable(folder)
+
+
+def write_evidence(report: Report, store: ResultsFolder, page: bytes, folder: Path, *, guard: Guard = no_guard) -> str:
+    """Write the evidence of a report into a new folder, as a whole or not at all; returns its fingerprint.
+
+    `guard` surrounds the time in which a temporary folder exists.
+    Raises UnreadableFile; BadLedger where the ledger cannot be read any more.
+    """
+    terms = report.job_file.terms
+    excerpt = Ledger(terms.ledger).excerpt(terms.dataset)
+    names = [name for outcome in report.outcomes if outcome.result for name in outcome.result.files]
+    temporary = folder.with_name(f".dpmine-{os.getpid()}-{time.monotonic_ns()}.tmp")
+    with guard(temporary):
+        try:
+            results = {f"{RESULTS}/{name}": read_file(store.folder / name) for name in names}
+            _write(temporary, {JOBS: report.job_file.source, PAGE: page, LEDGER: _json(excerpt), **results})
+            _write(temporary, _derived(read_facts(temporary)))
+            manifest = _manifest(temporary)
+            _write(temporary, {MANIFEST: manifest})
+            temporary.rename(folder)
+        except OSError:
+            raise _unwritable(folder) from None
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    return hashlib.sha256(manifest).hexdigest()
+
+
+def verify_evidence(folder: Path) -> Verified:
+    """Recompute all that the folder says of itself: hashes, seals, charges, and the documents made of them.
+
+    This finds accidents and careless changes. A folder that somebody forged as a whole holds, too: only a fingerprint
+    or a ledger's seal that was kept elsewhere shows that.
+    Raises BadData with the file that is changed, missing or new; UnreadableFile where there is no such folder.
+    """
+    if not folder.is_dir():
+        raise UnreadableFile(f"'{folder}' is no folder of evidence: name one that --evidence wrote.")
+    with reading(folder / MANIFEST):
+        content = read_file(folder / MANIFEST)
+        manifest = json.loads(content)
+        written = manifest.pop("seal")
+        if manifest["format"] != _FORMAT or written != _seal(manifest) or content != _sealed(manifest):
+            raise ValueError
+        listed = dict[str, str](manifest["files"])
+    _require_listed(folder, listed)
+    facts, same = read_facts(folder), all(manifest[name] == found for name, found in _code().items())
+    if names := {f"{RESULTS}/{name}" for _, result in facts.released for name in result.files} ^ {
+        name for name in listed if name.startswith(f"{RESULTS}/")
+    }:
+        raise BadData(f"'{folder / min(names)}' is the result of no job of the job file: remove it.")
+    for name, made in _derived(facts).items() if same else ():
+        with reading(folder / name):
+            if read_file(folder / name) != made:
+                raise ValueError
+    fingerprint = hashlib.sha256(content).hexdigest()
+    return Verified(len(listed), len(facts.released), facts.budget.entries, facts.budget.seal, fingerprint, same)
+
+
+def _derived(facts: Facts) -> dict[str, bytes]:
+    """The documents that are made of the sources, by name."""
+    return {
+        "guarantees.json": _json(facts.guarantees()),
+        "checklist.md": checklist(facts).encode(),
+        "registry.json": _json(registry_entry(facts)),
+    }
+
+
+def _manifest(folder: Path) -> bytes:
+    """Versions and hashes: of the code, and of every file in the folder so far."""
+    loaded = {name.partition(".")[0] for name in sys.modules}
+    used = sorted({each for name, found in packages_distributions().items() if name in loaded for each in found})
+    return _sealed(
+        {
+            "format": _FORMAT,
+            "dpmine": __version__,
+            "python": f"{platform.python_version()} ({platform.python_implementation()})",
+            "system": f"{platform.system()} {platform.machine()}",
+            "packages": {name: version(name) for name in used},
+            **_code(),
+            "files": {name: _hash(folder / name) for name in sorted(_names(folder))},
+        }
+    )
+
+
+@cache
+def _code() -> dict[str, Any]:
+    """SHA-256 of every file of the installed package, and of the compiled kernels that are loaded."""
+    from dpmine.kernels import LIBRARY
+
+    files = [path for path in _PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    return {
+        "code": {path.relative_to(_PACKAGE).as_posix(): _hash(path) for path in sorted(files)},
+        "kernels": _hash(Path(LIBRARY)),
+    }
+
+
+def _require_listed(folder: Path, listed: Mapping[str, str]) -> None:
+    """BadData for a file that was changed, is missing, or was added."""
+    there = _names(folder) - {MANIFEST}
+    if missing := sorted(listed.keys() - there):
+        raise BadData(f"'{folder / missing[0]}' is missing: restore the folder.")
+    if added := sorted(there - listed.keys()):
+        raise BadData(f"'{folder / added[0]}' is no part of the evidence: remove it.")
+    for name, written in listed.items():
+        with reading(folder / name):
+            if _hash(folder / name) != written:
+                raise ValueError
+
+
+def _names(folder: Path) -> set[str]:
+    """Everything in the folder but the folder of the results, which has no name of its own."""
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
+    return names - {RESULTS}
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(read_file(path)).hexdigest()
+
+
+def _seal(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def _sealed(manifest: Mapping[str, Any]) -> bytes:
+    return _json({**manifest, "seal": _seal(manifest)})
+
+
+def _json(document: Any) -> bytes:
+    return f"{json.dumps(document, ensure_ascii=False, indent=2)}\n".encode()
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        with (folder / name).open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _unwritable(folder: Path) -> UnreadableFile:
+    return UnreadableFile(f"Cannot write to '{folder}': name a new folder where there is room (--evidence).")

@@ -1,0 +1,98 @@
+"""A draft entry for the Differential Privacy Deployments Registry, with what a run knows of its deployment.
+
+Source of the format: github.com/opendp/deployments-registry-data, schemas/deployments-schema.yaml. Entries there are
+YAML, and JSON is that, too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from dpmine.privacy import Neighbors, rounded_up
+from dpmine.reporting.evidence.facts import mechanism
+from dpmine.version import __version__
+
+if TYPE_CHECKING:
+    from dpmine.reporting.evidence.facts import Facts
+
+OPEN = "To be completed before submission."
+"""What no run knows: who publishes the results, where and what for, and who registers them."""
+_STATISTICS = {"top-itemset", "histogram"}
+_NEIGHBOURING = {
+    Neighbors.REPLACE_ONE: "All data of one {} are replaced by those of another; the number of units is public.",
+    Neighbors.ADD_REMOVE: "All data of one {} are added or removed; the number of units is private.",
+}
+_MODEL = "One party holds the data, runs dpmine on them and publishes the results."
+_SECURITY = (
+    "Sampling is exact: no floating-point number decides a selection. Rounding errors of released models are bounded "
+    "and covered by the guarantee. Running time is not protected."
+)
+
+
+def registry_entry(facts: Facts) -> dict[str, Any]:
+    """The entry, JSON-ready, as a draft: see `OPEN`."""
+    budget, title = facts.budget, facts.job_file.title
+    return {
+        "url_slug": re.sub(r"\W+", "-", f"{title} {facts.day[:4]}".lower()),
+        "status": "Draft",
+        "tier": 2,
+        "deployment": {
+            "basic": {
+                "name": title,
+                "data_curators": [facts.job_file.owner or OPEN],
+                "description": "; ".join(f"{job.name} ({job.kind})" for job, _ in facts.released),
+                "intended_use": OPEN,
+                "data_product_type": _product(facts),
+                "data_product_region": OPEN,
+                "publication_date": facts.day,
+            },
+            "dp_variant": {"variant_name": "Approximate DP" if facts.together.delta else "Pure DP"},
+            "privacy_loss": {
+                "privacy_unit": budget.unit,
+                "privacy_unit_details": _NEIGHBOURING[budget.neighbors].format(budget.unit),
+                **_parameters(facts),
+            },
+            "deployment_model": {
+                "model_name": "Central",
+                "model_name_details": _MODEL,
+                "release_type": "One release",
+                "data_source_type": "Static",
+                **_period(facts.job_file.period),
+                "access_type": "Non-interactive",
+            },
+            "accounting": {
+                "post_processing": "Lists, intervals and rules are computed from released values alone.",
+                "composition": f"Sequential, by a ledger with {budget.accounting} accounting.",
+            },
+            "implementation": {
+                "mechanisms": f"{', '.join(_mechanisms(facts))}; dpmine {__version__}. {_SECURITY}",
+            },
+            "administrative": {"registry_authors": [OPEN]},
+        },
+    }
+
+
+def _period(period: str) -> dict[str, str]:
+    """What the job file says of the time that the data are from."""
+    return {"data_source_type_details": f"Data of {period}."} if period else {}
+
+
+def _product(facts: Facts) -> str:
+    learnt = any(job.kind not in _STATISTICS for job, _ in facts.released)
+    return "Machine learning model" if learnt else "Summary statistics"
+
+
+def _mechanisms(facts: Facts) -> list[str]:
+    return sorted({mechanism(job, result) for job, result in facts.released})
+
+
+def _parameters(facts: Facts) -> dict[str, Any]:
+    """The sums of ε and δ, which hold under any accounting, and what else was charged to the data."""
+    together, spent = facts.together, facts.budget.guarantee
+    return {
+        "privacy_parameters": {"epsilon": rounded_up(together.epsilon), "delta": rounded_up(together.delta)},
+        "privacy_parameters_details": (
+            f"The sums of these results, by basic composition. All charges to the data set together: {spent.decimals}."
+        ),
+    }

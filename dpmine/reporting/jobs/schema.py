@@ -1,0 +1,143 @@
+"""The JSON Schema of job files, made of the table of options: editors complete and check a job file by it.
+
+`dpmine report --schema` prints it, and `dpmine/schemas/jobs.json` holds what it prints. A run does not read it: the
+checks of `file` and `kinds` say more, and know the columns.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpmine.reporting.jobs.kinds import KINDS
+
+if TYPE_CHECKING:
+    from dpmine.reporting.jobs.job import Job
+    from dpmine.reporting.jobs.options import Option
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_NUMBER: dict[str, Any] = {"type": ["number", "string"]}
+_TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
+_ENTRIES = {"type": ["string", "number", "boolean"]}
+_TEXTS = {"COL", "C", "CHAR", "SQL", "URL", "NAME", "RELATION", "SIZE"}
+"""What `Option.metavar` calls a value that is never a number."""
+_RELATION = {"enum": ["replace-one", "add-remove", "replace_one", "add_remove"], "default": "replace-one"}
+_BUDGET: dict[str, tuple[str, dict[str, Any]]] = {
+    "ledger": ("Where charges are recorded: sqlite:///budget.db or postgresql://….", _TEXT),
+    "dataset": ("The data set's name in the ledger, or a part of it (shop/north).", _TEXT),
+    "epsilon": ("The most ε that the file's jobs may cost together.", _NUMBER),
+    "delta": ("The most δ that the file's jobs may cost together.", {**_NUMBER, "default": 0}),
+    "neighbors": ("The neighbouring relation of every job.", _RELATION),
+    "neighbours": ("The same as neighbors.", _RELATION),
+    "unit": ("The privacy unit of every job.", _TEXT),
+    "accounting": ("What is added up: ε and δ, or ρ.", {"enum": ["basic", "zcdp"]}),
+    "unit_label": (
+        "What the page calls the unit: a word, or its singular and plural.",
+        {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 2, "maxItems": 2}]},
+    ),
+    "approximate_delta": ("With zcdp: the part of delta that jobs with a δ of their own may spend.", _NUMBER),
+}
+_NEEDED = ["ledger", "dataset", "epsilon"]
+_SCHEDULE: dict[str, tuple[str, dict[str, Any]]] = {
+    "every": ("How long a window is.", {"enum": ["day", "week", "month"]}),
+    "runs": ("Among how many windows the budget is divided.", {"type": "integer", "minimum": 1}),
+    "column": ("The column of dates or timestamps that says which window a row is in.", _TEXT),
+    "start": ("The first window, such as 2026-W01.", _TEXT),
+    "missed": (
+        "What is done about earlier windows that were never charged.",
+        {"enum": ["catch_up", "skip", "catch-up"], "default": "catch_up"},
+    ),
+    "disjoint_units": (
+        "Assert that no unit has rows in two windows: each may then use the whole budget.",
+        {"type": "boolean", "default": False},
+    ),
+}
+
+
+def job_file_schema() -> dict[str, Any]:
+    """The schema, in the dialect 2020-12, without references: it can be copied beside a job file.
+
+    Example:
+        >>> sorted(job_file_schema()["properties"])
+        ['budget', 'inputs', 'job', 'owner', 'period', 'schedule', 'title']
+    """
+    paths = [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]
+    said = {
+        "owner": {"description": "Who answers for the data.", **_TEXT},
+        "period": {"description": "Which the data are from.", **_TEXT},
+    }
+    files = {"path": {"description": "A path, or a list of paths.", "anyOf": paths}, **said}
+    described = _table("Files, and what the page says of them.", files, ["path"])
+    budget = {name: {"description": said, **schema} for name, (said, schema) in _BUDGET.items()}
+    schedule = {name: {"description": said, **schema} for name, (said, schema) in _SCHEDULE.items()}
+    jobs = [_job(job) for job in KINDS.values()]
+    return {
+        "$schema": DIALECT,
+        "title": "dpmine job file",
+        **_table(
+            "Jobs on private data under one budget, for dpmine report.",
+            {
+                "title": {"description": "The page's title.", **_TEXT},
+                **said,
+                "budget": _table("The budget that all jobs are charged to.", budget, _NEEDED),
+                "schedule": _table(
+                    "Jobs that recur, for one window after another.", schedule, ["every", "runs", "column"]
+                ),
+                "inputs": {
+                    "description": "Names for files: a path, a list of paths, or a table that says more.",
+                    "type": "object",
+                    "additionalProperties": {"anyOf": [*paths, described]},
+                },
+                "job": {"description": "The jobs.", "type": "array", "minItems": 1, "items": {"oneOf": jobs}},
+            },
+            ["budget", "job"],
+        ),
+    }
+
+
+def job_file_schema_text() -> str:
+    """The schema as it is printed and shipped, without the end of its last line."""
+    return json.dumps(job_file_schema(), ensure_ascii=False, indent=2)
+
+
+def _table(said: str, properties: dict[str, Any], needed: list[str]) -> dict[str, Any]:
+    required = {"required": needed, "additionalProperties": False}
+    return {"description": said, "type": "object", "properties": properties, **required}
+
+
+def _job(job: type[Job]) -> dict[str, Any]:
+    """One kind of job; which options need or exclude each other is left to the run."""
+    options = {name: option for name, option in job.table.items() if name in job.known}
+    if "items" in job.known:
+        options["items"] = options["item"]
+    options["neighbours"] = options["neighbors"]
+    needed = [name for name, option in options.items() if option.needed and option.only_with is None]
+    head = {
+        "kind": {"description": "What is asked for.", "const": job.kind},
+        "name": {"description": "The heading on the page.", **_TEXT},
+        "input": {"description": "A name of [inputs], or a path.", **_TEXT},
+    }
+    of_options = {name: {"description": option.help, **_value(option)} for name, option in options.items()}
+    table = _table(f"A job of the kind {job.kind}.", {**head, **of_options}, ["kind", *needed])
+    return {**table, "anyOf": [{"required": ["input"]}, {"required": ["query"]}]}
+
+
+def _value(option: Option) -> dict[str, Any]:
+    """What an option's value may be, and its default."""
+    default = {} if option.default is None else {"default": _plain(option.default)}
+    if option.choices:
+        return {"enum": list(option.choices), **default}
+    if option.kind in {bool, int}:
+        return {"type": "boolean" if option.kind is bool else "integer", **default}
+    if option.kind in {list, Path} or "," in (option.metavar or ""):
+        return {"type": ["array", "string", "number"], "items": _ENTRIES, **default}
+    return {**(_TEXT if option.metavar in _TEXTS else _NUMBER), **default}
+
+
+def _plain(default: Any) -> Any:
+    """A number as a number: "1e-6" is easier to read without quotation marks."""
+    try:
+        return json.loads(default) if isinstance(default, str) else default
+    except ValueError:
+        return default

@@ -1,0 +1,317 @@
+"""What the page says of a job's result: the answer, how sure it is, and the charts and tables that show it.
+
+`render.py` calls `body_of` with the stored document; the texts of all kinds of jobs stand here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil
+from typing import TYPE_CHECKING, Any, Self
+
+from dpmine.itemsets.results import printable
+from dpmine.itemsets.support_noise import LEVEL
+from dpmine.reporting.jobs.unit_words import UnitWords
+from dpmine.reporting.page.charts import Bar, bars, steps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from dpmine.reporting.page.charts import Chart
+
+
+_NOT_MEASURED = "How well it predicts was not measured: that needs a charge of its own."
+_LONGEST = 400  # characters of an itemset
+_UNNAMED = UnitWords("unit", "units")
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """The share in per cent, as the pages write it: 95 %."""
+    return f"{100 * share:.{digits}f} %"
+
+
+_CERTAIN = f"with probability {percent(float(LEVEL))}"
+
+
+@dataclass(frozen=True, slots=True)
+class PageTable:
+    """Texts in rows; the columns from `numbers` on are aligned as numbers. A folded one is shown when asked for."""
+
+    caption: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: int = 1
+    folded: bool = False
+
+    @classmethod
+    def of(cls, caption: str, columns: Mapping[str, Sequence[str]], *, numbers: int = 1, folded: bool = False) -> Self:
+        """The table of these columns, by their heads. Raises ValueError unless they are equally long."""
+        return cls(caption, tuple(columns), tuple(zip(*columns.values(), strict=True)), numbers, folded)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The answer of a job in a sentence, how sure it is, and what shows it."""
+
+    answer: str
+    sure: str = ""
+    charts: tuple[Chart, ...] = ()
+    tables: tuple[PageTable, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def body_of(kind: str, document: dict[str, Any], words: UnitWords = _UNNAMED) -> Body:
+    """What is shown of a result; one that was changed by hand must not take the others with it.
+
+    `words` is how sentences call the privacy unit.
+    """
+    try:
+        return _BODIES[kind](document, words)
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
+        return Body("The stored result cannot be shown: restore its file, or delete it to run the job again.")
+
+
+def _top_itemsets(document: dict[str, Any], words: UnitWords) -> Body:
+    rows, advice = document["itemsets"], str(document.get("advice", ""))
+    chosen_by = f"Mechanism of the choice: {_words(document['mechanism'])}."
+    if not rows:
+        sure = "No itemset led by enough. Whether that is so was decided with noise, too."
+        return Body("Nothing stands out clearly enough to be shown.", sure, remarks=(advice, chosen_by))
+    shown = _unnumbered(rows) if rows[0]["noisy_support"] is None else _numbered(rows, "subsets" in document, words)
+    return replace(
+        shown,
+        sure=f"{shown.sure} Others that are as frequent may be missing.",
+        tables=(*shown.tables, *_rule_tables(document.get("rules", []), words)),
+        remarks=(*shown.remarks, *([f"Nothing else stands out. {advice}"] if advice else []), chosen_by),
+    )
+
+
+def _unnumbered(rows: Sequence[dict[str, Any]]) -> Body:
+    """Itemsets without supports, in the order of the choice."""
+    names = [_names(row["items"]) for row in rows]
+    ranks = [str(place) for place in range(1, len(rows) + 1)]
+    table = PageTable.of("Itemsets, in the order of the choice", {"Rank": ranks, "Items": names}, numbers=2)
+    return Body(f"{_leads(names[:1], len(rows))}.", "No numbers were asked for.", tables=(table,))
+
+
+def _numbered(rows: Sequence[dict[str, Any]], together: bool, words: UnitWords) -> Body:  # noqa: FBT001
+    """Itemsets with noisy supports, in their order; the intervals hold `together`, or each by itself."""
+    rows = sorted(rows, key=lambda row: -int(row["noisy_support"]))
+    names = [_names(row["items"]) for row in rows]
+    first, *others = (int(row["noisy_support"]) for row in rows)
+    leaders = names[: 1 + others.count(first)]
+    size = len(rows[0]["items"])
+    these = "each of them" if len(leaders) > 1 else "it" if size == 1 else "both" if size == 2 else "all of these"
+    error = max(abs(int(row["noisy_support"]) - int(end)) for row in rows for end in row["interval"])
+    caption = (
+        f"Noisy number of {words.many} that have these items in one basket; each {words.one} counts once. Lines: where "
+        f"the true numbers are, {'all of them together' if together else 'each'} {_CERTAIN}. Where two lines overlap, "
+        "the true order may be the other way round."
+    )
+    order = (
+        "Ranks and bars follow the noisy numbers. A separate choice, with noise of its own, decided what is listed. "
+        "Its order may differ, and is kept in the files."
+    )
+    return Body(
+        f"{_leads(leaders, len(rows))}. About {first:,} {words.many} have {these} in a basket.",
+        f"{'All numbers together are' if together else 'Each number is'} right within ±{error:,} {words.many}, "
+        f"{_CERTAIN}.",
+        (bars(caption, [_support_bar(row, name) for row, name in zip(rows, names, strict=True)]),),
+        (_support_table(rows, names, words),),
+        (order,),
+    )
+
+
+def _leads(names: Sequence[str], listed: int) -> str:
+    """The first of the list; several that are level lead it together."""
+    if listed == 1:
+        return f"{names[0]} stands out"
+    if len(names) == 1:
+        return f"{names[0]} leads a list of {listed}"
+    return f"{' and '.join(names)} lead a list of {listed} together"
+
+
+def _support_bar(row: dict[str, Any], name: str) -> Bar:
+    low, high = row["interval"]
+    value = int(row["noisy_support"])
+    return Bar(name, max(0, value), f"{value:,}", (max(0.0, float(low)), max(0.0, float(high))))
+
+
+def _support_table(rows: Sequence[dict[str, Any]], names: Sequence[str], words: UnitWords) -> PageTable:
+    numbers = [int(row["noisy_support"]) for row in rows]
+    columns = {
+        "Rank": [str(1 + numbers.index(number)) for number in numbers],  # equal numbers share a rank
+        "Items": names,
+        f"{words.many.capitalize()}, about": [f"{number:,}" for number in numbers],
+        "Interval": [f"{low:,} to {high:,}" for low, high in (row["interval"] for row in rows)],
+    }
+    if "support" in rows[0]:
+        columns["Share of all"] = [percent(float(row["support"]), 1) for row in rows]
+    return PageTable.of("Itemsets, by noisy number", columns, numbers=2)
+
+
+def _rule_tables(rules: Sequence[dict[str, Any]], words: UnitWords) -> tuple[PageTable, ...]:
+    if not rules:
+        return ()
+    columns = {
+        f"Of {words.many} with": [_names(rule["antecedents"]) for rule in rules],
+        "also have": [_names(rule["consequents"]) for rule in rules],
+        "about": [percent(float(rule["confidence"])) for rule in rules],
+        "interval": [
+            f"{100 * float(rule['confidence_low']):.0f} to {percent(float(rule['confidence_high']))}" for rule in rules
+        ],
+    }
+    lifts = [rule.get("lift") for rule in rules]
+    caption = f"Association rules, by confidence. All intervals hold together {_CERTAIN}."
+    if any(lift is not None for lift in lifts):
+        columns["lift"] = ["" if lift is None else f"{float(lift):.3g}" for lift in lifts]
+        caption = f"{caption} Lift: how many times as frequent as in all {words.many}."
+    return (PageTable.of(caption, columns, numbers=2),)
+
+
+def _histogram(document: dict[str, Any], words: UnitWords) -> Body:
+    edges, counts = ([float(x) for x in document[name]] for name in ("edges", "counts"))
+    shares = [
+        float(height) * (high - low) for height, (low, high) in zip(document["density"], pairwise(edges), strict=True)
+    ]
+    column, names = printable(document["column"]), _bin_names(edges, whole=document.get("whole", False))
+    counted = words.many if document.get("rows_per_unit") == 1 else "rows"
+    caption = (
+        f"Share of the {counted} in each bin of {column}, with noise. The first and the last bin also hold everything "
+        "beyond the bounds, and the first one missing values. Where two bins differ by less than the noise, the true "
+        "order may be the other way round."
+    )
+    columns = {
+        "Bin": names,
+        "Share": [percent(share, 1) for share in shares],
+        f"{counted.capitalize()}, about": [f"{count:,.0f}" for count in counts],
+    }
+    among = ", ".join(str(int(bins)) for bins in document["candidates"])
+    chosen = f", chosen by {_words(document['mechanism'])} among {among}" if document["mechanism"] else ""
+    error = document.get("count_error")
+    sure = f"Each number is right within ±{int(error):,} {counted}, {_CERTAIN}." if error else ""
+    return Body(
+        f"The most frequent bin of {column} is {_peak(names, shares, counted)}.",
+        sure or "Every bin has noise; its size is not in the stored result.",
+        (steps(caption, edges, [100 * share for share in shares], column, "%"),),
+        (PageTable.of("The bins in numbers", columns, folded=True),),
+        (f"{len(shares)} bins of width {float(document['bin_width']):g}{chosen}.{_uneven(edges, document)}",),
+    )
+
+
+def _peak(names: Sequence[str], shares: Sequence[float], counted: str) -> str:
+    """The highest bin. The first and the last also hold values beyond the bounds: then the highest between follows."""
+    inner = range(1, len(shares) - 1)
+    peak = max(range(len(shares)), key=shares.__getitem__)
+    found = f"“{names[peak]}”, with about {percent(shares[peak])} of the {counted}"
+    if peak in inner:
+        return found
+    best = max(inner, key=shares.__getitem__, default=peak)
+    between = f"; between the ends, “{names[best]}”, with about {percent(shares[best])}" if inner else ""
+    return f"{found}. It also holds everything beyond that end{between}"
+
+
+def _bin_names(edges: Sequence[float], *, whole: bool) -> list[str]:
+    """The first and the last bin hold what is beyond the bounds, too. Bins of whole numbers are named by those."""
+    if whole and all(ceil(high) > ceil(low) for low, high in pairwise(edges)):
+        named = [_whole_bin(ceil(low), ceil(high) - 1) for low, high in pairwise(edges)]
+        ends = f"{ceil(edges[1]) - 1:,} or less", f"{ceil(edges[-2]):,} or more"
+    else:
+        named = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
+        ends = f"less than {edges[1]:g}", f"{edges[-2]:g} or more"
+    if len(named) > 1:
+        named[0], named[-1] = ends
+    return named
+
+
+def _whole_bin(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _uneven(edges: Sequence[float], document: Mapping[str, Any]) -> str:
+    """A caution where bins of one width hold different numbers of whole numbers."""
+    sizes = {ceil(high) - ceil(low) for low, high in pairwise(edges)}
+    if not document.get("whole") or len(sizes) == 1:
+        return ""
+    return " Some bins hold more whole numbers than others, and so look fuller: take bins that divide upper - lower."
+
+
+def _classifier(document: dict[str, Any], words: UnitWords) -> Body:
+    if len(document["classes"]) > 2:
+        return _several_classes(document, words)
+    first, second, label = map(printable, (*document["classes"], document["label"]))
+    answer = f"A weighted sum of {len(document['coef'])} features predicts {label}: {second}, or {first}."
+    remark = f"Regulariser λ = {float(document['lambda']):g}. A positive weight speaks for {second}."
+    return Body(answer, _NOT_MEASURED, *_weights(document), (remark,))
+
+
+def _regression(document: dict[str, Any], _words: UnitWords) -> Body:
+    answer = f"A weighted sum of {len(document['coef'])} features predicts {printable(document['label'])}."
+    remark = f"Regulariser λ = {float(document['regularization']):g}."
+    return Body(answer, _NOT_MEASURED, *_weights(document), (remark,))
+
+
+def _several_classes(document: dict[str, Any], _words: UnitWords) -> Body:
+    label = printable(document["label"])
+    answer = f"For each value of {label} a weighted sum of {len(document['features'])} features: the largest predicts."
+    remark = f"Regulariser λ = {float(document['lambda']):g}."
+    names = [*map(printable, document["features"]), "(intercept)"]
+    columns: dict[str, list[str]] = {"Feature": names}
+    for value, weights, intercept in zip(document["classes"], document["coef"], document["intercept"], strict=True):
+        columns[printable(value)] = [f"{float(weight):.6g}" for weight in (*weights, intercept)]
+    table = PageTable.of("The weights for each value", columns, folded=True)
+    return Body(answer, _NOT_MEASURED, tables=(table,), remarks=(remark,))
+
+
+def _accuracy_first(document: dict[str, Any], _words: UnitWords) -> Body:
+    label, asked = printable(document["label"]), document["requested"]
+    target, failure = (float(Fraction(asked[name])) for name in ("excess_risk", "failure_probability"))
+    goal = f"Its excess risk is at most {target:g}, except with probability {failure:g}."
+    if document["coef"] is None:
+        sure = f"The target was an excess risk of at most {target:g}."
+        return Body(f"No model for {label} reached the target within the budget.", sure)
+    if not document["reached"]:
+        sure = f"Its excess risk is not known to be below the target, {target:g}."
+        return Body(f"A model for {label} that MISSED the target.", sure, *_weights(document))
+    return Body(f"A model for {label} that reached the target.", goal, *_weights(document))
+
+
+def _hypothesis(document: dict[str, Any], _unit: UnitWords) -> Body:
+    chosen = f"Mechanism of the choice: {_words(document['mechanism'])}, among {_words(document['class']['name'])}."
+    if document["hypothesis"] is None:
+        return Body("No rule stands out clearly enough to be shown.", "No rule led by enough.", remarks=(chosen,))
+    label, first, second, rule = map(printable, (document["label"], *document["classes"], document["hypothesis"]))
+    answer = f"{label} = {second} where {rule}, else {first}."
+    return Body(answer, f"It was chosen with noise. {_NOT_MEASURED}", remarks=(chosen,))
+
+
+def _weights(document: dict[str, Any]) -> tuple[tuple[Chart, ...], tuple[PageTable, ...]]:
+    """Chart and table of a linear model's weights, the largest first, and the intercept last."""
+    weights = [(printable(name), float(w)) for name, w in zip(document["features"], document["coef"], strict=True)]
+    weights.sort(key=lambda pair: -abs(pair[1]))
+    caption = "Weights, the largest in absolute value first; they depend on the scales of the features"
+    chart = bars(caption, [Bar(name, w, f"{w:.4g}") for name, w in weights])
+    names, values = zip(*weights, ("(intercept)", float(document["intercept"])), strict=True)
+    columns = {"Feature": names, "Weight": [f"{value:.6g}" for value in values]}
+    return (chart,), (PageTable.of("The weights in numbers", columns, folded=True),)
+
+
+def _names(items: Sequence[Any]) -> str:
+    named = " + ".join(map(printable, items))
+    return named if len(named) <= _LONGEST else f"{named[:_LONGEST]}…"
+
+
+def _words(name: object) -> str:
+    return printable(name).replace("_", " ")
+
+
+_BODIES: dict[str, Callable[[dict[str, Any], UnitWords], Body]] = {
+    "top-itemset": _top_itemsets,
+    "histogram": _histogram,
+    "classify": _classifier,
+    "regress": _regression,
+    "accuracy-first": _accuracy_first,
+    "hypothesis": _hypothesis,
+}

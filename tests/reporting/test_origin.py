@@ -1,0 +1,124 @@
+"""Where a page comes from: what the job file says of itself and of its inputs, and nothing of the data."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+from reporting.jobs import ALL, PAIRS, RULE, Folder, job
+from reporting.test_page import DAY, Page
+
+from dpmine.errors import BadParameter
+from dpmine.reporting.jobs.file import read_job_file
+from dpmine.reporting.page.render import render
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAD = 'owner = "Sales department"\nperiod = "March 2030"'
+
+
+def described(folder: Folder, **said: str) -> Path:
+    """A job file whose inputs are tables."""
+    path = folder.write(job(**PAIRS), job(**RULE), head=HEAD)
+    text = path.read_text(encoding="utf-8").partition("[inputs]")
+    jobs = text[2][text[2].index("[[job]]") :]
+    lines = [
+        f'[inputs.{name}]\npath = "{folder.path}/{name}.parquet"\n{said.get(name, "")}' for name in ("sales", "people")
+    ]
+    path.write_text("\n".join([text[0], *lines, jobs]), encoding="utf-8")
+    return path
+
+
+def test_owner_period_and_inputs(folder: Folder) -> None:
+    path = described(folder, sales='owner = "Tills"\nperiod = "1 to 7 March"')
+    report = folder.run_file(read_job_file(path))
+    text = Page(render(report, today=DAY)).text
+    for said in (
+        "2 results about shop, March 2030,",
+        "Data set shop, as the ledger calls it",
+        "Input sales : Tills; 1 to 7 March",
+        "Input people Owner Sales department Period March 2030",
+        "Day of the run 2030-01-02 (UTC)",
+        f"Job file jobs.toml, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}",
+        "Software dpmine 0.1.0",
+    ):
+        assert re.sub(r"\s+(?=[:,.])", "", said) in re.sub(r"\s+(?=[:,.])", "", text), said
+    assert str(folder.path) not in text  # paths are not shown, only what the job file calls them
+
+
+def test_what_is_not_stated(folder: Folder) -> None:
+    text = Page(render(folder.run(job(**RULE)), today=DAY)).text
+    assert "Owner not stated in the job file Period not stated in the job file" in text
+
+
+def test_the_day_is_that_of_the_start(folder: Folder) -> None:
+    before = datetime.now(UTC).date()
+    report = folder.run(job(**RULE))
+    assert before <= report.day <= datetime.now(UTC).date()
+    html = render(report)
+    assert f"Day of the run {report.day}" in Page(html).text
+    assert not re.search(r"\b\d\d:\d\d\b", Page(html).text)  # the time would reveal how long runs take
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'database = "postgresql://dp:secret@host/shop"',
+        'input = "https://host/x.parquet?token=secret"',
+        'input = ["https://me@host/x.parquet"]',
+    ],
+)
+def test_no_fingerprint_helps_to_guess_a_password(folder: Folder, line: str) -> None:
+    path = folder.write(job(**RULE))
+    plain = read_job_file(path)
+    assert plain.fingerprint == hashlib.sha256(path.read_bytes()).hexdigest()
+    name, value = line.split(" = ", 1)
+    if name == "database":
+        path.write_text(path.read_text(encoding="utf-8").replace(folder.terms["ledger"], value), encoding="utf-8")
+    else:
+        extra = f"[inputs]\nunused = {value}"
+        path.write_text(path.read_text(encoding="utf-8").replace("[inputs]", extra), encoding="utf-8")
+    assert read_job_file(path).fingerprint == ""
+
+
+def test_a_page_without_a_fingerprint_says_why(folder: Folder) -> None:
+    report = folder.run(job(**RULE))
+    object.__setattr__(report.job_file, "fingerprint", "")
+    assert "SHA-256 not shown, because the file holds a password" in Page(render(report, today=DAY)).text
+
+
+@pytest.mark.parametrize(
+    ("head", "match"),
+    [
+        ("owner = 3", "owner of the job file must be a printable name"),
+        ('period = ""', "period of the job file must be a printable name"),
+        ('[inputs.x]\nowner = "me"', r"path is missing in \[inputs.x\]"),
+        ("[inputs.x]\npath = 3", "inputs.x.path must be a path"),
+        ('[inputs.x]\npath = "a"\nsize = 3', r"There is no key 'size' in \[inputs.x\]"),
+    ],
+)
+def test_what_is_rejected(tmp_path: Path, head: str, match: str) -> None:
+    path = tmp_path / "jobs.toml"
+    path.write_text(f'{head}\n[budget]\nledger = "sqlite:///b.db"\ndataset = "x"\nepsilon = 1\n', encoding="utf-8")
+    with pytest.raises(BadParameter, match=match):
+        read_job_file(path)
+
+
+def test_charges_are_seen_without_unfolding(folder: Folder) -> None:
+    html = render(folder.run(*(job(**options) for options in ALL.values())), today=DAY)
+    unfolded = Page(re.sub(r"<details>.*?</details>", "", html, flags=re.DOTALL)).text
+    summary, *sections = re.split(r"Charge ε = ", unfolded)
+    assert [float(text.split()[0].rstrip(",")) for text in sections[:2]] == [2000, 1000]
+    assert len(sections) == len(ALL)
+    assert "Pairs" in summary
+    assert len(re.findall(r"ε = \d[\d.]*,? .{0,12}\d+ % of the total", summary)) == len(ALL)
+
+
+def test_stored_results_say_that_they_were_charged_before(folder: Folder) -> None:
+    said = "by an earlier run; this one charged nothing for it"
+    assert said not in render(folder.run(job(**RULE)), today=DAY)
+    assert said in render(folder.run(job(**RULE)), today=DAY)
