@@ -182,7 +182,7 @@ def test_a_window_of_a_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     checked = run("report", "jobs.toml", "--window", "2025-W04", "--check")
     assert checked.out.splitlines()[1:3] == [
         "Missed, and run first: 2025-W02, 2025-W03.",
-        "Pairs 2025-W04: costs up to ε = 13000, δ = 0.013",
+        "Pairs 2025-W04: is charged up to ε = 13000, δ = 0.013",
     ]
     done = run("report", "jobs.toml", "--window", "2025-W04")
     assert done.status == 0

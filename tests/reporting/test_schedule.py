@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reporting.jobs import AGES, RULE
-from reporting.weeks import ITEMS, PAIRS, Shop
+from reporting.weeks import ITEMS, PAIRS, Shop, sales
 from support.cases import every
 from support.effort import examples
 
+import dpmine
 from dpmine.errors import BadParameter, BudgetExceeded
 from dpmine.ledger.budget import Accounting, Amount
+from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.jobs.recurring import Recurring
 from dpmine.reporting.jobs.schedule import Every, Missed, Schedule, Window
@@ -168,7 +170,7 @@ def test_jobs_may_say_what_they_cost(tmp_path: Path) -> None:
     recurring, total = divided(tmp_path, terms=terms, jobs=(stated,))
     assert recurring.jobs == recurring.job_file.jobs
     assert total.epsilon == Fraction(52, 20)
-    with pytest.raises(BudgetExceeded, match=r"60 windows cost up to ε = 3.0*\d* together|61 windows cost up to"):
+    with pytest.raises(BudgetExceeded, match=r"61 windows are charged up to ε = 3.05"):
         divided(tmp_path, terms=terms, jobs=(stated,), schedule={**TERMS, "runs": 61})
 
 
@@ -196,12 +198,16 @@ def test_what_cannot_recur(tmp_path: Path, changes: dict[str, Any], hint: str) -
 
 def test_the_division_depends_on_the_file_alone(tmp_path: Path) -> None:
     """Not on what a ledger was granted under, or for: then it is rejected."""
-    from reporting.weeks import sales
-
-    from dpmine.ledger.ledger import Ledger
-
     sales(tmp_path / "sales.parquet", 3)
     shop = Shop(tmp_path)
     Ledger(shop.url).grant("shop", epsilon=52000, delta=0.052, accounting="zcdp")
     with pytest.raises(BadParameter, match="was granted under zcdp accounting: say so"):
         shop.run("2025-W02")
+
+
+def test_evidence_is_for_files_without_a_schedule(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    sales(tmp_path / "sales.parquet", 3)
+    with pytest.raises(BadParameter, match=r"Evidence is for job files without a \[schedule\]"):
+        dpmine.report(shop.write(), tmp_path / "page.html", window="2025-W03", evidence=tmp_path / "evidence")
+    assert not (tmp_path / "budget.db").exists()

@@ -228,7 +228,7 @@ def test_no_window_beyond_the_runs_whatever_the_ledger_grants(shop: Shop) -> Non
     shop.run("2025-W04")
     error = shop.fails("2025-W05")
     assert isinstance(error, BudgetExceeded)
-    assert "The jobs cost up to ε = 78000" in str(error)
+    assert "The jobs are charged up to ε = 78000" in str(error)
     assert shop.charged == ["2025-W03", "2025-W04"]
 
 

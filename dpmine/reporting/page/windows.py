@@ -115,4 +115,4 @@ def _intervals(document: Mapping[str, Any]) -> dict[tuple[Any, ...], tuple[float
 
 
 def _items(items: Sequence[Any]) -> str:
-    return ", ".join(map(printable, items))
+    return " + ".join(map(printable, items))
