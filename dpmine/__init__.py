@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dpmine.auditing.run import audit
     from dpmine.errors import (
         AccuracyWarning,
+        AlreadyCharged,
         BadData,
         BadLedger,
         BadParameter,
@@ -49,6 +50,7 @@ __all__ = [
     "AccuracyFirstLogistic",
     "AccuracyFirstRidge",
     "AccuracyWarning",
+    "AlreadyCharged",
     "AuditReport",
     "BadData",
     "BadLedger",
@@ -90,7 +92,8 @@ __all__ = [
 _HOMES = {
     "auditing.report": "AuditReport",
     "auditing.run": "audit",
-    "errors": "AccuracyWarning BadData BadLedger BadParameter BudgetExceeded DpmineError LayoutWarning NotPrivate "
+    "errors": "AccuracyWarning AlreadyCharged BadData BadLedger BadParameter BudgetExceeded DpmineError LayoutWarning "
+    "NotPrivate "
     "UnreadableFile",
     "io.paths": "Input",
     "itemsets.discovered": "discover_items",

@@ -7,7 +7,8 @@
     ├── NotPrivate (ValueError)     a request that would not be private and was not opted in to
     ├── BadLedger (OSError)         a ledger that cannot be reached, read, written or trusted
     │   └── NoLedger                there is none yet
-    └── BudgetExceeded (ValueError) a charge that the granted budget does not allow
+    ├── BudgetExceeded (ValueError) a charge that the granted budget does not allow
+    └── AlreadyCharged (ValueError) a run that is to be charged once, and was
 
 and what it warns of:
 
@@ -55,6 +56,10 @@ class NoLedger(BadLedger):
 
 class BudgetExceeded(DpmineError, ValueError):
     """A budget does not allow a charge; nothing was run."""
+
+
+class AlreadyCharged(DpmineError, ValueError):
+    """A run that is to be charged once was charged before; nothing was run."""
 
 
 class LayoutWarning(UserWarning):

@@ -7,6 +7,7 @@ from support.cases import every
 
 from dpmine import errors
 from dpmine.errors import (
+    AlreadyCharged,
     BadData,
     BadLedger,
     BadParameter,
@@ -28,6 +29,7 @@ ALL = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubc
         (NotPrivate, ValueError),
         (BadLedger, OSError),
         (BudgetExceeded, ValueError),
+        (AlreadyCharged, ValueError),
     ],
 )
 def test_every_error_is_also_a_builtin(kind: type[Exception], builtin: type[Exception]) -> None:

@@ -78,6 +78,11 @@ _REPORT = {
         kind=Path,
     ),
     "retry": Option("Run jobs that failed before again; they are charged again.", kind=bool, default=False),
+    "window": Option(
+        "Of a job file with a [schedule]: the day, week or month to run, such as 2026-W47; each is charged once.",
+        "W",
+        shown="the last one that has ended",
+    ),
     "check": Option("Check everything and say what it would cost; run nothing.", kind=bool, default=False),
     "evidence": Option("Write a new folder, too, for others to check the report by.", "FOLDER", kind=Path),
     "verify_evidence": Option("Check such a folder; run nothing.", "FOLDER", kind=Path),

@@ -34,18 +34,19 @@ def report(line: CommandLine) -> None:
         raise BadParameter("JOBS.toml is missing: the job file: a budget, inputs and jobs.")
     from dpmine.reporting.call import PreparedReport
 
-    options = {"retry": line.retry, "evidence": line.evidence, "named": _NAMED, "guard": guard}
+    options = {"retry": line.retry, "window": line.window, "evidence": line.evidence, "named": _NAMED, "guard": guard}
     prepared = PreparedReport.of(line.jobs, line.output, line.results, **options)
     if line.check:
         print(f"Results are kept in '{prepared.store.folder}'.")
+        if prepared.course is not None and prepared.course.missed:
+            print(f"Missed, and run first: {', '.join(map(str, prepared.course.missed))}.")
         print(prepared.batch)
         return
-    from dpmine.reporting.batch import run_batch
     from dpmine.reporting.page.render import render
 
     with line.messages as messages:
         batch_begins()
-        done = run_batch(prepared.job_file, prepared.store, watch=messages.watch, retry=line.retry)
+        done = prepared.run(watch=messages.watch, retry=line.retry)
         page = render(done).encode()
         replace(prepared.page, page)
         _say_outcomes(done, messages)
@@ -82,8 +83,10 @@ def _folder_guard(temporary: Path) -> AbstractContextManager[None]:
 
 
 def _say_outcomes(done: Report, messages: Messages) -> None:
-    for outcome in done.outcomes:
+    for outcome in done.followed:
         say = messages.notice if outcome.error is None else messages.warn
         say(outcome.said)
+    if done.rejected:
+        messages.warn(done.rejected)
     if left := done.left:
         messages.notice(left)

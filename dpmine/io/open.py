@@ -19,7 +19,7 @@ from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
 from dpmine.io.arrow import is_list
 from dpmine.io.frame import PandasSource
 from dpmine.io.parquet import FileSource, open_file, open_files
-from dpmine.io.paths import ENDINGS, READ_ERRORS, STDIN, Form, Input, found_files, paths_of, reason
+from dpmine.io.paths import ENDINGS, READ_ERRORS, STDIN, Form, Input, WindowedInput, found_files, paths_of, reason
 from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, Columns, Source
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def open_source(data: Any, columns: Columns) -> Source:
     if (paths := paths_of(data)) is not None:
         data = Input(paths)
     if isinstance(data, Input):
-        source = _with_periods(open_input(data), columns)
+        source = _with_periods(_windowed(open_input(data), data, columns), columns)
         return source.flags([name for name in source.names if name not in columns.unit]) if columns.one_hot else source
     if (table := _table_source(data)) is not None:
         return _with_periods(table, columns)
@@ -49,6 +49,14 @@ def open_source(data: Any, columns: Columns) -> Source:
     if columns != Columns():
         raise BadParameter("A sequence of baskets has no columns: leave out unit, basket, item, items and one_hot.")
     return BasketSource(data)
+
+
+def _windowed(source: Source, data: Input, columns: Columns) -> Source:
+    if not isinstance(data, WindowedInput) or data.days is None:
+        return source
+    from dpmine.io.windows import with_days
+
+    return with_days(source, data.days, columns.named)
 
 
 def _with_periods(source: Source, columns: Columns) -> Source:

@@ -171,6 +171,22 @@ class Input:
         return {name: TYPES[kind] for name, kind in given.items()}
 
 
+@dataclass(frozen=True)
+class Days:
+    """The rows whose value in `column` is a day from `first` on and before `end`, counted from 1 January 1970."""
+
+    column: str
+    first: int
+    end: int
+
+
+@dataclass(frozen=True)
+class WindowedInput(Input):
+    """An input of which the rows of some days are read."""
+
+    days: Days | None = None
+
+
 def _is_missing(name: str) -> bool:
     return "://" not in name and not glob.has_magic(name) and not os.path.lexists(name)
 

@@ -44,7 +44,7 @@ def with_periods(source: Source, keys: Iterable[str]) -> Source:
     if not found:
         return source
     for key, (_, column) in found.items():
-        _require_calendar(key, column, source)
+        require_calendar(repr(key), column, source)
     return PeriodSource(source, found, frozenset(column for _, column in found.values()) - {*keys})
 
 
@@ -151,26 +151,32 @@ class PeriodSource(Source):
         return list(dict.fromkeys(self.periods[name][1] if name in self.periods else name for name in names))
 
 
-def _require_calendar(key: str, column: str, source: Source) -> None:
+def require_calendar(what: str, column: str, source: Source) -> None:
+    """BadData where a column that `what` needs holds neither dates nor timestamps."""
     kind = source.type_of(column)
     if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
         way = f"declare it with types (--types {column}=date)" if isinstance(source, TextSource) else "cast it first"
         raise BadData(
-            f"{key!r} needs a column of dates or timestamps, and {column!r} has the type {type_name(kind)}: {way}."
+            f"{what} needs a column of dates or timestamps, and {column!r} has the type {type_name(kind)}: {way}."
         )
 
 
 def _period(column: pa.Array, period: str) -> pa.Array:
     """Numbers of days, weeks or months, equal where the periods are. Total: no value causes an error."""
-    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
-        column = pc.local_timestamp(column)
-    days = _days(pc.fill_null(column, _epoch(column.type)))
+    days = days_of(column)
     if period == "week":
         days = (days + _MONDAY) // 7
     elif period == "month":
         near = np.clip(days, -_FARTHEST, _FARTHEST)
         days = near.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
     return pc.if_else(pc.is_null(column), _NONE, integer_array(days))
+
+
+def days_of(column: pa.Array) -> NDArray[np.int64]:
+    """Days from 1 January 1970 of dates, or of timestamps in their own zone; 0 for null. Total: see `_period`."""
+    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        column = pc.local_timestamp(column)
+    return _days(pc.fill_null(column, _epoch(column.type)))
 
 
 def _epoch(kind: pa.DataType) -> pa.Scalar:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from dpmine.errors import BadLedger, BadParameter, BudgetExceeded, NoLedger, NotPrivate
+from dpmine.errors import AlreadyCharged, BadLedger, BadParameter, BudgetExceeded, NoLedger, NotPrivate
 from dpmine.ledger import records
 from dpmine.ledger.budget import (
     WHOLE,
@@ -141,14 +141,31 @@ class Ledger:
         Raises BudgetExceeded where it does not fit, NotPrivate for a run without a guarantee, BadParameter for a
         data set that was not granted, or one of another relation or unit.
         """
+        return self._charge(dataset, guarantee, job)
+
+    def _charge(self, dataset: str, guarantee: Guarantee, job: str, only_once: str = "") -> Receipt:
+        """`only_once`: how no earlier job on this data set, or part, may end. It is looked for with the row locked."""
         name, part = name_and_part(dataset)
         amount, kind = _most(guarantee), _kind(guarantee)
         _require_words(job)
         with self._database.writing() as connection:
-            after = _after(self._found(connection, name), name, part, guarantee)
+            found = self._found(connection, name)
+            if only_once and records.has_job(connection, name, part, only_once):
+                raise AlreadyCharged(
+                    f"{dataset!r} was charged for {only_once} before: nothing was run, or charged again."
+                )
+            after = _after(found, name, part, guarantee)
             after = records.append(connection, after, kind, part, amount, job=job)
             _begun[0] += 1  # here, so that it is known before it is on the disk
         return Receipt(name, part, after.entries)
+
+    def once(self, key: str) -> Ledger:
+        """The same ledger for one run that has a name, such as "pairs 2026-W47": charged once, whoever starts it.
+
+        The key is kept in the history, behind the run's own words in brackets. `charge` raises AlreadyCharged, and
+        nothing is run, where the data set, or its part, has been charged by that key.
+        """
+        return KeyedLedger(self, key)
 
     def after(self, dataset: str, guarantee: Guarantee) -> Budget:
         """The budget as it would be after a charge, which is not made. Raises as `charge`."""
@@ -244,6 +261,23 @@ class Ledger:
             if last != [(budget.entries, budget.seal)]:
                 raise BadLedger(f"The totals of {dataset!r} are not those of its history: restore a copy.")
         return budget
+
+
+class KeyedLedger(Ledger):
+    """A ledger at which one run is charged by a key: see `Ledger.once`. With `again`, also if it was charged before."""
+
+    def __init__(self, ledger: Ledger, key: str, *, again: bool = False) -> None:
+        self._database = ledger._database  # noqa: SLF001 - another ledger's, of the same class
+        self._mark, self._again = mark_of(key), again
+
+    def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:
+        """As `Ledger.charge`; raises AlreadyCharged."""
+        return self._charge(dataset, guarantee, f"{job} {self._mark}", "" if self._again else self._mark)
+
+
+def mark_of(key: str) -> str:
+    """How the history shows that a run was charged by this key: at the end of the job. Raises BadParameter."""
+    return f"[{checked_name('key', key)}]"
 
 
 class DryLedger(Ledger):

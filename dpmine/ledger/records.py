@@ -108,6 +108,11 @@ _ENTRIES = select(HISTORY).where(HISTORY.c.dataset == _NAMED, HISTORY.c.number >
 _FIRST = -(2**31)  # numbers below 1 are not left out: they show that a history was changed
 _ENTRY = select(HISTORY).where(HISTORY.c.dataset == _NAMED, HISTORY.c.number == bindparam("at"))
 _SETTLED = select(HISTORY.c.number).where(HISTORY.c.dataset == _NAMED, HISTORY.c.reservation == bindparam("at"))
+_JOBS = select(HISTORY.c.job).where(
+    HISTORY.c.dataset == _NAMED,
+    HISTORY.c.part == bindparam("at"),
+    HISTORY.c.job.endswith(bindparam("end", type_=HISTORY.c.job.type)),
+)
 # The key of a row is never written again: SQLite would then look at every entry that refers to it.
 _WRITE_BUDGET = update(DATASETS).where(DATASETS.c.dataset == _NAMED)
 _WRITE_TOTAL = update(SPENT).where(SPENT.c.dataset == _NAMED, SPENT.c.part == bindparam("at"))
@@ -142,6 +147,12 @@ def names(connection: Connection) -> set[str]:
     """Of every data set that any table knows of."""
     columns = (table.c.dataset for table in (DATASETS, SPENT, HISTORY))
     return set(connection.execute(union(*(select(column) for column in columns))).scalars())
+
+
+def has_job(connection: Connection, dataset: str, part: str, end: str) -> bool:
+    """Whether a run on this part of the data set was charged whose job ends so."""
+    rows = connection.execute(_JOBS, {"named": dataset, "at": part, "end": end}).scalars()
+    return any(job.endswith(end) for job in rows)  # SQLite compares without case
 
 
 def open_reservation(connection: Connection, dataset: str, number: int, part: str) -> Amount | None:

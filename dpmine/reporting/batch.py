@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded, DpmineError, NotPrivate
+from dpmine.errors import AlreadyCharged, BadData, BadLedger, BadParameter, BudgetExceeded, DpmineError, NotPrivate
 from dpmine.ledger.budget import Accounting, Amount, name_and_part
 from dpmine.ledger.charging import Account
-from dpmine.ledger.ledger import Ledger
+from dpmine.ledger.ledger import KeyedLedger, Ledger
 from dpmine.markup import ShownAsText
 from dpmine.privacy import short
-from dpmine.reporting.store import BEGUN, UNSTORED, Stored
+from dpmine.reporting.store import BEGUN, BEGUN_BEFORE, CHARGED_BEFORE, NOT_STORED, UNSTORED, Stored
+from dpmine.reporting.timeline import Charges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,16 +26,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.jobs.file import BudgetTerms, JobFile
     from dpmine.reporting.jobs.job import Job
     from dpmine.reporting.store import ResultsFolder
-
-
-_BEGUN_BEFORE = (
-    "it was begun before and came to no result, and what was charged for it stays charged: change the job, or give "
-    "--retry to run it again, which is charged again."
-)
-_UNSTORED = (
-    "it was charged and came to a result that could not be stored, so only the page of that run has it. Keep that page "
-    "and leave the job out, or give --retry to run it again, which is charged again."
-)
+    from dpmine.reporting.timeline import Timeline
 
 
 Watcher: TypeAlias = "Callable[[int, Job, float], None]"
@@ -76,6 +68,7 @@ class Batch(ShownAsText):
         budget: the data set's, before the batch; None where it is yet to be granted.
         total: the most that the file's jobs may be charged together.
         accounting: by which it is counted.
+        charges: of recurring jobs, in all windows so far.
     """
 
     dataset: str
@@ -84,6 +77,7 @@ class Batch(ShownAsText):
     budget: Budget | None
     total: Amount
     accounting: Accounting
+    charges: Charges = field(default_factory=Charges)
 
     def __str__(self) -> str:
         left = "the budget is yet to be granted" if self.budget is None else f"{self.budget.left_of(self.dataset)} left"
@@ -107,6 +101,12 @@ class Batch(ShownAsText):
     def to_charge(self) -> Amount:
         """The most that the jobs without a stored result are charged."""
         return Amount.total([step.charge for step in self.steps if step.pending])
+
+    @property
+    def together(self) -> Amount:
+        """What the jobs cost at most, those of other windows and what has no result included."""
+        other = [step.charge for step in self.steps if not (step.pending or step.job.key)]
+        return Amount.total([self.charges.total, self.to_charge, *other])
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +167,9 @@ class Report(ShownAsText):
         total: the most that the file's jobs may be charged together.
         accounting: by which it is counted.
         day: when the run was started, in UTC. No time of day: two runs in a row would reveal how long the first took.
+        timeline: all windows of recurring jobs; None for jobs that run once.
+        others: of windows that the same run caught up with, before this one.
+        rejected: why a further window was not run; "" for none.
     """
 
     job_file: JobFile
@@ -176,6 +179,9 @@ class Report(ShownAsText):
     total: Amount
     accounting: Accounting
     day: date
+    timeline: Timeline | None = None
+    others: tuple[JobOutcome, ...] = ()
+    rejected: str = ""
 
     @property
     def left(self) -> str:
@@ -184,26 +190,33 @@ class Report(ShownAsText):
             return ""
         return f"{self.budget.left_of(self.job_file.terms.dataset)} left for each {self.unit}"
 
+    @property
+    def followed(self) -> tuple[JobOutcome, ...]:
+        """Everything that the run did, in order."""
+        return (*self.others, *self.outcomes)
+
     def __str__(self) -> str:
-        return "\n".join([*(outcome.said for outcome in self.outcomes), *filter(None, [self.left])])
+        return "\n".join([*(outcome.said for outcome in self.followed), *filter(None, [self.rejected, self.left])])
 
     def raise_failures(self) -> None:
         """An error for jobs without a result: refused budgets, bugs, or anything else. Its notes say why each failed.
 
         Raises BudgetExceeded where the budget refused every job that failed, a bug as it is, else BadData.
         """
-        failed = [(outcome, outcome.error) for outcome in self.outcomes if outcome.error is not None]
+        failed = [(outcome, outcome.error) for outcome in self.followed if outcome.error is not None]
+        if self.rejected and not failed:
+            raise BudgetExceeded(self.rejected)
         if not failed:
             return
         for _, error in failed:
             if not isinstance(error, DpmineError | MemoryError):
                 raise error
         names = ", ".join(repr(outcome.job.name) for outcome, _ in failed)
-        text = f"{len(failed)} of {len(self.outcomes)} jobs failed ({names}); the page shows the others."
+        text = f"{len(failed)} of {len(self.followed)} jobs failed ({names}); the page shows the others."
         refused = all(isinstance(error, BudgetExceeded) for _, error in failed)
         raised = BudgetExceeded(text) if refused else BadData(text)
-        for outcome, _ in failed:
-            raised.add_note(outcome.said)
+        for note in [*(outcome.said for outcome, _ in failed), *filter(None, [self.rejected])]:
+            raised.add_note(note)
         raise raised
 
 
@@ -214,13 +227,15 @@ def checked_batch(job_file: JobFile, store: ResultsFolder, *, retry: bool = Fals
     Raises BadParameter, BadData and UnreadableFile, with the job's name; NotPrivate for a job without a guarantee;
     BadLedger; BudgetExceeded where the file's total, or what the ledger has left, does not suffice.
     """
-    terms, steps = job_file.terms, []
+    terms, steps, ledger = job_file.terms, [], Ledger(job_file.terms.ledger)
+    budget = ledger.known(terms.dataset)  # first: what is charged meanwhile is then no pending job of this batch
+    charges = Charges.of(ledger, terms.dataset, job_file.jobs)
     for job in job_file.jobs:
         try:
-            steps.append(_step(job, store, retry=retry))
+            steps.append(_step(job, store, charges, retry=retry))
         except DpmineError as error:
             raise type(error)(f"job {job.name!r}: {error}") from None
-    return _within(terms, tuple(steps), Ledger(terms.ledger).known(terms.dataset))
+    return _within(terms, tuple(steps), budget, charges)
 
 
 def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry: bool = False) -> Report:
@@ -239,7 +254,7 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
         batch = checked_batch(job_file, store, retry=retry)
         ledger = Ledger(terms.ledger)
         if batch.budget is None:  # somebody else may have granted it meanwhile
-            budget = ledger.grant(
+            ledger.grant(
                 terms.dataset,
                 epsilon=terms.total.epsilon,
                 delta=terms.total.delta,
@@ -249,14 +264,24 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
                 accounting=terms.accounting,
                 approximate_delta=terms.approximate_delta,
             )
-            batch = _within(terms, batch.steps, budget)
+            batch = checked_batch(job_file, store, retry=retry)
         outcomes = tuple(
-            _outcome(step, store, Account(ledger, terms.dataset), partial(watch, number, step.job))
+            _outcome(
+                step,
+                store,
+                Account(_ledger(ledger, step, retry=retry), terms.dataset),
+                partial(watch, number, step.job),
+            )
             for number, step in enumerate(batch.steps, 1)
         )
         store.free_room()
     left = _budget(ledger, terms.dataset)
     return Report(job_file, batch.unit, outcomes, left, batch.total, batch.accounting, day)
+
+
+def _ledger(ledger: Ledger, step: Step, *, retry: bool) -> Ledger:
+    """The ledger, at which a recurring job is charged once, but to `retry` it."""
+    return KeyedLedger(ledger, step.job.key, again=retry) if step.job.key else ledger
 
 
 def _budget(ledger: Ledger | None, dataset: str) -> Budget | None:
@@ -270,7 +295,8 @@ def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Calla
     if step.stored is not None:
         return JobOutcome(step.job, step.guarantee, step.stored, reused=True)
     if step.failed:
-        return JobOutcome(step.job, step.guarantee, None, error=BadData(_BEGUN_BEFORE))
+        why = CHARGED_BEFORE if step.job.key else BEGUN_BEFORE
+        return JobOutcome(step.job, step.guarantee, None, error=BadData(why))
     progress(0.0)
     before = _budget(account.ledger, account.dataset)
     marked = store.marks(step.job)
@@ -279,6 +305,8 @@ def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Calla
         released = step.job.run(account, progress=progress)
     except Exception as error:  # noqa: BLE001 - the others' results must not be lost with this one
         charged = before is None or before != _budget(account.ledger, account.dataset)
+        if isinstance(error, AlreadyCharged):  # by another run, whose result is not here
+            error, charged = BadData(CHARGED_BEFORE), False
         if not (charged or marked):  # else the mark stays, against a second charge
             with suppress(OSError):  # the error that is reported matters more
                 store.forget(step.job)
@@ -289,19 +317,21 @@ def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Calla
         return JobOutcome(step.job, released.guarantee, Stored(released.document, released.guarantee, ()), error=error)
 
 
-def _step(job: Job, store: ResultsFolder, *, retry: bool) -> Step:
+def _step(job: Job, store: ResultsFolder, charges: Charges, *, retry: bool) -> Step:
     stored = store.find(job)
     if stored is not None:
         return Step(job, stored.guarantee, Amount.settled(stored.guarantee), stored)
     marks = set() if retry else store.marks(job)
     if UNSTORED in marks:
-        raise BadData(_UNSTORED)
+        raise BadData(NOT_STORED)
     if not job.guarantee.private:
         raise NotPrivate("a report has private results only; leave out what is not.")
-    return Step(job, job.guarantee, Amount.of(job.guarantee), failed=BEGUN in marks)
+    # What was begun may not have been charged, and of recurring jobs the ledger knows.
+    failed = not retry and job.key in charges.amounts if job.key else BEGUN in marks
+    return Step(job, job.guarantee, Amount.of(job.guarantee), failed=failed)
 
 
-def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None) -> Batch:
+def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None, charges: Charges) -> Batch:
     """The batch, if it keeps to the terms of the job file and of the ledger."""
     for step in steps:
         if step.guarantee.neighbors is not terms.neighbors:
@@ -316,7 +346,7 @@ def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None) 
         raise BadParameter(f"{terms.dataset!r} was granted under {accounting} accounting: say so in [budget].")
     share = None if budget is None else budget.granted.approximate_delta
     total = terms.total_under(accounting, share)
-    batch = Batch(terms.dataset, steps, _common_unit(steps, terms, budget), budget, total, accounting)
+    batch = Batch(terms.dataset, steps, _common_unit(steps, terms, budget), budget, total, accounting, charges)
     _require_total(batch, terms)
     return batch
 
@@ -344,7 +374,7 @@ def _require_total(batch: Batch, terms: BudgetTerms) -> None:
             f"The stored results were charged {stored.shown(accounting)}, which the ledger does not know: restore the "
             "ledger that was charged, or give another --results folder."
         )
-    asked = Amount.total([step.charge for step in batch.steps])
+    asked = batch.together
     if not total.fits(asked, accounting):
         advice = "lower the jobs' epsilon (and delta), or raise the budget's."
         slack = asked.compared(accounting)[1]

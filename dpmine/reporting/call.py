@@ -15,11 +15,12 @@ from dpmine.reporting.batch import checked_batch, run_batch
 from dpmine.reporting.evidence.folder import require_possible, write_evidence
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.store import ResultsFolder
+from dpmine.reporting.windows import Course
 
 if TYPE_CHECKING:
     from dpmine.io.atomic import Guard
     from dpmine.io.targets import PathName
-    from dpmine.reporting.batch import Batch, Report
+    from dpmine.reporting.batch import Batch, Report, Watcher
     from dpmine.reporting.jobs.file import JobFile
     from dpmine.reporting.jobs.job import Job
 
@@ -36,6 +37,7 @@ class PreparedReport:
         store: where results are kept.
         page: the file of the page, links followed.
         batch: what each job is charged.
+        course: of recurring jobs, the windows that are run; else None.
         evidence: the folder of evidence, if it is asked for.
     """
 
@@ -43,6 +45,7 @@ class PreparedReport:
     store: ResultsFolder
     page: Path
     batch: Batch
+    course: Course | None = None
     evidence: Path | None = None
 
     @classmethod
@@ -53,6 +56,7 @@ class PreparedReport:
         results: Path | None,
         *,
         retry: bool,
+        window: str | None = None,
         evidence: Path | None = None,
         named: tuple[str, str, str] = ("output", "results", "evidence"),
         guard: Guard = no_guard,
@@ -61,7 +65,8 @@ class PreparedReport:
         page = file_target(output, guard=guard)
         job_file = read_job_file(jobs)
         store = ResultsFolder(results or output.with_name(f"{jobs.stem}-results"))
-        batch = checked_batch(job_file, store, retry=retry)
+        course = Course.of(job_file, store, window)
+        batch = checked_batch(job_file, store, retry=retry) if course is None else course.checked(retry=retry)
         proof = None if evidence is None else evidence / "results" / "result.parquet"
         written = dict(zip(named, (page, store.folder / "result.parquet", proof), strict=True))
         require_apart(written, batch.paths, {"the job file": jobs, **database_files(job_file.terms.ledger)})
@@ -70,7 +75,13 @@ class PreparedReport:
         store.require_usable(page)
         if evidence is not None:
             require_possible(evidence, job_file)
-        return cls(job_file, store, page, batch, evidence)
+        return cls(job_file, store, page, batch, course, evidence)
+
+    def run(self, *, watch: Watcher, retry: bool) -> Report:
+        """Run the jobs; of recurring ones also the windows that were missed. Raises as `run_batch`."""
+        if self.course is not None:
+            return self.course.run(watch=watch, retry=retry)
+        return run_batch(self.job_file, self.store, watch=watch, retry=retry)
 
 
 @overload
@@ -80,6 +91,7 @@ def report(
     *,
     results: PathName | None = None,
     retry: bool = False,
+    window: str | None = None,
     evidence: PathName | None = None,
     check: Literal[True],
 ) -> Batch: ...
@@ -92,6 +104,7 @@ def report(
     *,
     results: PathName | None = None,
     retry: bool = False,
+    window: str | None = None,
     evidence: PathName | None = None,
     check: Literal[False] = False,
 ) -> Report: ...
@@ -103,6 +116,7 @@ def report(
     *,
     results: PathName | None = None,
     retry: bool = False,
+    window: str | None = None,
     evidence: PathName | None = None,
     check: bool = False,
 ) -> Report | Batch:
@@ -115,6 +129,8 @@ def report(
         output: the page, written whole or not at all; by default report.html in the working directory.
         results: the folder of the results; None for `<jobs>-results` beside the page.
         retry: whether jobs that were begun before, without a result, are run and charged again.
+        window: of a job file with a schedule, the window that is run, such as "2026-W47"; None for the last one that
+            has ended. A window is charged once, however often it is run.
         evidence: a new folder for what others check the report by; None for none. See
             `dpmine.reporting.evidence.folder.verify_evidence`.
         check: whether to stop after the checks: nothing is charged, and no value is read.
@@ -159,12 +175,12 @@ def report(
     source, page = _path("jobs", jobs), _path("output", output)
     kept = None if results is None else _path("results", results)
     proof = None if evidence is None else _path("evidence", evidence)
-    prepared = PreparedReport.of(source, page, kept, retry=again, evidence=proof)
+    prepared = PreparedReport.of(source, page, kept, retry=again, window=window, evidence=proof)
     if only_checked:
         return prepared.batch
     from dpmine.reporting.page.render import render
 
-    done = run_batch(prepared.job_file, prepared.store, watch=_unwatched, retry=again)
+    done = prepared.run(watch=_unwatched, retry=again)
     content = render(done).encode()
     try:
         write_whole(prepared.page, content)

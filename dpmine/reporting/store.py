@@ -34,6 +34,19 @@ BEGUN = ".begun"
 """Marks a job that was begun, and may have been charged, without coming to a result."""
 UNSTORED = ".unstored"
 """Marks a job that came to a result that could not be stored."""
+BEGUN_BEFORE = (
+    "it was begun before and came to no result, and what was charged for it stays charged: change the job, or give "
+    "--retry to run it again, which is charged again."
+)
+CHARGED_BEFORE = (
+    "the ledger has a charge for it, and the results folder no result: it stopped after the charge, or another machine "
+    "has the result. Copy that result into the folder (--results), or give --retry to run it again, which is charged "
+    "again."
+)
+NOT_STORED = (
+    "it was charged and came to a result that could not be stored, so only the page of that run has it. Keep that page "
+    "and leave the job out, or give --retry to run it again, which is charged again."
+)
 
 
 @dataclass(frozen=True, slots=True)

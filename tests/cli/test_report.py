@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from dpmine_cli import messages
 from reporting.jobs import AGES, HOSTILE, PAIRS, RULE, Folder, job
+from reporting.weeks import Shop, sales
 from support.command_line import assert_one_error, outcome_of
 
 import dpmine
+from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.evidence import folder
 from dpmine.reporting.jobs.kinds import HistogramJob
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+OTHER = Guarantee(Fraction(10000), Fraction(0), Neighbors.REPLACE_ONE, unit="customer")
 
 
 @pytest.fixture
@@ -165,6 +171,54 @@ def test_bad_requests(batch: Folder, run: outcome_of, arguments: list[str], hint
     assert len(outcome.lines) == 1
     assert hint in outcome.err
     assert not (batch.path / "budget.db").exists()
+
+
+def test_a_window_of_a_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: outcome_of) -> None:
+    monkeypatch.chdir(tmp_path)
+    sales(tmp_path / "sales.parquet", 6)
+    shop = Shop(tmp_path)
+    shop.schedule |= {"start": "2025-W02", "runs": 4}
+    shop.write()
+    checked = run("report", "jobs.toml", "--window", "2025-W04", "--check")
+    assert checked.out.splitlines()[1:3] == [
+        "Missed, and run first: 2025-W02, 2025-W03.",
+        "Pairs 2025-W04: is charged up to ε = 13000, δ = 0.013",
+    ]
+    done = run("report", "jobs.toml", "--window", "2025-W04")
+    assert done.status == 0
+    assert done.lines == [
+        *(f"dpmine: job 'Pairs 2025-W0{week}': done" for week in (2, 3, 4)),
+        "dpmine: ε = 13000, δ = 0.013 left for each customer",
+        "dpmine: the page is 'report.html', the results are in 'jobs-results'",
+    ]
+    again = run("report", "jobs.toml", "--window", "2025-W04")
+    assert (again.status, again.lines[0]) == (0, "dpmine: job 'Pairs 2025-W04': stored before")
+    over = run("report", "jobs.toml", "--window", "2025-W06")
+    assert over.status == 3
+    assert "2025-W06 is behind the last one" in over.err
+    assert "is written like 2026-W47" in assert_one_error(run("report", "jobs.toml", "--window", "2025-11"))
+    dpmine.Ledger(shop.url).charge("shop", OTHER, job="other")
+    gone = run("report", "jobs.toml", "--window", "2025-W05")
+    assert gone.status == 3
+    assert "The budget of 'shop' does not allow this" in gone.err
+
+
+def test_windows_that_the_budget_allows_are_on_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: outcome_of
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sales(tmp_path / "sales.parquet", 6)
+    shop = Shop(tmp_path)
+    shop.schedule |= {"start": "2025-W02", "runs": 4}
+    shop.write()
+    ledger = dpmine.Ledger(shop.url)
+    ledger.grant("shop", epsilon=52000, delta=0.052, unit="customer")
+    ledger.charge("shop", OTHER, job="other")
+    done = run("report", "jobs.toml", "--window", "2025-W05")
+    assert done.status == 3
+    assert done.lines[:3] == [f"dpmine: job 'Pairs 2025-W0{week}': done" for week in (2, 3, 4)]
+    assert "2025-W05 and later windows have no result: The budget of 'shop' does not allow this" in done.lines[-1]
+    assert "Pairs 2025-W04" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 # ------------------------------------------------------------------------------------------- evidence, and the schema

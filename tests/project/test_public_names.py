@@ -16,6 +16,7 @@ PINNED = [
     "AccuracyFirstLogistic",
     "AccuracyFirstRidge",
     "AccuracyWarning",
+    "AlreadyCharged",
     "AuditReport",
     "BadData",
     "BadLedger",

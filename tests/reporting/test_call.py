@@ -98,6 +98,7 @@ BAD: dict[str, list[Any]] = {
     "results": [7, "", "none/kept", "."],
     "evidence": [7, "", "none/evidence", ".", "people.parquet"],
     "retry": [None, 0, "no"],
+    "window": [7, "", "2026-W47"],
     "check": [None, 1, "yes"],
 }
 

@@ -69,7 +69,12 @@ class Verified:
 
 
 def require_possible(folder: Path, job_file: JobFile) -> None:
-    """Check before the run that evidence can be written. Raises UnreadableFile; BadParameter for a secret in it."""
+    """Check before the run that evidence can be written. Raises UnreadableFile; BadParameter for a secret in it.
+
+    Jobs that recur have none yet: evidence is read back by the job file alone, which has no window.
+    """
+    if job_file.schedule is not None:
+        raise BadParameter("Evidence is for job files without a [schedule]: leave out evidence (--evidence).")
     text = job_file.source.decode()
     if without_passwords(text) != text or _PARAMETERS.search(text):
         raise BadParameter(

@@ -19,6 +19,7 @@ from dpmine.ledger.charging import without_passwords
 from dpmine.parameters import below_one, exact_number, positive
 from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.kinds import KINDS
+from dpmine.reporting.jobs.schedule import KEYS, Schedule
 from dpmine.reporting.jobs.unit_words import UnitWords
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class JobFile:
         period: which the data are from; "" where the file does not say.
         inputs: by name.
         source: the bytes of the file.
+        schedule: when they run and on which rows; None for once, on all of them.
     """
 
     title: str
@@ -116,6 +118,7 @@ class JobFile:
     period: str = ""
     inputs: Mapping[str, JobInput] = field(default_factory=dict)
     source: bytes = b""
+    schedule: Schedule | None = None
 
 
 def read_job_file(path: Path, *, here: bool = True) -> JobFile:
@@ -126,7 +129,7 @@ def read_job_file(path: Path, *, here: bool = True) -> JobFile:
     """
     content = _content(path)
     document = _parsed(path, content)
-    _require_known(document, ("title", "owner", "period", "budget", "inputs", "job"), "the job file")
+    _require_known(document, ("title", "owner", "period", "budget", "schedule", "inputs", "job"), "the job file")
     owner, period = (_said(name, document, "the job file") for name in ("owner", "period"))
     terms = _terms(document.get("budget"))
     inputs = {name: _input(f"inputs.{name}", value) for name, value in _table("inputs", document.get("inputs")).items()}
@@ -140,7 +143,8 @@ def read_job_file(path: Path, *, here: bool = True) -> JobFile:
         _require_input(job, files)
     title = checked_name("title", document["title"]) if "title" in document else f"Private results of {terms.dataset}"
     fingerprint = "" if _holds_password(document) else hashlib.sha256(content).hexdigest()
-    return JobFile(title, terms, jobs, path.name, fingerprint, owner, period, inputs, content)
+    schedule = _schedule(document.get("schedule"))
+    return JobFile(title, terms, jobs, path.name, fingerprint, owner, period, inputs, content, schedule)
 
 
 def _holds_password(document: Mapping[str, Any]) -> bool:
@@ -209,6 +213,14 @@ def _terms(value: object) -> BudgetTerms:
         None if share is None else below_one("approximate_delta", share),
         UnitWords.read(budget["unit_label"]) if "unit_label" in budget else None,
     )
+
+
+def _schedule(value: object) -> Schedule | None:
+    if value is None:
+        return None
+    table = _table("schedule", value)
+    _require_known(table, KEYS, "[schedule]")
+    return Schedule.of(table)
 
 
 def _job(number: int, value: object, inputs: Mapping[str, tuple[str, ...]], terms: BudgetTerms) -> Job:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from dpmine.io.paths import Days
     from dpmine.ledger.charging import Account
     from dpmine.privacy import Guarantee
     from dpmine.reporting.jobs.options import Option
@@ -46,6 +47,23 @@ class Released:
     model: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """The window of a recurring job.
+
+    Attributes:
+        every: how long it is.
+        window: its name.
+        days: the rows that are read.
+        written: the options as the job file has them, without what the schedule gives to a window.
+    """
+
+    every: str
+    window: str
+    days: Days
+    written: Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class Job(ABC):
     """One entry of a job file, or the options of one command.
@@ -57,6 +75,7 @@ class Job(ABC):
         options: the options that are given, by name.
         charged: ledger and data set that are charged, as stored results name them.
         flags: whether messages spell options as the command line does.
+        scheduled: the window whose rows are read, of a recurring job.
     """
 
     kind: ClassVar[str]
@@ -70,6 +89,7 @@ class Job(ABC):
     options: Mapping[str, Any]
     charged: Mapping[str, str] = field(default_factory=dict)
     flags: bool = False
+    scheduled: Scheduled | None = None
 
     def __init_subclass__(cls) -> None:
         if "kind" in vars(cls):
@@ -94,11 +114,27 @@ class Job(ABC):
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        """What is asked, whatever it is called: two jobs of the same content are the same job."""
-        options = {name: _plain(self._canonical(name)) for name in sorted(self.options)}
+        """What is asked, whatever it is called: two jobs of the same content are the same job.
+
+        A recurring job is the same on every machine, wherever its input and its ledger are, and whatever part of the
+        budget its window gets.
+        """
+        given = self.options if self.scheduled is None else self.scheduled.written
+        options = {name: _plain(self._canonical(name)) for name in sorted(given)}
         if self.known >= OF_UNIT.keys() and "unit" in options:  # it named an assertion once, in results still stored
             options["unit columns"] = options.pop("unit")
-        return {"kind": self.kind, "input": list(map(shown_name, self.paths)), "options": options, **self.charged}
+        if self.scheduled is None:
+            return {"kind": self.kind, "input": list(map(shown_name, self.paths)), "options": options, **self.charged}
+        window = {"every": self.scheduled.every, "window": self.scheduled.window, "column": self.scheduled.days.column}
+        asked = {"kind": self.kind, "input": [shown_name(self.source)], "options": options, **window}
+        return {**asked, "dataset": self.charged["dataset"]}
+
+    @property
+    def key(self) -> str:
+        """By which a ledger charges a recurring job once: its window, and a digest of the job; "" for other jobs."""
+        if self.scheduled is None:
+            return ""
+        return f"{self.scheduled.window} {_digest({**self.content, 'window': '', 'dataset': ''})}"
 
     @cached_property
     def stem(self) -> str:
@@ -108,7 +144,7 @@ class Job(ABC):
     @cached_property
     def digest(self) -> str:
         """Of what is asked, in 16 hexadecimal digits."""
-        return hashlib.sha256(json.dumps(self.content, sort_keys=True).encode()).hexdigest()[:16]
+        return _digest(self.content)
 
     def _canonical(self, name: str) -> Any:
         """An option, in one of its spellings: lists with commas as lists, dashes as underscores."""
@@ -129,6 +165,10 @@ class Job(ABC):
     def data(self) -> Any:
         """What is read, as the library's calls take it. Raises BadParameter for options that contradict each other."""
         said = {name: self.options[name] for name in OF_SOURCE if name in self.options}
+        if self.scheduled is not None:
+            from dpmine.io.paths import WindowedInput
+
+            return WindowedInput(self.paths, **said, days=self.scheduled.days)
         if not said and self.paths:
             return list(self.paths)
         from dpmine.io.paths import Input
@@ -167,6 +207,10 @@ class Job(ABC):
         if value not in option.choices:
             raise BadParameter(f"{name} must be {' or '.join(map(repr, option.choices))}.")
         return str(value)
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _number_or_text(text: str) -> Any:

@@ -33,19 +33,24 @@ class TopItemsetJob(Job):
         from dpmine.io.open import open_source
         from dpmine.io.source import Columns
         from dpmine.itemsets.ingest.layouts import plan_layout
-        from dpmine.itemsets.request import Request
         from dpmine.itemsets.rules import confidence
-        from dpmine.itemsets.top import top_itemsets
         from dpmine.itemsets.transactions.memory import parse_memory
 
         parse_memory(self.options.get("memory"))
         self.require_options()
         confidence(self.options.get("min_confidence", 0))
+        guarantee = self.guarantee_at()
+        columns = Columns.of(**{name: value for name, value in self._asked.items() if name in _COLUMNS})
+        return guarantee.for_unit(plan_layout(open_source(self.data, columns), columns).unit_name)
+
+    def guarantee_at(self, **others: Any) -> Guarantee:
+        """The guarantee, before the unit is known, with other options; no input is opened. Raises BadParameter."""
+        from dpmine.itemsets.request import Request
+        from dpmine.itemsets.top import top_itemsets
+
         defaults = {name: each.default for name, each in signature(top_itemsets).parameters.items()}
-        asked, possible = {**defaults, **self._asked}, signature(Request.of).parameters
-        request = Request.of(**{name: asked[name] for name in possible})
-        columns = Columns.of(**{name: asked[name] for name in _COLUMNS})
-        return request.guarantee.for_unit(plan_layout(open_source(self.data, columns), columns).unit_name)
+        asked, possible = {**defaults, **self._asked, **others}, signature(Request.of).parameters
+        return Request.of(**{name: asked[name] for name in possible}).guarantee
 
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """See `Job.run`."""

@@ -39,6 +39,20 @@ _BUDGET: dict[str, tuple[str, dict[str, Any]]] = {
     "approximate_delta": ("With zcdp: the part of delta that jobs with a δ of their own may spend.", _NUMBER),
 }
 _NEEDED = ["ledger", "dataset", "epsilon"]
+_SCHEDULE: dict[str, tuple[str, dict[str, Any]]] = {
+    "every": ("How long a window is.", {"enum": ["day", "week", "month"]}),
+    "runs": ("Among how many windows the budget is divided.", {"type": "integer", "minimum": 1}),
+    "column": ("The column of dates or timestamps that says which window a row is in.", _TEXT),
+    "start": ("The first window, such as 2026-W01.", _TEXT),
+    "missed": (
+        "What is done about earlier windows that were never charged.",
+        {"enum": ["catch_up", "skip", "catch-up"], "default": "catch_up"},
+    ),
+    "disjoint_units": (
+        "Assert that no unit has rows in two windows: each may then use the whole budget.",
+        {"type": "boolean", "default": False},
+    ),
+}
 
 
 def job_file_schema() -> dict[str, Any]:
@@ -46,7 +60,7 @@ def job_file_schema() -> dict[str, Any]:
 
     Example:
         >>> sorted(job_file_schema()["properties"])
-        ['budget', 'inputs', 'job', 'owner', 'period', 'title']
+        ['budget', 'inputs', 'job', 'owner', 'period', 'schedule', 'title']
     """
     paths = [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]
     said = {
@@ -56,6 +70,7 @@ def job_file_schema() -> dict[str, Any]:
     files = {"path": {"description": "A path, or a list of paths.", "anyOf": paths}, **said}
     described = _table("Files, and what the page says of them.", files, ["path"])
     budget = {name: {"description": said, **schema} for name, (said, schema) in _BUDGET.items()}
+    schedule = {name: {"description": said, **schema} for name, (said, schema) in _SCHEDULE.items()}
     jobs = [_job(job) for job in KINDS.values()]
     return {
         "$schema": DIALECT,
@@ -66,6 +81,9 @@ def job_file_schema() -> dict[str, Any]:
                 "title": {"description": "The page's title.", **_TEXT},
                 **said,
                 "budget": _table("The budget that all jobs are charged to.", budget, _NEEDED),
+                "schedule": _table(
+                    "Jobs that recur, for one window after another.", schedule, ["every", "runs", "column"]
+                ),
                 "inputs": {
                     "description": "Names for files: a path, a list of paths, or a table that says more.",
                     "type": "object",

@@ -89,6 +89,44 @@ def steps(caption: str, edges: Sequence[float], heights: Sequence[float], column
     return _drawn("steps", caption, layout)
 
 
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One of several small charts: values in order, each with an interval; None where there is none."""
+
+    title: str
+    points: Sequence[tuple[float, float, float] | None]
+    """Lower end, value and upper end."""
+
+
+def multiples(caption: str, panels: Sequence[Panel], first: str, last: str) -> Chart:
+    """Small charts side by side on one scale from 0, each over the same places, which go from `first` to `last`."""
+    places = max(len(panel.points) for panel in panels)
+    top = max([1.0, *(point[2] for panel in panels for point in panel.points if point)])
+
+    def layout(width: int) -> dict[str, Any]:
+        columns = 1 if width == NARROW else 2
+        across = width / columns - _LEFT - _RIGHT
+        step, up = across / places, _HEIGHT / top
+        titles = told_apart([panel.title for panel in panels], across)
+        drawn = [
+            (title, [_place(number, point, step, up) for number, point in enumerate(panel.points) if point])
+            for title, panel in zip(titles, panels, strict=True)
+        ]
+        marks = [(value * up, text) for value, text in _ticks(0, top, 2)]
+        return {"columns": columns, "across": across, "panels": drawn, "marks": marks, "ends": (first, last)}
+
+    return _drawn("multiples", caption, layout)
+
+
+_LEFT, _RIGHT, _HEIGHT = 52, 12, 70
+"""Room beside and in a panel, in pixels; as in templates/charts.svg.j2."""
+
+
+def _place(number: int, point: tuple[float, float, float], step: float, up: float) -> tuple[float, float, float, float]:
+    low, value, high = (max(0.0, end) * up for end in point)
+    return (number + 0.5) * step, low, value, high
+
+
 def stacked(caption: str, parts: Mapping[str, str], rows: Mapping[str, Sequence[float]]) -> Chart:
     """One bar a row, filled by its shares, from 0 to 1, of the `parts`: their names, with their colours."""
     return _drawn("stacked", caption, lambda _: {"parts": parts, "rows": rows})

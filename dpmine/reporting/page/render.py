@@ -18,6 +18,7 @@ from dpmine.privacy import Neighbors, short
 from dpmine.reporting.jobs.unit_words import UnitWords
 from dpmine.reporting.page.bodies import Body, body_of, percent
 from dpmine.reporting.page.charts import stacked, templates
+from dpmine.reporting.page.windows import windows_of
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def render(report: Report, *, today: datetime | None = None) -> str:
     words = UnitWords.of(report.unit, terms.unit_label)
     here = Amount.total([outcome.charge for outcome in outcomes])
     most = Amount.total([outcome.most for outcome in outcomes])
+    if report.timeline is not None:  # all windows are on the page
+        here = most = report.timeline.cost
     promised, came_to = _guaranteed(report, most, most), _guaranteed(report, here, most)
     replaced = terms.neighbors is Neighbors.REPLACE_ONE
     page = templates().get_template("report.html.j2")
@@ -78,6 +81,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         chance=f"1 in {int(decimal_below(1 / promised.delta, 2)):,}" if promised.delta else "",
         notes=_notes((each.job.name, each.result.guarantee) for each in outcomes if each.result),
         most_rows=_MOST_ROWS,
+        windows=windows_of(report.timeline) if report.timeline else None,
     )
 
 

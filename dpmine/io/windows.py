@@ -1,0 +1,111 @@
+"""Rows of some days only: an input with a column of dates or timestamps, and the days that are read of it.
+
+Whether a row is read is a public function of its own value, so a window of data is data: neighbours stay neighbours, up
+to a unit that is in one of them only. Used for the windows of recurring jobs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpmine.errors import BadData
+from dpmine.io.arrow import integer_array
+from dpmine.io.periods import days_of, like_column, require_calendar
+from dpmine.io.source import Source, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Self
+
+    from dpmine.io.paths import Days
+
+_PERIODS = ("day", "week", "month")
+
+
+def with_days(source: Source, days: Days, keys: Iterable[str]) -> Source:
+    """The source with the rows of these days; the column itself is there only where a key is made of it.
+
+    Raises BadData where there is no such column of dates or timestamps.
+    """
+    name = days.column
+    if name not in source.names:
+        known = "" if source.look else f" The columns are: {quoted(source.names)}.{like_column(name, source.names)}"
+        raise BadData(f"There is no column {name!r}, which [schedule] names as column.{known or f' {source.look}'}")
+    if source.names.count(name) > 1:
+        raise BadData(f"The data hold several columns called {name!r}: rename them.")
+    require_calendar("column of [schedule]", name, source)
+    needed = {name, *(f"{period}({name})" for period in _PERIODS)}
+    return WindowSource(source, days, hidden=needed.isdisjoint(keys))
+
+
+@dataclass(frozen=True, eq=False)
+class WindowSource(Source):
+    """Some rows of another source.
+
+    Attributes:
+        inner: the other source.
+        days: which rows.
+        hidden: whether the column of days is left out: it is no item, and no key.
+    """
+
+    inner: Source
+    days: Days
+    hidden: bool
+    rows = None
+    """Not known: the share of them that is read would show how many there are."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return tuple(name for name in self.inner.names if not (self.hidden and name == self.days.column))
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the inner source is."""
+        return self.inner.repeatable
+
+    @property
+    def look(self) -> str | None:  # type: ignore[override]
+        """See `Source.look`."""
+        return self.inner.look
+
+    def type_of(self, name: str) -> pa.DataType:
+        """Arrow type of a column."""
+        return self.inner.type_of(name)
+
+    def labels(self, names: Sequence[str]) -> pa.Array:
+        """See `Source.labels`."""
+        return self.inner.labels(names)
+
+    def numbers(self, names: Sequence[str]) -> Self:
+        """See `Source.numbers`."""
+        return replace(self, inner=self.inner.numbers(names))
+
+    def flags(self, names: Sequence[str]) -> Self:
+        """See `Source.flags`."""
+        return replace(self, inner=self.inner.flags(names))
+
+    def require_room(self, names: Sequence[str], limit: int) -> None:
+        """See `Source.require_room`."""
+        self.inner.require_room(self._needed(names), limit)
+
+    def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
+        """The named columns of the rows of the window; rows without a day are in none."""
+        for batch in self.inner.batches(self._needed(names), whole=whole):
+            inside = _inside(batch.column(self.days.column), self.days)
+            yield batch.select(list(names)).filter(inside)
+
+    def _needed(self, names: Sequence[str]) -> list[str]:
+        return list(dict.fromkeys([*names, self.days.column]))
+
+
+def _inside(column: pa.Array, days: Days) -> pa.Array:
+    """Which values are days of the window; null is none. Total: no value causes an error."""
+    numbers = integer_array(days_of(column))
+    first, end = (pa.scalar(bound, pa.int64()) for bound in (days.first, days.end))
+    in_time = pc.and_(pc.greater_equal(numbers, first), pc.less(numbers, end))
+    return pc.and_(pc.is_valid(column), in_time)

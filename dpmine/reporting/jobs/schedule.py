@@ -1,0 +1,175 @@
+"""The calendar of a job file: windows of days, weeks or months, of which each has a part of one budget."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from dpmine.errors import BadParameter, BudgetExceeded
+from dpmine.io.paths import Days
+from dpmine.ledger.budget import Amount, checked_name
+from dpmine.parameters import named, truth, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+KEYS = ("every", "runs", "column", "start", "missed", "disjoint_units")
+_MOST_RUNS = 100_000
+_EPOCH = date(1970, 1, 1).toordinal()
+
+
+class Every(StrEnum):
+    """How long a window is."""
+
+    DAY = "day"
+    WEEK = "week"
+    """From Monday to Sunday, as ISO 8601 numbers weeks."""
+    MONTH = "month"
+
+
+_WRITTEN = {
+    Every.DAY: (re.compile(r"\d{4}-\d\d-\d\d"), "2026-11-22"),
+    Every.WEEK: (re.compile(r"\d{4}-W\d\d"), "2026-W47"),
+    Every.MONTH: (re.compile(r"\d{4}-\d\d"), "2026-11"),
+}
+
+
+class Missed(StrEnum):
+    """What a run does about earlier windows that were never charged."""
+
+    CATCH_UP = "catch_up"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Window:
+    """One day, week or month.
+
+    Attributes:
+        first: its first day.
+        every: how long it is.
+    """
+
+    first: date
+    every: Every
+
+    @classmethod
+    def parse(cls, text: object, every: Every) -> Window:
+        """The window of that name: 2026-W47, 2026-11 or 2026-11-22. Raises BadParameter."""
+        form, example = _WRITTEN[every]
+        written = text if isinstance(text, str) and form.fullmatch(text) else ""
+        try:  # Python reads 2026-W47 as its Monday
+            found = cls(date.fromisoformat(f"{written}-01" if every is Every.MONTH else written), every)
+            found.following(), found.before()
+        except (ValueError, OverflowError):
+            raise BadParameter(f"A window of a schedule for every {every} is written like {example}.") from None
+        return found
+
+    @classmethod
+    def containing(cls, day: date, every: Every) -> Window:
+        """The window that the day is in."""
+        back = {Every.DAY: 0, Every.WEEK: day.weekday(), Every.MONTH: day.day - 1}[every]
+        return cls(day - timedelta(back), every)
+
+    def following(self) -> Window:
+        """The next window."""
+        return Window.containing(
+            self.first + timedelta({Every.DAY: 1, Every.WEEK: 7, Every.MONTH: 31}[self.every]), self.every
+        )
+
+    def before(self) -> Window:
+        """The window before this one."""
+        return Window.containing(self.first - timedelta(1), self.every)
+
+    def until(self, last: Window) -> Iterator[Window]:
+        """This window and the following ones, up to `last`; none where that is earlier."""
+        window = self
+        while window <= last:
+            yield window
+            window = window.following()
+
+    def days(self, column: str) -> Days:
+        """The rows of this window."""
+        first, end = (window.first.toordinal() - _EPOCH for window in (self, self.following()))
+        return Days(column, first, end)
+
+    def __str__(self) -> str:
+        if self.every is Every.WEEK:
+            year, week, _ = self.first.isocalendar()
+            return f"{year:04}-W{week:02}"
+        return self.first.isoformat()[: 10 if self.every is Every.DAY else 7]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When the jobs of a file run, and on which rows.
+
+    Attributes:
+        every: how long a window is.
+        runs: among how many windows the budget is divided.
+        column: the column of dates or timestamps that says which window a row is in.
+        start: the first window; None for the first one that was charged.
+        missed: what a run does about earlier windows that were never charged.
+        disjoint_units: whether it is asserted that no unit has rows in two windows. Each window has all of the budget
+            then, as a part of the data set (docs/proofs/ledger.md, section 4).
+    """
+
+    every: Every
+    runs: int
+    column: str
+    start: Window | None = None
+    missed: Missed = Missed.CATCH_UP
+    disjoint_units: bool = False
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Schedule:
+        """The schedule that a table of known keys describes. Raises BadParameter."""
+        for name, example in (("every", '"week"'), ("runs", "52"), ("column", '"at"')):
+            if name not in table:
+                raise BadParameter(f"{name} is missing in [schedule]: write there, for example, {name} = {example}.")
+        every, start = named(Every, "every", table["every"]), table.get("start")
+        start = start.isoformat() if type(start) is date else start
+        runs = whole("runs", table["runs"])
+        if runs > _MOST_RUNS:
+            raise BadParameter(f"runs must be at most {_MOST_RUNS:,}.")
+        return cls(
+            every,
+            runs,
+            checked_name("column", table["column"]),
+            None if start is None else Window.parse(start, every),
+            named(Missed, "missed", table.get("missed", Missed.CATCH_UP)),
+            truth("disjoint_units", table.get("disjoint_units", False)),
+        )
+
+    def share(self, total: Amount) -> Amount:
+        """What one window may cost of the file's total; a public function of the file."""
+        return total if self.disjoint_units else Amount(*(number / self.runs for number in total))
+
+    def window(self, text: str | None, today: date) -> Window:
+        """The window of that name; for None the last one that has ended.
+
+        Raises BadParameter for one that has not ended or is before the schedule's start, BudgetExceeded behind its end.
+        """
+        current = Window.containing(today, self.every)
+        asked = current.before() if text is None else Window.parse(text, self.every)
+        if asked >= current:
+            raise BadParameter(
+                f"{asked} has not ended, and a window is charged once: run it after {current.before()}, or later."
+                if asked > current
+                else f"{asked} has not ended, and a window is charged once: run it when it has."
+            )
+        if self.start is not None and asked < self.start:
+            raise BadParameter(f"{asked} is before {self.start}, the start of [schedule]: give a later window.")
+        if self.start is not None and asked not in self.windows(self.start, asked):
+            raise BudgetExceeded(
+                f"The budget is divided among {self.runs} windows from {self.start} on, and {asked} is behind the last "
+                "one: write a schedule with another start and a budget of its own."
+            )
+        return asked
+
+    def windows(self, first: Window, last: Window) -> tuple[Window, ...]:
+        """The windows from `first` to `last`, at most as many as the schedule has runs."""
+        return tuple(window for window, _ in zip(first.until(last), range(self.runs), strict=False))

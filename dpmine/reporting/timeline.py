@@ -1,0 +1,82 @@
+"""The windows of recurring jobs so far: what a ledger's history says was charged for them, and what they released."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dpmine.ledger.budget import Amount, name_and_part
+from dpmine.ledger.records import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from dpmine.ledger.ledger import Ledger
+    from dpmine.reporting.jobs.job import Job
+
+_MARK = re.compile(r"\[(\S+) ([0-9a-f]{16})\]$")
+"""How the job of an entry ends: the window, and what is asked of every window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charges:
+    """The charges of some recurring jobs, over all windows.
+
+    Attributes:
+        amounts: by the keys of the jobs, retries included.
+    """
+
+    amounts: Mapping[str, Amount] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, ledger: Ledger, dataset: str, jobs: Iterable[Job], *, all_parts: bool = False) -> Charges:
+        """Those on the data set, or its part, that is named, or on all of its parts. Raises BadLedger."""
+        asked = {job.key.rpartition(" ")[2] for job in jobs if job.key}
+        name, part = name_and_part(dataset)
+        if not asked or ledger.known(name) is None:
+            return cls()
+        amounts: dict[str, Amount] = {}
+        for entry in ledger.history(name):
+            found = _MARK.search(entry.job) if entry.kind == Kind.CHARGE else None
+            if found and found[2] in asked and (all_parts or entry.part == part):
+                key = f"{found[1]} {found[2]}"
+                amounts[key] = amounts.get(key, Amount()) + entry.amount
+        return cls(amounts)
+
+    @property
+    def by_window(self) -> dict[str, Amount]:
+        """What each window was charged, by its name."""
+        windows: dict[str, Amount] = {}
+        for key, amount in self.amounts.items():
+            window = key.partition(" ")[0]
+            windows[window] = windows.get(window, Amount()) + amount
+        return windows
+
+    @property
+    def total(self) -> Amount:
+        """Of all windows together."""
+        return Amount.total(self.amounts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A window of recurring jobs.
+
+    Attributes:
+        window: its name.
+        documents: what its jobs released, by the names of the jobs; None where there is no result.
+        charged: whether anything was charged for it.
+    """
+
+    window: str
+    documents: Mapping[str, dict[str, Any] | None]
+    charged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """All windows so far, in order, and what they cost together for each unit."""
+
+    windows: tuple[Passed, ...]
+    cost: Amount
