@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 WORKERS ?= 2
+SITE ?= build/docs
 
 BIN := .venv/bin
 # What users install, and, beside it, the tools for tests, checks and docs.
@@ -27,8 +28,8 @@ help: ## list the targets
 demo: $(INSTALLED) ## find the top pair of a real shop, privately
 	$(DEMO)
 
-docs: $(DEVELOPED) ## the pages of docs as a site, in build/docs
-	env -u PYTHONPATH $(BIN)/sphinx-build -W --keep-going -n -b html docs build/docs
+docs: $(DEVELOPED) ## the pages of docs as a site, in build/docs (SITE=build/docs/0.2 keeps versions apart)
+	env -u PYTHONPATH $(BIN)/sphinx-build -W --keep-going -n -b html docs $(SITE)
 
 prose: ## the sentence lengths of tests/project/test_prose.py again, by textlint; needs npm
 	npx --yes --package textlint@15.8.0 --package textlint-rule-en-max-word-count@1.0.2 \

@@ -39,6 +39,27 @@ def build(source: Path, target: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, env=environment)
 
 
+LOADED = re.compile(
+    r"""<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//|url\(["']?(?:https?:)?//"""
+)
+
+
+def loaded_from_elsewhere(site: Path) -> Iterator[str]:
+    """What a browser would ask a network for."""
+    for path in site.rglob("*"):
+        if path.suffix in {".html", ".css"}:
+            yield from (f"{path.name}: {found}" for found in LOADED.findall(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    "page",
+    ['<script src="https://cdn.example/a.js">', "<link rel=x href='//f.example/b.css'>", "url(http://c.example/d)"],
+)
+def test_a_page_that_needs_a_network_is_found(page: str, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    assert len(list(loaded_from_elsewhere(tmp_path))) == 1
+
+
 @pytest.mark.slow
 def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
     done = build(DOCS, tmp_path)
@@ -49,6 +70,8 @@ def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
     commands = (tmp_path / "reference" / "command_line.html").read_text(encoding="utf-8")
     assert 'id="dpmine-ledger-verify"' in commands
     assert "<!-- commands -->" not in commands
+    assert list(loaded_from_elsewhere(tmp_path)) == []
+    assert (tmp_path / "searchindex.js").is_file()
 
 
 @pytest.mark.slow
