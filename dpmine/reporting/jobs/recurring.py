@@ -74,8 +74,8 @@ class Recurring:
         if not total.fits(needed, self.accounting):
             raise BudgetExceeded(
                 f"{runs} windows are charged up to {needed.shown(self.accounting, short)} together, and [budget] "
-                f"allows {total.shown(self.accounting, short)}: leave epsilon and delta of the jobs out, and [schedule] "
-                "divides the budget."
+                f"allows {total.shown(self.accounting, short)}: leave epsilon and delta of the jobs out, and "
+                "[schedule] divides the budget."
             )
         return jobs
 
