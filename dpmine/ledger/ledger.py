@@ -268,16 +268,11 @@ class KeyedLedger(Ledger):
 
     def __init__(self, ledger: Ledger, key: str, *, again: bool = False) -> None:
         self._database = ledger._database  # noqa: SLF001 - another ledger's, of the same class
-        self._mark, self._again = mark_of(key), again
+        self._mark, self._again = f"[{checked_name('key', key)}]", again
 
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:
         """As `Ledger.charge`; raises AlreadyCharged."""
         return self._charge(dataset, guarantee, f"{job} {self._mark}", "" if self._again else self._mark)
-
-
-def mark_of(key: str) -> str:
-    """How the history shows that a run was charged by this key: at the end of the job. Raises BadParameter."""
-    return f"[{checked_name('key', key)}]"
 
 
 class DryLedger(Ledger):

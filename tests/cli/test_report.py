@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from dpmine_cli import messages
 from reporting.jobs import AGES, HOSTILE, PAIRS, RULE, Folder, job
-from reporting.weeks import Shop, sales
+from reporting.schedules.weeks import Shop, sales
 from support.command_line import assert_one_error, outcome_of
 
 import dpmine

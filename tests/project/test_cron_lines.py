@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from reporting.weeks import Shop, sales
+from reporting.schedules.weeks import Shop, sales
 from support.snippets import blocks
 
 from dpmine.reporting.jobs.schedule import Every, Window

@@ -153,10 +153,9 @@ def _cautions(source: Source, plan: LayoutPlan) -> Iterator[str]:
     """See `LayoutPlan.cautions`."""
     if plan.layout is not Layout.ONE_HOT and names_people(plan.items[0]):
         yield f"the items are values of {plan.items[0]!r}, which is named like people: the result would name some"
-    if plan.layout is Layout.LIST and not plan.unit:
-        for name in source.names:
-            if name not in plan.columns and names_people(name) and can_be_key(source.type_of(name)):
-                yield f"each row is a unit of its own: --unit {name} protects each {name!r} as a whole"
+    for name in _possible_keys(source, plan.items[0]) if plan.layout is Layout.LIST and not plan.unit else ():
+        if names_people(name):
+            yield f"each row is a unit of its own: --unit {name} protects each {name!r} as a whole"
     for name in plan.keys:
         if pa.types.is_timestamp(source.type_of(name)):
             yield (
@@ -178,7 +177,9 @@ def item_type(source: Source, plan: LayoutPlan) -> pa.DataType:
 def _named_plan(source: Source, columns: Columns, name: str | None) -> LayoutPlan:
     """The layout where the options name the items' column, or say that there is one for each item (None)."""
     if name is None:
-        return _plan(Layout.ONE_HOT, _item_columns(source, columns), columns, Origin.OPTIONS)
+        if not (others := _others(source, columns)):
+            raise BadData("There is no column left for the items: a one-hot layout has one column for each.")
+        return _plan(Layout.ONE_HOT, others, columns, Origin.OPTIONS)
     if is_list(source.type_of(name)):
         return _plan(Layout.LIST, [name], columns, Origin.OPTIONS)
     if columns.items is not None:
@@ -235,14 +236,15 @@ def _plan_of_two(source: Source, lists: Sequence[str]) -> LayoutPlan:
 
 def _plan_beside(source: Source, items: str, columns: Columns) -> LayoutPlan:
     """The layout of one column of lists among several: without a named unit, the names of the others decide."""
-    plan = _plan(Layout.LIST, [items], columns, Origin.SCHEMA)
-    others = [name for name in source.names if name != items and can_be_key(source.type_of(name))]
-    units = [name for name in others if _role(name) == "unit"]
-    if columns.unit or not units:
-        return plan
+    plan, possible = _plan(Layout.LIST, [items], columns, Origin.SCHEMA), _possible_keys(source, items)
+    units = [] if columns.unit else [name for name in possible if _role(name) == "unit"]
     if len(units) > 1:
         raise BadData(_unclear(source, [{"unit": name, "item": items} for name in units]))
-    return replace(plan, unit=tuple(units), origin=Origin.NAMES)
+    return replace(plan, unit=tuple(units), origin=Origin.NAMES) if units else plan
+
+
+def _possible_keys(source: Source, items: str) -> list[str]:
+    return [name for name in source.names if name != items and can_be_key(source.type_of(name))]
 
 
 def _words(name: str) -> set[str]:
@@ -293,18 +295,7 @@ def _plan(layout: Layout, items: Iterable[str], columns: Columns, origin: Origin
 
 
 def _others(source: Source, columns: Columns) -> tuple[str, ...]:
-    named = columns.named
-    if not named:
-        return source.names
-    return tuple(name for name in source.names if name not in named)
-
-
-def _item_columns(source: Source, columns: Columns) -> tuple[str, ...]:
-    """The columns of a one-hot layout that are items."""
-    others = _others(source, columns)
-    if not others:
-        raise BadData("There is no column left for the items: a one-hot layout has one column for each.")
-    return others
+    return tuple(name for name in source.names if name not in columns.named)
 
 
 def _only_other(source: Source, columns: Columns) -> tuple[str, ...]:

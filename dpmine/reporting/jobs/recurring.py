@@ -73,9 +73,9 @@ class Recurring:
         total, needed = self.terms.total_under(self.accounting), Amount(*(number * runs for number in window))
         if not total.fits(needed, self.accounting):
             raise BudgetExceeded(
-                f"{runs} windows are charged up to {needed.shown(self.accounting, short)}, and [budget] allows "
-                f"{total.shown(self.accounting, short)}: leave epsilon and delta of the jobs out, and [schedule] "
-                "divides the budget."
+                f"{runs} windows are charged up to {needed.shown(self.accounting, short)} together, and [budget] "
+                f"allows {total.shown(self.accounting, short)}: leave epsilon and delta of the jobs out, and "
+                "[schedule] divides the budget."
             )
         return jobs
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reporting.jobs import AGES, RULE
-from reporting.weeks import ITEMS, PAIRS, Shop, sales
+from reporting.schedules.weeks import ITEMS, PAIRS, Shop, sales
 from support.cases import every
 from support.effort import examples
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from reporting.weeks import ITEMS, PAIRS, Shop, sales
+from reporting.schedules.weeks import ITEMS, PAIRS, Shop, sales
 from support.cases import every
 
 import dpmine

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from ledger.postgres import Cluster, running
+from reporting.schedules.weeks import ITEMS, PAIRS, Shop, sales
 from reporting.test_page import Page
-from reporting.weeks import ITEMS, PAIRS, Shop, sales
 
 from dpmine.ledger.budget import Accounting, Amount
 from dpmine.ledger.ledger import Ledger

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from reporting.schedules.weeks import PAIRS, Shop, sales
 from reporting.test_page import Page
-from reporting.weeks import PAIRS, Shop, sales
 from support.cases import every
 
 from dpmine.exact.bits import SystemBits
