@@ -295,7 +295,8 @@ def _plan(layout: Layout, items: Iterable[str], columns: Columns, origin: Origin
 
 
 def _others(source: Source, columns: Columns) -> tuple[str, ...]:
-    return tuple(name for name in source.names if name not in columns.named)
+    named = columns.named
+    return tuple(name for name in source.names if name not in named)
 
 
 def _only_other(source: Source, columns: Columns) -> tuple[str, ...]:
