@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dpmine.auditing.targets.claims import Claim, Evidence
     from dpmine.selection.laws.profile import FloatArray, IntArray
 
-_MOST_KINDS = 200  # of different values that are each a bin
+_MOST_KINDS = 1000  # of different values that are each a bin
 _BINS = 64  # of numbers that are mostly different
 _ENTRIES = 12  # of a sequence, looked at one by one
 _TYPED = 200  # outcomes of each side whose types decide how to look
@@ -120,7 +120,8 @@ def choose_event(left: Sequence[Any], right: Sequence[Any], claim: Claim, miss: 
     floats are looked at. Requires: as many outcomes on both sides, at least 2.
     """
     best, considered = None, 0
-    for look in looks([*left[:_TYPED], *right[:_TYPED]], bits=bits):
+    ways = looks([*left[:_TYPED], *right[:_TYPED]], bits=bits)
+    for look in [*ways, *_together(ways, left[::2], right[::2])]:
         seen = [[look.see(outcome) for outcome in outcomes] for outcomes in (left, right)]
         bins = _bins([*seen[0], *seen[1]])
         ordering, choosing = ([bins.counts(each[start::2]) for each in seen] for start in (0, 1))
@@ -225,6 +226,29 @@ def _of_mappings(outcomes: Sequence[Any]) -> list[Look]:
     keys = Counter(key for outcome in outcomes if isinstance(outcome, Mapping) for key in outcome)
     found = [Look("the number of keys", _length), Look("the set of keys", _keys)]
     return [*found, *(Look(f"the value of {_short(key)}", _Value(key)) for key, _ in keys.most_common(_ENTRIES))]
+
+
+def _together(ways: Sequence[Look], left: Sequence[Any], right: Sequence[Any]) -> Iterator[Look]:
+    """What single entries say for one side, added up as if they were independent of each other: for several entries."""
+    parts = []
+    for look in ways:
+        if isinstance(look.see, _Entry | _Value):
+            seen = [[look.see(outcome) for outcome in outcomes] for outcomes in (left, right)]
+            bins = _bins([*seen[0], *seen[1]])
+            one, other = (bins.counts(each) for each in seen)
+            parts.append((look, bins, np.log((one + 0.5) / (other + 0.5)).tolist()))
+    if len(parts) > 1:
+        yield Look("ln of the ratio of probabilities that the entries suggest", _Sum(tuple(parts)))
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """The sum of what entries suggest, to a quarter."""
+
+    parts: tuple[tuple[Look, Bins, list[float]], ...]
+
+    def __call__(self, outcome: Any) -> float:
+        return round(4 * sum(weights[bins.place(look.see(outcome))] for look, bins, weights in self.parts)) / 4
 
 
 @dataclass(frozen=True, slots=True)

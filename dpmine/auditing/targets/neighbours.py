@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Sides: TypeAlias = "tuple[Any, Any]"
 
-_GAPS = (0, 1, 2, 4, 8, 16)  # between scores, in sensitivities
+_GAPS = (0, 2, 1, 8, 4, 16)  # between scores, in sensitivities
 _SIZES = (2, 3, 10, 1, 5)
 _MOST_CANDIDATES = 40  # of a pair that a climb proposes
 
@@ -191,12 +191,14 @@ class ScoreVectors:
         return Vectors(tuple(floor + step * height for height in heights), tuple(moves), self)
 
     def _moves(self, size: int) -> Iterator[tuple[int, ...]]:
-        """The first against the others, alone or with them; halves apart."""
+        """The first, or the last, against the others, alone or with them; halves apart, in two ways."""
         low, high = min(self._directions), max(self._directions)
         most = size if self.moving is None else self.moving
-        rest = size - 1
-        yield from ((first, *_at_most(others, rest, most)) for first, others in product((high, low, 0), repeat=2))
+        for first, others in dict.fromkeys(product((high, low, 0), repeat=2)):
+            moves = (first, *_at_most(others, size - 1, most))
+            yield from (moves, moves[::-1])
         yield tuple(islice((high, low) * size, size))
+        yield tuple(high if 2 * place < size else low for place in range(size))
 
     def _admits(self, pair: Vectors) -> bool:
         step = positive("sensitivity", self.sensitivity)

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 
     from dpmine.auditing.targets.neighbours import Pair
 
-_PILOT = 1000  # runs on each side of a pair, to compare pairs
-_PILOT_MISS = 1e-4  # of each bound there: a choice among hundreds, not a measurement
+_ROUNDS = ((2000, 0.2, 12), (8000, 0.02, 3), (25_000, 1e-4, 1))
+"""Of choosing: runs on each side of a pair, the probability with which each bound there fails, and how many pairs stay.
+
+The first bounds are loose, or a rare event that only one side has would never be looked at again. They serve a choice.
+"""
 _LEAST_DRAWS = 1000  # of a measurement
-_CHOOSING_SHARE = 0.25  # of `samples`: to choose the event of the pairs that are left
-_LEFT = 3  # how many these are
-_STARTS, _CLIMBED, _CHOSEN = 0.3, 0.45, 0.6  # of the seconds: when each part of the search ends
+_STARTS, _CLIMBED, _CHOSEN = 0.3, 0.4, (0.5, 0.6)  # of the seconds: when each part of the search ends
 _SAFETY = 0.9  # of the time that is left: runs vary
 _CLIMBS = 3
 
@@ -124,19 +125,21 @@ def compare_runs(mechanism: Any, claim: Claim, family: Family, budget: Budget, *
     clock, sampler, events = _Clock(budget.seconds, perf_counter()), Sampler(mechanism), 0
     usable = False
 
-    def choose(pair: Pair, draws: int) -> Chosen:
+    def choose(pair: Pair, draws: int, loose: float) -> Chosen:
         nonlocal events, usable
         left, right = sampler.both(pair, draws)
         usable |= not all_raised(left + right)
-        chosen = choose_event(left, right, claim, _PILOT_MISS, bits=budget.bits)
+        chosen = choose_event(left, right, claim, loose, bits=budget.bits)
         events += chosen.considered
         return chosen
 
-    pilot = min(_PILOT, budget.samples)
-    ranking = _search(lambda pair: choose(pair, pilot).evidence, family, budget, clock, ends=(_STARTS, _CLIMBED))
+    pilot, loose, kept = _ROUNDS[0]
+    pilot = min(pilot, budget.samples)
+    ends = (_STARTS, _CLIMBED)
+    ranking = _search(lambda pair: choose(pair, pilot, loose).evidence, family, budget, clock, ends=ends, kept=kept)
     if not usable:
         raise BadParameter("The mechanism raised an exception in every run: call it once with such a data set to see.")
-    pair, chosen = _chosen(ranking, choose, clock, sampler, budget)
+    pair, chosen = _chosen([pair for _, pair in ranking.found], choose, clock, sampler, budget)
     draws = _affordable(budget.samples, clock, sampler)
     evidence, shares = measure_event(chosen, *sampler.both(pair, draws), claim, miss)
     before, after = pair.sides()[::-1] if chosen.backwards else pair.sides()
@@ -156,10 +159,16 @@ def compare_runs(mechanism: Any, claim: Claim, family: Family, budget: Budget, *
 
 
 def _search(
-    shows: Callable[[Pair], Evidence], family: Family, budget: Budget, clock: _Clock, *, ends: tuple[float, float]
+    shows: Callable[[Pair], Evidence],
+    family: Family,
+    budget: Budget,
+    clock: _Clock,
+    *,
+    ends: tuple[float, float],
+    kept: int = _CLIMBS,
 ) -> _Ranking:
     """Structured pairs, then climbs from the worst of them: a change is kept unless it shows less."""
-    ranking = _Ranking(_LEFT, [])
+    ranking = _Ranking(kept, [])
     for pair in family.starts():
         ranking.add(shows(pair), pair)
         if ranking.pairs >= budget.pairs or clock.passed(ends[0]):
@@ -183,21 +192,18 @@ def _search(
 
 
 def _chosen(
-    ranking: _Ranking, choose: Callable[[Pair, int], Chosen], clock: _Clock, sampler: Sampler, budget: Budget
+    pairs: list[Pair], choose: Callable[[Pair, int, float], Chosen], clock: _Clock, sampler: Sampler, budget: Budget
 ) -> tuple[Pair, Chosen]:
-    """The worst of the pairs that are left, by more runs of each; and its event."""
-    draws = min(budget.samples, max(_LEAST_DRAWS, int(_CHOOSING_SHARE * budget.samples)))
-    best = None
-    for _, pair in ranking.found:
-        if best is not None and clock.passed(_CHOSEN):
-            break
-        room = (_CHOSEN * clock.seconds - clock.used) / (2 * max(sampler.speed, 1e-9))
-        chosen = choose(pair, max(min(draws, _LEAST_DRAWS), min(draws, int(room))))
-        if best is None or chosen.evidence.rank > best[1].evidence.rank:
-            best = pair, chosen
-    if best is None:
-        raise AssertionError  # the ranking is never empty
-    return best
+    """The worst of the pairs, by more and more runs of fewer and fewer; and its event. Requires: at least one pair."""
+    found: list[tuple[Pair, Chosen]] = []
+    for (draws, loose, kept), end in zip(_ROUNDS[1:], _CHOSEN, strict=True):
+        room = (end * clock.seconds - clock.used) / (2 * len(pairs) * max(sampler.speed, 1e-9))
+        wanted = min(draws, budget.samples)
+        each = max(min(wanted, _LEAST_DRAWS), min(wanted, int(room)))
+        found = [(pair, choose(pair, each, loose)) for pair in pairs]
+        found.sort(key=lambda entry: entry[1].evidence.rank, reverse=True)
+        pairs = [pair for pair, _ in found[:kept]]
+    return found[0]
 
 
 def _affordable(samples: int, clock: _Clock, sampler: Sampler) -> int:
