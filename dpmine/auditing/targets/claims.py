@@ -274,7 +274,8 @@ class Claim:
     def worst_event(self, above: FloatArray, below: FloatArray) -> tuple[int, Evidence]:
         """The place of the event that shows most, and what it shows; see `Form.of_events`. Requires: at least one."""
         figures = self.form.of_events(above, below)
-        place = int(np.lexsort((figures.hint, figures.measured - figures.claimed))[-1])
+        excess = figures.measured - figures.claimed
+        place = int(np.argmax(np.where(excess == excess.max(), figures.hint, -inf)))  # the first of equal ones
         return place, self._evidence(figures, place)
 
     def of_laws(self, left: FloatArray, right: FloatArray) -> Evidence:

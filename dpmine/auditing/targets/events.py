@@ -41,6 +41,7 @@ class Look:
 
     name: str
     see: Callable[[Any], Hashable]
+    """Of an outcome that is `frozen`."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Event:
 
     def hits(self, outcomes: Sequence[Any]) -> int:
         """How many outcomes are in the event."""
-        return sum(self.bins.place(self.look.see(outcome)) in self.places for outcome in outcomes)
+        return sum(self.bins.place(self.look.see(frozen(outcome))) in self.places for outcome in outcomes)
 
     def __str__(self) -> str:
         return f"{self.look.name} is {self.bins.described(self.places)}"
@@ -112,7 +113,9 @@ class Chosen:
     considered: int
 
 
-def choose_event(left: Sequence[Any], right: Sequence[Any], claim: Claim, miss: float, *, bits: bool = True) -> Chosen:
+def choose_event(
+    before: Sequence[Any], after: Sequence[Any], claim: Claim, miss: float, *, bits: bool = True
+) -> Chosen:
     """The event and direction that show most of the claim, by bounds that each fail with probability `miss`.
 
     That is a choice, not a measurement. Every other outcome puts the bins in order, and the rest choose among the
@@ -120,6 +123,7 @@ def choose_event(left: Sequence[Any], right: Sequence[Any], claim: Claim, miss: 
     floats are looked at. Requires: as many outcomes on both sides, at least 2.
     """
     best, considered = None, 0
+    left, right = ([frozen(outcome) for outcome in outcomes] for outcomes in (before, after))
     ways = looks([*left[:_TYPED], *right[:_TYPED]], bits=bits)
     for look in [*ways, *_together(ways, left[::2], right[::2])]:
         seen = [[look.see(outcome) for outcome in outcomes] for outcomes in (left, right)]
@@ -181,7 +185,7 @@ def _bins(outcomes: Sequence[Hashable]) -> Bins:
         return _each(seen)
     numbers = [float(value) for value in outcomes if _is_number(value)]  # type: ignore[arg-type]
     if 2 * len(numbers) < len(outcomes):  # texts or lists that are mostly different
-        return _each([value for value, _ in seen.most_common(_MOST_KINDS)])
+        return _each([value for value, count in seen.most_common(_MOST_KINDS) if count > 1])
     edges = np.unique(np.quantile(numbers, np.linspace(0, 1, _BINS + 1), method="inverted_cdf"))
     frequent = [value for value, count in seen.most_common(_MOST_KINDS) if count >= len(outcomes) / 100]
     return Bins(_each(frequent).values, tuple(edges.tolist()))
@@ -193,11 +197,11 @@ def _each(values: Iterable[Hashable]) -> Bins:
 
 
 def looks(outcomes: Sequence[Any], *, bits: bool = True) -> list[Look]:
-    """The ways to look at outcomes of such types: as a whole, and by size, length, entries and bits of floats."""
-    found = [Look("the outcome", frozen)]
-    if any(_is_many(outcome) for outcome in outcomes):
+    """The ways to look at such outcomes, which are `frozen`: as a whole, by length, entries and bits of floats."""
+    found = [Look("the outcome", _whole)]
+    if any(isinstance(outcome, tuple) for outcome in outcomes):
         found += _of_many(outcomes)
-    if any(isinstance(outcome, Mapping) for outcome in outcomes):
+    if any(isinstance(outcome, _Table) for outcome in outcomes):
         found += _of_mappings(outcomes)
     return [*found, *(more for look in found if bits for more in _of_floats(look, outcomes))]
 
@@ -210,7 +214,7 @@ def _of_floats(look: Look, outcomes: Sequence[Any]) -> Iterator[Look]:
 
 
 def _of_many(outcomes: Sequence[Any]) -> list[Look]:
-    longest = max(_length(outcome) for outcome in outcomes if _is_many(outcome))
+    longest = max(len(outcome) for outcome in outcomes if isinstance(outcome, tuple))
     found = [Look("the number of entries", _length)]
     found += [Look(f"entry {place}", _Entry(place)) for place in range(min(longest, _ENTRIES))]
     if longest > 1:
@@ -223,7 +227,7 @@ def _of_many(outcomes: Sequence[Any]) -> list[Look]:
 
 
 def _of_mappings(outcomes: Sequence[Any]) -> list[Look]:
-    keys = Counter(key for outcome in outcomes if isinstance(outcome, Mapping) for key in outcome)
+    keys = Counter(key for outcome in outcomes if isinstance(outcome, _Table) for key, _ in outcome)
     found = [Look("the number of keys", _length), Look("the set of keys", _keys)]
     return [*found, *(Look(f"the value of {_short(key)}", _Value(key)) for key, _ in keys.most_common(_ENTRIES))]
 
@@ -258,7 +262,7 @@ class _Entry:
     place: int
 
     def __call__(self, outcome: Any) -> Any:
-        return frozen(_listed(outcome)[self.place]) if self.place < _length(outcome) else None
+        return outcome[self.place] if isinstance(outcome, tuple) and self.place < len(outcome) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,19 +272,25 @@ class _Value:
     key: Hashable
 
     def __call__(self, outcome: Any) -> Any:
-        return frozen(outcome.get(self.key)) if isinstance(outcome, Mapping) else None
+        return dict(outcome).get(self.key) if isinstance(outcome, _Table) else None
+
+
+class _Table(frozenset[Any]):
+    """A mapping as the set of its pairs."""
+
+    __slots__ = ()
 
 
 def frozen(outcome: Any) -> Hashable:
-    """The outcome as something that can be counted: lists as tuples, arrays as their values, NaN as a text."""
+    """The outcome as something that can be counted: lists and arrays as tuples, mappings as tables, NaN as a text."""
     if isinstance(outcome, float):
-        return "not a number" if math.isnan(outcome) else outcome  # NaN is unequal to itself
+        return float(outcome) if outcome == outcome else "not a number"  # noqa: PLR0124 - NaN is unequal to itself
+    if isinstance(outcome, list | tuple):
+        return tuple([frozen(entry) for entry in outcome])
     if isinstance(outcome, np.generic | np.ndarray):
         return frozen(outcome.tolist())
     if isinstance(outcome, Mapping):
-        return frozenset((frozen(key), frozen(value)) for key, value in outcome.items())
-    if isinstance(outcome, list | tuple):
-        return tuple(frozen(entry) for entry in outcome)
+        return _Table((frozen(key), frozen(value)) for key, value in outcome.items())
     return frozenset(outcome) if isinstance(outcome, AbstractSet) else _hashable(outcome)
 
 
@@ -288,36 +298,28 @@ def _hashable(outcome: Any) -> Hashable:
     return outcome if outcome.__hash__ is not None else repr(outcome)
 
 
-def _is_number(outcome: Any) -> bool:
-    if isinstance(outcome, bool):
-        return False
-    return isinstance(outcome, int | float | Real | np.number) and not math.isnan(float(outcome))
+def _is_number(seen: Any) -> bool:
+    kind = type(seen)
+    return kind is int or kind is float or (kind is not bool and isinstance(seen, Real))
 
 
-def _is_many(outcome: Any) -> bool:
-    return isinstance(outcome, list | tuple) or (isinstance(outcome, np.ndarray) and outcome.ndim > 0)
-
-
-def _listed(outcome: Any) -> Any:
-    return outcome.ravel().tolist() if isinstance(outcome, np.ndarray) else outcome
+def _whole(outcome: Any) -> Any:
+    return outcome
 
 
 def _length(outcome: Any) -> int:
-    if isinstance(outcome, np.ndarray):
-        return int(outcome.size)
-    return len(outcome) if _is_many(outcome) or isinstance(outcome, Mapping) else -1
+    return len(outcome) if isinstance(outcome, tuple | _Table) else -1
 
 
-def _numbers(outcome: Any) -> list[float]:
-    return [float(entry) for entry in _listed(outcome) if _is_number(entry)] if _is_many(outcome) else []
+def _numbers(outcome: Any) -> list[Any]:
+    return [entry for entry in outcome if _is_number(entry)] if isinstance(outcome, tuple) else []
 
 
-def _sum(outcome: Any) -> float | None:
-    numbers = _numbers(outcome)
-    return sum(numbers) if numbers else None
+def _sum(outcome: Any) -> Any:
+    return sum(_numbers(outcome))
 
 
-def _largest(outcome: Any) -> float | None:
+def _largest(outcome: Any) -> Any:
     return max(_numbers(outcome), default=None)
 
 
@@ -327,7 +329,7 @@ def _place_of_largest(outcome: Any) -> int | None:
 
 
 def _keys(outcome: Any) -> Hashable:
-    return frozenset(outcome) if isinstance(outcome, Mapping) else None
+    return frozenset(key for key, _ in outcome) if isinstance(outcome, _Table) else None
 
 
 def _lowest_bit(value: Any) -> Hashable:
