@@ -5,6 +5,7 @@ from dpmine.auditing.call import audit
 from dpmine.auditing.report import AuditReport, AuditRow
 from dpmine.auditing.targets.claims import Claim
 from dpmine.auditing.targets.neighbours import CountTables, RowSets, ScoreVectors
+from dpmine.auditing.targets.process import InEnvironment
 from dpmine.auditing.targets.report import TargetReport
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "AuditRow",
     "Claim",
     "CountTables",
+    "InEnvironment",
     "RowSets",
     "ScoreVectors",
     "TargetReport",

@@ -194,7 +194,8 @@ class ScoreVectors:
         """The first, or the last, against the others, alone or with them; halves apart, in two ways."""
         low, high = min(self._directions), max(self._directions)
         most = size if self.moving is None else self.moving
-        for first, others in dict.fromkeys(product((high, low, 0), repeat=2)):
+        apart, alone, along = ((high, low), (low, high)), ((high, 0), (0, high), (low, 0), (0, low)), ((high, high),)
+        for first, others in dict.fromkeys((*apart, *alone, *along)):
             moves = (first, *_at_most(others, size - 1, most))
             yield from (moves, moves[::-1])
         yield tuple(islice((high, low) * size, size))
@@ -278,10 +279,13 @@ class RowSets:
             raise BadParameter(f"values must hold at least {least} values of a row.")
 
     def starts(self) -> Iterator[Rows]:
-        """Equal rows, and the unit's row among the first values."""
-        for size, base in product(self.sizes, self.values[:4]):
-            for left, right in self._units():
-                yield Rows((base,) * size, left, right, self.form)
+        """Equal rows, and the unit's row; no repetitions."""
+        found = (
+            Rows((base,) * size, left, right, self.form)
+            for size, base in product(self.sizes, self.values[:4])
+            for left, right in self._units()
+        )
+        return iter(dict.fromkeys(found))
 
     def changed(self, pair: Rows, bits: BitSource) -> Rows | None:
         """One row changed, more or less; or the unit's."""

@@ -61,7 +61,7 @@ class Sampler:
     @property
     def speed(self) -> float:
         """Seconds of one run, so far."""
-        return self.seconds / max(1, self.draws)
+        return max(1e-9, self.seconds / max(1, self.draws))
 
 
 def _run(mechanism: Callable[[Any], Any], data: Any) -> Any:

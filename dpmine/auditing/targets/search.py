@@ -31,8 +31,11 @@ _ROUNDS = ((2000, 0.2, 12), (8000, 0.02, 3), (25_000, 1e-4, 1))
 
 The first bounds are loose, or a rare event that only one side has would never be looked at again. They serve a choice.
 """
+_FIRST_DRAWS = 200  # of the first pair, which says how fast the mechanism is; and of each pair if it is slow
+_ONE_PAIR = 0.01  # of the seconds: what a pair may take
+_FEW_DRAWS = 500  # of each pair in later rounds, at least
 _LEAST_DRAWS = 1000  # of a measurement
-_STARTS, _CLIMBED, _CHOSEN = 0.3, 0.4, (0.5, 0.6)  # of the seconds: when each part of the search ends
+_STARTS, _CLIMBED, _CHOSEN = 0.25, 0.35, (0.5, 0.65)  # of the seconds: when each part of the search ends
 _SAFETY = 0.9  # of the time that is left: runs vary
 _CLIMBS = 3
 
@@ -134,9 +137,12 @@ def compare_runs(mechanism: Any, claim: Claim, family: Family, budget: Budget, *
         return chosen
 
     pilot, loose, kept = _ROUNDS[0]
-    pilot = min(pilot, budget.samples)
-    ends = (_STARTS, _CLIMBED)
-    ranking = _search(lambda pair: choose(pair, pilot, loose).evidence, family, budget, clock, ends=ends, kept=kept)
+
+    def shows(pair: Pair) -> Evidence:
+        room = int(_ONE_PAIR * clock.seconds / (2 * sampler.speed)) if sampler.draws else _FIRST_DRAWS
+        return choose(pair, min(budget.samples, pilot, max(_FIRST_DRAWS, room)), loose).evidence
+
+    ranking = _search(shows, family, budget, clock, ends=(_STARTS, _CLIMBED), kept=kept)
     if not usable:
         raise BadParameter("The mechanism raised an exception in every run: call it once with such a data set to see.")
     pair, chosen = _chosen([pair for _, pair in ranking.found], choose, clock, sampler, budget)
@@ -197,10 +203,13 @@ def _chosen(
     """The worst of the pairs, by more and more runs of fewer and fewer; and its event. Requires: at least one pair."""
     found: list[tuple[Pair, Chosen]] = []
     for (draws, loose, kept), end in zip(_ROUNDS[1:], _CHOSEN, strict=True):
-        room = (end * clock.seconds - clock.used) / (2 * len(pairs) * max(sampler.speed, 1e-9))
-        wanted = min(draws, budget.samples)
-        each = max(min(wanted, _LEAST_DRAWS), min(wanted, int(room)))
-        found = [(pair, choose(pair, each, loose)) for pair in pairs]
+        wanted, found = min(draws, budget.samples), []
+        room = (end * clock.seconds - clock.used) / (2 * len(pairs) * sampler.speed)
+        each = max(min(wanted, _FEW_DRAWS), min(wanted, int(room)))
+        for pair in pairs:
+            found.append((pair, choose(pair, each, loose)))
+            if clock.passed(end):
+                break
         found.sort(key=lambda entry: entry[1].evidence.rank, reverse=True)
         pairs = [pair for pair, _ in found[:kept]]
     return found[0]
@@ -208,7 +217,7 @@ def _chosen(
 
 def _affordable(samples: int, clock: _Clock, sampler: Sampler) -> int:
     """How many runs a side fit into the time that is left; fixed before they start, or it could depend on outcomes."""
-    room = _SAFETY * (clock.seconds - clock.used) / (2 * max(sampler.speed, 1e-9))
+    room = _SAFETY * (clock.seconds - clock.used) / (2 * sampler.speed)
     return max(min(samples, _LEAST_DRAWS), min(samples, int(room)))
 
 

@@ -143,7 +143,9 @@ def test_tried_numbers() -> None:
     found = audit(Answers().__call__, "epsilon=1", [([0], [1])], samples=1000, seconds=20)
     assert found.tried.pairs == 1
     assert found.tried.measured_draws == 1000
-    assert found.tried.draws == 2 * 4 * 1000  # to choose a pair and an event, in three rounds, and to measure that
+    assert found.tried.draws == 2 * (
+        200 + 3 * 1000
+    )  # to choose a pair and an event, in three rounds, and to measure that
 
 
 def test_report_forms(tmp_path: Path) -> None:
