@@ -31,8 +31,8 @@ _ROUNDS = ((2000, 0.2, 12), (8000, 0.02, 3), (25_000, 1e-4, 1))
 
 The first bounds are loose, or a rare event that only one side has would never be looked at again. They serve a choice.
 """
-_FIRST_DRAWS = 200  # of the first pair, which says how fast the mechanism is; and of each pair if it is slow
-_ONE_PAIR = 0.01  # of the seconds: what a pair may take
+_FIRST_DRAWS = 500  # of the first pair, which says how fast the mechanism is; and of each pair if it is slow
+_ONE_PAIR = 0.03  # of the seconds: what a pair may take
 _FEW_DRAWS = 500  # of each pair in later rounds, at least
 _LEAST_DRAWS = 1000  # of a measurement
 _STARTS, _CLIMBED, _CHOSEN = 0.25, 0.35, (0.5, 0.65)  # of the seconds: when each part of the search ends
