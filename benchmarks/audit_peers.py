@@ -32,13 +32,21 @@ class Case:
     options: dict[str, Any]
 
 
+FEW = ScoreVectors(sizes=(2, 3))
 LABELS = RowSets(["a", "b"], "add_remove", sizes=(0, 1))
 SMALL = RowSets([0, 1], sizes=(0, 2))
 FLOATS = RowSets([0.0, 1.0], sizes=(0, 2))
 SIZE: dict[str, Any] = {"float_bits": False}
 CASES = [
-    Case("OpenDP 0.15.1, noisy max under zCDP (2911)", OLD, "noisy_max", "noisy_max_claim", ScoreVectors(sizes=(2, 3)), {}),
-    Case("OpenDP 0.16.0, noisy max under zCDP", NEW, "noisy_max", "noisy_max_claim", ScoreVectors(sizes=(2, 3)), {}),
+    Case(
+        "OpenDP 0.15.1, noisy max under zCDP (2911)",
+        OLD,
+        "noisy_max",
+        "noisy_max_claim",
+        ScoreVectors(sizes=(2, 3)),
+        {},
+    ),
+    Case("OpenDP 0.16.0, noisy max under zCDP", NEW, "noisy_max", "noisy_max_claim", FEW, {}),
     Case("OpenDP 0.15.1, stable histogram (2922)", OLD, "stable_histogram", "stable_histogram_claim", LABELS, {}),
     Case("OpenDP 0.16.0, stable histogram (2922)", NEW, "stable_histogram", "stable_histogram_claim", LABELS, {}),
     Case("diffprivlib, geometric", NEW, "geometric_count", Claim(1), SMALL, {}),
