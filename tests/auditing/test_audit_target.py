@@ -47,7 +47,7 @@ def test_a_false_claim_is_status_1(folder: Path, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.usefixtures("folder")
 @every("options", [["--neighbors", "add-remove"], ["--sensitivity", "1/2"]])
-def test_neighbours_and_sensitivity_count(options: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_neighbours_and_sensitivity_count(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Where scores move together, or by a half, the claim is true."""
     assert main.run(["audit", *TARGET, "--claim", "epsilon=1", "--seconds", "1", *options]) == 0
     assert "not refuted: ε = 1, δ = 0" in capsys.readouterr().out
@@ -68,6 +68,6 @@ def test_neighbours_and_sensitivity_count(options: list[str], folder: Path, caps
         (["--target", "chosen:f", "--claim", "epsilon=1"], "has no 'f'"),
     ],
 )
-def test_bad_requests(arguments: list[str], said: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_requests(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["audit", *arguments]) == 2
     assert said in capsys.readouterr().err
