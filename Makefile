@@ -98,7 +98,7 @@ bench-accuracy-first: $(INSTALLED) ## a fit to a target beside a plain loop over
 bench-ledger: $(DEVELOPED) ## one charge to a ledger beside a bare transaction
 	$(BIN)/python benchmarks/bench_ledger.py
 
-bench-audit: $(INSTALLED) .venv-peers/.installed .venv-peers-audit/.installed ## the audit on broken and sound mechanisms, and on other libraries (an hour)
+bench-audit: $(INSTALLED) .venv-peers/.installed .venv-peers-audit/.installed ## the audit on broken and sound mechanisms, and on other libraries
 	PYTHONPATH=tests $(BIN)/python benchmarks/audit_gallery.py
 	$(BIN)/python benchmarks/audit_peers.py
 
