@@ -19,7 +19,7 @@ DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceN
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-report docs prose test test-marked test-sanitized test-all check kernels dist wheels bench bench-selection bench-success bench-mining bench-growth bench-linear
-.PHONY: bench-accuracy-first bench-ledger bench-utility experiments-stability experiments-regulariser experiments-hypotheses
+.PHONY: bench-audit bench-accuracy-first bench-ledger bench-utility experiments-stability experiments-regulariser experiments-hypotheses
 .PHONY: experiments-accuracy-first experiments-search experiments-defaults test-spark bench-spark fuzz lock clean
 
 help: ## list the targets
@@ -99,6 +99,10 @@ bench-accuracy-first: $(INSTALLED) ## a fit to a target beside a plain loop over
 bench-ledger: $(DEVELOPED) ## one charge to a ledger beside a bare transaction
 	$(BIN)/python benchmarks/bench_ledger.py
 
+bench-audit: $(INSTALLED) .venv-peers/.installed .venv-peers-audit/.installed ## the audit on broken and sound mechanisms, and on other libraries
+	PYTHONPATH=tests $(BIN)/python benchmarks/audit_gallery.py
+	$(BIN)/python benchmarks/audit_peers.py
+
 bench-spark: .venv-spark/.installed ## counting on Spark beside dpmine's own miner and MLlib (QUICK=--quick: within 5 minutes)
 	.venv-spark/bin/python benchmarks/bench_spark.py $(QUICK)
 
@@ -155,6 +159,11 @@ fuzz: .venv-fuzz/.installed ## fuzz all that reads untrusted input (FUZZ_SECONDS
 .venv-peers-mining/.installed: benchmarks/peers/mining_requirements.txt
 	$(PYTHON) -m venv .venv-peers-mining
 	.venv-peers-mining/bin/python -m pip --disable-pip-version-check install --quiet -r $<
+	@touch $@
+
+.venv-peers-audit/.installed: benchmarks/peers/audit_requirements.txt
+	$(PYTHON) -m venv .venv-peers-audit
+	.venv-peers-audit/bin/python -m pip --disable-pip-version-check install --quiet -r $<
 	@touch $@
 
 .venv-peers/.installed: benchmarks/peers/requirements.txt

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from dpmine.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from dpmine.auditing.call import audit
     from dpmine.auditing.report import AuditReport
-    from dpmine.auditing.run import audit
     from dpmine.errors import (
         AccuracyWarning,
         AlreadyCharged,
@@ -91,7 +91,7 @@ __all__ = [
 
 _HOMES = {
     "auditing.report": "AuditReport",
-    "auditing.run": "audit",
+    "auditing.call": "audit",
     "errors": "AccuracyWarning AlreadyCharged BadData BadLedger BadParameter BudgetExceeded DpmineError LayoutWarning "
     "NotPrivate "
     "UnreadableFile",

@@ -50,7 +50,12 @@ _AUDIT = {
     "delta": _TOP["delta"],
     "thorough": Option("Search longer, and around the given ε and δ: minutes.", kind=bool, default=False),
     "lists": Option("Audit choices of the 2 and 3 best candidates in place of single ones.", kind=bool, default=False),
-    "plot": Option("Draw claimed against measured ε (.svg or .png).", "FILE", kind=Path),
+    "target": Option("Audit this function of yours instead: scores in, position out.", "MODULE:FUNCTION"),
+    "claim": Option('With --target: what it claims, such as "epsilon=1,delta=1e-6" or "rho=0.5".', "CLAIM"),
+    "neighbors": replace(_TOP["neighbors"], default=None, shown="with --target: replace-one"),
+    "sensitivity": Option("With --target: the most that one unit moves a score.", "S", shown="1"),
+    "seconds": Option("With --target: the time to take.", "S", shown="60"),
+    "plot": Option("Draw claimed against measured privacy (.svg or .png).", "FILE", kind=Path),
 }
 _SUPPORTS = {
     "files": _TOP["files"],

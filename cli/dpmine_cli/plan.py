@@ -16,6 +16,9 @@ _OF_LEARNING = {"accuracy", "failure", "smoothness", "dimension", "best_error"}
 _OF_LISTS = {"size", "catalogue_size", "units", "delta", "neighbors"}
 _KINDS = {"learn": _OF_LEARNING, "runs": {"delta", "plot"}, "noise": {"delta"}, "top": _OF_LISTS}
 """The plans that an option asks for, and the options beside --epsilon that belong to them."""
+_OF_TARGETS = {"target", "claim", "neighbors", "sensitivity", "seconds"}
+_OF_OUR_OWN = {"mechanism", "epsilon", "delta", "thorough", "lists"}
+"""Options of `audit` with and without --target."""
 _REFUTED = 1
 
 
@@ -53,21 +56,48 @@ def plan(line: CommandLine) -> None:
 
 
 def audit(line: CommandLine) -> None:
-    """Measure the privacy of the mechanisms against what they claim. Exit status 1 when a claim does not hold.
+    """Measure the privacy of mechanisms, or of a function of yours, against claims. Exit status 1 when one is false.
 
     Example: dpmine audit --mechanism large-margin-tight --epsilon 1 --delta 1e-6
     """
     line.destination.require_document()
-    from dpmine.auditing.run import audit as run_audit
-
+    _require_one_audit(line)
     picture = _picture(line)
-    with line.messages as messages:
-        report: Any = run_audit(**line.values("plot"), progress=messages.progress)
+    report: Any = _audit_own(line) if line.target is None else _audit_target(line)
     if picture:
         report.plot(picture)
     line.destination.write_document(report)
     if not report.holds:
         raise typer.Exit(_REFUTED)
+
+
+def _audit_own(line: CommandLine) -> Any:
+    from dpmine.auditing import run
+
+    with line.messages as messages:
+        return run.audit(**line.values("plot", *_OF_TARGETS), progress=messages.progress)
+
+
+def _audit_target(line: CommandLine) -> Any:
+    from dpmine.auditing import Claim, ScoreVectors, call
+    from dpmine.auditing.targets.loading import load_target
+
+    claim = Claim.parse(line.claim)
+    neighbors = ScoreVectors(line.sensitivity or 1, line.neighbors or "replace-one")
+    return call.audit(load_target(line.target), claim, neighbors, seconds=line.seconds or 60)
+
+
+def _require_one_audit(line: CommandLine) -> None:
+    """BadParameter for options of dpmine's own mechanisms beside --target, and the reverse; and without a claim."""
+    from dpmine.errors import BadParameter
+
+    others = _OF_TARGETS if line.target is None else _OF_OUR_OWN
+    if unread := [spelled for name, spelled in line.given.items() if name in others]:
+        about = "needs --target MODULE:FUNCTION" if line.target is None else "does not belong to --target"
+        instead = "add it" if line.target is None else "leave it out; --claim says what is claimed"
+        raise BadParameter(f"{', '.join(unread)} {about}: {instead}.")
+    if line.target is not None and line.claim is None:
+        raise BadParameter('--target needs --claim, such as --claim "epsilon=1".')
 
 
 def doctor(line: CommandLine) -> None:

@@ -51,8 +51,8 @@ SEARCHED = Precision(1e-9, 1e-10)
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """The guarantee that is claimed: (ε, δ), as floats."""
+class Terms:
+    """What is claimed of a mechanism, or of one of its stages: (ε, δ), as floats."""
 
     epsilon: float
     delta: float
@@ -109,7 +109,7 @@ def measured_epsilon(
 
 
 def measure(
-    left: FloatArray, right: FloatArray, claim: Claim, *, precision: Precision, known: Finding = NOTHING
+    left: FloatArray, right: FloatArray, claim: Terms, *, precision: Precision, known: Finding = NOTHING
 ) -> Finding:
     """The worst of what is `known` and of what the pair of laws shows from `left` to `right`."""
     return Finding(
@@ -119,7 +119,7 @@ def measure(
 
 
 def measure_both(
-    left: FloatArray, right: FloatArray, claim: Claim, *, precision: Precision, known: Finding = NOTHING
+    left: FloatArray, right: FloatArray, claim: Terms, *, precision: Precision, known: Finding = NOTHING
 ) -> Finding:
     """`measure` in both directions."""
     forth = measure(left, right, claim, precision=precision, known=known)

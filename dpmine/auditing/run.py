@@ -18,12 +18,12 @@ import numpy as np
 from dpmine.auditing.pairs import (
     DIRECT,
     NOTHING,
-    Claim,
     ClaimScope,
     Group,
     Pair,
     PairSide,
     Precision,
+    Terms,
     critical_gaps,
     measure_both,
     structured,
@@ -181,7 +181,7 @@ def audit_top_k(way: TopK) -> AuditRow:
     if not isinstance(way, OneShot | LimitedDomainTopK | Peeling):
         raise BadParameter("Only one-shot, limited-domain and peeled choices have a law of lists.")
     once = way.mechanism
-    scope, claim = scope_of(once), Claim(float(way.epsilon), float(way.delta))
+    scope, claim = scope_of(once), Terms(float(way.epsilon), float(way.delta))
     precision = Precision((way.count + 1) * DIRECT.relative, DIRECT.absolute)
     worst, masses = NOTHING, _masses_of(way)
     gaps = critical_gaps(once, scope)

@@ -21,12 +21,12 @@ from dpmine.auditing.pairs import (
     NOTHING,
     SEARCHED,
     UNKNOWN,
-    Claim,
     ClaimScope,
     Finding,
     Group,
     Pair,
     PairSide,
+    Terms,
     critical_gaps,
     measure,
     measure_both,
@@ -84,7 +84,7 @@ def audit_whole(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> Fin
 
     Requires: `mechanism.law` is the exact law of `mechanism.choose`.
     """
-    scope, claim = scope_of(mechanism), Claim(float(mechanism.epsilon), float(mechanism.delta))
+    scope, claim = scope_of(mechanism), Terms(float(mechanism.epsilon), float(mechanism.delta))
     searches = [stage.search for stage in mechanism.stages() if isinstance(stage, SearchStage)]
     steps = [pair for search in searches for pair in staircases(search, scope.neighbors, lengths=(_STEPS,))]
     gaps = critical_gaps(mechanism, scope)[:: 2 if steps else 1]  # where stages are audited, the whole shows little
@@ -205,14 +205,14 @@ def audit_stages(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> li
     rows = []
     for stage in mechanism.stages():
         if isinstance(stage, SearchStage):
-            name, claim = "search", Claim(stage.epsilon, 0.0)
+            name, claim = "search", Terms(stage.epsilon, 0.0)
             found = _search(stage, scope, gaps, effort=effort, bits=bits)
         elif isinstance(stage, EarlyStopStage):
-            name, claim = "early stop", Claim(0.0, stage.delta)
+            name, claim = "early stop", Terms(0.0, stage.delta)
             # the largest probability of a stop inside the margin, over profiles that are inside it somewhere
             found = Finding(max(_early_mass(stage, pair.profile(PairSide.BEFORE)) for pair in _inside_margin(stage)))
         else:
-            name, claim = "draw", Claim(stage.epsilon, stage.delta)
+            name, claim = "draw", Terms(stage.epsilon, stage.delta)
             found = _draw(stage, claim, scope, gaps)
         figures = claim.epsilon, claim.delta, found.delta, found.epsilon
         rows.append(AuditRow(mechanism.name, mechanism.neighbors, *figures, stage=name))
@@ -223,7 +223,7 @@ def _search(
     stage: SearchStage, scope: ClaimScope, gaps: Sequence[float], *, effort: Effort, bits: BitSource
 ) -> Finding:
     """The worst that outcomes of the search show; of a stop at rank 1, less what it may cost more than the others."""
-    claim, relief = Claim(stage.epsilon, 0.0), math.exp(stage.epsilon - stage.first_epsilon)
+    claim, relief = Terms(stage.epsilon, 0.0), math.exp(stage.epsilon - stage.first_epsilon)
 
     def shows(pair: Pair, known: Finding = NOTHING) -> Finding:
         stops = [_stops(stage.search, pair.profile(side)) for side in PairSide]
@@ -268,7 +268,7 @@ def _lead(profile: Profile, rank: int) -> float:
     return float(ladder.scores[0] - ladder.scores[ladder.locate(rank + 1)[0]])
 
 
-def _draw(stage: DrawStage, claim: Claim, scope: ClaimScope, gaps: Sequence[float]) -> Finding:
+def _draw(stage: DrawStage, claim: Terms, scope: ClaimScope, gaps: Sequence[float]) -> Finding:
     """The worst over all pairs and ranks, in the directions that the claim covers."""
     worst = NOTHING
     for rank, pair in _draws(stage, scope, gaps):
@@ -280,7 +280,7 @@ def _draw(stage: DrawStage, claim: Claim, scope: ClaimScope, gaps: Sequence[floa
         for profile, one, other in zip(profiles, (left, right), (right, left), strict=True):
             # The claim holds from a side where no candidate is outside the top ℓ, or they are far below.
             if rank == sum(profile.counts) or _lead(profile, rank) > stage.margin(rank):
-                share = claim if rank > 1 else Claim(0.0, 0.0)
+                share = claim if rank > 1 else Terms(0.0, 0.0)
                 worst = measure(one, other, share, precision=DIRECT, known=worst)
     return worst
 

@@ -84,7 +84,7 @@ def test_nothing_to_audit_without_a_claim() -> None:
 @pytest.mark.parametrize("options", [{"epsilon": 0}, {"delta": 1}, {"delta": 0}])
 def test_improper_claims_are_refused(options: dict[str, int]) -> None:
     with pytest.raises(BadParameter):
-        audit("exponential", **options)  # type: ignore[arg-type]
+        audit("exponential", **options)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png"])

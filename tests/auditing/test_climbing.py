@@ -8,7 +8,7 @@ import pytest
 from support import mechanism_laws as laws
 from support.tapes import TapeBits
 
-from dpmine.auditing.pairs import DIRECT, UNKNOWN, Claim, ClaimScope, Finding, Group, Pair, PairSide, measure_both
+from dpmine.auditing.pairs import DIRECT, UNKNOWN, ClaimScope, Finding, Group, Pair, PairSide, Terms, measure_both
 from dpmine.auditing.search import Climber
 from dpmine.privacy import Neighbors
 
@@ -28,7 +28,7 @@ def fixed_bits() -> TapeBits:
 def shows(pair: Pair) -> Finding:
     """The exponential mechanism for ε = 1 that has twice its exponent."""
     left, right = (pair.masses(side, laws.exponential(pair.profile(side), rate=1.0)) for side in PairSide)
-    return measure_both(left, right, Claim(1.0, 0.0), precision=DIRECT)
+    return measure_both(left, right, Terms(1.0, 0.0), precision=DIRECT)
 
 
 @pytest.mark.parametrize("scope", SCOPES)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from dpmine.auditing.pairs import (
     DIRECT,
-    Claim,
     Finding,
     Precision,
+    Terms,
     measure_both,
     measured_epsilon,
     privacy_profile,
@@ -41,7 +41,7 @@ def test_randomised_response(epsilon: float) -> None:
 
 def test_a_tight_law_is_not_accused_of_rounding() -> None:
     left, right = coin(1.0)
-    rounded = measure_both(left * (1 + 1e-10), right * (1 - 1e-10), Claim(1.0, 0.0), precision=DIRECT)
+    rounded = measure_both(left * (1 + 1e-10), right * (1 - 1e-10), Terms(1.0, 0.0), precision=DIRECT)
     assert rounded.delta == 0
     assert rounded.epsilon <= 1
 
@@ -58,10 +58,10 @@ def test_an_outcome_that_is_impossible_on_one_side() -> None:
 def test_what_is_known_already_is_kept() -> None:
     left, right = coin(1.0)
     known = Finding(delta=0.9, epsilon=0.2)
-    found = measure_both(left, right, Claim(0.5, 0.0), precision=DIRECT, known=known)
+    found = measure_both(left, right, Terms(0.5, 0.0), precision=DIRECT, known=known)
     assert found.delta == 0.9
     assert found.epsilon == pytest.approx(1, abs=1e-7)
-    assert measure_both(left, right, Claim(0.5, 0.0), precision=DIRECT, known=Finding(0, 2)).epsilon == 2
+    assert measure_both(left, right, Terms(0.5, 0.0), precision=DIRECT, known=Finding(0, 2)).epsilon == 2
     assert Finding(0.1, 3).worst(Finding(0.2, 1)) == Finding(0.2, 3)
 
 

@@ -9,9 +9,9 @@ from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
-import dp_accounting  # type: ignore[import-not-found]
+import dp_accounting
 import numpy as np
-from dp_accounting.rdp import RdpAccountant  # type: ignore[import-not-found]
+from dp_accounting.rdp import RdpAccountant
 
 ORDERS = 1 + np.logspace(-2, 4, 20001)
 

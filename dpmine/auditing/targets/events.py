@@ -1,0 +1,369 @@
+"""Events to compare: ways to look at an outcome, what they see sorted into bins, and the bins where one side is likely.
+
+A mistake shows in what an outcome is, how large it is, how long, or which bits of a float are used. Each way of looking
+is a function of one outcome, so that what it shows, the outcome shows as well. An event is a set of bins, chosen from
+some outcomes and measured on others.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpmine.auditing.targets.sampling import Raised, lower_bounds, upper_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Iterator
+
+    from dpmine.auditing.targets.claims import Claim, Evidence
+    from dpmine.selection.laws.profile import FloatArray, IntArray
+
+_MOST_KINDS = 1000  # of different values that are each a bin
+_BINS = 64  # of numbers that are mostly different
+_ENTRIES = 12  # of a sequence, looked at one by one
+_TYPED = 200  # outcomes of each side whose types decide how to look
+_LONGEST = 70  # characters of a value in a text
+_OTHER = "anything else"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One way to look at an outcome: its name, and what is seen."""
+
+    name: str
+    see: Callable[[Any], Hashable]
+    """Of an outcome that is `frozen`."""
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Where what is seen belongs: values by themselves, and numbers between edges."""
+
+    values: dict[Hashable, int]
+    edges: tuple[float, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """The values, the stretches between edges, and one for all else."""
+        return len(self.values) + len(self.edges) + 2
+
+    def place(self, seen: Hashable) -> int:
+        """The bin's number."""
+        known = self.values.get(seen)
+        if known is not None:
+            return known
+        if self.edges and _is_number(seen):
+            return len(self.values) + bisect_left(self.edges, float(seen))  # type: ignore[arg-type]
+        return self.count - 1
+
+    def counts(self, seen: Iterable[Hashable]) -> FloatArray:
+        """How many of what is seen are in each bin: shape (count,)."""
+        places = [self.place(value) for value in seen]
+        return np.bincount(places, minlength=self.count).astype(np.float64)
+
+    def described(self, places: AbstractSet[int]) -> str:
+        """The bins in words."""
+        named = {place: value for value, place in self.values.items()}
+        parts = [_short(named[place]) for place in sorted(places) if place in named]
+        parts += [self._stretch(run) for run in _runs([place - len(self.values) for place in places], len(self.edges))]
+        if self.count - 1 in places:
+            parts.append(_OTHER)
+        shown = ", ".join(parts[:8]) + (f" and {len(parts) - 8} more" if len(parts) > 8 else "")
+        return shown if len(parts) == 1 else f"one of: {shown}"
+
+    def _stretch(self, run: tuple[int, int]) -> str:
+        first, last = run
+        low = "" if first == 0 else f"above {self.edges[first - 1]:.6g}"
+        high = "" if last == len(self.edges) else f"at most {self.edges[last]:.6g}"
+        return " and ".join(filter(None, (low, high))) or "any number"
+
+
+@dataclass(frozen=True)
+class Event:
+    """What is seen of an outcome is in these bins."""
+
+    look: Look
+    bins: Bins
+    places: frozenset[int]
+
+    def hits(self, outcomes: Sequence[Any]) -> int:
+        """How many outcomes are in the event."""
+        return sum(self.bins.place(self.look.see(frozen(outcome))) in self.places for outcome in outcomes)
+
+    def __str__(self) -> str:
+        return f"{self.look.name} is {self.bins.described(self.places)}"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """An event, whether it is likelier on the second side, and what the outcomes that chose it suggest."""
+
+    event: Event
+    backwards: bool
+    evidence: Evidence
+    considered: int
+
+
+def choose_event(
+    before: Sequence[Any], after: Sequence[Any], claim: Claim, miss: float, *, bits: bool = True
+) -> Chosen:
+    """The event and direction that show most of the claim, by bounds that each fail with probability `miss`.
+
+    That is a choice, not a measurement. Every other outcome puts the bins in order, and the rest choose among the
+    beginnings of that order: otherwise bins would count that are likelier by chance. `bits` says whether those of
+    floats are looked at. Requires: as many outcomes on both sides, at least 2.
+    """
+    best, considered = None, 0
+    left, right = ([frozen(outcome) for outcome in outcomes] for outcomes in (before, after))
+    ways = looks([*left[:_TYPED], *right[:_TYPED]], bits=bits)
+    for look in [*ways, *_together(ways, left[::2], right[::2])]:
+        seen = [[look.see(outcome) for outcome in outcomes] for outcomes in (left, right)]
+        bins = _bins([*seen[0], *seen[1]])
+        ordering, choosing = ([bins.counts(each[start::2]) for each in seen] for start in (0, 1))
+        for backwards in (False, True):
+            one, other = (1, 0) if backwards else (0, 1)
+            orders = _orders(ordering[one], ordering[other], len(bins.values))
+            hits = [np.concatenate([np.cumsum(choosing[side][order]) for order in orders]) for side in (one, other)]
+            trials = len(left) // 2
+            bounds = lower_bounds(hits[0], trials, miss), upper_bounds(hits[1], trials, miss)
+            place, evidence = claim.worst_event(*bounds)
+            considered += hits[0].size
+            if best is None or evidence.rank > best.evidence.rank:
+                best = Chosen(Event(look, bins, _prefix(orders, place)), backwards, evidence, 0)
+    if best is None:
+        raise AssertionError  # an outcome can always be looked at as a whole
+    return Chosen(best.event, best.backwards, best.evidence, considered)
+
+
+def measure_event(
+    chosen: Chosen, left: Sequence[Any], right: Sequence[Any], claim: Claim, miss: float
+) -> tuple[Evidence, tuple[float, float]]:
+    """What fresh outcomes show of the chosen event, and the bounds (p from below, p' from above) that show it.
+
+    Law: if the claim is true, the evidence refutes it with probability at most `miss`.
+    """
+    sides = (right, left) if chosen.backwards else (left, right)
+    hits = np.array([[chosen.event.hits(outcomes) for outcomes in sides]])
+    above = lower_bounds(hits[:, 0], len(left), miss / 2)
+    below = upper_bounds(hits[:, 1], len(left), miss / 2)
+    return claim.worst_event(above, below)[1], (float(above[0]), float(below[0]))
+
+
+def _orders(left: FloatArray, right: FloatArray, values: int) -> list[IntArray]:
+    """Bins one after the other, whose beginnings are the events.
+
+    By likelihood ratio, where the best event is; each alone; numbers from below and from above. Of the bins found only.
+    """
+    found = np.flatnonzero(left + right)
+    ranked = found[np.argsort(-(left[found] + 0.5) / (right[found] + 0.5), kind="stable")]
+    stretches = found[found >= values]
+    return [ranked, *ranked[1:, None], *([stretches, stretches[::-1]] if stretches.size > 1 else [])]
+
+
+def _prefix(orders: list[IntArray], place: int) -> frozenset[int]:
+    """The bins of the event of that number, counted through all orders."""
+    for order in orders:
+        if place < order.size:
+            return frozenset(order[: place + 1].tolist())
+        place -= order.size
+    raise AssertionError
+
+
+def _bins(outcomes: Sequence[Hashable]) -> Bins:
+    """Values that are frequent have bins of their own; other numbers lie between quantiles."""
+    seen = Counter(outcomes)
+    if len(seen) <= _MOST_KINDS:
+        return _each(seen)
+    numbers = [float(value) for value in outcomes if _is_number(value)]  # type: ignore[arg-type]
+    if 2 * len(numbers) < len(outcomes):  # texts or lists that are mostly different
+        return _each([value for value, count in seen.most_common(_MOST_KINDS) if count > 1])
+    edges = np.unique(np.quantile(numbers, np.linspace(0, 1, _BINS + 1), method="inverted_cdf"))
+    frequent = [value for value, count in seen.most_common(_MOST_KINDS) if count >= len(outcomes) / 100]
+    return Bins(_each(frequent).values, tuple(edges.tolist()))
+
+
+def _each(values: Iterable[Hashable]) -> Bins:
+    """A bin for every value, in an order that is the same every time."""
+    return Bins({value: place for place, value in enumerate(sorted(values, key=_order))})
+
+
+def looks(outcomes: Sequence[Any], *, bits: bool = True) -> list[Look]:
+    """The ways to look at such outcomes, which are `frozen`: as a whole, by length, entries and bits of floats."""
+    found = [Look("the outcome", _whole)]
+    if any(isinstance(outcome, tuple) for outcome in outcomes):
+        found += _of_many(outcomes)
+    if any(isinstance(outcome, _Table) for outcome in outcomes):
+        found += _of_mappings(outcomes)
+    return [*found, *(more for look in found if bits for more in _of_floats(look, outcomes))]
+
+
+def _of_floats(look: Look, outcomes: Sequence[Any]) -> Iterator[Look]:
+    """What else is seen where a look sees floats."""
+    if any(isinstance(look.see(outcome), float) for outcome in outcomes):
+        yield Look(f"the lowest bit of {look.name}, as a power of 2,", lambda outcome: _lowest_bit(look.see(outcome)))
+        yield Look(f"the fraction of {look.name}", lambda outcome: _fraction(look.see(outcome)))
+
+
+def _of_many(outcomes: Sequence[Any]) -> list[Look]:
+    longest = max(len(outcome) for outcome in outcomes if isinstance(outcome, tuple))
+    found = [Look("the number of entries", _length)]
+    found += [Look(f"entry {place}", _Entry(place)) for place in range(min(longest, _ENTRIES))]
+    if longest > 1:
+        found += [
+            Look("the sum of all entries", _sum),
+            Look("the largest entry", _largest),
+            Look("the place of the largest entry", _place_of_largest),
+        ]
+    return found
+
+
+def _of_mappings(outcomes: Sequence[Any]) -> list[Look]:
+    keys = Counter(key for outcome in outcomes if isinstance(outcome, _Table) for key, _ in outcome)
+    found = [Look("the number of keys", _length), Look("the set of keys", _keys)]
+    return [*found, *(Look(f"the value of {_short(key)}", _Value(key)) for key, _ in keys.most_common(_ENTRIES))]
+
+
+def _together(ways: Sequence[Look], left: Sequence[Any], right: Sequence[Any]) -> Iterator[Look]:
+    """What single entries say for one side, added up as if they were independent of each other: for several entries."""
+    parts = []
+    for look in ways:
+        if isinstance(look.see, _Entry | _Value):
+            seen = [[look.see(outcome) for outcome in outcomes] for outcomes in (left, right)]
+            bins = _bins([*seen[0], *seen[1]])
+            one, other = (bins.counts(each) for each in seen)
+            parts.append((look, bins, np.log((one + 0.5) / (other + 0.5)).tolist()))
+    if len(parts) > 1:
+        yield Look("ln of the ratio of probabilities that the entries suggest", _Sum(tuple(parts)))
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """The sum of what entries suggest, to a quarter."""
+
+    parts: tuple[tuple[Look, Bins, list[float]], ...]
+
+    def __call__(self, outcome: Any) -> float:
+        return round(4 * sum(weights[bins.place(look.see(outcome))] for look, bins, weights in self.parts)) / 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """The entry at a place of a sequence; None where there is none."""
+
+    place: int
+
+    def __call__(self, outcome: Any) -> Any:
+        return outcome[self.place] if isinstance(outcome, tuple) and self.place < len(outcome) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """The value of a key; None where there is none."""
+
+    key: Hashable
+
+    def __call__(self, outcome: Any) -> Any:
+        return dict(outcome).get(self.key) if isinstance(outcome, _Table) else None
+
+
+class _Table(frozenset[Any]):
+    """A mapping as the set of its pairs."""
+
+    __slots__ = ()
+
+
+def frozen(outcome: Any) -> Hashable:
+    """The outcome as something that can be counted: lists and arrays as tuples, mappings as tables, NaN as a text."""
+    if isinstance(outcome, float):
+        return float(outcome) if outcome == outcome else "not a number"  # noqa: PLR0124 - NaN is unequal to itself
+    if isinstance(outcome, list | tuple):
+        return tuple([frozen(entry) for entry in outcome])
+    if isinstance(outcome, np.generic | np.ndarray):
+        return frozen(outcome.tolist())
+    if isinstance(outcome, Mapping):
+        return _Table((frozen(key), frozen(value)) for key, value in outcome.items())
+    return frozenset(outcome) if isinstance(outcome, AbstractSet) else _hashable(outcome)
+
+
+def _hashable(outcome: Any) -> Hashable:
+    return outcome if outcome.__hash__ is not None else repr(outcome)
+
+
+def _is_number(seen: Any) -> bool:
+    kind = type(seen)
+    return kind is int or kind is float or (kind is not bool and isinstance(seen, Real))
+
+
+def _whole(outcome: Any) -> Any:
+    return outcome
+
+
+def _length(outcome: Any) -> int:
+    return len(outcome) if isinstance(outcome, tuple | _Table) else -1
+
+
+def _numbers(outcome: Any) -> list[Any]:
+    return [entry for entry in outcome if _is_number(entry)] if isinstance(outcome, tuple) else []
+
+
+def _sum(outcome: Any) -> Any:
+    return sum(_numbers(outcome))
+
+
+def _largest(outcome: Any) -> Any:
+    return max(_numbers(outcome), default=None)
+
+
+def _place_of_largest(outcome: Any) -> int | None:
+    numbers = _numbers(outcome)
+    return numbers.index(max(numbers)) if numbers else None
+
+
+def _keys(outcome: Any) -> Hashable:
+    return frozenset(key for key, _ in outcome) if isinstance(outcome, _Table) else None
+
+
+def _lowest_bit(value: Any) -> Hashable:
+    """The exponent of the lowest bit that a float has set: noise made carelessly leaves a trace in it."""
+    if not isinstance(value, float) or not math.isfinite(value) or value == 0:
+        return None
+    mantissa, exponent = math.frexp(value)
+    whole = int(mantissa * 2**53)
+    return exponent - 53 + (whole & -whole).bit_length() - 1
+
+
+def _fraction(value: Any) -> Hashable:
+    return math.fmod(value, 1) % 1 if isinstance(value, float) and math.isfinite(value) else None
+
+
+def _order(value: Hashable) -> tuple[bool, float, str]:
+    """Numbers by size, then all else by its text: the same order every time."""
+    return (False, float(value), "") if _is_number(value) else (True, 0.0, _short(value))  # type: ignore[arg-type]
+
+
+def _runs(places: Sequence[int], last: int) -> list[tuple[int, int]]:
+    """Stretches of numbers in a row, as (first, last), of those from 0 to `last`."""
+    inside = sorted(place for place in places if 0 <= place <= last)
+    if not inside:
+        return []
+    breaks = [place for place, (one, other) in enumerate(pairwise(inside), start=1) if other != one + 1]
+    cuts = [0, *breaks, len(inside)]
+    return [(inside[start], inside[end - 1]) for start, end in pairwise(cuts)]
+
+
+def _short(value: object) -> str:
+    if isinstance(value, Raised):
+        return str(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = "{" + ", ".join(sorted(map(repr, value))) + "}" if isinstance(value, frozenset) else repr(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

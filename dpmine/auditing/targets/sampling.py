@@ -1,0 +1,95 @@
+"""Outcomes of a mechanism by running it, and bounds on an event's probabilities from them.
+
+An exception is an outcome too: that it was raised can be seen. Its text is not looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dpmine.auditing.targets.neighbours import Pair
+    from dpmine.selection.laws.profile import FloatArray
+
+_ROUNDING = 1e-9  # relative: what scipy's inverse of the incomplete beta function may be off
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The outcome of a run that raised an exception of this class."""
+
+    kind: str
+
+    def __str__(self) -> str:
+        return f"raised {self.kind}"
+
+
+@dataclass
+class Sampler:
+    """Runs a mechanism, and counts what that takes.
+
+    Attributes:
+        mechanism: called with a data set; or it has `sample(data, count)`, which gives a list of outcomes.
+        draws: how many runs there were.
+        seconds: how long they took.
+    """
+
+    mechanism: Any
+    draws: int = 0
+    seconds: float = 0.0
+
+    def both(self, pair: Pair, count: int) -> tuple[list[Any], list[Any]]:
+        """So many independent outcomes on each side."""
+        left, right = pair.sides()
+        return self.outcomes(left, count), self.outcomes(right, count)
+
+    def outcomes(self, data: Any, count: int) -> list[Any]:
+        """So many independent outcomes."""
+        start = perf_counter()
+        batch = getattr(self.mechanism, "sample", None)
+        found = list(batch(data, count)) if batch is not None else [_run(self.mechanism, data) for _ in range(count)]
+        self.seconds += perf_counter() - start
+        self.draws += count
+        return found
+
+    @property
+    def speed(self) -> float:
+        """Seconds of one run, so far."""
+        return max(1e-9, self.seconds / max(1, self.draws))
+
+
+def _run(mechanism: Callable[[Any], Any], data: Any) -> Any:
+    try:
+        return mechanism(data)
+    except Exception as error:  # noqa: BLE001 - whatever a stranger's code raises can be seen from outside
+        return Raised(type(error).__name__)
+
+
+def lower_bounds(hits: FloatArray, trials: int, miss: float) -> FloatArray:
+    """Bounds that are above the success probabilities with probability at most `miss` each.
+
+    Source: Clopper & Pearson 1934, rounded down.
+    """
+    from scipy.special import betaincinv
+
+    bounds = betaincinv(np.maximum(hits, 1), trials - hits + 1, miss)
+    return np.where(hits == 0, 0.0, bounds * (1 - _ROUNDING))
+
+
+def upper_bounds(hits: FloatArray, trials: int, miss: float) -> FloatArray:
+    """Bounds that are below the success probabilities with probability at most `miss` each, rounded up."""
+    from scipy.special import betainccinv
+
+    bounds = betainccinv(hits + 1, np.maximum(trials - hits, 1), miss)
+    return np.where(hits == trials, 1.0, np.minimum(1.0, bounds * (1 + _ROUNDING)))
+
+
+def all_raised(outcomes: Sequence[Any]) -> bool:
+    """Whether every run raised."""
+    return all(isinstance(outcome, Raised) for outcome in outcomes)

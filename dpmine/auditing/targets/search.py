@@ -1,0 +1,228 @@
+"""The search for the worst neighbours of somebody's mechanism, and the measurement of the worst that was found.
+
+From laws every pair tried is a certain measurement, so the worst of them is reported. From runs, the search only
+chooses a pair and an event, by runs of its own; then the event is measured once, on fresh runs whose number was fixed
+before. Nothing needs to be corrected for what was tried: the measurement does not know of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, inf
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from dpmine.auditing.pairs import privacy_profile
+from dpmine.auditing.targets.claims import GIVEN, GRID, Claim, Evidence, largest_visible
+from dpmine.auditing.targets.events import Chosen, choose_event, measure_event
+from dpmine.auditing.targets.laws import TwoLaws
+from dpmine.auditing.targets.neighbours import Family, Pair, SeededBits
+from dpmine.auditing.targets.report import TargetReport, Tried
+from dpmine.auditing.targets.sampling import Sampler, all_raised
+from dpmine.errors import BadParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpmine.auditing.targets.neighbours import Pair
+
+_ROUNDS = ((2000, 0.2, 12), (8000, 0.02, 3), (25_000, 1e-4, 1))
+"""Of choosing: runs on each side of a pair, the probability with which each bound there fails, and how many pairs stay.
+
+The first bounds are loose, or a rare event that only one side has would never be looked at again. They serve a choice.
+"""
+_FIRST_DRAWS = 500  # of the first pair, which says how fast the mechanism is; and of each pair if it is slow
+_ONE_PAIR = 0.03  # of the seconds: what a pair may take
+_FEW_DRAWS = 500  # of each pair in later rounds, at least
+_LEAST_DRAWS = 1000  # of a measurement
+_STARTS, _CLIMBED, _CHOSEN = 0.25, 0.35, (0.5, 0.65)  # of the seconds: when each part of the search ends
+_SAFETY = 0.9  # of the time that is left: runs vary
+_CLIMBS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much to try.
+
+    Attributes:
+        seconds: when to stop searching; the measurement that follows takes what is left of them.
+        samples: runs on each side for the last measurement, if the time suffices.
+        pairs: structured pairs to try at most.
+        steps: changes tried in each of three climbs.
+        seed: of the choices of the search; the mechanism's randomness is its own.
+        bits: whether to look at those of floats.
+    """
+
+    seconds: float
+    samples: int
+    pairs: int
+    steps: int
+    seed: int
+    bits: bool
+
+
+@dataclass
+class _Clock:
+    """The time since the audit began, and whether it ended a part of the search."""
+
+    seconds: float
+    start: float
+    stopped: bool = False
+
+    def passed(self, share: float = 1.0) -> bool:
+        """Whether that share of the time is over."""
+        over = perf_counter() - self.start > share * self.seconds
+        self.stopped |= over
+        return over
+
+    @property
+    def used(self) -> float:
+        """Seconds."""
+        return perf_counter() - self.start
+
+
+@dataclass
+class _Ranking:
+    """The worst pairs so far, the worst one first."""
+
+    size: int
+    found: list[tuple[Evidence, Pair]]
+    pairs: int = 0
+
+    def add(self, evidence: Evidence, pair: Pair) -> None:
+        """One more pair."""
+        self.pairs += 1
+        self.found.append((evidence, pair))
+        self.found.sort(key=lambda entry: entry[0].rank, reverse=True)
+        del self.found[self.size :]
+
+
+def compare_laws(mechanism: Any, claim: Claim, family: Family, budget: Budget) -> TargetReport:
+    """The worst that `mechanism.law` shows over all pairs tried, in both directions: certain, up to rounding.
+
+    Raises BadParameter where there are no neighbours.
+    """
+    clock = _Clock(budget.seconds, perf_counter())
+
+    def shows(pair: Pair) -> Evidence:
+        return TwoLaws.of(mechanism, pair).worst(claim)[0]
+
+    ranking = _search(shows, family, budget, clock, ends=(0.5, 1.0))
+    evidence, pair = ranking.found[0]
+    laws = TwoLaws.of(mechanism, pair)
+    before, after = pair.sides()
+    if laws.worst(claim)[1]:
+        laws, before, after = laws.reversed(), after, before
+    level = min(evidence.measured, evidence.claimed) * (1 - 1e-9) if claim.rho is None and claim.profile is None else 0
+    tried = Tried(ranking.pairs, 0, 0, 0, clock.used, clock.stopped)
+    profile = _profile(claim, lambda epsilon: privacy_profile(laws.left, laws.right, epsilon, GIVEN))
+    return TargetReport(claim, evidence, 1.0, before, after, laws.event(level), None, tried, inf, profile)
+
+
+def compare_runs(mechanism: Any, claim: Claim, family: Family, budget: Budget, *, miss: float) -> TargetReport:
+    """The worst pair and event that the search finds, measured on fresh runs.
+
+    Law: a true claim is refuted with probability at most `miss`, if runs are independent. Raises BadParameter where
+    there are no neighbours, or every run raises.
+    """
+    clock, sampler, events = _Clock(budget.seconds, perf_counter()), Sampler(mechanism), 0
+    usable = False
+
+    def choose(pair: Pair, draws: int, loose: float) -> Chosen:
+        nonlocal events, usable
+        left, right = sampler.both(pair, draws)
+        usable |= not all_raised(left + right)
+        chosen = choose_event(left, right, claim, loose, bits=budget.bits)
+        events += chosen.considered
+        return chosen
+
+    pilot, loose, kept = _ROUNDS[0]
+
+    def shows(pair: Pair) -> Evidence:
+        room = int(_ONE_PAIR * clock.seconds / (2 * sampler.speed)) if sampler.draws else _FIRST_DRAWS
+        return choose(pair, min(budget.samples, pilot, max(_FIRST_DRAWS, room)), loose).evidence
+
+    ranking = _search(shows, family, budget, clock, ends=(_STARTS, _CLIMBED), kept=kept)
+    if not usable:
+        raise BadParameter("The mechanism raised an exception in every run: call it once with such a data set to see.")
+    pair, chosen = _chosen([pair for _, pair in ranking.found], choose, clock, sampler, budget)
+    draws = _affordable(budget.samples, clock, sampler)
+    evidence, shares = measure_event(chosen, *sampler.both(pair, draws), claim, miss)
+    before, after = pair.sides()[::-1] if chosen.backwards else pair.sides()
+    tried = Tried(ranking.pairs, events, sampler.draws, draws, clock.used, clock.stopped)
+    return TargetReport(
+        claim=claim,
+        evidence=evidence,
+        confidence=1 - miss,
+        before=before,
+        after=after,
+        event=str(chosen.event),
+        probabilities=shares,
+        tried=tried,
+        visible=largest_visible(miss / 2, draws),
+        profile=_profile(claim, lambda epsilon: max(0.0, shares[0] - exp(epsilon) * shares[1])),
+    )
+
+
+def _search(
+    shows: Callable[[Pair], Evidence],
+    family: Family,
+    budget: Budget,
+    clock: _Clock,
+    *,
+    ends: tuple[float, float],
+    kept: int = _CLIMBS,
+) -> _Ranking:
+    """Structured pairs, then climbs from the worst of them: a change is kept unless it shows less."""
+    ranking = _Ranking(kept, [])
+    for pair in family.starts():
+        ranking.add(shows(pair), pair)
+        if ranking.pairs >= budget.pairs or clock.passed(ends[0]):
+            break
+    if not ranking.found:
+        raise BadParameter("There are no neighbours to try: neighbors gave no pair.")
+    bits = SeededBits(budget.seed)
+    for climb in range(_CLIMBS):
+        best, place = ranking.found[climb % len(ranking.found)]
+        for _ in range(budget.steps):
+            if clock.passed(ends[1]):
+                return ranking
+            proposal = family.changed(place, bits)
+            if proposal is None:
+                continue
+            found = shows(proposal)
+            ranking.add(found, proposal)
+            if found.rank >= best.rank:
+                best, place = found, proposal
+    return ranking
+
+
+def _chosen(
+    pairs: list[Pair], choose: Callable[[Pair, int, float], Chosen], clock: _Clock, sampler: Sampler, budget: Budget
+) -> tuple[Pair, Chosen]:
+    """The worst of the pairs, by more and more runs of fewer and fewer; and its event. Requires: at least one pair."""
+    found: list[tuple[Pair, Chosen]] = []
+    for (draws, loose, kept), end in zip(_ROUNDS[1:], _CHOSEN, strict=True):
+        wanted, found = min(draws, budget.samples), []
+        room = (end * clock.seconds - clock.used) / (2 * len(pairs) * sampler.speed)
+        each = max(min(wanted, _FEW_DRAWS), min(wanted, int(room)))
+        for pair in pairs:
+            found.append((pair, choose(pair, each, loose)))
+            if clock.passed(end):
+                break
+        found.sort(key=lambda entry: entry[1].evidence.rank, reverse=True)
+        pairs = [pair for pair, _ in found[:kept]]
+    return found[0]
+
+
+def _affordable(samples: int, clock: _Clock, sampler: Sampler) -> int:
+    """How many runs a side fit into the time that is left; fixed before they start, or it could depend on outcomes."""
+    room = _SAFETY * (clock.seconds - clock.used) / (2 * sampler.speed)
+    return max(min(samples, _LEAST_DRAWS), min(samples, int(room)))
+
+
+def _profile(claim: Claim, measured: Callable[[float], float]) -> tuple[tuple[float, float, float], ...]:
+    """Up to an ε where the claim's profile has little left."""
+    last = max(1.0, 2 * claim.scale)
+    shown = [epsilon for epsilon in GRID.tolist() if epsilon <= last]
+    return tuple((epsilon, measured(epsilon), claim.form.delta(epsilon)) for epsilon in shown)

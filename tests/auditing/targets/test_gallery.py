@@ -1,0 +1,48 @@
+"""Some of the gallery's mechanisms; benchmarks/audit_gallery.py has all of them, with more time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.gallery.broken import BROKEN
+from support.gallery.sound import SOUND
+
+from dpmine.auditing import audit
+
+if TYPE_CHECKING:
+    from support.gallery.exhibit import Exhibit
+
+CLEAR = {
+    "sparse vector of exact queries",
+    "permute-and-flip under zCDP",
+    "textbook Laplace noise",
+    "truncated noise",
+    "mean by a private number",
+    "early stopping",
+    "one noise for all counts",
+}
+BRIEF: dict[str, Any] = {"samples": 5000, "pairs": 30, "steps": 2, "seconds": 30}
+
+
+def test_the_gallery_is_large_enough() -> None:
+    assert len({exhibit.name for exhibit in BROKEN}) == len(BROKEN) >= 20
+    assert len({exhibit.name for exhibit in SOUND}) == len(SOUND) >= 10
+    assert all(exhibit.mistake for exhibit in BROKEN)
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("exhibit", [each for each in BROKEN if each.name in CLEAR], ids=lambda each: each.name)
+def test_broken_ones_are_refuted(exhibit: Exhibit) -> None:
+    """Each shows more than twice its claim on pairs that are tried first; a miss needs an error of ten deviations."""
+    assert audit(exhibit.run, exhibit.claim, exhibit.family, **BRIEF).refuted
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("exhibit", SOUND, ids=lambda each: each.name)
+def test_sound_ones_are_not(exhibit: Exhibit) -> None:
+    """False-alarm rate: at most 1e-6 for each."""
+    options: dict[str, Any] = {**BRIEF, "confidence": "0.999999"}
+    assert not audit(exhibit.run, exhibit.claim, exhibit.family, **options).refuted

@@ -1,0 +1,1 @@
+"""A gallery of mechanisms, broken and sound, written by others than the audit: what it must refute, and must not."""
