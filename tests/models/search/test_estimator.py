@@ -215,8 +215,10 @@ def test_an_estimator_declared_by_rho() -> None:
 
 def test_a_fixed_guarantee_must_fit_into_a_run() -> None:
     fixed = Declared(LogisticRegression(), epsilon="0.3")
-    assert Fraction(3, 10) < PrivateSearchCV(fixed, {}, epsilon=1).fit(X, Y).run_guarantee_.epsilon < Fraction(4, 10)
-    with pytest.raises(BadParameter, match=r"epsilon is 0\.104502 for each run"):
+    assert (
+        Fraction(3, 10) < PrivateSearchCV(fixed, {}, epsilon="0.7").fit(X, Y).run_guarantee_.epsilon < Fraction(4, 10)
+    )
+    with pytest.raises(BadParameter, match=r"epsilon is 0\.150993 for each run"):
         PrivateSearchCV(fixed, {}, epsilon="0.3").fit(X, Y)
     with pytest.raises(BadParameter, match="delta"):
         PrivateSearchCV(Declared(LogisticRegression(), epsilon="0.1", delta=1e-6), {}, epsilon=1).fit(X, Y)
