@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         DpmineError,
         LayoutWarning,
         NotPrivate,
+        SpeedWarning,
         UnreadableFile,
     )
     from dpmine.io.paths import Input
@@ -74,6 +75,7 @@ __all__ = [
     "PrivateRidge",
     "PrivateSearchCV",
     "Selection",
+    "SpeedWarning",
     "Universe",
     "UnreadableFile",
     "audit",
@@ -91,7 +93,7 @@ _HOMES = {
     "auditing.report": "AuditReport",
     "auditing.run": "audit",
     "errors": "AccuracyWarning BadData BadLedger BadParameter BudgetExceeded DpmineError LayoutWarning NotPrivate "
-    "UnreadableFile",
+    "SpeedWarning UnreadableFile",
     "io.paths": "Input",
     "itemsets.discovered": "discover_items",
     "itemsets.exact_supports": "itemset_supports",

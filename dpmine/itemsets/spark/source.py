@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 TABLE = "table:"
 """In front of the name of a table that Spark knows."""
 ITEM = "item"
+BROADCAST_ITEMS = 1_000_000
+"""Items that are sent to every executor; more are joined by a shuffle, unless Spark knows better."""
 _BY_BYTES = "UTF8_BINARY"
 _KINDS = {
     "byte": pa.int8(),
@@ -318,3 +320,8 @@ def _path(file: str) -> str:
 def _literal(path: str) -> str:
     """A path for Spark, to which wildcards in names of files that exist are wildcards all the same."""
     return _WILD.sub(r"\\\g<0>", path) if "://" not in path and os.path.lexists(path) else path
+
+
+def small(items: Any, number: int) -> Any:
+    """A frame of `number` items, sent to every executor where they are few enough."""
+    return functions.broadcast(items) if number <= BROADCAST_ITEMS else items
