@@ -68,7 +68,7 @@ class SparkBaskets(Transactions):
         units = self.rows.units
         frame = self.kept.keep(self.rows.frame.join(held.select(*units, ITEM), [*units, ITEM], "left_semi"))
         supports = added_up(held, ["rank"], functions.count("*"), len(self.labels))
-        rows = replace(self.rows, frame=frame)
+        rows = replace(self.rows, frame=frame, counted=frame)
         blocks = None if self.blocks is None else Blocks.of(rows, self.kept, self.session)
         return replace(self, item_supports=supports, rows=rows, blocks=blocks)
 

@@ -19,6 +19,7 @@ from dpmine.itemsets.counting.rows import at_most, item_supports
 from dpmine.itemsets.ingest.encode import coded, labelled
 from dpmine.itemsets.ingest.read import Cells, grouped
 from dpmine.itemsets.transactions.base import Baskets, starts_of
+from dpmine.itemsets.transactions.hashes import line_hashes
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
@@ -86,15 +87,15 @@ def dealt_columns(texts: Sequence[bool]) -> str:
     return ", ".join(["destination int", *parts])
 
 
-def dealt(batches: Batches, *, sent_to: NDArray[np.int32]) -> Iterator[pa.RecordBatch]:
-    """Rows of keys, an item and a part, the last column -> one row for each part that occurs, with all its lines.
+def dealt(batches: Batches, *, units: int, sent_to: NDArray[np.int32]) -> Iterator[pa.RecordBatch]:
+    """Lines -> one row for each part of the units that occurs, with all its lines; the first `units` columns name these.
 
     Numbers travel as eight bytes each, texts as their lengths and their bytes: a shuffle of a few long rows instead of
     many short ones.
     """
     for table in _tables(batches, _DEALT_LINES):
-        *columns, parts = table.columns
-        numbers = integers(parts)
+        columns = [column.cast(pa.large_string()) if is_text(column.type) else column for column in table.columns]
+        numbers = (line_hashes(columns[:units]) % np.uint64(len(sent_to))).astype(np.int64)
         order = np.argsort(numbers.astype(np.uint16) if len(sent_to) < 1 << 16 else numbers, kind="stable")
         lengths = np.bincount(numbers, minlength=len(sent_to))
         present = np.flatnonzero(lengths)
@@ -114,7 +115,7 @@ def _cut(values: NDArray[Any], starts: NDArray[np.int64]) -> pa.Array:
 
 def _cut_texts(column: pa.ChunkedArray, order: NDArray[np.int64], starts: NDArray[np.int64]) -> list[pa.Array]:
     """The lengths of the texts, and their bytes."""
-    texts = column.cast(pa.large_string()).take(integer_array(order)).combine_chunks()
+    texts = column.take(integer_array(order)).combine_chunks()
     texts = texts.chunk(0) if isinstance(texts, pa.ChunkedArray) else texts
     ends, content = _contents(texts)
     return [_cut(np.diff(ends).astype(np.int32), starts), _cut(content, ends[starts] - ends[0])]
@@ -170,12 +171,14 @@ def packed_rows(batches: Batches, *, lines: int) -> Iterator[pa.RecordBatch]:
 def _tables(batches: Batches, lines: int) -> Iterator[pa.Table]:
     """The rows in tables of about so many, none of them empty."""
     taken: list[pa.RecordBatch] = []
+    count = size = 0
     for batch in batches:
         taken.append(batch)
-        if sum(part.num_rows for part in taken) >= lines or sum(part.nbytes for part in taken) >= _DEALT_BYTES:
+        count, size = count + batch.num_rows, size + batch.nbytes
+        if count >= lines or size >= _DEALT_BYTES:
             yield pa.Table.from_batches(taken)
-            taken = []
-    if sum(part.num_rows for part in taken):
+            taken, count, size = [], 0, 0
+    if count:
         yield pa.Table.from_batches(taken)
 
 

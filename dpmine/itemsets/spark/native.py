@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 _MOST_CANDIDATES = 4_000_000  # that are listed in this process and sent to every task
 _FEWEST_LINES = 1 << 17  # of a block: smaller ones cost more to start than to count
-_PART = "part"
 _ONE_UNIT = (
     "Too many rows of one unit meet in one task: take a smaller unit where the guarantee allows it (a receipt instead "
     "of a shop), or cut units down in the data."
@@ -77,7 +76,7 @@ class Blocks:
     def of(cls, rows: SparkRows, kept: Kept, session: Any) -> Blocks:
         """The blocks of rows: a pass over the data to count them, one to pack them. Raises BadParameter, BadData."""
         with replacing(UNREADABLE):
-            lines = int(rows.frame.count())
+            lines = int(rows.counted.count())
         kind = dict(rows.frame.dtypes)[ITEM]
         frame = kept.keep(_in_order(rows) if rows.rows_are_units else _dealt(rows, _block_count(lines, session)))
         with replacing(UNREADABLE):
@@ -91,7 +90,7 @@ class Blocks:
         """A frame of the items and their supports: `item`, `support`."""
         kind = "int64" if self.kind == "bigint" else "string"
         counts = partial(on_executors.item_counts, kind=kind)
-        found = self.frame.mapInArrow(counts, f"{ITEM} {self.kind}, support bigint")
+        found = _mapped(self.frame, counts, f"{ITEM} {self.kind}, support bigint")
         return found.groupBy(ITEM).agg(functions.sum("support").alias("support"))
 
     def pairs(self, labels: pa.Array, known: ListedItemsets, threshold: int) -> tuple[NDArray[np.int32], bool]:
@@ -102,7 +101,7 @@ class Blocks:
         """
         lowest = -(-threshold // max(1, self.number))
         reported = partial(on_executors.block_pairs, labels=labels, known=known, lowest=lowest)
-        summed = self.frame.mapInArrow(reported, on_executors.PAIRS).groupBy("a0", "a1")
+        summed = _mapped(self.frame, reported, on_executors.PAIRS).groupBy("a0", "a1")
         summed = summed.agg(functions.sum("support").alias("support"), functions.count("*").alias("blocks"))
         most = functions.col("support") + (self.number - functions.col("blocks")) * (lowest - 1)
         possible = summed.where((most >= threshold) | (functions.col("a0") == on_executors.TOO_MANY))
@@ -119,7 +118,7 @@ class Blocks:
         if not len(listed):
             return counts
         counting = partial(on_executors.listed_supports, labels=labels, listed=listed)
-        summed = self.frame.mapInArrow(counting, on_executors.SUPPORTS).groupBy("number").agg(functions.sum("support"))
+        summed = _mapped(self.frame, counting, on_executors.SUPPORTS).groupBy("number").agg(functions.sum("support"))
         with replacing(UNREADABLE):
             found = summed.toArrow()
         counts[integers(found.column(0))] = integers(found.column(1))
@@ -137,20 +136,25 @@ def _block_count(lines: int, session: Any) -> int:
 def _in_order(rows: SparkRows) -> Any:
     """Each row of the data is a unit, whose lines follow one another: nothing has to move."""
     lines = rows.frame.select(*rows.keys, ITEM)
-    return lines.mapInArrow(partial(on_executors.packed_rows, lines=on_executors.BLOCK_LINES), on_executors.PACKED)
+    packing = partial(on_executors.packed_rows, lines=on_executors.BLOCK_LINES)
+    return _mapped(lines, packing, on_executors.PACKED)
 
 
 def _dealt(rows: SparkRows, count: int) -> Any:
     """The lines of a unit meet in one partition."""
-    part = functions.pmod(functions.xxhash64(*rows.units), functions.lit(count)).cast("int").alias(_PART)
-    lines = rows.frame.select(*rows.keys, ITEM, part)
+    lines = rows.frame.select(*rows.keys, ITEM)
     kinds = dict(lines.dtypes)
-    texts = [kinds[name] == "string" for name in (*rows.keys, ITEM)]
-    sent_to = on_executors.destinations(count)
-    dealt = lines.mapInArrow(partial(on_executors.dealt, sent_to=sent_to), on_executors.dealt_columns(texts))
-    met = dealt.repartition(count, "destination")
-    packing = partial(on_executors.packed, texts=texts, units=len(rows.units), numbered=rows.owners is not None)
-    return met.mapInArrow(packing, on_executors.PACKED)
+    texts, units = [kinds[name] == "string" for name in (*rows.keys, ITEM)], len(rows.units)
+    dealing = partial(on_executors.dealt, units=units, sent_to=on_executors.destinations(count))
+    met = _mapped(lines, dealing, on_executors.dealt_columns(texts)).repartition(count, "destination")
+    packing = partial(on_executors.packed, texts=texts, units=units, numbered=rows.owners is not None)
+    return _mapped(met, packing, on_executors.PACKED)
+
+
+def _mapped(frame: Any, function: Any, columns: str) -> Any:
+    """What the executors make of the frame's partitions, in Arrow's batches."""
+    with replacing():
+        return frame.mapInArrow(function, columns)
 
 
 @dataclass(frozen=True, eq=False)

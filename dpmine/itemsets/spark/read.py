@@ -68,7 +68,8 @@ def read_spark(
         if any(str(path).startswith(TABLE) for path in paths_of(data) or [TABLE]):
             # A frame or table may differ each time it is computed, and all counts must be of the same rows.
             owners = None if rows.owners is None else kept.keep(rows.owners)
-            rows = replace(rows, frame=kept.keep(rows.frame), owners=owners)
+            frame = kept.keep(rows.frame)
+            rows = replace(rows, frame=frame, owners=owners, counted=frame)
         blocks = Blocks.of(_known_alone(rows, known, session), kept, session) if natively else None
         counts = _items(rows, known, session) if blocks is None else blocks.item_counts()
         labels, supports = _supports(counts, known)
