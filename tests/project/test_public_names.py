@@ -41,6 +41,7 @@ PINNED = [
     "PrivateRidge",
     "PrivateSearchCV",
     "Selection",
+    "SpeedWarning",
     "Universe",
     "UnreadableFile",
     "audit",

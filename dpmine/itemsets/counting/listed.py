@@ -106,9 +106,7 @@ class ListedItemsets:
         root_of[keys[0]] = np.arange(len(keys[0]))
         nodes = np.concatenate([found % self.items for found in keys]).astype(np.int32)
         begun = np.cumsum([0, *map(len, keys)])
-        parents = [
-            found // self.items + start for found, start in zip(keys[1:], begun.tolist(), strict=False)
-        ]
+        parents = [found // self.items + start for found, start in zip(keys[1:], begun.tolist(), strict=False)]
         numbers = np.arange(len(nodes) + 1)
         children = len(keys[0]) + np.searchsorted(np.concatenate(parents), numbers)
         return root_of, nodes, children.astype(np.int64)

@@ -88,7 +88,7 @@ def dealt_columns(texts: Sequence[bool]) -> str:
 
 
 def dealt(batches: Batches, *, units: int, sent_to: NDArray[np.int32]) -> Iterator[pa.RecordBatch]:
-    """Lines -> one row for each part of the units that occurs, with all its lines; the first `units` columns name these.
+    """Lines -> one row for each part of the units that occurs, with its lines; the first `units` columns name these.
 
     Numbers travel as eight bytes each, texts as their lengths and their bytes: a shuffle of a few long rows instead of
     many short ones.
@@ -102,7 +102,9 @@ def dealt(batches: Batches, *, units: int, sent_to: NDArray[np.int32]) -> Iterat
         starts = starts_of(lengths[present])
         made = [pa.array(sent_to[present], pa.int32())]
         for column in columns:
-            made += _cut_texts(column, order, starts) if is_text(column.type) else [_cut(integers(column)[order], starts)]
+            made += (
+                _cut_texts(column, order, starts) if is_text(column.type) else [_cut(integers(column)[order], starts)]
+            )
         names = dealt_columns([is_text(column.type) for column in columns]).replace(",", "").split()[::2]
         yield pa.RecordBatch.from_arrays(made, names=names)
 
@@ -202,7 +204,9 @@ def _block(columns: Sequence[pa.ChunkedArray], units: int, *, numbered: bool) ->
 
 def _row(contents: Sequence[bytes], lines: int) -> pa.RecordBatch:
     arrays = [pa.array([content], pa.binary()) for content in contents]
-    return pa.RecordBatch.from_arrays([*arrays, integer_array(np.array([lines]))], names=PACKED.replace(",", "").split()[::2])
+    return pa.RecordBatch.from_arrays(
+        [*arrays, integer_array(np.array([lines]))], names=PACKED.replace(",", "").split()[::2]
+    )
 
 
 def _written(labels: pa.Array) -> bytes:
@@ -240,9 +244,7 @@ def _sliced(columns: dict[str, pa.Array]) -> Iterator[pa.RecordBatch]:
         yield whole.slice(start, _AT_ONCE)
 
 
-def block_pairs(
-    batches: Batches, *, labels: pa.Array, known: ListedItemsets, lowest: int
-) -> Iterator[pa.RecordBatch]:
+def block_pairs(batches: Batches, *, labels: pa.Array, known: ListedItemsets, lowest: int) -> Iterator[pa.RecordBatch]:
     """Each block's pairs with a support of at least `lowest` in it, as places in `labels`, and these supports.
 
     Without the known ones. A block with more pairs than can be listed gives one row whose a0 is TOO_MANY.
@@ -255,8 +257,8 @@ def block_pairs(
                 yield _pairs(np.full((1, 2), TOO_MANY), np.zeros(1, np.int64))
                 return
             rows = _number_of(block, labels)[found.items]
-            new = (rows >= 0).all(axis=1)
-            new[new] = known.places(rows[new]) < 0
+            asked = np.flatnonzero(rows.min(axis=1, initial=0) >= 0)
+            new = asked[known.places(rows[asked]) < 0]
             rows, supports = rows[new], found.supports[new]
             for start in range(0, len(rows), _AT_ONCE):
                 yield _pairs(rows[start : start + _AT_ONCE], supports[start : start + _AT_ONCE])
@@ -268,7 +270,7 @@ def _pairs(rows: NDArray[Any], supports: NDArray[np.int64]) -> pa.RecordBatch:
 
 
 def listed_supports(batches: Batches, *, labels: pa.Array, listed: ListedItemsets) -> Iterator[pa.RecordBatch]:
-    """The supports of listed itemsets in each block, by their rows, where they are not 0; items are places in `labels`."""
+    """The supports of listed itemsets in each block, by their rows, where not 0; items are places in `labels`."""
     for block in _unpacked(batches):
         supports = listed.supports_in(block, _number_of(block, labels))
         held = np.flatnonzero(supports)

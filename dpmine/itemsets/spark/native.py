@@ -1,7 +1,7 @@
 """Exact supports by the local engine's kernels on the executors, as `Miner` gives them.
 
-The cluster keeps blocks: each holds the baskets of some units, and all baskets of each. No unit is in two blocks, so the
-support of an itemset is the sum of its supports in the blocks.
+The cluster keeps blocks: each holds the baskets of some units, and all baskets of each. No unit is in two blocks, so
+the support of an itemset is the sum of its supports in the blocks.
 
 *Pairs.* Let t be the threshold, P the number of blocks and l = ⌈t / P⌉. If the support of a pair is at least t, its
 support in some block is at least t / P, and so at least l, an integer. So the pairs that some block has l times
@@ -9,11 +9,11 @@ are all that need be looked at. Let s be the sum over the c blocks that report t
 times at most, so its support is at most s + (P − c)(l − 1): where this is below t, the pair is dropped. What is
 left is counted exactly in all blocks. With l = 1 every block that has the pair reports it, so s is the support already.
 
-*Larger itemsets.* An itemset that reaches t has only subsets that reach t. So those of r items are
-candidates for which all subsets of r − 1 items reach t (Agrawal & Srikant 1994); they are counted exactly in all blocks.
+*Larger itemsets.* An itemset that reaches t has only subsets that reach t. So those of r items are candidates for which
+all subsets of r − 1 items reach t (Agrawal & Srikant 1994); they are counted exactly in all blocks.
 
-A deeper threshold neither reports nor counts an itemset again. Where candidates become too many for one process, SQL counts
-that size (`SparkMiner`): it needs no list of them.
+A deeper threshold neither reports nor counts an itemset again. Where candidates become too many for one process, SQL
+counts that size (`SparkMiner`): it needs no list of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, integers
@@ -32,7 +31,7 @@ from dpmine.itemsets.counting.listed import ListedItemsets
 from dpmine.itemsets.counting.miner import ordered
 from dpmine.itemsets.spark import blocks as on_executors
 from dpmine.itemsets.spark.session import functions, replacing
-from dpmine.itemsets.spark.source import ITEM, small
+from dpmine.itemsets.spark.source import ITEM
 from dpmine.itemsets.spark.supports import require_room
 from dpmine.itemsets.spark.weights import UNREADABLE
 from dpmine.itemsets.transactions.base import COUNT_LIMIT, Itemsets, SupportHistogram, SupportSource
@@ -40,6 +39,7 @@ from dpmine.itemsets.transactions.base import COUNT_LIMIT, Itemsets, SupportHist
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from dpmine.itemsets.spark.session import Kept
@@ -93,7 +93,7 @@ class Blocks:
         found = _mapped(self.frame, counts, f"{ITEM} {self.kind}, support bigint")
         return found.groupBy(ITEM).agg(functions.sum("support").alias("support"))
 
-    def pairs(self, labels: pa.Array, known: ListedItemsets, threshold: int) -> tuple[NDArray[np.int32], bool]:
+    def pairs(self, labels: pa.Array, known: ListedItemsets, threshold: int) -> tuple[NDArray[np.int64], bool]:
         """The pairs, as places in `labels`, that may reach the threshold, without the known ones: int64[k, 3].
 
         The last column is what the blocks that report a pair add up to: its support, where the second result says so.
@@ -244,10 +244,10 @@ class NativeMiner(SupportSource):
             if np.count_nonzero(self.item_supports >= threshold) < size:
                 return nothing
             known = None
+            if self._sizes_by_sql & set(range(2, size + 1)):
+                return None
             try:
                 for smaller in range(2, size + 1):
-                    if smaller in self._sizes_by_sql:
-                        raise _TooMany
                     known = self._counted_to(smaller, threshold, known)
                     if not (known.supports >= threshold).any():
                         return known if smaller == size else nothing

@@ -7,16 +7,15 @@ asked for, and what is listed. A deeper threshold counts only itemsets that were
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from dataclasses import dataclass, field
+from functools import reduce
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import pyarrow as pa
 
 from dpmine.errors import BadParameter
-from dpmine.io.arrow import integer_array, integers
+from dpmine.io.arrow import integers
 from dpmine.itemsets.counting.miner import ordered
 from dpmine.itemsets.spark.counting import (
     SUPPORT,
@@ -29,16 +28,12 @@ from dpmine.itemsets.spark.counting import (
     stored_threshold,
 )
 from dpmine.itemsets.spark.session import functions, replacing
-from dpmine.itemsets.spark.source import ITEM
-from dpmine.itemsets.spark.weights import UNREADABLE, WEIGHT, added_up, items_held, pairs_held, weighted
 from dpmine.itemsets.transactions.base import (
     COUNT_LIMIT,
     Itemsets,
     SupportHistogram,
     SupportSource,
-    Transactions,
 )
-from dpmine.itemsets.transactions.hashes import label_hashes
 from dpmine.itemsets.transactions.memory import parse_memory
 
 if TYPE_CHECKING:
@@ -85,13 +80,39 @@ class _Counted:
         return self.table().where((support >= low) & (support < high))
 
 
+class RowsOfItems(Protocol):
+    """What is asked of baskets on a cluster: see `SparkBaskets`."""
+
+    @property
+    def item_supports(self) -> NDArray[np.int64]:
+        """int64[N], those of single items."""
+
+    @property
+    def rows(self) -> SparkRows:
+        """Of the items, and perhaps of others."""
+
+    @property
+    def session(self) -> Any:
+        """Of Spark."""
+
+    @property
+    def kept(self) -> Kept:
+        """What the cluster keeps."""
+
+    def projected(self, codes: Sequence[int]) -> RowsOfItems:
+        """See `Transactions`."""
+
+    def coded(self, codes: Sequence[int] | NDArray[np.int64]) -> Any:
+        """The rows of these items: keys and `rank`, the item's place in `codes`."""
+
+
 class SparkMiner(SupportSource):
     """Exact supports of the itemsets of baskets on a cluster.
 
     Raises BadData where a job fails, without Spark's words. May be used by several threads, one after the other.
     """
 
-    def __init__(self, baskets: SparkBaskets) -> None:
+    def __init__(self, baskets: RowsOfItems) -> None:
         self.item_supports: NDArray[np.int64] = baskets.item_supports
         self._baskets = baskets
         self._ranks = Ranks.of(baskets.item_supports)
@@ -227,13 +248,13 @@ class SparkMiner(SupportSource):
 
 
 def require_room(count: int, size: int, memory_limit: int | None) -> None:
-    """BadParameter where a list of `count` itemsets takes more than a limit of bytes, by default a share of the memory."""
+    """BadParameter where a list of so many itemsets takes more than a limit of bytes, by default a share of memory."""
     limit = parse_memory(None) // 5 if memory_limit is None else memory_limit
     if _LISTED_COPIES * count * (4 * size + 8) > limit:
         raise BadParameter(_TOO_MANY)
 
 
-def _stored(baskets: SparkBaskets, ranks: Ranks, threshold: int) -> BasketStore:
+def _stored(baskets: RowsOfItems, ranks: Ranks, threshold: int) -> BasketStore:
     """The baskets stored on the cluster, with the items that reach the threshold."""
     depth = ranks.above(threshold)
     ranked = baskets.coded(ranks.codes[:depth])

@@ -53,7 +53,7 @@ def label_hashes(labels: Any) -> NDArray[np.int64]:
 
 
 def line_hashes(unit: Sequence[pa.ChunkedArray], depth: int = 0) -> NDArray[np.uint64]:
-    """A hash of each line's unit, given by its columns of whole numbers, times or large texts; another for each depth."""
+    """A hash of each line's unit, by its columns of whole numbers, times or large texts; another for each depth."""
     lines = len(unit[0])
     return xxhash64(np.full(lines, depth), *map(_column_hashes, unit)).view(np.uint64)
 
