@@ -13,7 +13,7 @@ from dpmine.version import __version__
 _known: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 _SAMPLE = 64  # rows, in as many tasks as the cluster has cores
 _SLOW = (
-    "The executors of Spark cannot import this version of dpmine, so Spark's SQL counts, many times slower: install "
+    "The executors of Spark cannot import this version of dpmine, so Spark's SQL counts, which is slower: install "
     "dpmine and pyarrow there, or send them with spark.archives (see 'Count on Spark' in the manual)."
 )
 

@@ -53,6 +53,12 @@ def patched(monkeypatch: pytest.MonkeyPatch, values: dict[str, int]) -> None:
         monkeypatch.setattr(f"dpmine.itemsets.{name}", value)
 
 
+@pytest.fixture(autouse=True)
+def by_sql(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the executors have no dpmine."""
+    monkeypatch.setattr("dpmine.itemsets.spark.read.count_themselves", lambda _session: False)
+
+
 @pytest.mark.parametrize("baskets", [1, 3])
 def test_the_suite_of_every_source(spark: Any, baskets: int) -> None:
     rows = random_rows(baskets, baskets=baskets)
