@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         DpmineError,
         LayoutWarning,
         NotPrivate,
+        SpeedWarning,
         UnreadableFile,
     )
     from dpmine.io.paths import Input
@@ -76,6 +77,7 @@ __all__ = [
     "PrivateRidge",
     "PrivateSearchCV",
     "Selection",
+    "SpeedWarning",
     "Universe",
     "UnreadableFile",
     "audit",
@@ -93,8 +95,7 @@ _HOMES = {
     "auditing.report": "AuditReport",
     "auditing.call": "audit",
     "errors": "AccuracyWarning AlreadyCharged BadData BadLedger BadParameter BudgetExceeded DpmineError LayoutWarning "
-    "NotPrivate "
-    "UnreadableFile",
+    "NotPrivate SpeedWarning UnreadableFile",
     "io.paths": "Input",
     "itemsets.discovered": "discover_items",
     "itemsets.exact_supports": "itemset_supports",

@@ -14,6 +14,7 @@ and what it warns of:
 
     LayoutWarning (UserWarning)     the layout of the data was found, not named, or may not be what was meant
     AccuracyWarning (UserWarning)   a result will mostly be noise
+    SpeedWarning (UserWarning)      a faster way of counting is missing something
 
 Messages name parameters and their values; of the data they name only columns and rules, never a value.
 A shortage of memory stays a MemoryError, whatever a library turns it into.
@@ -68,6 +69,10 @@ class LayoutWarning(UserWarning):
 
 class AccuracyWarning(UserWarning):
     """An `AccuracyWarning` says, from public parameters alone, that most of a result is expected to be noise."""
+
+
+class SpeedWarning(UserWarning):
+    """A `SpeedWarning` says that the same counts could be had much faster, and what is missing for it."""
 
 
 def require_memory(error: BaseException) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SHAPES = {
     "arranged": "n n b+1 x x+1 n",
     "count_items": "n c",
+    "count_listed": "n r+1 r c b+x b+x+1 x x",
     "count_pairs": "n r+1 first end c c*c",
     "count_unit_pairs": "n r+1 r first end c c*c c*c",
     "count_units": "n r+1 r c c",

@@ -42,6 +42,7 @@ PINNED = [
     "PrivateRidge",
     "PrivateSearchCV",
     "Selection",
+    "SpeedWarning",
     "Universe",
     "UnreadableFile",
     "audit",

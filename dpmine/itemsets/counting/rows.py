@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
@@ -15,7 +17,7 @@ from dpmine.itemsets.counting.arrays import Rests, Rows
 from dpmine.kernels import kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -28,13 +30,26 @@ Result = TypeVar("Result")
 _MOST_THREADS = 8  # of one computation: the loops are bound by memory, and others use the machine too
 
 
+_allowed: ContextVar[int] = ContextVar("_allowed", default=_MOST_THREADS)
+
+
+@contextmanager
+def at_most(threads: int) -> Iterator[None]:
+    """Computations inside use no more threads than this: others of this machine have their own share of it."""
+    before = _allowed.set(threads)
+    try:
+        yield
+    finally:
+        _allowed.reset(before)
+
+
 def thread_count() -> int:
     """How many threads a large computation uses: the processors this process may run on, at most 8."""
     try:
         usable = len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
         usable = os.cpu_count() or 1
-    return min(usable, _MOST_THREADS)
+    return min(usable, _allowed.get())
 
 
 def in_parallel(work: Callable[[Part], Result], parts: Sequence[Part], threads: int | None = None) -> list[Result]:

@@ -195,12 +195,16 @@ class Cells(NamedTuple):
     @classmethod
     def of(cls, keys: Sequence[Key], items: NDArray[np.int32], plan: LayoutPlan) -> Cells:
         """Lines with their keys, none of them null: of the unit, then of the basket inside it."""
-        units = combined(*keys[: len(plan.unit_columns)])
-        own = keys[len(plan.unit_columns) :]
+        units, own = keys[: len(plan.unit_columns)], keys[len(plan.unit_columns) :]
+        return cls.of_units(units, own, items, numbered=plan.layout is not Layout.LONG)
+
+    @classmethod
+    def of_units(cls, unit: Sequence[Key], own: Sequence[Key], items: NDArray[np.int32], *, numbered: bool) -> Cells:
+        """Lines with the keys of the unit and those of the basket; numbered baskets have one, and no two share it."""
+        units = combined(*unit)
         if not own:
             return cls(units, items, None)
-        # The number of a row names a basket without its unit.
-        baskets = own[0] if plan.layout is not Layout.LONG else dense(combined(units, *own).codes)
+        baskets = own[0] if numbered else dense(combined(units, *own).codes)
         owner = np.zeros(baskets.count, np.int64)
         owner[baskets.codes] = units.codes
         return cls(baskets, items, owner)

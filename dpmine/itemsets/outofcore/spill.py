@@ -19,12 +19,11 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import UnreadableFile
-from dpmine.io.arrow import integer_array, integers, is_text
+from dpmine.io.arrow import integer_array
 from dpmine.itemsets.ingest.encode import sort_rows
 from dpmine.itemsets.outofcore.streams import cost_of, require_room
 from dpmine.itemsets.transactions.base import Baskets, starts_of
-from dpmine.itemsets.transactions.hashes import xxhash64
-from dpmine.kernels import kernel
+from dpmine.itemsets.transactions.hashes import line_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,7 +149,7 @@ def scattered(lines: Iterable[pa.Table], unit: tuple[str, ...], ways: int, depth
     file = SpillFile()
     parts = [Partition(file) for _ in range(ways)]
     for table in lines:
-        numbers = _hashes(table, unit, depth) % np.uint64(ways)
+        numbers = line_hashes([table.column(name) for name in unit], depth) % np.uint64(ways)
         order = np.argsort(numbers.astype(np.uint16), kind="stable")
         moved = table.take(integer_array(order))
         ends = np.cumsum(np.bincount(numbers.astype(np.int64), minlength=ways)).tolist()
@@ -199,30 +198,3 @@ class CompactFile:
                 items = places[items]
                 sort_rows(items, starts)
             yield Baskets(labels, items, starts, starts_of(units), unit, empty_units)
-
-
-def _hashes(lines: pa.Table, unit: tuple[str, ...], depth: int) -> NDArray[np.uint64]:
-    """A hash of each line's unit; the same for equal units in all tables."""
-    columns = [_column_hashes(lines.column(name)) for name in unit]
-    return xxhash64(np.full(lines.num_rows, depth), *columns).view(np.uint64)
-
-
-def _column_hashes(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    if not is_text(column.type):
-        found: NDArray[np.int64] = integers(column).view(np.int64)
-        return found
-    hashes = [_text_hashes(chunk) for chunk in column.chunks]
-    return np.concatenate([*hashes, np.zeros(0, np.uint64)]).view(np.int64)  # a table without lines may have no chunks
-
-
-_hash_texts = kernel("text_hashes")
-
-
-def _text_hashes(chunk: pa.Array) -> NDArray[np.uint64]:
-    """Hashes of large_string entries."""
-    _, ends, content = chunk.buffers()
-    starts = np.frombuffer(ends, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
-    letters = np.frombuffer(content, np.uint8) if content is not None else np.zeros(0, np.uint8)
-    hashes = np.empty(len(chunk), np.uint64)
-    _hash_texts(letters, starts, hashes)
-    return hashes

@@ -17,9 +17,11 @@ from dpmine.io.periods import require_none
 from dpmine.itemsets.ingest.encode import narrow
 from dpmine.itemsets.ingest.layouts import plan_layout
 from dpmine.itemsets.ingest.read import declared, declared_type, restricted
+from dpmine.itemsets.spark.baskets import SparkBaskets
+from dpmine.itemsets.spark.executors import count_themselves
+from dpmine.itemsets.spark.native import Blocks
 from dpmine.itemsets.spark.session import Kept, functions, replacing, spark_session
-from dpmine.itemsets.spark.source import ITEM, TABLE, SparkSource
-from dpmine.itemsets.spark.supports import SparkBaskets, small
+from dpmine.itemsets.spark.source import ITEM, TABLE, SparkSource, small
 from dpmine.itemsets.spark.weights import UNREADABLE
 from dpmine.itemsets.transactions.base import Read
 
@@ -58,6 +60,7 @@ def read_spark(
     require_none(source.source.names, (*columns.unit, *columns.basket))
     plan = plan_layout(source.source, columns)
     known, _ = declared(catalogue, source.source, plan)
+    natively = count_themselves(session)
     if planned is not None:
         planned(plan)
     rows, kept = source.rows(restricted(plan, source.source, known)), Kept(session)
@@ -65,29 +68,43 @@ def read_spark(
         if any(str(path).startswith(TABLE) for path in paths_of(data) or [TABLE]):
             # A frame or table may differ each time it is computed, and all counts must be of the same rows.
             owners = None if rows.owners is None else kept.keep(rows.owners)
-            rows = replace(rows, frame=kept.keep(rows.frame), owners=owners)
-        labels, supports = _items(rows, known, session)
+            frame = kept.keep(rows.frame)
+            rows = replace(rows, frame=frame, owners=owners, counted=frame)
+        blocks = Blocks.of(_known_alone(rows, known, session), kept, session) if natively else None
+        counts = _items(rows, known, session) if blocks is None else blocks.item_counts()
+        labels, supports = _supports(counts, known)
     except BaseException:
         kept.release_all()
         raise
-    return Read(SparkBaskets(labels, supports, plan.unit_name, rows, session, kept), declared_type(known, rows.kind))
+    baskets = SparkBaskets(labels, supports, plan.unit_name, rows, session, kept, blocks)
+    return Read(baskets, declared_type(known, rows.kind))
 
 
-def _items(rows: SparkRows, known: pa.Array | None, session: Any) -> tuple[pa.Array, NDArray[np.int64]]:
-    """The labels, sorted, and the number of units of each."""
-    frame = rows.frame
-    if known is not None:
-        with replacing():
-            listed = session.createDataFrame(pa.table({ITEM: known}))
-        frame = frame.join(small(listed, len(known)), ITEM, "left_semi")
+def _known_alone(rows: SparkRows, known: pa.Array | None, session: Any) -> SparkRows:
+    """The rows of the items of a catalogue."""
+    if known is None:
+        return rows
+    with replacing():
+        listed = session.createDataFrame(pa.table({ITEM: known}))
+    return replace(rows, frame=rows.frame.join(small(listed, len(known)), ITEM, "left_semi"))
+
+
+def _items(rows: SparkRows, known: pa.Array | None, session: Any) -> Any:
+    """A frame of the items and the number of units of each: `item`, `support`."""
+    frame = _known_alone(rows, known, session).frame
     if not rows.rows_are_units:
         frame = frame.select(*rows.units, ITEM).distinct()
+    return frame.groupBy(ITEM).agg(functions.count("*").alias("support"))
+
+
+def _supports(counts: Any, known: pa.Array | None) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The labels, sorted, and the number of units of each."""
     with replacing(UNREADABLE):
-        found = frame.groupBy(ITEM).agg(functions.count("*").alias("support")).toArrow()
-    items, counts = found.column(ITEM).combine_chunks(), integers(found.column("support"))
+        found = counts.select(ITEM, "support").toArrow()
+    items, numbers = found.column(ITEM).combine_chunks(), integers(found.column("support"))
     if is_text(items.type):
         items = items.cast(pa.large_string())
     labels = items.take(pc.sort_indices(items)) if known is None else known
     supports = np.zeros(len(labels), np.int64)
-    supports[integers_or(-1, pc.index_in(items, value_set=labels.cast(items.type)))] = counts
+    supports[integers_or(-1, pc.index_in(items, value_set=labels.cast(items.type)))] = numbers
     return narrow(labels), supports

@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import socket
+import sys
 import warnings
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -174,6 +175,7 @@ def _settings(memory: int) -> dict[str, str]:
     if _is_configured():
         return _QUIET
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or the first python3 on the path, without this library
     return {
         **_QUIET,
         "spark.master": "local[*]",

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 TABLE = "table:"
 """In front of the name of a table that Spark knows."""
 ITEM = "item"
+BROADCAST_ITEMS = 1_000_000
+"""Items that are sent to every executor; more are joined by a shuffle, unless Spark knows better."""
 _BY_BYTES = "UTF8_BINARY"
 _KINDS = {
     "byte": pa.int8(),
@@ -73,6 +75,7 @@ class SparkRows:
         kind: Arrow type of the items in the data.
         owners: the columns `units` of all baskets, those without items included, with repetitions and nothing null;
             None where no basket is without.
+        counted: a frame with at least as many rows as `frame`, which are fast to count.
     """
 
     frame: Any
@@ -81,6 +84,7 @@ class SparkRows:
     rows_are_units: bool
     kind: pa.DataType
     owners: Any
+    counted: Any
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -141,7 +145,7 @@ class SparkSource:
         keys = [self._column(name).alias(key) for name, key in zip(plan.keys, (*units, *baskets), strict=True)]
         item = _item(self._column(plan.items[0]), kind).alias(ITEM)
         rows = self.frame.select(*keys, item).dropna()
-        return SparkRows(rows, units, baskets, rows_are_units=False, kind=kind, owners=None)
+        return SparkRows(rows, units, baskets, rows_are_units=False, kind=kind, owners=None, counted=self.frame)
 
     def _rows_of_lists(self, plan: LayoutPlan) -> SparkRows:
         """Each row is a basket, and its own unit where none is named."""
@@ -153,8 +157,8 @@ class SparkSource:
         owners = baskets.where(functions.col("items").isNotNull()).select(*(units or ("r",))).dropna()
         found = baskets.select(*units, "r", functions.explode("items").alias(ITEM)).dropna()
         if units:
-            return SparkRows(found, units, ("r",), rows_are_units=False, kind=kind, owners=owners)
-        return SparkRows(found, ("r",), (), rows_are_units=True, kind=kind, owners=owners)
+            return SparkRows(found, units, ("r",), rows_are_units=False, kind=kind, owners=owners, counted=found)
+        return SparkRows(found, ("r",), (), rows_are_units=True, kind=kind, owners=owners, counted=found)
 
     def _lists(self, plan: LayoutPlan) -> tuple[pa.DataType, Any]:
         """The type of the items, and the column of lists of them."""
@@ -318,3 +322,8 @@ def _path(file: str) -> str:
 def _literal(path: str) -> str:
     """A path for Spark, to which wildcards in names of files that exist are wildcards all the same."""
     return _WILD.sub(r"\\\g<0>", path) if "://" not in path and os.path.lexists(path) else path
+
+
+def small(items: Any, number: int) -> Any:
+    """A frame of `number` items, sent to every executor where they are few enough."""
+    return functions.broadcast(items) if number <= BROADCAST_ITEMS else items

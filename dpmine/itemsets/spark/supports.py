@@ -7,16 +7,15 @@ asked for, and what is listed. A deeper threshold counts only itemsets that were
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from dataclasses import dataclass, field
+from functools import reduce
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import pyarrow as pa
 
 from dpmine.errors import BadParameter
-from dpmine.io.arrow import integer_array, integers
+from dpmine.io.arrow import integers
 from dpmine.itemsets.counting.miner import ordered
 from dpmine.itemsets.spark.counting import (
     SUPPORT,
@@ -29,16 +28,12 @@ from dpmine.itemsets.spark.counting import (
     stored_threshold,
 )
 from dpmine.itemsets.spark.session import functions, replacing
-from dpmine.itemsets.spark.source import ITEM
-from dpmine.itemsets.spark.weights import UNREADABLE, WEIGHT, added_up, items_held, pairs_held, weighted
 from dpmine.itemsets.transactions.base import (
     COUNT_LIMIT,
     Itemsets,
     SupportHistogram,
     SupportSource,
-    Transactions,
 )
-from dpmine.itemsets.transactions.hashes import label_hashes
 from dpmine.itemsets.transactions.memory import parse_memory
 
 if TYPE_CHECKING:
@@ -55,89 +50,6 @@ _REMEMBERED = 20_000  # itemsets whose supports are remembered here, because tho
 _SORTED_AT_ONCE = 10_000  # members of a level that one job may skip
 _LISTED_COPIES = 3  # as they come, in order, and between
 _TOO_MANY = "The itemsets do not fit into the memory limit: raise the threshold (minimum support) or memory (--memory)."
-
-
-BROADCAST_ITEMS = 1_000_000
-"""Items that are sent to every executor; more are joined by a shuffle, unless Spark knows better."""
-
-
-@dataclass(frozen=True, eq=False)
-class SparkBaskets(Transactions):
-    """Baskets on a cluster.
-
-    Attributes:
-        labels: as in Baskets.
-        item_supports: int64[N], number of units of each item.
-        unit: as in Baskets.
-        rows: of the items of `labels`, and perhaps of others.
-        session: of Spark.
-        kept: what the cluster keeps for these baskets until they are closed.
-    """
-
-    labels: pa.Array
-    item_supports: NDArray[np.int64]
-    unit: str
-    rows: SparkRows
-    session: Any
-    kept: Kept
-
-    @cached_property
-    def total_units(self) -> int:
-        """See `Transactions`. A pass over the data."""
-        with replacing(UNREADABLE):
-            rows = self.rows.frame if self.rows.owners is None else self.rows.owners
-            return int(rows.select(*self.rows.units).distinct().count())
-
-    def miner(self) -> SparkMiner:
-        """See `Transactions`."""
-        return SparkMiner(self)
-
-    def truncated(self, max_items_per_unit: int) -> SparkBaskets:
-        """See `Transactions`. A pass over the data."""
-        held = self._held(max_items_per_unit)
-        units = self.rows.units
-        frame = self.kept.keep(self.rows.frame.join(held.select(*units, ITEM), [*units, ITEM], "left_semi"))
-        supports = added_up(held, ["rank"], functions.count("*"), len(self.labels))
-        return replace(self, item_supports=supports, rows=replace(self.rows, frame=frame))
-
-    def item_weights(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
-        """See `Transactions`. A pass over the data."""
-        held = weighted(self._held(len(weights)), self.rows.units, weights, self.session)
-        return added_up(held, ["rank"], functions.sum(WEIGHT), len(self.labels))
-
-    def pair_weights(self, codes: Sequence[int], weights: NDArray[np.int64]) -> NDArray[np.int64]:
-        """See `Transactions`. A pass over the data."""
-        held = weighted(pairs_held(self.coded(codes), self.rows), self.rows.units, weights, self.session)
-        return added_up(held, ["rank", "later"], functions.sum(WEIGHT), len(codes))
-
-    def _held(self, limit: int) -> Any:
-        """A row for each of the `limit` items, at most, that a unit keeps: the columns of the unit, `item`, `rank`."""
-        codes = np.arange(len(self.labels))
-        hashes = integer_array(label_hashes(self.labels))
-        with replacing():
-            known = self.items_frame(codes, hash=hashes)
-        return items_held(self.rows.frame.join(small(known, len(codes)), ITEM), self.rows, limit)
-
-    def close(self) -> None:
-        """The cluster need not keep anything for these transactions any more."""
-        self.kept.release_all()
-
-    def projected(self, codes: Sequence[int]) -> SparkBaskets:
-        """See `Transactions`."""
-        some = list(codes)
-        return replace(self, labels=self.labels.take(some), item_supports=self.item_supports[some])
-
-    def items_frame(self, codes: Sequence[int] | NDArray[np.int64], **more: Any) -> Any:
-        """A frame of items (`item`), their places in `codes` (`rank`), and `more` columns of theirs."""
-        labels = self.labels.take(integer_array(np.asarray(codes, np.int64)))
-        ranks = integer_array(np.arange(len(labels))).cast(pa.int32())
-        with replacing():
-            return self.session.createDataFrame(pa.table({ITEM: labels, "rank": ranks, **more}))
-
-    def coded(self, codes: Sequence[int] | NDArray[np.int64]) -> Any:
-        """The rows of these items: keys and `rank`, the item's place in `codes`."""
-        found = self.rows.frame.join(small(self.items_frame(codes), len(codes)), ITEM)
-        return found.select(*self.rows.keys, "rank")
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,13 +80,39 @@ class _Counted:
         return self.table().where((support >= low) & (support < high))
 
 
+class RowsOfItems(Protocol):
+    """What is asked of baskets on a cluster: see `SparkBaskets`."""
+
+    @property
+    def item_supports(self) -> NDArray[np.int64]:
+        """int64[N], those of single items."""
+
+    @property
+    def rows(self) -> SparkRows:
+        """Of the items, and perhaps of others."""
+
+    @property
+    def session(self) -> Any:
+        """Of Spark."""
+
+    @property
+    def kept(self) -> Kept:
+        """What the cluster keeps."""
+
+    def projected(self, codes: Sequence[int]) -> RowsOfItems:
+        """See `Transactions`."""
+
+    def coded(self, codes: Sequence[int] | NDArray[np.int64]) -> Any:
+        """The rows of these items: keys and `rank`, the item's place in `codes`."""
+
+
 class SparkMiner(SupportSource):
     """Exact supports of the itemsets of baskets on a cluster.
 
     Raises BadData where a job fails, without Spark's words. May be used by several threads, one after the other.
     """
 
-    def __init__(self, baskets: SparkBaskets) -> None:
+    def __init__(self, baskets: RowsOfItems) -> None:
         self.item_supports: NDArray[np.int64] = baskets.item_supports
         self._baskets = baskets
         self._ranks = Ranks.of(baskets.item_supports)
@@ -192,10 +130,8 @@ class SparkMiner(SupportSource):
         return int(self.item_supports.max(initial=0)) + 1
 
     def _itemsets(self, size: int, threshold: int, memory_limit: int | None) -> Itemsets:
-        limit = parse_memory(None) // 5 if memory_limit is None else memory_limit
         found = self.histogram(size, threshold)
-        if _LISTED_COPIES * int(found.counts.sum()) * (4 * size + 8) > limit:
-            raise BadParameter(_TOO_MANY)
+        require_room(int(found.counts.sum()), size, memory_limit)
         if not len(found.counts):
             return Itemsets(np.empty((0, size), np.int32), np.empty(0, np.int64))
         with self._one_by_one:
@@ -311,7 +247,14 @@ class SparkMiner(SupportSource):
         return self._work[size]
 
 
-def _stored(baskets: SparkBaskets, ranks: Ranks, threshold: int) -> BasketStore:
+def require_room(count: int, size: int, memory_limit: int | None) -> None:
+    """BadParameter where a list of so many itemsets takes more than a limit of bytes, by default a share of memory."""
+    limit = parse_memory(None) // 5 if memory_limit is None else memory_limit
+    if _LISTED_COPIES * count * (4 * size + 8) > limit:
+        raise BadParameter(_TOO_MANY)
+
+
+def _stored(baskets: RowsOfItems, ranks: Ranks, threshold: int) -> BasketStore:
     """The baskets stored on the cluster, with the items that reach the threshold."""
     depth = ranks.above(threshold)
     ranked = baskets.coded(ranks.codes[:depth])
@@ -359,8 +302,3 @@ def _rows(frame: Any) -> list[Any]:
 def _histogram(levels: Counter[int], threshold: int) -> SupportHistogram:
     """The levels that reach the threshold, highest first."""
     return SupportHistogram.of({support: count for support, count in levels.items() if support >= threshold})
-
-
-def small(items: Any, number: int) -> Any:
-    """A frame of `number` items, sent to every executor where they are few enough."""
-    return functions.broadcast(items) if number <= BROADCAST_ITEMS else items

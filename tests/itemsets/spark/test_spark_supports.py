@@ -18,7 +18,8 @@ from dpmine.errors import BadParameter
 from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.read import read_transactions
-from dpmine.itemsets.spark.supports import SparkBaskets, SparkMiner
+from dpmine.itemsets.spark.baskets import SparkBaskets
+from dpmine.itemsets.spark.supports import SparkMiner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.spark
 STEPWISE = {"spark.counting._FREE": 0, "spark.counting._TIMES_THE_STORE": 0, "spark.counting._TIMES_THE_WORK": 1}
 SHALLOW = {**STEPWISE, "spark.counting._SMALL": 0, "spark.counting._STORED_DEEPER": 1}
 BLOCKS = {"spark.counting.LONG_BASKET": 4, "spark.counting.BLOCK": 2}
-SHUFFLED = {"spark.supports.BROADCAST_ITEMS": 0, "spark.supports._BROADCAST": 0}
+SHUFFLED = {"spark.source.BROADCAST_ITEMS": 0, "spark.supports._BROADCAST": 0}
 WAYS: dict[str, dict[str, int]] = {
     "chosen": {},
     "no deeper than asked": STEPWISE,
@@ -50,6 +51,12 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 def patched(monkeypatch: pytest.MonkeyPatch, values: dict[str, int]) -> None:
     for name, value in values.items():
         monkeypatch.setattr(f"dpmine.itemsets.{name}", value)
+
+
+@pytest.fixture(autouse=True)
+def by_sql(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the executors have no dpmine."""
+    monkeypatch.setattr("dpmine.itemsets.spark.read.count_themselves", lambda _session: False)
 
 
 @pytest.mark.parametrize("baskets", [1, 3])

@@ -1,0 +1,285 @@
+"""What runs on the executors: rows become blocks, and the local engine's compiled kernels count in these.
+
+A *block* holds the baskets of some units, and all baskets of each. Every function here but `destinations` takes the
+Arrow batches of one partition and gives others, as `mapInArrow` wants it; none of them shows a value to anybody.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpmine.errors import BadParameter
+from dpmine.io.arrow import integer_array, integers, integers_or, is_text
+from dpmine.itemsets.counting.miner import Miner
+from dpmine.itemsets.counting.rows import at_most, item_supports
+from dpmine.itemsets.ingest.encode import coded, labelled
+from dpmine.itemsets.ingest.read import Cells, grouped
+from dpmine.itemsets.transactions.base import Baskets, starts_of
+from dpmine.itemsets.transactions.hashes import line_hashes
+from dpmine.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from dpmine.itemsets.counting.listed import ListedItemsets
+
+    Batches = Iterable[pa.RecordBatch]
+
+BLOCK_LINES = 1 << 21
+"""Lines (one basket and item) for which a block is meant; a task holds one block."""
+MOST_LINES = 1 << 25
+"""Lines of a block that are packed at all: a unit with more of them takes more memory than a task should."""
+PACKED = "labels binary, items binary, baskets binary, units binary, lines bigint"
+SUPPORTS = "number int, support bigint"
+PAIRS = "a0 int, a1 int, support bigint"
+VERSION = "version string"
+TOO_MANY = -1
+"""In place of a0: a block has more pairs than are listed."""
+_DEALT_LINES = 1 << 20
+_DEALT_BYTES = 1 << 28  # Arrow's arrays of bytes end at 2^31
+_LISTED_BYTES = 1 << 29  # for the pairs of a block: some eleven million
+_AT_ONCE = 1 << 16  # rows of a batch
+
+
+def versions(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The version of dpmine that an executor has, with kernels that could be loaded."""
+    for _ in batches:
+        pass
+    yield pa.record_batch({"version": pa.array([__version__], pa.string())})
+
+
+def destinations(count: int) -> NDArray[np.int32]:
+    """int32[count]: numbers that Spark's partitioning by hash sends to partition 0, 1, … out of `count`.
+
+    Source: Appleby, MurmurHash3 (32 bits, seed 42), as Spark hashes an int.
+    """
+    found, start = np.full(count, -1, np.int64), 0
+    while (found < 0).any():
+        numbers = np.arange(start, start + 8 * count + 64, dtype=np.int32)
+        partition = _murmur(numbers.astype(np.uint32)).view(np.int32) % count
+        found[partition[::-1]] = np.where(found[partition[::-1]] < 0, numbers[::-1], found[partition[::-1]])
+        start += len(numbers)
+    return found.astype(np.int32)
+
+
+def _murmur(numbers: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    word = _rotated(numbers * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+    state = _rotated(word ^ np.uint32(42), 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    state ^= np.uint32(4)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        state = (state ^ (state >> np.uint32(shift))) * np.uint32(factor)
+    return state ^ (state >> np.uint32(16))
+
+
+def _rotated(words: NDArray[np.uint32], bits: int) -> NDArray[np.uint32]:
+    return (words << np.uint32(bits)) | (words >> np.uint32(32 - bits))
+
+
+def dealt_columns(texts: Sequence[bool]) -> str:
+    """The columns that `dealt` gives, for columns that hold texts or numbers."""
+    parts = [f"c{place} binary" + (f", t{place} binary" if text else "") for place, text in enumerate(texts)]
+    return ", ".join(["destination int", *parts])
+
+
+def dealt(batches: Batches, *, units: int, sent_to: NDArray[np.int32]) -> Iterator[pa.RecordBatch]:
+    """Lines -> one row for each part of the units that occurs, with its lines; the first `units` columns name these.
+
+    Numbers travel as eight bytes each, texts as their lengths and their bytes: a shuffle of a few long rows instead of
+    many short ones.
+    """
+    for table in _tables(batches, _DEALT_LINES):
+        columns = [column.cast(pa.large_string()) if is_text(column.type) else column for column in table.columns]
+        numbers = (line_hashes(columns[:units]) % np.uint64(len(sent_to))).astype(np.int64)
+        order = np.argsort(numbers.astype(np.uint16) if len(sent_to) < 1 << 16 else numbers, kind="stable")
+        lengths = np.bincount(numbers, minlength=len(sent_to))
+        present = np.flatnonzero(lengths)
+        starts = starts_of(lengths[present])
+        made = [pa.array(sent_to[present], pa.int32())]
+        for column in columns:
+            made += (
+                _cut_texts(column, order, starts) if is_text(column.type) else [_cut(integers(column)[order], starts)]
+            )
+        names = dealt_columns([is_text(column.type) for column in columns]).replace(",", "").split()[::2]
+        yield pa.RecordBatch.from_arrays(made, names=names)
+
+
+def _cut(values: NDArray[Any], starts: NDArray[np.int64]) -> pa.Array:
+    """A row of bytes for each stretch of the values."""
+    ends = (starts * values.itemsize).astype(np.int32)
+    return pa.Array.from_buffers(pa.binary(), len(starts) - 1, [None, pa.py_buffer(ends), pa.py_buffer(values)])
+
+
+def _cut_texts(column: pa.ChunkedArray, order: NDArray[np.int64], starts: NDArray[np.int64]) -> list[pa.Array]:
+    """The lengths of the texts, and their bytes."""
+    texts = column.take(integer_array(order)).combine_chunks()
+    texts = texts.chunk(0) if isinstance(texts, pa.ChunkedArray) else texts
+    ends, content = _contents(texts)
+    return [_cut(np.diff(ends).astype(np.int32), starts), _cut(content, ends[starts] - ends[0])]
+
+
+def _contents(values: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Of large texts or bytes: where each begins and the last one ends, and the bytes of all, from the first on."""
+    _, ends, content = values.buffers()
+    bounds = np.frombuffer(ends, np.int64)[values.offset : values.offset + len(values) + 1]
+    whole = np.frombuffer(content or b"", np.uint8)
+    return bounds, whole[bounds[0] : bounds[-1]]
+
+
+def packed(batches: Batches, *, texts: Sequence[bool], units: int, numbered: bool) -> Iterator[pa.RecordBatch]:
+    """What was dealt to one partition -> its block, in one row; none where nothing was dealt to it.
+
+    The first `units` columns name the unit, the last one is the item; those between them name the basket.
+    """
+    parts: list[list[NDArray[np.uint8]]] = [[] for _ in range(len(texts) + sum(texts))]
+    for batch in batches:
+        for pieces, column in zip(parts, batch.columns[1:], strict=True):
+            pieces.append(_contents(column.cast(pa.large_binary()))[1].copy())
+    contents = iter([np.concatenate([np.zeros(0, np.uint8), *pieces]) for pieces in parts])
+    columns = [_texts(next(contents), next(contents)) if text else _numbers(next(contents)) for text in texts]
+    if len(columns[0]):
+        yield _block(columns, units, numbered=numbered)
+
+
+def _numbers(content: NDArray[np.uint8]) -> pa.ChunkedArray:
+    return pa.chunked_array([integer_array(content.view(np.int64))])
+
+
+def _texts(lengths: NDArray[np.uint8], content: NDArray[np.uint8]) -> pa.ChunkedArray:
+    ends = starts_of(lengths.view(np.int32))
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(content)]
+    return pa.chunked_array([pa.Array.from_buffers(pa.large_string(), len(ends) - 1, buffers)])
+
+
+def packed_rows(batches: Batches, *, lines: int) -> Iterator[pa.RecordBatch]:
+    """Lines whose first column numbers their rows, each a unit of its own, in order -> blocks of some `lines`."""
+    rest: pa.Table | None = None
+    for table in _tables(batches, lines):
+        joined = table if rest is None else pa.concat_tables([rest, table])
+        rows = integers(joined.column(0))
+        last = int(np.searchsorted(rows, rows[-1]))  # what follows may belong to the last row, too
+        if last:
+            yield _block(joined.slice(0, last).columns, 1, numbered=False)
+        rest = joined.slice(last)
+    if rest is not None and rest.num_rows:
+        yield _block(rest.columns, 1, numbered=False)
+
+
+def _tables(batches: Batches, lines: int) -> Iterator[pa.Table]:
+    """The rows in tables of about so many, none of them empty."""
+    taken: list[pa.RecordBatch] = []
+    count = size = 0
+    for batch in batches:
+        taken.append(batch)
+        count, size = count + batch.num_rows, size + batch.nbytes
+        if count >= lines or size >= _DEALT_BYTES:
+            yield pa.Table.from_batches(taken)
+            taken, count, size = [], 0, 0
+    if count:
+        yield pa.Table.from_batches(taken)
+
+
+def _block(columns: Sequence[pa.ChunkedArray], units: int, *, numbered: bool) -> pa.RecordBatch:
+    """The block of lines, or only their number where they are too many."""
+    lines = len(columns[0])
+    if lines > MOST_LINES:
+        return _row([b"", b"", b"", b""], lines)
+    with at_most(1):
+        keys = [coded(column) for column in columns[:-1]]
+        labels, items = labelled(coded(columns[-1]), None)
+        keep = items >= 0
+        for key in keys:
+            keep &= key.codes >= 0
+        cells = Cells.of_units(keys[:units], keys[units:], items, numbered=numbered)
+        baskets = grouped(cells if keep.all() else cells.where(keep), labels, "unit")
+    sizes = [np.diff(starts).astype(np.int32) for starts in (baskets.basket_starts, baskets.unit_starts)]
+    owned = b"" if baskets.one_basket_each else sizes[1].tobytes()
+    return _row([_written(labels), baskets.items.tobytes(), sizes[0].tobytes(), owned], lines)
+
+
+def _row(contents: Sequence[bytes], lines: int) -> pa.RecordBatch:
+    arrays = [pa.array([content], pa.binary()) for content in contents]
+    return pa.RecordBatch.from_arrays(
+        [*arrays, integer_array(np.array([lines]))], names=PACKED.replace(",", "").split()[::2]
+    )
+
+
+def _written(labels: pa.Array) -> bytes:
+    sink = pa.BufferOutputStream()
+    batch = pa.record_batch({"labels": labels})
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def _unpacked(batches: Batches) -> Iterator[Baskets]:
+    """The blocks."""
+    for batch in batches:
+        for row in range(batch.num_rows):
+            labels, items, baskets, units = (column[row].as_buffer() for column in batch.columns[:4])
+            starts = starts_of(np.frombuffer(baskets, np.int32))
+            owned = starts_of(np.frombuffer(units, np.int32)) if len(units) else np.arange(len(starts))
+            with pa.ipc.open_stream(labels) as reader:
+                known = reader.read_all().column(0).combine_chunks()
+            yield Baskets(known, np.frombuffer(items, np.int32), starts, owned, "unit")
+
+
+def item_counts(batches: Batches, *, kind: str) -> Iterator[pa.RecordBatch]:
+    """Each block's items and their supports in it; `kind` is Arrow's name of their type."""
+    with at_most(1):
+        for block in _unpacked(batches):
+            labels = block.labels.cast(pa.type_for_alias(kind))
+            yield from _sliced({"item": labels, "support": integer_array(item_supports(block))})
+
+
+def _sliced(columns: dict[str, pa.Array]) -> Iterator[pa.RecordBatch]:
+    """The rows in batches that Spark takes one after the other."""
+    whole = pa.record_batch(columns)
+    for start in range(0, whole.num_rows, _AT_ONCE):
+        yield whole.slice(start, _AT_ONCE)
+
+
+def block_pairs(batches: Batches, *, labels: pa.Array, known: ListedItemsets, lowest: int) -> Iterator[pa.RecordBatch]:
+    """Each block's pairs with a support of at least `lowest` in it, as places in `labels`, and these supports.
+
+    Without the known ones. A block with more pairs than can be listed gives one row whose a0 is TOO_MANY.
+    """
+    with at_most(1):
+        for block in _unpacked(batches):
+            try:
+                found = Miner(block).itemsets(2, lowest, memory_limit=_LISTED_BYTES)
+            except BadParameter:
+                yield _pairs(np.full((1, 2), TOO_MANY), np.zeros(1, np.int64))
+                return
+            rows = _number_of(block, labels)[found.items]
+            asked = np.flatnonzero(rows.min(axis=1, initial=0) >= 0)
+            new = asked[known.places(rows[asked]) < 0]
+            rows, supports = rows[new], found.supports[new]
+            for start in range(0, len(rows), _AT_ONCE):
+                yield _pairs(rows[start : start + _AT_ONCE], supports[start : start + _AT_ONCE])
+
+
+def _pairs(rows: NDArray[Any], supports: NDArray[np.int64]) -> pa.RecordBatch:
+    first, second = (pa.array(column.astype(np.int32), pa.int32()) for column in rows.T)
+    return pa.record_batch({"a0": first, "a1": second, "support": integer_array(supports)})
+
+
+def listed_supports(batches: Batches, *, labels: pa.Array, listed: ListedItemsets) -> Iterator[pa.RecordBatch]:
+    """The supports of listed itemsets in each block, by their rows, where not 0; items are places in `labels`."""
+    for block in _unpacked(batches):
+        supports = listed.supports_in(block, _number_of(block, labels))
+        held = np.flatnonzero(supports)
+        yield from _sliced(
+            {"number": pa.array(held.astype(np.int32), pa.int32()), "support": integer_array(supports[held])}
+        )
+
+
+def _number_of(block: Baskets, labels: pa.Array) -> NDArray[np.int32]:
+    """int32[N]: the place in `labels`, sorted, of each of the block's items; −1 for none."""
+    wanted = labels.cast(block.labels.type)
+    return integers_or(-1, pc.index_in(block.labels, value_set=wanted)).astype(np.int32)

@@ -1,0 +1,299 @@
+"""Exact supports by the local engine's kernels on the executors, as `Miner` gives them.
+
+The cluster keeps blocks: each holds the baskets of some units, and all baskets of each. No unit is in two blocks, so
+the support of an itemset is the sum of its supports in the blocks.
+
+*Pairs.* Let t be the threshold, P the number of blocks and l = ⌈t / P⌉. If the support of a pair is at least t, its
+support in some block is at least t / P, and so at least l, an integer. So the pairs that some block has l times
+are all that need be looked at. Let s be the sum over the c blocks that report the pair. Each of the others has it l − 1
+times at most, so its support is at most s + (P − c)(l − 1): where this is below t, the pair is dropped. What is
+left is counted exactly in all blocks. With l = 1 every block that has the pair reports it, so s is the support already.
+
+*Larger itemsets.* An itemset that reaches t has only subsets that reach t. So those of r items are candidates for which
+all subsets of r − 1 items reach t (Agrawal & Srikant 1994); they are counted exactly in all blocks.
+
+A deeper threshold neither reports nor counts an itemset again. Where candidates become too many for one process, SQL
+counts that size (`SparkMiner`): it needs no list of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpmine.errors import BadParameter
+from dpmine.io.arrow import integer_array, integers
+from dpmine.itemsets.counting.listed import ListedItemsets
+from dpmine.itemsets.counting.miner import ordered
+from dpmine.itemsets.spark import blocks as on_executors
+from dpmine.itemsets.spark.session import functions, replacing
+from dpmine.itemsets.spark.source import ITEM
+from dpmine.itemsets.spark.supports import require_room
+from dpmine.itemsets.spark.weights import UNREADABLE
+from dpmine.itemsets.transactions.base import COUNT_LIMIT, Itemsets, SupportHistogram, SupportSource
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from dpmine.itemsets.spark.session import Kept
+    from dpmine.itemsets.spark.source import SparkRows
+    from dpmine.itemsets.spark.supports import SparkMiner
+
+_MOST_CANDIDATES = 4_000_000  # that are listed in this process and sent to every task
+_FEWEST_LINES = 1 << 17  # of a block: smaller ones cost more to start than to count
+_ONE_UNIT = (
+    "Too many rows of one unit meet in one task: take a smaller unit where the guarantee allows it (a receipt instead "
+    "of a shop), or cut units down in the data."
+)
+
+
+class _TooMany(Exception):
+    """More candidates than this process lists."""
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The baskets of all units, in blocks that the cluster keeps.
+
+    Attributes:
+        frame: as `blocks.PACKED`, a row a block.
+        number: of blocks, at most.
+        kind: Spark's name of the items' type.
+    """
+
+    frame: Any
+    number: int
+    kind: str
+
+    @classmethod
+    def of(cls, rows: SparkRows, kept: Kept, session: Any) -> Blocks:
+        """The blocks of rows: a pass over the data to count them, one to pack them. Raises BadParameter, BadData."""
+        with replacing(UNREADABLE):
+            lines = int(rows.counted.count())
+        kind = dict(rows.frame.dtypes)[ITEM]
+        frame = kept.keep(_in_order(rows) if rows.rows_are_units else _dealt(rows, _block_count(lines, session)))
+        with replacing(UNREADABLE):
+            measured = frame.agg(functions.count("*"), functions.max("lines")).toArrow()
+        number, longest = (column[0].as_py() or 0 for column in measured.columns)
+        if longest > on_executors.MOST_LINES:
+            raise BadParameter(_ONE_UNIT)
+        return cls(frame, number, kind)
+
+    def item_counts(self) -> Any:
+        """A frame of the items and their supports: `item`, `support`."""
+        kind = "int64" if self.kind == "bigint" else "string"
+        counts = partial(on_executors.item_counts, kind=kind)
+        found = _mapped(self.frame, counts, f"{ITEM} {self.kind}, support bigint")
+        return found.groupBy(ITEM).agg(functions.sum("support").alias("support"))
+
+    def pairs(self, labels: pa.Array, known: ListedItemsets, threshold: int) -> tuple[NDArray[np.int64], bool]:
+        """The pairs, as places in `labels`, that may reach the threshold, without the known ones: int64[k, 3].
+
+        The last column is what the blocks that report a pair add up to: its support, where the second result says so.
+        Raises _TooMany.
+        """
+        lowest = -(-threshold // max(1, self.number))
+        reported = partial(on_executors.block_pairs, labels=labels, known=known, lowest=lowest)
+        summed = _mapped(self.frame, reported, on_executors.PAIRS).groupBy("a0", "a1")
+        summed = summed.agg(functions.sum("support").alias("support"), functions.count("*").alias("blocks"))
+        most = functions.col("support") + (self.number - functions.col("blocks")) * (lowest - 1)
+        possible = summed.where((most >= threshold) | (functions.col("a0") == on_executors.TOO_MANY))
+        with replacing(UNREADABLE):
+            found = possible.select("a0", "a1", "support").limit(_MOST_CANDIDATES + 1).toArrow()
+        table = np.column_stack([integers(column) for column in found.columns])
+        if len(table) > _MOST_CANDIDATES or (table[:, 0] == on_executors.TOO_MANY).any():
+            raise _TooMany
+        return table, lowest == 1
+
+    def supports(self, labels: pa.Array, listed: ListedItemsets) -> NDArray[np.int64]:
+        """int64[k]: the supports of listed itemsets, whose items are places in `labels`."""
+        counts = np.zeros(len(listed), np.int64)
+        if not len(listed):
+            return counts
+        counting = partial(on_executors.listed_supports, labels=labels, listed=listed)
+        summed = _mapped(self.frame, counting, on_executors.SUPPORTS).groupBy("number").agg(functions.sum("support"))
+        with replacing(UNREADABLE):
+            found = summed.toArrow()
+        counts[integers(found.column(0))] = integers(found.column(1))
+        return counts
+
+
+def _block_count(lines: int, session: Any) -> int:
+    """As many as the cluster shuffles to, if blocks do not become too small or too large."""
+    with replacing():
+        asked = str(session.conf.get("spark.sql.shuffle.partitions"))
+    wanted = min(int(asked) if asked.isdigit() else 200, -(-lines // _FEWEST_LINES))
+    return max(1, wanted, -(-lines // on_executors.BLOCK_LINES))
+
+
+def _in_order(rows: SparkRows) -> Any:
+    """Each row of the data is a unit, whose lines follow one another: nothing has to move."""
+    lines = rows.frame.select(*rows.keys, ITEM)
+    packing = partial(on_executors.packed_rows, lines=on_executors.BLOCK_LINES)
+    return _mapped(lines, packing, on_executors.PACKED)
+
+
+def _dealt(rows: SparkRows, count: int) -> Any:
+    """The lines of a unit meet in one partition."""
+    lines = rows.frame.select(*rows.keys, ITEM)
+    kinds = dict(lines.dtypes)
+    texts, units = [kinds[name] == "string" for name in (*rows.keys, ITEM)], len(rows.units)
+    dealing = partial(on_executors.dealt, units=units, sent_to=on_executors.destinations(count))
+    met = _mapped(lines, dealing, on_executors.dealt_columns(texts)).repartition(count, "destination")
+    packing = partial(on_executors.packed, texts=texts, units=units, numbered=rows.owners is not None)
+    return _mapped(met, packing, on_executors.PACKED)
+
+
+def _mapped(frame: Any, function: Any, columns: str) -> Any:
+    """What the executors make of the frame's partitions, in Arrow's batches."""
+    with replacing():
+        return frame.mapInArrow(function, columns)
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """The itemsets of one size that were counted.
+
+    Attributes:
+        threshold: all itemsets with at least this support are among them.
+        listed: as codes.
+        supports: int64[k].
+    """
+
+    threshold: int
+    listed: ListedItemsets
+    supports: NDArray[np.int64]
+
+    def frequent(self, threshold: int) -> ListedItemsets:
+        """Those that reach a threshold."""
+        return ListedItemsets(self.listed.rows[self.supports >= threshold], self.listed.items)
+
+    def joined(self, threshold: int, more: ListedItemsets, supports: NDArray[np.int64]) -> _Known:
+        """With others, none of them known before."""
+        rows = np.concatenate([self.listed.rows, more.rows])
+        order = np.lexsort(rows.T[::-1])
+        merged = ListedItemsets(rows[order], self.listed.items)
+        return _Known(threshold, merged, np.concatenate([self.supports, supports])[order])
+
+
+class NativeMiner(SupportSource):
+    """Exact supports of the itemsets of baskets on a cluster, counted by dpmine's kernels on the executors.
+
+    Raises BadData where a job fails, without Spark's words. May be used by several threads, one after the other.
+    """
+
+    def __init__(self, labels: pa.Array, blocks: Blocks, by_sql: SparkMiner) -> None:
+        """`by_sql` counts the sizes with too many candidates; it does nothing before."""
+        self.item_supports: NDArray[np.int64] = by_sql.item_supports
+        self._labels = labels
+        self._blocks = blocks
+        self._by_sql = by_sql
+        self._sizes_by_sql: set[int] = set()
+        self._counted: dict[int, _Known] = {}
+        self._one_by_one = RLock()
+
+    @property
+    def resident_threshold(self) -> int:
+        """One more than the largest support of all: every search takes a job."""
+        return self._by_sql.resident_threshold
+
+    def _itemsets(self, size: int, threshold: int, memory_limit: int | None) -> Itemsets:
+        known = self._known(size, threshold)
+        if known is None:
+            return self._by_sql.itemsets(size, threshold, memory_limit=memory_limit)
+        wanted = known.supports >= threshold
+        require_room(int(np.count_nonzero(wanted)), size, memory_limit)
+        return Itemsets(*ordered(known.listed.rows[wanted], known.supports[wanted]))
+
+    def _histogram(self, size: int, threshold: int) -> SupportHistogram:
+        known = self._known(size, threshold)
+        if known is None:
+            return self._by_sql.histogram(size, threshold)
+        supports, counts = np.unique(known.supports[known.supports >= threshold], return_counts=True)
+        return SupportHistogram(supports[::-1], counts[::-1])
+
+    def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
+        known = self._known(size, support)
+        if known is None:
+            return self._by_sql.nth(size, support, n)
+        places = np.flatnonzero(known.supports == support)
+        found: list[int] = known.listed.rows[places[n]].tolist() if n < len(places) else []
+        return found or None
+
+    def _support(self, codes: NDArray[np.int32]) -> int:
+        """Takes a job, unless the itemset was counted before."""
+        row = codes[None, :]
+        with self._one_by_one:
+            known = self._counted.get(len(codes))
+            place = -1 if known is None else int(known.listed.places(row)[0])
+            if known is not None and place >= 0:
+                return int(known.supports[place])
+            return int(self._supports(ListedItemsets(row, len(self._labels)))[0])
+
+    def _known(self, size: int, threshold: int) -> _Known | None:
+        """All itemsets of `size` ≥ 2 items down to the threshold; None where SQL counts them."""
+        with self._one_by_one:
+            nothing = _Known(threshold, self._none(size), np.zeros(0, np.int64))
+            if np.count_nonzero(self.item_supports >= threshold) < size:
+                return nothing
+            known = None
+            if self._sizes_by_sql & set(range(2, size + 1)):
+                return None
+            try:
+                for smaller in range(2, size + 1):
+                    known = self._counted_to(smaller, threshold, known)
+                    if not (known.supports >= threshold).any():
+                        return known if smaller == size else nothing
+            except _TooMany:
+                self._sizes_by_sql.add(size)
+                return None
+            return known
+
+    def _counted_to(self, size: int, threshold: int, smaller: _Known | None) -> _Known:
+        """All itemsets of `size` items down to the threshold, counted as far as they were not before."""
+        known = self._counted.get(size) or _Known(COUNT_LIMIT, self._none(size), np.zeros(0, np.int64))
+        if known.threshold <= threshold:
+            return known
+        if smaller is None:
+            more, supports = self._pairs(known, threshold)
+        else:
+            more = self._candidates(known, smaller.frequent(threshold))
+            supports = self._supports(more)
+        self._counted[size] = known.joined(threshold, more, supports)
+        return self._counted[size]
+
+    def _pairs(self, known: _Known, threshold: int) -> tuple[ListedItemsets, NDArray[np.int64]]:
+        """The pairs that may reach the threshold, as far as they are not known, and their supports."""
+        codes = np.flatnonzero(self.item_supports >= threshold).astype(np.int32)
+        number_of = np.full(len(self._labels), -1, np.int32)
+        number_of[codes] = np.arange(len(codes))
+        told = number_of[known.listed.rows]
+        told = told[(told >= 0).all(axis=1)]
+        labels = self._labels.take(integer_array(codes.astype(np.int64)))
+        found, exact = self._blocks.pairs(labels, ListedItemsets(told, len(codes)), threshold)
+        found = found[np.lexsort((found[:, 1], found[:, 0]))]
+        listed = ListedItemsets(codes[found[:, :2]], len(self._labels))
+        return listed, found[:, 2] if exact else self._supports(listed)
+
+    def _candidates(self, known: _Known, smaller: ListedItemsets) -> ListedItemsets:
+        """The itemsets of one item more that are not known and have frequent subsets only; raises _TooMany."""
+        if smaller.joins() > _MOST_CANDIDATES:
+            raise _TooMany
+        found = smaller.candidates()
+        return ListedItemsets(found.rows[known.listed.places(found.rows) < 0], found.items)
+
+    def _supports(self, listed: ListedItemsets) -> NDArray[np.int64]:
+        codes = np.unique(listed.rows)
+        rows = np.searchsorted(codes, listed.rows).astype(np.int32)
+        labels = self._labels.take(integer_array(codes.astype(np.int64)))
+        return self._blocks.supports(labels, ListedItemsets(rows, len(codes)))
+
+    def _none(self, size: int) -> ListedItemsets:
+        return ListedItemsets(np.zeros((0, size), np.int32), len(self._labels))
