@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import dpmine
 from dpmine.auditing.blackbox import epsilon_lower_bound
+from dpmine.zcdp import RenyiBounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,6 +32,7 @@ LOGISTIC, HUBER, RIDGE = dpmine.PrivateLogisticRegression, dpmine.PrivateHuberSV
 GAUSSIAN: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "noise": "gaussian"}
 GAMMA: dict[str, Any] = {"epsilon": EPSILON, "noise": "gamma"}
 LINEAR: dict[str, Any] = {"fit_intercept": False, "classes": [0, 1], "lambdas": "40"}
+BOUNDS = RenyiBounds(Fraction(1, 10), Fraction(1, 2), (Fraction(5, 2), Fraction(4)))
 Data = tuple["NDArray[np.float64]", "NDArray[Any]"]
 
 
@@ -73,6 +76,11 @@ def line(row: float, target: float) -> Data:
     return rows((row,)), np.array([target])
 
 
+def bounded(kind: Any, **parameters: Any) -> Any:
+    """A run of a search: it keeps to bounds at two Rényi orders, which imply its claim."""
+    return kind(**LINEAR, **{**GAUSSIAN, **parameters}).keep_to(BOUNDS)
+
+
 def forms() -> Mapping[str, Form]:
     """By name."""
     weighted = {**LINEAR, "class_weight": {0: 1, 1: 10}}
@@ -94,6 +102,8 @@ def forms() -> Mapping[str, Form]:
         "capped, two rows a unit": Form(
             lambda: LOGISTIC(**LINEAR, **GAUSSIAN, rows_per_unit=2), two_rows, weight, units=("a", "a")
         ),
+        "Huber, objective, Rényi bounds": Form(lambda: bounded(HUBER), OPPOSITE, weight),
+        "Huber, output, Rényi bounds": Form(lambda: bounded(HUBER, method="output"), OPPOSITE, weight),
         "logistic, objective, Gaussian": Form(lambda: LOGISTIC(**crowded, **GAUSSIAN), aside, weight),
         "logistic, output, Gaussian": Form(lambda: LOGISTIC(**crowded, **GAUSSIAN, method="output"), aside, weight),
         "Huber, objective, Gaussian": Form(lambda: HUBER(**LINEAR, **GAUSSIAN), OPPOSITE, weight),
