@@ -20,6 +20,11 @@ _OTHER_NAMES = {
     "--target": "--label",
     "--label": "--target",
     "--k": "--top",
+    "--sep": "--delimiter",
+    "--separator": "--delimiter",
+    "--supports": "--release-support",
+    "--bin-width": "--bins",
+    "--patients": "--units",
     "--dry-run": "--check",
     "--check": "--dry-run",
 }

@@ -30,7 +30,9 @@ _LONGEST_WAIT = 1.0  # seconds
 _BLOCK = 2**20  # bytes that are parsed at once, the most that a row may take; Arrow reads 32 of them ahead
 _BEGINNING = 2**16  # bytes of standard input that are looked at before the rest
 _MAGIC = {b"PAR1": Form.PARQUET, b"ARRO": Form.ARROW, b"\xff\xff\xff\xff": Form.ARROW}
-_NOT_TEXT = "it is not text in UTF-8 with the columns' names in its first line; write it again so (iconv converts)."
+_NOT_TEXT = (
+    "it is empty, or not text in UTF-8 with the columns' names in its first line; write it again so (iconv converts)."
+)
 _NO_ROWS = "its rows are no such text; write it again."
 
 

@@ -34,7 +34,8 @@ MISTAKES = {
     "top-itemset visit.parquet": "visit.parquet does not exist; check its name.",
     "top-itemset notes.txt": (
         "notes.txt cannot be read: it is damaged, incomplete or not a Parquet file; write it again, or say "
-        "what it is: names of CSV files end in .csv, or take input_format (--input-format csv)."
+        "what it is: names of CSV files end in .csv, or take input_format (--input-format csv); a database takes "
+        "query and database (--query, --database)."
     ),
     "top-itemset 'empty folder'": (
         "empty folder holds no file that ends in .parquet: give a folder with such files, or say what they "
@@ -96,6 +97,10 @@ MISTAKES = {
     ),
     "classify people.parquet --target rich": (
         "No such option: --target. Did you mean '--label'? Try: dpmine classify --help."
+    ),
+    f"{SALES} --sep ;": "No such option: --sep. Did you mean '--delimiter'? Try: dpmine top-itemset --help.",
+    f"{SALES} --supports": (
+        "No such option: --supports. Did you mean '--release-support'? Try: dpmine top-itemset --help."
     ),
     "plan --user customer": "No such option: --user. Try: dpmine plan --help.",
     f"{SALES} --items day": "--item is given more than once: give one --item COL.",
