@@ -21,9 +21,9 @@ import pyarrow as pa
 from dpmine.errors import UnreadableFile
 from dpmine.io.arrow import integer_array
 from dpmine.itemsets.ingest.encode import sort_rows
+from dpmine.itemsets.ingest.line_hashes import line_hashes
 from dpmine.itemsets.outofcore.streams import cost_of, require_room
 from dpmine.itemsets.transactions.base import Baskets, starts_of
-from dpmine.itemsets.transactions.hashes import line_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
