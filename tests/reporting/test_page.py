@@ -73,7 +73,7 @@ def test_what_stands_on_it(html: str) -> None:
         "Private results of shop",
         "6 results about shop, with differential privacy for each customer.",
         "for each customer; by their outcomes the jobs came to ε = ",
-        "lead a list of 2 together. About 30 customers have each of them in a basket.",
+        "have the largest noisy number of 2 listed. About 30 customers have each of them in a basket.",
         "Association rules, by confidence",
         "The most frequent bin of age is “",
         "A weighted sum of 2 features predicts rich: True, or False.",
@@ -373,7 +373,8 @@ def listed(*supports: int | None) -> dict[str, Any]:
 
 def test_ranks_are_those_of_the_numbers_beside_them() -> None:
     body = body_of("top-itemset", listed(5, 9, 7, 9))
-    assert body.answer == "b and d lead a list of 4 together. About 9 units have each of them in a basket."
+    largest = "b and d have the largest noisy number of 4 listed."
+    assert body.answer == f"{largest} About 9 units have each of them in a basket."
     assert [row[:3] for row in body.tables[0].rows] == [
         ("1", "b", "9"),
         ("1", "d", "9"),
@@ -388,7 +389,7 @@ def test_ranks_are_those_of_the_numbers_beside_them() -> None:
 
 def test_ranks_without_numbers_are_those_of_the_choice() -> None:
     body = body_of("top-itemset", listed(None, None))
-    assert body.answer == "a leads a list of 2."
+    assert body.answer == "a has the largest noisy number of 2 listed."
     assert body.tables[0].caption == "Itemsets, in the order of the choice"
 
 

@@ -82,7 +82,7 @@ def _top_itemsets(document: dict[str, Any], words: UnitWords) -> Body:
     shown = _unnumbered(rows) if rows[0]["noisy_support"] is None else _numbered(rows, "subsets" in document, words)
     return replace(
         shown,
-        sure=f"{shown.sure} Others that are as frequent may be missing.",
+        sure=f"{shown.sure} Others that are as frequent, or more frequent, may be missing.",
         tables=(*shown.tables, *_rule_tables(document.get("rules", []), words)),
         remarks=(*shown.remarks, *([f"Nothing else stands out. {advice}"] if advice else []), chosen_by),
     )
@@ -129,8 +129,8 @@ def _leads(names: Sequence[str], listed: int) -> str:
     if listed == 1:
         return f"{names[0]} stands out"
     if len(names) == 1:
-        return f"{names[0]} leads a list of {listed}"
-    return f"{' and '.join(names)} lead a list of {listed} together"
+        return f"{names[0]} has the largest noisy number of {listed} listed"
+    return f"{' and '.join(names)} have the largest noisy number of {listed} listed"
 
 
 def _support_bar(row: dict[str, Any], name: str) -> Bar:
@@ -180,7 +180,8 @@ def _histogram(document: dict[str, Any], words: UnitWords) -> Body:
     counted = words.many if document.get("rows_per_unit") == 1 else "rows"
     caption = (
         f"Share of the {counted} in each bin of {column}, with noise. The first and the last bin also hold everything "
-        "beyond the bounds, and the first one missing values. Where two bins differ by less than the noise, the true "
+        "beyond the bounds, and the first one missing values. Shares are of the sum of all noisy counts, and a count "
+        "that noise brought below 0 is shown as 0. Where two bins differ by less than the noise, the true "
         "order may be the other way round."
     )
     columns = {
@@ -284,7 +285,9 @@ def _hypothesis(document: dict[str, Any], _unit: UnitWords) -> Body:
         return Body("No rule stands out clearly enough to be shown.", "No rule led by enough.", remarks=(chosen,))
     label, first, second, rule = map(printable, (document["label"], *document["classes"], document["hypothesis"]))
     answer = f"{label} = {second} where {rule}, else {first}."
-    return Body(answer, f"It was chosen with noise. {_NOT_MEASURED}", remarks=(chosen,))
+    return Body(
+        answer, f"Noise was added to the choice, so another rule may fit better. {_NOT_MEASURED}", remarks=(chosen,)
+    )
 
 
 def _weights(document: dict[str, Any]) -> tuple[tuple[Chart, ...], tuple[PageTable, ...]]:
