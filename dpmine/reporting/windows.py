@@ -124,7 +124,7 @@ class Course:
         else:
             cost = self._cost(charges)
         by_window = charges.by_window
-        windows = (self._passed(window, str(window) in by_window) for window in self._windows(charges.amounts))
+        windows = (self._passed(window, charged=str(window) in by_window) for window in self._windows(charges.amounts))
         return Timeline(tuple(windows), cost)
 
     def _cost(self, charges: Charges) -> Amount:
@@ -133,7 +133,7 @@ class Course:
             return composed(Amount(), charges.by_window.values())
         return charges.total
 
-    def _passed(self, window: Window, charged: bool) -> Passed:  # noqa: FBT001 - one of two states
+    def _passed(self, window: Window, *, charged: bool) -> Passed:
         documents: dict[str, dict[str, Any] | None] = {}
         for job, named in zip(self.recurring.at(window).jobs, self.recurring.job_file.jobs, strict=True):
             documents[named.name] = None

@@ -310,6 +310,6 @@ def _small(name: str, value: Number) -> Fraction:
 
 
 def largest_visible(miss: float, draws: int) -> float:
-    """The largest ε that so many draws on each side can show: of an event that always, and never, occurs."""
+    """The largest ε that a number of draws on each side can show: of an event that always, and never, occurs."""
     rare = -expm1(log(miss) / draws)
     return max(0.0, log((1 - rare) / rare))

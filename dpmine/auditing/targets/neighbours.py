@@ -218,7 +218,7 @@ def _shapes(gap: int, size: int) -> Iterator[tuple[int, ...]]:
 
 
 def _at_most(move: int, size: int, most: int) -> list[int]:
-    """A move of so many, of which only some may move."""
+    """A move of a number of entries, of which only some may move."""
     return [move] * min(size, most) + [0] * max(0, size - most)
 
 

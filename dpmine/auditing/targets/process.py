@@ -55,7 +55,7 @@ class InEnvironment:
             raise BadParameter(f"Cannot start {python} in {folder}: name a Python interpreter and a folder.") from None
 
     def sample(self, data: Any, count: int) -> list[Any]:
-        """So many outcomes; runs that raised as `Raised`."""
+        """`count` outcomes; runs that raised as `Raised`."""
         answers = self._ask({"data": data, "count": count})
         return [Raised(answer) if isinstance(answer, str) else answer[0] for answer in answers]
 

@@ -45,12 +45,12 @@ class Sampler:
     seconds: float = 0.0
 
     def both(self, pair: Pair, count: int) -> tuple[list[Any], list[Any]]:
-        """So many independent outcomes on each side."""
+        """`count` independent outcomes on each side."""
         left, right = pair.sides()
         return self.outcomes(left, count), self.outcomes(right, count)
 
     def outcomes(self, data: Any, count: int) -> list[Any]:
-        """So many independent outcomes."""
+        """`count` independent outcomes."""
         start = perf_counter()
         batch = getattr(self.mechanism, "sample", None)
         found = list(batch(data, count)) if batch is not None else [_run(self.mechanism, data) for _ in range(count)]

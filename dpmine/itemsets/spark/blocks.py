@@ -171,7 +171,7 @@ def packed_rows(batches: Batches, *, lines: int) -> Iterator[pa.RecordBatch]:
 
 
 def _tables(batches: Batches, lines: int) -> Iterator[pa.Table]:
-    """The rows in tables of about so many, none of them empty."""
+    """The rows in tables of about that number of rows, none of them empty."""
     taken: list[pa.RecordBatch] = []
     count = size = 0
     for batch in batches:

@@ -248,7 +248,7 @@ class SparkMiner(SupportSource):
 
 
 def require_room(count: int, size: int, memory_limit: int | None) -> None:
-    """BadParameter where a list of so many itemsets takes more than a limit of bytes, by default a share of memory."""
+    """BadParameter where a list of `count` itemsets takes more than a limit of bytes, by default a share of memory."""
     limit = parse_memory(None) // 5 if memory_limit is None else memory_limit
     if _LISTED_COPIES * count * (4 * size + 8) > limit:
         raise BadParameter(_TOO_MANY)

@@ -69,6 +69,11 @@ class Candidates:
         """The number of combinations, where all values are listed."""
         return sum(map(_size, self.grids))
 
+    @property
+    def complete(self) -> bool:
+        """Whether `checked` has every candidate that can be drawn."""
+        return self.listed and all(_size(grid) <= _MOST_LISTED for grid in self.grids)
+
     def checked(self, *, bits: BitSource) -> Iterator[dict[str, Any]]:
         """Candidates to check before a run: up to 1,000 combinations of a mapping's lists, or one that is drawn."""
         if not self.listed:

@@ -173,7 +173,11 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
     def _budgeted(
         self, stopping: Stopping, candidates: Candidates, features: Sequence[str] | None
     ) -> tuple[RunBudget, Guarantee]:
-        """What a run may spend, in the form that leaves each training the most, and the guarantee of the search."""
+        """What a run may spend, in the form that leaves each training the most, and the guarantee of the search.
+
+        A form that suits some candidates only is taken where all of them were looked at: another one would be rejected
+        after the charge.
+        """
         epsilon, delta = positive("epsilon", self.epsilon), below_one("delta", self.delta)
         if concentrated := isinstance(self.estimator, Declared) and self.estimator.rho is not None:
             run = run_rho(stopping, epsilon, probability("delta", self.delta))
@@ -181,7 +185,7 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
             run = run_budget(stopping, epsilon, delta)
         models = [self._candidate(one, run, features) for one in candidates.checked(bits=SystemBits())]
         promised = [model.promise(features=features) for model in models]
-        if delta and not concentrated:
+        if delta and not concentrated and candidates.complete:
             closer = run_bounds(stopping, epsilon, delta)
             if closer is not None and all(_prefers(model, closer, features) for model in models):
                 run = closer

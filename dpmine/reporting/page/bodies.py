@@ -79,7 +79,11 @@ def _top_itemsets(document: dict[str, Any], words: UnitWords) -> Body:
     if not rows:
         sure = "No itemset led by enough. Whether that is so was decided with noise, too."
         return Body("Nothing stands out clearly enough to be shown.", sure, remarks=(advice, chosen_by))
-    shown = _unnumbered(rows) if rows[0]["noisy_support"] is None else _numbered(rows, "subsets" in document, words)
+    shown = (
+        _unnumbered(rows)
+        if rows[0]["noisy_support"] is None
+        else _numbered(rows, words, together="subsets" in document)
+    )
     return replace(
         shown,
         sure=f"{shown.sure} Others that are as frequent, or more frequent, may be missing.",
@@ -96,7 +100,7 @@ def _unnumbered(rows: Sequence[dict[str, Any]]) -> Body:
     return Body(f"{_leads(names[:1], len(rows))}.", "No numbers were asked for.", tables=(table,))
 
 
-def _numbered(rows: Sequence[dict[str, Any]], together: bool, words: UnitWords) -> Body:  # noqa: FBT001
+def _numbered(rows: Sequence[dict[str, Any]], words: UnitWords, *, together: bool) -> Body:
     """Itemsets with noisy supports, in their order; the intervals hold `together`, or each by itself."""
     rows = sorted(rows, key=lambda row: -int(row["noisy_support"]))
     names = [_names(row["items"]) for row in rows]

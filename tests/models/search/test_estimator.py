@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import uniform
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -211,6 +212,16 @@ def test_an_estimator_declared_by_rho() -> None:
     assert search.guarantee_.epsilon == 1
     with pytest.raises(BadParameter, match="delta"):
         PrivateSearchCV(declared, {}, epsilon=1, delta=0).fit(X, Y)
+
+
+def test_a_form_for_some_candidates_is_not_taken_unseen() -> None:
+    """A distribution is not looked at whole: a candidate of the other noise must not fail after the charge."""
+    mixed = {"lambdas": uniform(0.01, 1), "noise": ["gamma", "gaussian"]}
+    for _ in range(5):
+        found = PrivateSearchCV(MODEL, mixed, runs=3).fit(X, Y)
+        assert found.guarantee_.delta == Fraction(1, 10**6)
+        assert found.run_guarantee_.delta > 0
+    assert PrivateSearchCV(MODEL, {"lambdas": [0.1], "noise": ["gamma"]}).fit(X, Y).guarantee_.delta == 0
 
 
 def test_a_fixed_guarantee_must_fit_into_a_run() -> None:
