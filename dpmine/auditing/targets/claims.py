@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import exp, expm1, inf, isnan, log
+from math import exp, inf, isnan
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from dpmine.auditing.binomial import joint_bounds
 from dpmine.auditing.pairs import Precision, measured_epsilon, privacy_profile
 from dpmine.errors import BadParameter
 from dpmine.parameters import Number, below_one, positive
@@ -278,6 +279,11 @@ class Claim:
         place = int(np.argmax(np.where(excess == excess.max(), figures.hint, -inf)))  # the first of equal ones
         return place, self._evidence(figures, place)
 
+    def least(self, above: FloatArray, below: FloatArray) -> Evidence:
+        """What is shown by the least telling of several bounds, one of which holds; see `joint_bounds`."""
+        figures = self.form.of_events(above, below)
+        return self._evidence(figures, int(np.argmin(figures.measured - figures.claimed)))
+
     def of_laws(self, left: FloatArray, right: FloatArray) -> Evidence:
         """What two laws on the same outcomes show in the direction from `left` to `right`."""
         return self._evidence(self.form.of_laws(left, right), 0)
@@ -311,5 +317,5 @@ def _small(name: str, value: Number) -> Fraction:
 
 def largest_visible(miss: float, draws: int) -> float:
     """The largest ε that a number of draws on each side can show: of an event that always, and never, occurs."""
-    rare = -expm1(log(miss) / draws)
-    return max(0.0, log((1 - rare) / rare))
+    above, below = joint_bounds(draws, 0, draws, miss)
+    return max(0.0, float(np.log(above / below).min()))

@@ -8,7 +8,7 @@ before. Nothing needs to be corrected for what was tried: the measurement does n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, inf
+from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dpmine.auditing.targets.neighbours import Pair
 
-_ROUNDS = ((2000, 0.2, 12), (8000, 0.02, 3), (25_000, 1e-4, 1))
+_ROUNDS = ((2000, 0.2, 12), (8000, 0.1, 4), (25_000, 0.02, 1))
 """Of choosing: runs on each side of a pair, the probability with which each bound there fails, and how many pairs stay.
 
 The first bounds are loose, or a rare event that only one side has would never be looked at again. They serve a choice.
@@ -147,20 +147,20 @@ def compare_runs(mechanism: Any, claim: Claim, family: Family, budget: Budget, *
         raise BadParameter("The mechanism raised an exception in every run: call it once with such a data set to see.")
     pair, chosen = _chosen([pair for _, pair in ranking.found], choose, clock, sampler, budget)
     draws = _affordable(budget.samples, clock, sampler)
-    evidence, shares = measure_event(chosen, *sampler.both(pair, draws), claim, miss)
+    measured = measure_event(chosen, *sampler.both(pair, draws), claim, miss)
     before, after = pair.sides()[::-1] if chosen.backwards else pair.sides()
     tried = Tried(ranking.pairs, events, sampler.draws, draws, clock.used, clock.stopped)
     return TargetReport(
         claim=claim,
-        evidence=evidence,
+        evidence=measured.evidence,
         confidence=1 - miss,
         before=before,
         after=after,
         event=str(chosen.event),
-        probabilities=shares,
+        shares=measured.shares,
         tried=tried,
-        visible=largest_visible(miss / 2, draws),
-        profile=_profile(claim, lambda epsilon: max(0.0, shares[0] - exp(epsilon) * shares[1])),
+        visible=largest_visible(miss, draws),
+        profile=_profile(claim, measured.delta),
     )
 
 
