@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 
     from dpmine.auditing.targets.neighbours import Pair
 
-_ROUNDS = ((2000, 0.2, 12), (8000, 0.1, 4), (25_000, 0.02, 1))
+_ROUNDS = ((2000, 0.2, 12), (10_000, 0.05, 3), (100_000, 1e-3, 1))
 """Of choosing: runs on each side of a pair, the probability with which each bound there fails, and how many pairs stay.
 
-The first bounds are loose, or a rare event that only one side has would never be looked at again. They serve a choice.
+The first bounds are loose, or a rare event that only one side has would never be looked at again. The last ones are
+about as tight as the measurement, so that the pair and the event are those that it shows most of.
 """
 _FIRST_DRAWS = 500  # of the first pair, which says how fast the mechanism is; and of each pair if it is slow
 _ONE_PAIR = 0.03  # of the seconds: what a pair may take
 _FEW_DRAWS = 500  # of each pair in later rounds, at least
 _LEAST_DRAWS = 1000  # of a measurement
-_STARTS, _CLIMBED, _CHOSEN = 0.25, 0.35, (0.5, 0.65)  # of the seconds: when each part of the search ends
+_STARTS, _CLIMBED, _CHOSEN = 0.25, 0.35, (0.5, 0.75)  # of the seconds: when each part of the search ends
 _SAFETY = 0.9  # of the time that is left: runs vary
 _CLIMBS = 3
 
