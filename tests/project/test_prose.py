@@ -39,7 +39,7 @@ OTHERS = ["README.md", "THREAT_MODEL.md", "CONTRIBUTING.md"]
 ALL = [*OTHERS, *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
 PAGES = [name for name in ALL if name not in NOT_EDITED and not name.startswith("docs/proofs/")]
 SHORT = [name for name in PAGES if name.startswith(("README", "docs/decide", "docs/how-to", "docs/tutorial"))]
-MEAN, LONGEST = 20, 40
+MEAN, LONGEST = 20, 25
 END = re.compile(r"(?<=[.!?])[)*\"”]*\s+(?=[^\sa-z]|dpmine)")
 
 
