@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 ROOT = Path(__file__).resolve().parents[2]
-IN_PROOFS = {r"(?<!power[ -])laws?", r"moments?"}
-"""Words of the list that mathematics needs: the law of a random variable, and its moments.
+IN_PROOFS = {r"(?<!power[ -])laws?", r"moments?", r"gaps?"}
+"""Words of the list that mathematics needs: the law and the moments of a random variable, and gaps between numbers.
 
 Proofs keep to the rest of the list. The lengths of their sentences are not bounded: a statement with its conditions and
 formulas is one sentence, and a formula counts as many words.
