@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from markdown_it import MarkdownIt
 from support.cases import every
+from support.prose import sentence_lengths, unwanted_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,11 +16,6 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 ROOT = Path(__file__).resolve().parents[2]
-WORDS = {
-    re.compile(rf"\b(?:{pattern})\b", flags=re.IGNORECASE): better
-    for section in tomllib.loads((ROOT / "docs" / "words.toml").read_text(encoding="utf-8")).values()
-    for pattern, better in section.items()
-}
 NOT_EDITED = {
     "docs/explanation/measured/accuracy_first.md",
     "docs/explanation/measured/classifiers.md",
@@ -40,7 +34,6 @@ ALL = [*OTHERS, *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").
 PAGES = [name for name in ALL if name not in NOT_EDITED and not name.startswith("docs/proofs/")]
 SHORT = [name for name in PAGES if name.startswith(("README", "docs/decide", "docs/how-to", "docs/tutorial"))]
 MEAN, LONGEST = 20, 40
-END = re.compile(r"(?<=[.!?])[)*\"”]*\s+(?=[^\sa-z]|dpmine)")
 
 
 class Passage(NamedTuple):
@@ -68,18 +61,16 @@ def passages(page: str) -> Iterator[Passage]:
 def unwanted(page: str) -> Iterator[tuple[int, str]]:
     """Lines, and what is wrong there."""
     for passage in passages(page):
-        for pattern, better in WORDS.items():
-            for found in pattern.finditer(passage.text.replace("\n", " ")):
-                line = passage.line + passage.text.count("\n", 0, found.start())
-                yield line, f"{found[0]!r}: write {better}"
+        for line, wrong in unwanted_words(passage.text):
+            yield passage.line + line, wrong
 
 
 def lengths(page: str, *, running: bool) -> Iterator[tuple[int, int]]:
     """The line of the passage and the words of each of its sentences."""
     for passage in passages(page):
         if passage.running or not running:
-            for sentence in END.split(passage.text):
-                yield passage.line, sum(bool(re.search(r"\w", word)) for word in sentence.split())
+            for words in sentence_lengths(passage.text):
+                yield passage.line, words
 
 
 def text(name: str) -> str:
