@@ -2,52 +2,37 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from markdown_it import MarkdownIt
 from support.cases import every
+from support.prose import WORDS, sentence_lengths, unwanted_words
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator, Mapping
 
     from markdown_it.token import Token
 
 ROOT = Path(__file__).resolve().parents[2]
-IN_PROOFS = {r"(?<!power[ -])laws?", r"moments?", r"gaps?"}
-"""Words of the list that mathematics needs: the law and the moments of a random variable, and gaps between numbers.
-
-Proofs keep to the rest of the list. The lengths of their sentences are not bounded: a statement with its conditions and
-formulas is one sentence, and a formula counts as many words.
-"""
-
-
-def wanted_words(*, without: frozenset[str] | set[str] = frozenset()) -> dict[re.Pattern[str], str]:
-    """The patterns of docs/words.toml, and what to write instead of what they match."""
-    sections = tomllib.loads((ROOT / "docs" / "words.toml").read_text(encoding="utf-8")).values()
-    listed = {pattern: better for section in sections for pattern, better in section.items()}
-    assert listed.keys() >= without
-    return {
-        re.compile(rf"\b(?:{pattern})\b", flags=re.IGNORECASE): better
-        for pattern, better in listed.items()
-        if pattern not in without
-    }
-
-
-WORDS, WORDS_OF_PROOFS = wanted_words(), wanted_words(without=IN_PROOFS)
 PAGES = [
     str(path.relative_to(ROOT))
     for pattern in ("*.md", "datasets/*.md", "docs/**/*.md")
     for path in sorted(ROOT.glob(pattern))
 ]
 PROOFS = [name for name in PAGES if name.startswith("docs/proofs/")]
+IN_PROOFS = ["law", "moment", "gap"]
+"""Words of the list that mathematics needs: the law and the moments of a random variable, and gaps between numbers.
+
+Proofs keep to the rest of the list. The lengths of their sentences are not bounded: a statement with its conditions and
+formulas is one sentence, and a formula counts as many words.
+"""
+WORDS_OF_PROOFS = {pattern: better for pattern, better in WORDS.items() if not any(map(pattern.fullmatch, IN_PROOFS))}
 GUIDES = [name for name in PAGES if name.startswith(("README", "docs/decide", "docs/how-to", "docs/tutorial"))]
 OTHERS = [name for name in PAGES if name not in {*GUIDES, *PROOFS}]
 MEAN, LONGEST, LONGEST_OF_OTHERS = 20, 25, 30
-END = re.compile(r"(?<=[.!?])[)*\"”]*\s+(?=[^\sa-z]|dpmine)")
 
 
 class Passage(NamedTuple):
@@ -75,18 +60,16 @@ def passages(page: str) -> Iterator[Passage]:
 def unwanted(page: str, words: Mapping[re.Pattern[str], str] = WORDS) -> Iterator[tuple[int, str]]:
     """Lines, and what is wrong there."""
     for passage in passages(page):
-        for pattern, better in words.items():
-            for found in pattern.finditer(passage.text.replace("\n", " ")):
-                line = passage.line + passage.text.count("\n", 0, found.start())
-                yield line, f"{found[0]!r}: write {better}"
+        for line, wrong in unwanted_words(passage.text, words):
+            yield passage.line + line, wrong
 
 
 def lengths(page: str, *, running: bool) -> Iterator[tuple[int, int]]:
     """The line of the passage and the words of each of its sentences."""
     for passage in passages(page):
         if passage.running or not running:
-            for sentence in END.split(passage.text):
-                yield passage.line, sum(bool(re.search(r"\w", word)) for word in sentence.split())
+            for words in sentence_lengths(passage.text):
+                yield passage.line, words
 
 
 def text(name: str) -> str:
