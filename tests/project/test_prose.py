@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     str(path.relative_to(ROOT))
-    for pattern in ("*.md", "datasets/*.md", "docs/**/*.md")
+    for pattern in ("*.md", "datasets/*.md", "docs/**/*.md", "docs/**/*.ipynb")
     for path in sorted(ROOT.glob(pattern))
 ]
 PROOFS = [name for name in PAGES if name.startswith("docs/proofs/")]
@@ -73,7 +74,11 @@ def lengths(page: str, *, running: bool) -> Iterator[tuple[int, int]]:
 
 
 def text(name: str) -> str:
-    return (ROOT / name).read_text(encoding="utf-8")
+    """A page, or the words between the cells of a notebook."""
+    read = (ROOT / name).read_text(encoding="utf-8")
+    if not name.endswith(".ipynb"):
+        return read
+    return "\n\n".join("".join(cell["source"]) for cell in json.loads(read)["cells"] if cell["cell_type"] == "markdown")
 
 
 @every("name", PAGES)
