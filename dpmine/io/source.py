@@ -180,6 +180,10 @@ class Source(Protocol):
         """The source with these columns as 0 and 1, where they are text."""
         return self
 
+    def converts(self, names: Sequence[str]) -> bool:  # noqa: ARG002 - columns have types
+        """Whether any of these columns is written as text and read as another type, by declarations and options."""
+        return False
+
     def read(self, names: Sequence[str], progress: Progress) -> pa.Table:
         """The named columns, all at once; progress is called after each batch where the number of rows is known."""
         batches = self.batches(names, whole=True)

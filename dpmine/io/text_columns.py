@@ -29,6 +29,13 @@ _TRUTHS = text_array(["true", "t", "yes", "y"]).cast(_TEXT)
 _FALSITIES = text_array(["false", "f", "no", "n"]).cast(_TEXT)
 
 
+CONVERTED = (
+    "a value of a text column that does not fit its type counts as missing, and a row without a key is ignored: check "
+    "the format on a public sample (dates are written 2026-11-23)"
+)
+"""What is said wherever text is read as another type, whatever the data hold: see `Source.converts`."""
+
+
 @dataclass(frozen=True, eq=False)
 class TextSource(Source):
     """Columns of text, and those types of them that were declared or asked for.
@@ -68,6 +75,10 @@ class TextSource(Source):
     def flags(self, names: Sequence[str]) -> Self:
         """See `Source.flags`."""
         return replace(self, asked={**self.asked, **dict.fromkeys(names, _FLAG)})
+
+    def converts(self, names: Sequence[str]) -> bool:
+        """See `Source.converts`."""
+        return any(self.type_of(name) != _TEXT for name in names)
 
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
         """The named columns in their types; null where a value does not fit.

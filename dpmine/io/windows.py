@@ -89,6 +89,10 @@ class WindowSource(Source):
         """See `Source.flags`."""
         return replace(self, inner=self.inner.flags(names))
 
+    def converts(self, names: Sequence[str]) -> bool:
+        """See `Source.converts`."""
+        return self.inner.converts(self._needed(names))
+
     def require_room(self, names: Sequence[str], limit: int) -> None:
         """See `Source.require_room`."""
         self.inner.require_room(self._needed(names), limit)

@@ -297,6 +297,33 @@ def test_databases_that_do_not_answer(
     assert not list(tmp_path.glob("missing*"))
 
 
+@every("kind", ["sqlite", "duckdb"])
+@every(
+    ("query", "said"),
+    [
+        ("SELECT who FROM row", "names a table that is not in {}: write one that it holds in --query: 'rows', 'view'."),
+        ("SELECT whom FROM rows", "names a column that is not in its tables in {}: correct it in --query"),
+    ],
+)
+def test_a_table_or_column_that_is_not_in_a_database_is_said(query: str, said: str, kind: str, tmp_path: Path) -> None:
+    """Tables and columns are the schema, which is public."""
+    path = tmp_path / f"shop.{kind}"
+    statements = ["CREATE TABLE IF NOT EXISTS rows (who TEXT)", "CREATE VIEW IF NOT EXISTS view AS SELECT * FROM rows"]
+    with duckdb.connect(path) if kind == "duckdb" else sqlite3.connect(path) as connection:
+        for statement in statements:
+            connection.execute(statement)
+    shown = f"{kind}:///{path}"
+    with refused(UnreadableFile, said.format(shown)):
+        dpmine.top_itemset(Input(query=query, database=shown), unit="who", item="what")
+
+
+def test_a_database_without_tables_says_so(tmp_path: Path) -> None:
+    sqlite3.connect(tmp_path / "a.db").close()
+    (tmp_path / "a.db").touch()
+    with refused(UnreadableFile, "it holds none; check --database."):
+        dpmine.top_itemset(Input(query="SELECT 1 FROM rows", database=f"sqlite:///{tmp_path / 'a.db'}"), unit="who")
+
+
 def test_a_query_that_fails_at_a_value_does_not_quote_it(tmp_path: Path) -> None:
     path = tmp_path / "rows.duckdb"
     with duckdb.connect(str(path)) as connection:

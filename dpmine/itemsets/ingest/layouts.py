@@ -19,6 +19,7 @@ import pyarrow as pa
 from dpmine.errors import BadData
 from dpmine.io.arrow import can_be_item, can_be_key, is_boolean, is_integer, is_list, plain, type_name
 from dpmine.io.source import BasketSource, Columns, quoted
+from dpmine.io.text_columns import CONVERTED
 from dpmine.itemsets.transactions.memory import LINE
 
 if TYPE_CHECKING:
@@ -164,6 +165,8 @@ def _cautions(source: Source, plan: LayoutPlan) -> Iterator[str]:
             )
     if spans := [name for name in plan.unit if name in source.calendar]:
         yield f"somebody has a unit for every {', '.join(spans)} with data, and the ε of these add up"
+    if source.converts(plan.columns):
+        yield CONVERTED
 
 
 def item_type(source: Source, plan: LayoutPlan) -> pa.DataType:
