@@ -155,15 +155,15 @@ def _explained(shown: str, kind: type[Exception], tables: Callable[[], Sequence[
     else:
         return
     if tables is not None and _NO_TABLE.match(said):
-        raise UnreadableFile(f"The query names a table that is not in {shown}: {_choice(tables())}.")
-    if tables is not None and _NO_COLUMN.match(said):
-        raise UnreadableFile(
+        reason = f"The query names a table that is not in {shown}: {_choice(tables())}."
+    elif tables is not None and _NO_COLUMN.match(said):
+        reason = (
             f"The query names a column that is not in its tables in {shown}: correct it in --query; text values stand "
             "in single quotes."
         )
-    raise UnreadableFile(
-        f"{shown} cannot be reached, or rejects the query ({name}): try both in the database's own shell."
-    )
+    else:
+        reason = f"{shown} cannot be reached, or rejects the query ({name}): try both in the database's own shell."
+    raise UnreadableFile(reason) from None
 
 
 def _choice(tables: Sequence[str]) -> str:
