@@ -65,7 +65,10 @@ def _duckdb(statement: str, path: str, shown: str) -> Source:
 
     @contextmanager
     def result(names: Sequence[str] | None) -> Iterator[pa.RecordBatchReader]:
-        with _explained(shown, duckdb.Error, tables if names is None else None), duckdb.connect(path, read_only=True) as connection:
+        with (
+            _explained(shown, duckdb.Error, tables if names is None else None),
+            duckdb.connect(path, read_only=True) as connection,
+        ):
             yield pa.RecordBatchReader.from_stream(connection.sql(_selected(statement, names)))
 
     def rows(names: Sequence[str]) -> Iterator[pa.RecordBatch]:

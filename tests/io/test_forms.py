@@ -221,6 +221,29 @@ def test_files_that_are_no_such_text(content: bytes, hint: str, tmp_path: Path) 
         read_baskets(str(path), LONG)
 
 
+@every("encoding", ["latin-1", "windows-1252"])
+def test_text_in_other_encodings(encoding: str, tmp_path: Path) -> None:
+    """Header and rows. As UTF-8 such rows are read all the same, and such a header is rejected."""
+    path = tmp_path / f"{encoding}.csv"
+    path.write_bytes("who,what\na,crème\na,tea\n".encode(encoding))
+    assert contents(read_baskets(Input(path, encoding=encoding), LONG).baskets) == [[("crème", "tea")]]
+    assert contents(read_baskets(Input(path, encoding="utf-8"), LONG).baskets) == [[("cr\ufffdme", "tea")]]
+    path.write_bytes("who,was für\na,tea\n".encode(encoding))
+    columns = Columns(unit=("who",), item="was für")
+    assert contents(read_baskets(Input(path, encoding=encoding), columns).baskets) == [[("tea",)]]
+    with refused(UnreadableFile, "or say what it is (--encoding latin-1)"):
+        read_baskets(Input(path), columns)
+
+
+@given(rows=st.binary(max_size=200))
+def test_no_byte_of_another_encoding_stops_a_run(rows: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.getbasetemp() / "bytes.csv"
+    path.write_bytes(b"who,what\n" + rows.replace(b'"', b"") + b"\nz,tea\n")
+    for encoding in ("latin-1", "windows-1252"):
+        units = contents(read_baskets(Input(path, encoding=encoding), LONG).baskets)
+        assert any("tea" in basket for unit in units for basket in unit)
+
+
 def test_a_missing_header_is_not_quoted(written: Callable[[bytes], str]) -> None:
     path = written(f"{CANARY},7\nb,8\n".encode())
     for columns in (LONG, Columns(), Columns(item="what"), Columns(unit=("who",))):
@@ -261,6 +284,8 @@ def test_every_file_needs_the_columns(tmp_path: Path) -> None:
         ({"files": "a.csv", "quotes": "single"}, "quotes (--quotes) must be 'double' or 'none'"),
         ({"files": "a.csv", "decimal": ";"}, "decimal (--decimal) must be"),
         ({"files": "a.parquet", "decimal": ","}, "decimal (--decimal) is for CSV"),
+        ({"files": "a.csv", "encoding": "ebcdic"}, "encoding (--encoding) must be 'utf-8' or 'latin-1' or"),
+        ({"files": "a.arrow", "encoding": "latin-1"}, "encoding (--encoding) is for CSV"),
         ({"query": "SELECT 1", "database": "sqlite:///b", "quotes": "none"}, "quotes (--quotes) is for CSV"),
         ({"files": "a.csv", "types": "n=decimal"}, "types"),
         ({"files": "a.csv", "types": 3}, "types"),

@@ -75,7 +75,8 @@ def test_what_may_not_be_meant_is_said_before_the_charge(columns: dict[str, Any]
 
 def test_text_read_as_another_type_is_told_in_one_sentence_whatever_the_data_hold(tmp_path: Path) -> None:
     """A header alone, dates of another form, and good rows: the notices do not differ."""
-    path, columns = tmp_path / "a.csv", {"unit": "shop", "item": "what", "basket": "month(at)"}
+    path = tmp_path / "a.csv"
+    columns: dict[str, Any] = {"unit": "shop", "item": "what", "basket": "month(at)"}
     told: list[list[str]] = []
     for rows in ("", "1,tea,23.11.2026\n", "1,tea,2026-11-23\n"):
         path.write_text(f"shop,what,at\n{rows}")
