@@ -132,9 +132,9 @@ class PeriodSource(Source):
         """See `Source.flags`."""
         return replace(self, inner=self.inner.flags([name for name in names if name not in self.periods]))
 
-    def converts(self, names: Sequence[str]) -> bool:
-        """See `Source.converts`."""
-        return self.inner.converts(self._needed(names))
+    def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
+        """See `Source.cautions`."""
+        return self.inner.cautions(self._needed(names))
 
     def require_room(self, names: Sequence[str], limit: int) -> None:
         """See `Source.require_room`."""

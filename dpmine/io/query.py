@@ -30,6 +30,18 @@ _NO_COLUMN = re.compile(
     r"Binder Error: Referenced column|\(sqlite3\.\w+\) no such column|\(psycopg\.errors\.UndefinedColumn\)"
 )
 """How the messages on schemas begin that DuckDB, SQLite and PostgreSQL give; the rest of them is not shown."""
+_NOT_WORDS = re.compile(r"--[^\n]*|/\*.*?\*/|'[^']*'|\"[^\"]*\"", re.DOTALL)
+"""Comments, texts and quoted names."""
+_MIXING = {
+    "GROUP BY": r"\bgroup\s+by\b",
+    "an aggregate": r"\b(count|sum|avg|min|max|array_agg|string_agg|group_concat|list)\s*\(",
+    "DISTINCT": r"\bdistinct\b",
+    "LIMIT": r"\b(limit|offset|fetch\s+(first|next)|sample)\b",
+    "JOIN": r"\bjoin\b",
+    "a window (OVER)": r"\bover\b",
+    "UNION": r"\b(union|intersect|except)\b",
+}
+"""Words that can make the rows of one unit depend on those of another."""
 _LISTED = 20  # tables in a message
 _ANSWER = 10  # seconds, for a server to accept a connection
 
@@ -76,7 +88,7 @@ def _duckdb(statement: str, path: str, shown: str) -> Source:
             yield from found
 
     with result(None) as found:
-        return ArrowSource(found.schema.remove_metadata(), rows, repeatable=True)
+        return ArrowSource(found.schema.remove_metadata(), rows, repeatable=True, known=_known(statement))
 
 
 def _other(statement: str, database: str, declared: Mapping[str, pa.DataType]) -> Source:
@@ -120,7 +132,21 @@ def _other(statement: str, database: str, declared: Mapping[str, pa.DataType]) -
     with result(None) as found:
         header = tuple(found.keys())
     require_declared(header, declared, "among the columns of the query")
-    return TextSource(header, declared, texts)
+    return TextSource(header, declared, texts, known=_known(statement))
+
+
+def _known(statement: str) -> tuple[str, ...]:
+    """That the words of a statement can put the data of one unit among those of others; none where no word does."""
+    plain = _NOT_WORDS.sub(" ", statement)
+    found = [name for name, pattern in _MIXING.items() if re.search(pattern, plain, re.IGNORECASE)]
+    if not found:
+        return ()
+    caution = (
+        f"the query has {', '.join(found)}: the guarantee is for the rows that a query returns, and these can mix "
+        "rows of several units. Leave them out, unless the rows of each unit depend on that unit alone (as in a join "
+        "with a public table)"
+    )
+    return (caution,)
 
 
 def _selected(statement: str, names: Sequence[str] | None) -> str:

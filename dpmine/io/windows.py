@@ -89,9 +89,9 @@ class WindowSource(Source):
         """See `Source.flags`."""
         return replace(self, inner=self.inner.flags(names))
 
-    def converts(self, names: Sequence[str]) -> bool:
-        """See `Source.converts`."""
-        return self.inner.converts(self._needed(names))
+    def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
+        """See `Source.cautions`."""
+        return self.inner.cautions(self._needed(names))
 
     def require_room(self, names: Sequence[str], limit: int) -> None:
         """See `Source.require_room`."""

@@ -14,7 +14,6 @@ from dpmine.io.arrow import integers, is_boolean, is_integer, is_text, plain, ty
 from dpmine.io.frame import PandasSource
 from dpmine.io.open import open_source
 from dpmine.io.source import Columns, quoted
-from dpmine.io.text_columns import CONVERTED
 from dpmine.itemsets.ingest.encode import coded
 from dpmine.itemsets.ingest.layouts import check_key, names_people
 from dpmine.ledger.charging import ROW
@@ -75,8 +74,8 @@ def read_columns(
     wanted = _distinct(numbers, labels, keys)
     source = _opened(data, wanted, keys, asserted).numbers(numbers)
     _caution(source, keys, asserted)
-    if source.converts(wanted):
-        warn(f"{CONVERTED}.", LayoutWarning)
+    for caution in source.cautions(wanted):
+        warn(f"{caution}.", LayoutWarning)
     _require_types(source, () if isinstance(source, PandasSource) else numbers, keys)
     if ready is not None:
         ready()

@@ -199,6 +199,27 @@ def test_columns_are_numbers_where_these_are_needed(written: Callable[[bytes], s
     assert declared.whole == {"age"}
 
 
+@every(
+    ("flag", "is_item"),
+    [
+        *[(text, True) for text in ("1", "1.0", "3", "-2", "0.5", "1e3", "yes", "TRUE", " 1 ")],
+        *[(text, False) for text in ("0", "0.0", "-0", "0e5", ".0", "no", "f", "maybe", "")],
+    ],
+)
+def test_one_hot_numbers_of_text_but_zero_are_items(flag: str, is_item: bool, tmp_path: Path) -> None:
+    """As in columns of integers, of every row by itself."""
+    path = tmp_path / "a.csv"
+    path.write_text(f"who,tea,milk\na,{flag},1\nb,1,0\n")
+    found = contents(read_baskets(str(path), Columns(unit=("who",), one_hot=True)).baskets)
+    assert sorted(map(str, found)) == sorted(map(str, [[("milk", "tea") if is_item else ("milk",)], [("tea",)]]))
+
+
+def test_one_hot_numbers_with_a_decimal_comma(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("who;tea;milk\na;0,0;1,0\n")
+    data = Input(tmp_path / "a.csv", delimiter=";", decimal=",")
+    assert contents(read_baskets(data, Columns(unit=("who",), one_hot=True)).baskets) == [[("milk",)]]
+
+
 def test_one_hot_columns_are_flags(written: Callable[[bytes], str]) -> None:
     path = written(b"who,tea,milk\na,1,0\nb,true,yes\nc,0,maybe\n")
     columns = Columns(unit=("who",), one_hot=True)
@@ -340,6 +361,32 @@ def test_a_table_or_column_that_is_not_in_a_database_is_said(query: str, said: s
     shown = f"{kind}:///{path}"
     with refused(UnreadableFile, said.format(shown)):
         dpmine.top_itemset(Input(query=query, database=shown), unit="who", item="what")
+
+
+@every(
+    ("query", "words"),
+    [
+        ("SELECT who, what FROM rows", ""),
+        ("SELECT who, what FROM rows WHERE what <> 'LIMIT' -- no JOIN", ""),
+        ('SELECT who, what FROM rows AS "max(" /* GROUP BY */', ""),
+        ("SELECT who, max(what) AS what FROM rows\ngroup  by who", "the query has GROUP BY, an aggregate: "),
+        ("SELECT DISTINCT who, what FROM rows LIMIT 5", "the query has DISTINCT, LIMIT: "),
+        ("SELECT who, what FROM rows JOIN rows AS r USING (who, what)", "the query has JOIN: "),
+        ("SELECT who, what, row_number() OVER () FROM rows", "the query has a window (OVER): "),
+        ("SELECT who, what FROM rows UNION ALL SELECT who, what FROM rows", "the query has UNION: "),
+    ],
+)
+@every("kind", ["sqlite", "duckdb"])
+def test_statements_that_can_mix_units_are_said_by_their_text(
+    query: str, words: str, kind: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"shop.{kind}"
+    with duckdb.connect(path) if kind == "duckdb" else sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS rows (who TEXT, what TEXT)")
+    source, told = Input(query=query, database=f"{kind}:///{path}"), list[str]()
+    dpmine.top_itemset(source, unit="who", item="what", notice=told.append)
+    assert sum("can mix rows of several units" in text for text in told) == bool(words)
+    assert any(text.startswith(words) for text in told)
 
 
 def test_a_database_without_tables_says_so(tmp_path: Path) -> None:
