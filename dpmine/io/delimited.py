@@ -79,8 +79,8 @@ def open_delimited(
 ) -> TextSource:
     """The columns of delimited text: only headers are read here.
 
-    An empty field is null. A row with another number of fields than the header is left out, as one with a null key is:
-    it is up to one person's rows, and must not stop the run.
+    An empty field is null. A row with another number of fields than the header is left out, like a row with a null key.
+    One person's rows decide whether there is one, so it must not stop the run.
 
     Raises UnreadableFile where a header cannot be read, BadData for types of columns that do not exist.
     """
