@@ -25,7 +25,9 @@ _ROWS = 2**16  # in a batch
 _KINDS = "duckdb:///shop.duckdb, sqlite:///shop.db or postgresql://user@host/database"
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
 _TABLES = "SELECT table_name FROM information_schema.tables ORDER BY table_name"
-_NO_TABLE = re.compile(r"Catalog Error: Table|\(sqlite3\.\w+\) no such table|\(psycopg\.errors\.UndefinedTable\)")
+_NO_TABLE = re.compile(
+    r"[A-Z]\w+ Error: Table with name|\(sqlite3\.\w+\) no such table|\(psycopg\.errors\.UndefinedTable\)"
+)
 _NO_COLUMN = re.compile(
     r"Binder Error: Referenced column|\(sqlite3\.\w+\) no such column|\(psycopg\.errors\.UndefinedColumn\)"
 )
