@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from markdown_it import MarkdownIt
 from support.cases import every
-from support.prose import WORDS, sentence_lengths, unwanted_words
+from support.pages.prose import WORDS, sentence_lengths, unwanted_words
 
 if TYPE_CHECKING:
     import re
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from markdown_it.token import Token
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PAGES = [
     str(path.relative_to(ROOT))
     for pattern in ("*.md", "datasets/*.md", "docs/**/*.md", "docs/**/*.ipynb")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from support.cases import every
-from support.snippets import RUN, blocks, is_shown, run_page, untested
+from support.pages.snippets import RUN, blocks, is_shown, run_page, untested
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DOCUMENTS = sorted(
     str(path.relative_to(ROOT)) for pattern in ("*.md", "datasets/*.md", "docs/**/*.md") for path in ROOT.glob(pattern)
 )
