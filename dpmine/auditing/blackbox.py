@@ -29,12 +29,12 @@ def epsilon_lower_bound(
     confidence: Number = 0.99,
     delta: Number | None = None,
 ) -> float:
-    """A lower bound on the ε of code that is run on two neighbouring inputs; 0 when the samples show nothing.
+    """A lower bound on the ε of code that is run on two neighbouring inputs. It is 0 when the samples show nothing.
 
     Each callable is run `samples` times. The first quarter of the outcomes chooses an event and a direction. The rest,
     which is independent of that choice, measures its two probabilities.
-    Law: if the code is (ε, δ)-differentially private and its runs are independent, the returned value is above ε with
-    probability at most 1 − confidence, for every number of samples (no asymptotics).
+    Law: let the code be (ε, δ)-differentially private and its runs independent. The returned value is then above ε with
+    probability at most 1 − confidence, for every number of samples.
     Requires: at least 4 samples; outcomes are hashable and few, compared with the samples; `delta` None means 0.
     Source: `dpmine.auditing.binomial.joint_bounds`.
     """

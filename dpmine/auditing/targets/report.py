@@ -1,4 +1,4 @@
-"""What an audit of somebody's mechanism reports: a verdict, what shows it, and how strong the test was."""
+"""What an audit of a mechanism reports: a verdict, what shows it, and how strong the test was."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Tried:
 
     Attributes:
         pairs: of neighbours.
-        events: that the choice was made among; 0 for laws, which compare all events.
-        draws: runs of the mechanism; 0 for laws.
-        measured_draws: the runs on each side of the last measurement, which nothing was chosen from; 0 for laws.
+        events: that the choice was made among; 0 with `law`, which compares all events.
+        draws: runs of the mechanism; 0 with `law`.
+        measured_draws: the runs on each side of the last measurement, which nothing was chosen from; 0 with `law`.
         seconds: the time taken.
         stopped: whether the time ended the search.
     """
@@ -48,14 +48,14 @@ class TargetReport(ShownAsText):
     Attributes:
         claim: what is claimed.
         evidence: the figure measured, a lower bound on the true one, and the figure claimed.
-        confidence: the probability, at least, that a true claim is not refuted; 1 where laws were compared.
+        confidence: the probability, at least, that a true claim is not refuted; 1 with `law`.
         before: one data set of the worst pair found, where the event is more likely.
         after: its neighbour, where the event is less likely.
         event: the outcomes that show the figure.
         shares: how often the event occurred in the measured runs, on `before` and on `after`; None for output
             distributions.
         tried: how much was tried.
-        visible: the largest ε that the measurement could have shown; infinite for laws.
+        visible: the largest ε that the measurement could have shown; infinite with `law`.
         profile: (ε, δ measured, δ claimed) for the picture.
     """
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[3]
 NOT_EDITED = {
-    "dpmine/auditing",
-    "dpmine/auditing/targets",
     "dpmine/itemsets",
     "dpmine/itemsets/counting",
     "dpmine/itemsets/ingest",
