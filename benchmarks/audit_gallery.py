@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from support.gallery.broken import BROKEN
 from support.gallery.sound import SOUND
 
-from dpmine.auditing import TargetReport, audit
+from dpmine import audit
 
 if TYPE_CHECKING:
+    from dpmine.auditing import TargetReport
     from support.gallery.exhibit import Exhibit
 
 CONFIDENCE = "0.999"
