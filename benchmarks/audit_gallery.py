@@ -16,8 +16,9 @@ from support.gallery.sound import SOUND
 from dpmine import audit
 
 if TYPE_CHECKING:
-    from dpmine.auditing import TargetReport
     from support.gallery.exhibit import Exhibit
+
+    from dpmine.auditing import TargetReport
 
 CONFIDENCE = "0.999"
 """So that a sound mechanism is refuted in one run of 1000, at most."""

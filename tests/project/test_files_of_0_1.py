@@ -163,3 +163,24 @@ def test_a_catalogue_is_read(folder: Path) -> None:
     )
     found = "".join(chosen.itemset or ())
     assert found in (folder / "items.txt").read_text(encoding="utf-8").split()
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_unit_that_is_no_column_is_an_error_before_the_charge(capsys: pytest.CaptureFixture[str]) -> None:
+    """In 0.1 it was an assertion, which is --one-row-per now."""
+    asked = ["histogram", "people.parquet", "--column", "age", "--lower", "20", "--upper", "80", "--quiet"]
+    ledger = ["--ledger", LEDGER, "--dataset", "members"]
+    dpmine.Ledger(LEDGER).grant("members", epsilon=2, delta="1e-5")
+    assert run([*asked, *ledger, "--unit", "person"]) == 2
+    assert "There is no column 'person'" in capsys.readouterr().err
+    assert run([*asked, *ledger, "--one-row-per", "person"]) == 0
+    assert dpmine.Ledger(LEDGER).budget("members").unit == "person"
+    assert dpmine.Ledger(LEDGER).budget("members").spent.epsilon == 1
+
+
+@every(("file", "option"), [("people", "caution = 0"), ("people", 'refit = "all"'), ("shop", 'caution = "0"')])
+def test_options_of_the_figures_are_named(file: str, option: str, tmp_path: Path) -> None:
+    text = (FILES / f"{file}.toml").read_text(encoding="utf-8").replace("[[job]]\n", f"[[job]]\n{option}\n", 1)
+    (tmp_path / "jobs.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(dpmine.BadParameter, match=f"no key '{option.partition(' ')[0]}' in job"):
+        dpmine.report(tmp_path / "jobs.toml", check=True)
