@@ -259,6 +259,13 @@ class Budget:
     entries: int = 0
     seal: str = START
 
+    def __str__(self) -> str:
+        amounts = {"granted": self.granted, "spent": self.spent, "remaining": self.remaining}
+        said = "; ".join(f"{name} {each.shown(self.accounting, short)}" for name, each in amounts.items())
+        scope = f"per {self.unit}" if self.unit else "unit not fixed yet"
+        neighbors = str(self.neighbors).replace("_", "-")
+        return f"{self.dataset}: {said}; {self.accounting} accounting; {scope}, neighbours {neighbors}"
+
     @property
     def spent(self) -> Amount:
         """What all charges come to for one unit."""
