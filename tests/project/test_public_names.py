@@ -47,6 +47,7 @@ PINNED = [
     "UnreadableFile",
     "audit",
     "discover_items",
+    "dry_run",
     "itemset_supports",
     "law",
     "plan",
