@@ -31,9 +31,10 @@ demo: $(INSTALLED) ## find the top pair of a real shop, privately
 docs: $(DEVELOPED) ## the pages of docs as a site, in build/docs (SITE=build/docs/0.2 keeps versions apart)
 	env -u PYTHONPATH $(BIN)/sphinx-build -W --keep-going -n -b html docs $(SITE)
 
-prose: ## the sentence lengths of tests/project/test_prose.py again, by textlint; needs npm
+prose: ## the sentence lengths of tests/project/pages/test_prose.py again, by textlint; needs npm
 	npx --yes --package textlint@15.8.0 --package textlint-rule-en-max-word-count@1.0.2 \
-		textlint --config docs/textlint.json README.md docs/decide/*.md docs/how-to/*.md docs/tutorial/*.md
+		textlint --config docs/textlint.json $(filter-out CHANGELOG.md DECISIONS.md,$(wildcard *.md)) \
+		datasets/*.md docs/*.md docs/[!p]*/*.md docs/explanation/measured/*.md docs/project/*.md
 
 demo-report: $(INSTALLED) ## one page about the same shop, each customer protected, in build/report.html
 	$(BIN)/python examples/customers.py build/customers.parquet
