@@ -141,15 +141,11 @@ class Amount:
 
     def shown(self, accounting: Accounting, write: Callable[[Fraction], str] = str) -> str:
         """The same in words."""
-        loss, slack = self.readable(accounting, write if accounting is Accounting.BASIC else _decimal)
+        loss, slack = self.readable(accounting, write if accounting is Accounting.BASIC else short)
         return f"{'ε' if accounting is Accounting.BASIC else 'ρ'} = {loss}, δ = {slack}"
 
     def __str__(self) -> str:
         return self.shown(Accounting.BASIC)
-
-
-def _decimal(value: Fraction) -> str:
-    return short(value) if value else "0"
 
 
 def kept_rho(rho: Fraction) -> Fraction:
@@ -193,12 +189,11 @@ def guaranteed(spent: Amount, accounting: Accounting, slack: Fraction) -> Amount
 
 
 def _read(text: object) -> Fraction:
-    if not isinstance(text, str) or not _WRITTEN.fullmatch(text) or text.endswith("/0"):
-        raise ValueError
-    value = Fraction(text)
-    if str(value) != text:
-        raise ValueError
-    return value
+    if isinstance(text, str) and _WRITTEN.fullmatch(text) and not text.endswith("/0"):
+        value = Fraction(text)
+        if str(value) == text:
+            return value
+    raise ValueError
 
 
 def _readable(value: Fraction) -> float:
@@ -258,13 +253,6 @@ class Budget:
     charged: Mapping[str, Amount] = field(default_factory=dict)
     entries: int = 0
     seal: str = START
-
-    def __str__(self) -> str:
-        amounts = {"granted": self.granted, "spent": self.spent, "remaining": self.remaining}
-        said = "; ".join(f"{name} {each.shown(self.accounting, short)}" for name, each in amounts.items())
-        scope = f"per {self.unit}" if self.unit else "unit not fixed yet"
-        neighbors = str(self.neighbors).replace("_", "-")
-        return f"{self.dataset}: {said}; {self.accounting} accounting; {scope}, neighbours {neighbors}"
 
     @property
     def spent(self) -> Amount:
@@ -350,8 +338,16 @@ class Budget:
         if self.accounting is Accounting.BASIC and self.charged and min(both) < 0 < max(both):
             raise BudgetExceeded(
                 f"{self.dataset!r} has been charged, and ε and δ cannot be exchanged for each other then: grant at "
-                f"least {self.granted.shown(self.accounting, _decimal)}, or no more of either."
+                f"least {self.granted.shown(self.accounting, short)}, or no more of either."
             )
+
+    def __str__(self) -> str:
+        granted, spent, left = (
+            each.shown(self.accounting, short) for each in (self.granted, self.spent, self.remaining)
+        )
+        said = f"granted {granted}; spent {spent}; remaining {left}; {self.accounting} accounting"
+        scope = f"per {self.unit}" if self.unit else "unit not fixed yet"
+        return f"{self.dataset}: {said}; {scope}, neighbours {str(self.neighbors).replace('_', '-')}"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
