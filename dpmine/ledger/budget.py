@@ -342,12 +342,10 @@ class Budget:
             )
 
     def __str__(self) -> str:
-        totals = (
-            f"granted {self.granted.shown(self.accounting, short)}; spent {self.spent.shown(self.accounting, short)}"
-        )
+        granted, spent = (each.shown(self.accounting, short) for each in (self.granted, self.spent))
         scope = f"per {self.unit}" if self.unit else "unit not fixed yet"
-        said = f"{self.dataset}: {totals}; remaining {self.left_of(self.dataset)}; {self.accounting} accounting"
-        return f"{said}; {scope}, neighbours {str(self.neighbors).replace('_', '-')}"
+        said = f"granted {granted}; spent {spent}; remaining {self.left_of(self.dataset)}; {self.accounting} accounting"
+        return f"{self.dataset}: {said}; {scope}, neighbours {str(self.neighbors).replace('_', '-')}"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
