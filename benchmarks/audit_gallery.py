@@ -14,11 +14,13 @@ import numpy as np
 from support.gallery.broken import BROKEN
 from support.gallery.sound import SOUND
 
-from dpmine.auditing import TargetReport, audit
+from dpmine import audit
 from dpmine.auditing.binomial import lower_bounds, upper_bounds
 
 if TYPE_CHECKING:
     from support.gallery.exhibit import Exhibit
+
+    from dpmine.auditing import TargetReport
 
 CONFIDENCE = "0.999"
 """So that a sound mechanism is refuted in one run of 1000, at most."""

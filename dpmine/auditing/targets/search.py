@@ -226,7 +226,8 @@ def _chosen(
     found: list[tuple[Pair, Chosen]] = []
     for (draws, loose, kept), end in zip(_ROUNDS[1:], _CHOSEN, strict=True):
         wanted, found = min(draws, budget.samples), []
-        room = (end * clock.seconds - clock.used) / (2 * len(pairs) * sampler.speed)
+        each_run = max(sampler.speed, clock.used / max(1, sampler.draws))  # looking at outcomes included
+        room = (end * clock.seconds - clock.used) / (2 * len(pairs) * each_run)
         each = max(min(wanted, _FEW_DRAWS), min(wanted, int(room)))
         for pair in pairs:
             found.append((pair, choose(pair, each, loose)))

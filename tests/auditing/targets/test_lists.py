@@ -7,7 +7,7 @@ from typing import Any
 from support.cases import every
 from support.gallery.lists import broken_lists, lists
 
-from dpmine.auditing import audit
+from dpmine.auditing.call import audit
 
 BRIEF: dict[str, Any] = {"pairs": 25, "steps": 5}
 
