@@ -53,7 +53,9 @@ def test_owner_period_and_inputs(folder: Folder) -> None:
 
 def test_what_is_not_stated(folder: Folder) -> None:
     text = Page(render(folder.run(job(**RULE)), today=DAY)).text
-    assert "Owner not stated in the job file Period not stated in the job file" in text
+    assert "Period not stated in the job file" in text
+    assert "Owner" not in text
+    assert "Who answers for this" not in text
 
 
 def test_the_day_is_that_of_the_start(folder: Folder) -> None:
