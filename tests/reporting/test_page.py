@@ -488,6 +488,10 @@ def test_the_column_says_whether_bins_hold_whole_numbers(folder: Folder) -> None
 def test_how_sure_a_density_is() -> None:
     document = {**density(0.2, 0.5, 0.3), "rows_per_unit": 1, "count_error": 40}
     assert body_of("histogram", document).sure.startswith("Each number is right within ±40 units.")
+    table = body_of("histogram", document).tables[0]
+    assert table.head[-1] == "Interval"
+    assert [row[-1] for row in table.rows] == ["0 to 60", "10 to 90", "0 to 70"]
+    assert "Interval" not in body_of("histogram", density(0.2, 0.5, 0.3)).tables[0].head
     assert "±40 rows" in body_of("histogram", {**document, "rows_per_unit": 2}).sure
     assert "not in the stored result" in body_of("histogram", density(0.2, 0.5, 0.3)).sure  # of an earlier version
 
