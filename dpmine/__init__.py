@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dpmine.io.paths import Input
     from dpmine.itemsets.exact_supports import itemset_supports
     from dpmine.itemsets.top import top_itemset, top_itemsets
+    from dpmine.ledger.dry_ledger import dry_run
     from dpmine.ledger.ledger import Ledger
     from dpmine.models.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
     from dpmine.models.histogram.estimator import PrivateHistogram
@@ -85,6 +86,7 @@ __all__ = [
     "UnreadableFile",
     "audit",
     "discover_items",
+    "dry_run",
     "itemset_supports",
     "law",
     "plan",
@@ -104,6 +106,7 @@ _HOMES = {
     "itemsets.discovered": "discover_items",
     "itemsets.exact_supports": "itemset_supports",
     "itemsets.top": "top_itemset top_itemsets",
+    "ledger.dry_ledger": "dry_run",
     "ledger.ledger": "Ledger",
     "models.accuracy_first.estimators": "AccuracyFirstLogistic AccuracyFirstRidge",
     "models.histogram.estimator": "PrivateHistogram",
