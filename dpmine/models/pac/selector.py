@@ -238,7 +238,7 @@ class HypothesisSelector(HypothesisClassifier):
 
     @property
     def least_rows(self) -> int:
-        """See `PrivateEstimator.least_rows`. Under add_remove the first unit must not show; with classes it does not."""
+        """See `PrivateEstimator.least_rows`. Under add_remove the first unit must not show; with classes, none does."""
         return 0 if self.classes is not None and Neighbors.parse(self.neighbors) is Neighbors.ADD_REMOVE else 1
 
     def _mechanism(self) -> Mechanism:

@@ -30,7 +30,7 @@ class TopItemsetJob(Job):
     kind: ClassVar[str] = "top-itemset"
     known: ClassVar[frozenset[str]] = frozenset({"items"})
 
-    obstacle: ClassVar[str] = ""  # type: ignore[misc]  # supports need no number of units
+    obstacle: ClassVar[str] = ""  # supports need no number of units
 
     def _checked(self) -> Guarantee:
         from dpmine.io.open import open_source
@@ -333,7 +333,9 @@ class HypothesisJob(ModelJob):
                 'neighbors = "add-remove" in [budget].'
             )
         if "classes" not in self.options:
-            return "which labels occur in a window is private: give the two as classes, such as classes = ['no', 'yes']."
+            return (
+                "which labels occur in a window is private: give the two as classes, such as classes = ['no', 'yes']."
+            )
         return ""
 
     def summary(self, estimator: Any, *remarks: str) -> Any:  # noqa: ARG002 - a rule says all of itself

@@ -342,5 +342,5 @@ def test_under_add_remove_no_rows_are_no_error(hypotheses: str) -> None:
     rows = np.zeros((3, columns)), np.zeros(3, bool)
     assert selector.fit(*rows, units=[None] * 3).hypothesis_ is not None
     for named in ({"neighbors": "replace_one"}, {"classes": None}):
-        with pytest.raises(dpmine.BadData, match="while a minimum of 1 is required"):
+        with pytest.raises(BadData, match="while a minimum of 1 is required"):
             selector.set_params(**{"neighbors": "add_remove", "classes": [False, True], **named}).fit(*nothing)
