@@ -1,4 +1,4 @@
-"""Jobs of a schedule: what each window may be charged, a public function of the job file, and the file for one window.
+"""Jobs of a schedule: what each window may cost, a public function of the job file, and the file for one window.
 
 The file's total is divided once, before anything is released, so no result decides what a later window gets.
 """
@@ -16,17 +16,17 @@ from dpmine.exact.reals import decimal_below
 from dpmine.ledger.budget import Accounting, Amount, name_and_part
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.jobs.job import Scheduled
-from dpmine.reporting.jobs.kinds import TopItemsetJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dpmine.privacy import Guarantee
     from dpmine.reporting.jobs.file import BudgetTerms, JobFile
+    from dpmine.reporting.jobs.job import Job
     from dpmine.reporting.jobs.schedule import Schedule, Window
 
 _BUDGET = ("epsilon", "delta")
-"""The options of a job that say what it may be charged."""
+"""The options of a job that say what it may cost."""
 _DIGITS = 4  # of an ε that was computed from ρ
 _STEPS = 6  # of that computation
 _CLOSE = 0.9999  # of what ρ allows: ε is rounded down, and ρ grows nearly as its square
@@ -60,10 +60,10 @@ class Recurring:
         return self.terms.accounting or Accounting.BASIC
 
     @cached_property
-    def jobs(self) -> tuple[TopItemsetJob, ...]:
-        """The jobs, each with its part of what a window may be charged, where the file leaves that to the schedule.
+    def jobs(self) -> tuple[Job, ...]:
+        """The jobs, each with its part of what a window may cost, where the file leaves that to the schedule.
 
-        Raises BadParameter for jobs that cannot recur, BudgetExceeded where all runs together exceed [budget].
+        Raises BadParameter for jobs that cannot recur, BudgetExceeded where all runs together cost more than [budget].
         """
         self._require_disjoint_possible()
         share = self._share
@@ -97,16 +97,16 @@ class Recurring:
 
     @property
     def _share(self) -> Amount:
-        """What one job of one window may be charged."""
+        """What one job of one window may cost."""
         window = self.schedule.share(self.terms.total_under(self.accounting))
         return Amount(*(number / len(self.job_file.jobs) for number in window))
 
-    def _with_budget(self, job: TopItemsetJob, share: Amount) -> TopItemsetJob:
+    def _with_budget(self, job: Job, share: Amount) -> Job:
         if self._is_stated:
             return job
         if job.options.get("release_support", "auto") != "auto":
             raise BadParameter(
-                f"release_support of job {job.name!r} must be 'auto', for [schedule] says the charge of a window: "
+                f"release_support of job {job.name!r} must be 'auto', for [schedule] says what a window may cost: "
                 "or give epsilon and delta in every job."
             )
         delta = share.compared(self.accounting)[1]
@@ -116,7 +116,7 @@ class Recurring:
 
     @property
     def _is_stated(self) -> bool:
-        """Whether the jobs say themselves what they are charged. BadParameter where only some do."""
+        """Whether the jobs say themselves what they cost. BadParameter where only some do."""
         stated = [any(name in job.options for name in _BUDGET) for job in self.job_file.jobs]
         if any(stated) and not all("epsilon" in job.options for job in self.job_file.jobs):
             raise BadParameter(
@@ -125,14 +125,10 @@ class Recurring:
             )
         return any(stated)
 
-    def _possible(self) -> Iterator[TopItemsetJob]:
+    def _possible(self) -> Iterator[Job]:
         for job in self.job_file.jobs:
-            if not isinstance(job, TopItemsetJob):
-                raise BadParameter(
-                    f"job {job.name!r} cannot recur: jobs of the kind {job.kind} take the number of units as public, "
-                    "and how many are in a window is not. Jobs of the kind top-itemset can; put the others into a file "
-                    "of their own."
-                )
+            if job.obstacle:
+                raise BadParameter(f"job {job.name!r} cannot recur: {job.obstacle}")
             yield job
 
     def _require_disjoint_possible(self) -> None:
@@ -149,7 +145,7 @@ class Recurring:
             )
 
 
-def _guarantee(job: TopItemsetJob) -> Guarantee:
+def _guarantee(job: Job) -> Guarantee:
     """That of a job, before its unit is known. Raises with the name of the job."""
     try:
         return job.guarantee_at()
@@ -157,12 +153,12 @@ def _guarantee(job: TopItemsetJob) -> Guarantee:
         raise type(error)(f"job {job.name!r}: {error}") from None
 
 
-def _with(job: TopItemsetJob, epsilon: Fraction, delta: Fraction) -> TopItemsetJob:
+def _with(job: Job, epsilon: Fraction, delta: Fraction) -> Job:
     return replace(job, options={**job.options, "epsilon": short(epsilon), "delta": short(delta)})
 
 
-def _largest(job: TopItemsetJob, share: Amount, delta: Fraction) -> Fraction:
-    """An ε of few digits whose run is charged at most the share's ρ, close to the largest.
+def _largest(job: Job, share: Amount, delta: Fraction) -> Fraction:
+    """An ε of few digits whose run costs at most the share's ρ, close to the largest.
 
     √(2ρ) suffices for every mechanism. ρ grows about as ε²; a step that goes too far is halved.
     """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_LIST = Path(__file__).resolve().parents[2] / "docs" / "words.toml"
+_LIST = Path(__file__).resolve().parents[3] / "docs" / "words.toml"
 WORDS = {
     re.compile(rf"\b(?:{pattern})\b", flags=re.IGNORECASE): better
     for section in tomllib.loads(_LIST.read_text(encoding="utf-8")).values()

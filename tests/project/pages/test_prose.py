@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from markdown_it import MarkdownIt
 from support.cases import every
-from support.prose import WORDS, sentence_lengths, unwanted_words
+from support.pages.prose import WORDS, sentence_lengths, unwanted_words
 
 if TYPE_CHECKING:
     import re
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
 
     from markdown_it.token import Token
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PAGES = [
     str(path.relative_to(ROOT))
-    for pattern in ("*.md", "datasets/*.md", "docs/**/*.md")
+    for pattern in ("*.md", "datasets/*.md", "docs/**/*.md", "docs/**/*.ipynb")
     for path in sorted(ROOT.glob(pattern))
 ]
 PROOFS = [name for name in PAGES if name.startswith("docs/proofs/")]
@@ -30,9 +31,9 @@ Proofs keep to the rest of the list. The lengths of their sentences are not boun
 formulas is one sentence, and a formula counts as many words.
 """
 WORDS_OF_PROOFS = {pattern: better for pattern, better in WORDS.items() if not any(map(pattern.fullmatch, IN_PROOFS))}
-GUIDES = [name for name in PAGES if name.startswith(("README", "docs/decide", "docs/how-to", "docs/tutorial"))]
-OTHERS = [name for name in PAGES if name not in {*GUIDES, *PROOFS}]
-MEAN, LONGEST, LONGEST_OF_OTHERS = 20, 25, 30
+MEAN = 20
+LONGEST = {name: 25 for name in PAGES if name not in PROOFS} | {"CHANGELOG.md": 30, "DECISIONS.md": 30}
+"""Words of a sentence: on average over a page, and at most. The two lists of the project are for developers."""
 
 
 class Passage(NamedTuple):
@@ -73,7 +74,11 @@ def lengths(page: str, *, running: bool) -> Iterator[tuple[int, int]]:
 
 
 def text(name: str) -> str:
-    return (ROOT / name).read_text(encoding="utf-8")
+    """A page, or the words between the cells of a notebook."""
+    read = (ROOT / name).read_text(encoding="utf-8")
+    if not name.endswith(".ipynb"):
+        return read
+    return "\n\n".join("".join(cell["source"]) for cell in json.loads(read)["cells"] if cell["cell_type"] == "markdown")
 
 
 @every("name", PAGES)
@@ -83,10 +88,10 @@ def test_pages_use_the_words_of_the_list(name: str) -> None:
     assert not found, "\n".join(found)
 
 
-@every("name", [*GUIDES, *OTHERS])
+@every("name", LONGEST)
 def test_sentences_are_short(name: str) -> None:
-    page, longest = text(name), LONGEST if name in GUIDES else LONGEST_OF_OTHERS
-    long = [f"{name}:{line}: {words} words" for line, words in lengths(page, running=False) if words > longest]
+    page = text(name)
+    long = [f"{name}:{line}: {words} words" for line, words in lengths(page, running=False) if words > LONGEST[name]]
     assert not long, "\n".join(long)
     counted = [words for _, words in lengths(page, running=True)]
     assert sum(counted) <= MEAN * len(counted), name
