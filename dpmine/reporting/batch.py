@@ -118,8 +118,8 @@ class JobOutcome:
         guarantee: of its result; where it failed, the most that it would have been charged.
         result: what it released; None where it failed.
         reused: whether the result was there already.
-        error: why it failed, or why its result could not be stored; for those who run the batch, not for a page, because
-            it may depend on the data.
+        error: why it failed, or why its result could not be stored; for those who run the batch, not for a page,
+            because it may depend on the data.
         charged: whether a job without a result may have been charged.
     """
 

@@ -197,7 +197,7 @@ def _spending(report: Report, budget: Budget, here: Amount) -> dict[str, Any]:
     rounding = decimal_below, decimal_above, decimal_above, decimal_below
     named = zip(("granted", *_SPENT), (granted, *spent), rounding, strict=True)
     rows = [(name, _loss(each, kind, to), readable(short(each.compared(kind)[1]))) for name, each, to in named]
-    rest = rest_of(remaining, kind, {each.job.name: Amount.of(each.guarantee) for each in report.outcomes})
+    buys = rest_of(remaining, kind, {each.job.name: Amount.of(each.guarantee) for each in report.outcomes})
     return {
         "chart": stacked(caption, _SPENT, shares),
         "rows": rows,
@@ -205,8 +205,8 @@ def _spending(report: Report, budget: Budget, here: Amount) -> dict[str, Any]:
         "granted": readable(granted.decimals),
         "slack": readable(short(granted.delta - granted.approximate_delta)),
         "own": readable(short(granted.approximate_delta)),
-        "rest": rest,
-        "most": readable(short(rest.epsilon)),
+        "rest": buys,
+        "most": readable(short(buys.epsilon)),
     }
 
 
