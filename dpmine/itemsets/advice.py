@@ -39,7 +39,7 @@ def small_supports(count: int, *, charged: bool) -> str:
     """What a list says where `count` itemsets were chosen, and none is listed."""
     none = "the chosen itemset has" if count == 1 else f"all {count:,} chosen itemsets have"
     said = with_charge(f"{none} too small a noisy support to be listed.", charged=charged)
-    return f"{said} Try --min-support 0, which lists all that is chosen; another run costs as much again."
+    return f"{said} Try --min-support 0, which lists all that is chosen; another run is charged the same again."
 
 
 def doubt(request: Request) -> str:
@@ -103,13 +103,13 @@ def _expected(request: Request) -> str:
 
 
 def _enough(request: Request, way: TopK) -> int:
-    """The lead that the best itemsets need, as it is told above; of a discovery, the support of the best."""
+    """The lead that the best itemsets need, as it is given above; of a discovery, the support of the best."""
     candidates = request.catalogue.candidates(request.sizes)
     return _for_half(request, way) if isinstance(way, Discover) else ceil(way.lead(candidates or 1))
 
 
 def _for_half(request: Request, way: TopK) -> int:
-    """What the best needs where half of the list is to be right, which compares ways; the lead where nobody knows."""
+    """The support that the best needs where half of the list is to be right; the lead where that is unknown."""
     candidates = request.catalogue.candidates(request.sizes)
     return right_from(way, candidates or 0) or ceil(way.lead(candidates or 1))
 

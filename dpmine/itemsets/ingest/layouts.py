@@ -1,7 +1,7 @@
 """Finding the layout: from the options where they say it, from the schema where it leaves no doubt.
 
 The privacy unit is never guessed from the order of columns. Where no option names it, the names of the columns decide,
-by the words below; where they do not, it is an error that prints the commands to choose from.
+by the words below. Where these do not decide either, an error prints the commands to choose from.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _cautions(source: Source, plan: LayoutPlan) -> Iterator[str]:
                 "together what belongs together"
             )
     if spans := [name for name in plan.unit if name in source.calendar]:
-        yield f"somebody has a unit for every {', '.join(spans)} with data, and the ε of these add up"
+        yield f"a person has a unit for every {', '.join(spans)} with data, and the ε of these add up"
 
 
 def item_type(source: Source, plan: LayoutPlan) -> pa.DataType:
@@ -258,7 +258,7 @@ def _stems(words: set[str]) -> set[str]:
 
 
 def names_people(name: str) -> bool:
-    """Whether a column is named like one that tells people apart."""
+    """Whether a column is named like one that identifies people."""
     words = _words(name)
     return bool(_stems(words) & _PEOPLE) and not words & _ITEM_WORDS
 
