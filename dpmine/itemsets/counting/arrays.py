@@ -78,8 +78,8 @@ class Sink(NamedTuple):
     alone: NDArray[np.int64]
     """int64[size, longest row + 1], or of shape (0, 0): at [m, n] the number of crowds of C(n, m) itemsets.
 
-    A crowd is the set of continuations of one prefix in a single row: any m of the n items behind it, all of support 1.
-    Their number may exceed 64 bits. Where this array is given, crowds count here and nowhere else.
+    A crowd is all that continues one prefix in a single row: any m of the n items behind it, all of support 1. Their
+    number may exceed 64 bits. Where this array is given, crowds count here and nowhere else.
     """
     wanted: NDArray[np.int64]
     """int64[3]: [m, n, c] for the search of crowd number c = 0, 1, … of those counted at [m, n]; −2 is none."""
