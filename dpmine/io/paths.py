@@ -48,6 +48,8 @@ ENDINGS = {
     Form.ARROW: (".arrow", ".feather", ".ipc"),
 }
 """How the names of files of each form end."""
+ENCODINGS = ("utf-8", "latin-1", "windows-1252")
+"""Of CSV files."""
 TYPES = {"text": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "date": pa.date32()}
 """What a column of text may be declared to hold."""
 
@@ -73,6 +75,8 @@ class Input:
         decimal: the decimal point of numbers in CSV files, "." (the default) or ",".
         query: a statement in SQL, in place of files.
         database: where the query runs: "duckdb:///FILE", "sqlite:///FILE" or "postgresql://…".
+        encoding: of CSV files: "utf-8" (the default), "latin-1" or "windows-1252". Bytes that are none of its
+            characters become U+FFFD: an error would depend on single rows.
 
     Raises BadParameter for combinations that contradict each other, and unknown formats and types.
 
@@ -91,6 +95,7 @@ class Input:
     decimal: str | None = None
     query: str | None = None
     database: str | None = None
+    encoding: str | None = None
 
     def __post_init__(self) -> None:
         if (self.query is None) != (self.database is None):
@@ -109,6 +114,7 @@ class Input:
         for name, value, choices in (
             ("quotes", self.quotes, ("double", "none")),
             ("decimal", self.decimal, (".", ",")),
+            ("encoding", self.encoding, ENCODINGS),
         ):
             if value not in {None, *choices}:
                 raise BadParameter(f"{name} (--{name}) must be {' or '.join(map(repr, choices))}.")

@@ -89,6 +89,10 @@ class WindowSource(Source):
         """See `Source.flags`."""
         return replace(self, inner=self.inner.flags(names))
 
+    def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
+        """See `Source.cautions`."""
+        return self.inner.cautions(self._needed(names))
+
     def require_room(self, names: Sequence[str], limit: int) -> None:
         """See `Source.require_room`."""
         self.inner.require_room(self._needed(names), limit)

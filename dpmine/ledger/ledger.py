@@ -171,7 +171,9 @@ class Ledger:
         """The budget as it would be after a charge, which is not made. Raises as `charge`."""
         name, part = name_and_part(dataset)
         _most(guarantee)
-        return _after(self.known(dataset), name, part, guarantee)
+        with self._database.reading() as connection:
+            known = records.find(connection, name)
+        return _after(known, name, part, guarantee)
 
     def settle(self, receipt: Receipt, epsilon: Number) -> None:
         """Give back what a reservation did not need: it comes to `epsilon`, and all of its δ.

@@ -72,6 +72,11 @@ def test_what_the_run_would_say_is_said(destroyed: Path, run: outcome_of) -> Non
         (["--unit", "nobody", *LEDGER], 2, "no column 'nobody'"),
         (["--dataset", "shop"], 2, "belong together"),
         ([*LEDGER[:3], "other"], 2, "knows no data set"),
+        (
+            ["--ledger", "sqlite:///none.db", *LEDGER[2:]],
+            2,
+            "no ledger at sqlite:///none.db: make one with",
+        ),
         (["--mechanism", "exact", "--not-private", *LEDGER], 2, "private runs only"),
     ],
 )

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-_LIST = Path(__file__).resolve().parents[2] / "docs" / "words.toml"
+_LIST = Path(__file__).resolve().parents[3] / "docs" / "words.toml"
 WORDS = {
     re.compile(rf"\b(?:{pattern})\b", flags=re.IGNORECASE): better
     for section in tomllib.loads(_LIST.read_text(encoding="utf-8")).values()
@@ -20,9 +20,9 @@ WORDS = {
 _END = re.compile(r"(?<=[.!?])[)*\"”]*\s+(?=[^\sa-z]|dpmine)")
 
 
-def unwanted_words(text: str) -> Iterator[tuple[int, str]]:
+def unwanted_words(text: str, words: Mapping[re.Pattern[str], str] = WORDS) -> Iterator[tuple[int, str]]:
     """Lines of the text, from 0, and what is wrong there."""
-    for pattern, better in WORDS.items():
+    for pattern, better in words.items():
         for found in pattern.finditer(text.replace("\n", " ")):
             yield text.count("\n", 0, found.start()), f"{found[0]!r}: write {better}"
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from support.cases import every
-from support.prose import sentence_lengths, unwanted_words
+from support.pages.prose import sentence_lengths, unwanted_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 NOT_EDITED = {
     "dpmine/auditing",
     "dpmine/auditing/targets",
