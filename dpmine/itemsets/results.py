@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from dpmine.privacy import Guarantee
 
 
+_SEPARATORS = (",", '"', "->", ": about ")
+"""What stands between items, or beside them, in text."""
+
+
 class ItemsForm(StrEnum):
     """How an itemset stands in a frame."""
 
@@ -326,7 +330,7 @@ def _type_name(kind: pa.DataType | None) -> str:
 
 
 def _names(row: dict[str, Any]) -> str:
-    return ", ".join(printable(item) for item in row["items"])
+    return listed_items(row["items"])
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -343,6 +347,18 @@ def _numbers(row: dict[str, Any]) -> list[str]:
     low, high = row["interval"]
     share = [f"{row['support']:.3%}"] if "support" in row else []
     return [str(row["noisy_support"]), f"{low} to {high}", *share]
+
+
+def listed_items(items: Iterable[Any]) -> str:
+    """Items on one line, separated by commas: one that holds a comma itself is quoted, as JSON quotes texts."""
+    return ", ".join(map(_in_list, items))
+
+
+def _in_list(item: Any) -> str:
+    text = str(item)
+    if text == text.strip() and text and not any(mark in text for mark in _SEPARATORS):
+        return printable(text)
+    return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
 def printable(item: Any) -> str:

@@ -14,8 +14,9 @@ from dpmine.io.arrow import integers, is_boolean, is_integer, is_text, plain, ty
 from dpmine.io.frame import PandasSource
 from dpmine.io.open import open_source
 from dpmine.io.source import Columns, quoted
+from dpmine.itemsets.ingest.column_names import names_people
 from dpmine.itemsets.ingest.encode import coded
-from dpmine.itemsets.ingest.layouts import check_key, names_people
+from dpmine.itemsets.ingest.layouts import check_key
 from dpmine.ledger.charging import ROW
 from dpmine.models.contribution import Units
 

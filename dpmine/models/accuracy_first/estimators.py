@@ -241,8 +241,8 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
         delta: δ in (0, 1), spent by "brownian" only; otherwise the guarantee says δ = 0.
         steps: number T of privacy levels, geometric from the smaller of 1/n and a thousandth of the largest.
         epsilons: the levels themselves, increasing; the largest and the test must fit into epsilon_max.
-        slack: a share of the target. A hypothesis at the edge of the ball whose excess risk is below the target by this
-            share is passed over with probability at most γ. Shorter ones need less: half of it where the norm is small.
+        slack: a share of the target. A hypothesis whose excess risk is this share below the target passes, except with
+            probability γ, even at the edge of the ball. Shorter ones need less: half where the norm is small.
             The test's charge is proportional to 1/slack; at 2 and more, most searches pass over all.
         fit_intercept: whether to append a constant column of value r, regularised and protected as any other.
         keep_last: whether a fit that reaches nothing keeps its last hypothesis, at the same charge.

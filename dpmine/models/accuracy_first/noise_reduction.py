@@ -253,10 +253,10 @@ class BrownianLoss:
         """The loss whose κ makes the time that is charged `epsilon` shortest; all three are public.
 
         κ = t/r with r = ln(1 + r) + 2 ln(1/(2δ)), t the time that is charged `epsilon`; r ≈ 30 at δ = 1e-6.
-        Take half of the largest ε that may be charged. Measured at δ = 1e-6 and charges from 0.05 to 10: κ tuned at 5
-        takes at most 1.27 times the noise variance of a κ tuned for the charge itself. This is 1.11 on average over
-        ln ε, and 1.03 at 10. Tuned at 10 it is 1.31 (1.14, 1), at 2.5 it is 1.23 (1.09, 1.18). Too small an ε is much
-        worse. Tuned at the geometric middle, 0.71, it is 2.4 at 10; tuned at 0.05 it is 26.
+        Take half of the largest ε that may be charged. This was measured at δ = 1e-6 and charges from 0.05 to 10. κ
+        tuned at 5 takes at most 1.27 times the noise variance of a κ tuned for the charge itself. It is 1.11 on average
+        over ln ε, and 1.03 at 10. Tuned at 10 it is 1.31 (1.14, 1), at 2.5 it is 1.23 (1.09, 1.18). Too small an ε is
+        much worse. Tuned at the geometric middle, 0.71, it is 2.4 at 10; tuned at 0.05 it is 26.
         Requires: positive numbers, a delta below 1.
         """
         return cls(sensitivity, delta, sensitivity**2 * _tuned(delta, epsilon))

@@ -48,8 +48,9 @@ class PrivateLearner(HypothesisClassifier):
         accuracy: a in (0, 1): the error beyond the best hypothesis's that is allowed.
         failure: probability in (0, 1) that this error bound fails.
         lower: public lower bound of the features, one for all or one a feature; smaller values count as it.
-        upper: public upper bound. The reference distribution is uniform between the bounds; for separators it is on a
-            sphere, and a feature is measured in units of its larger bound. Label privacy needs no bounds but for those.
+        upper: public upper bound. The reference distribution is uniform between the bounds. For separators it is on a
+            sphere, and a feature is measured in units of its larger bound. Label privacy needs bounds for separators
+            only.
         learner: "private". "realizable" mostly takes fewer rows, where some hypothesis never errs. "label_private"
             needs no reference, but PROTECTS LABELS ONLY.
         best_error: a bound on the error of the best hypothesis, to bound the error on records to come

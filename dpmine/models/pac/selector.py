@@ -90,10 +90,14 @@ class HypothesisSelector(HypothesisClassifier):
     even for classes of 2^64 hypotheses. Each row is one privacy unit, unless `fit` is given units.
 
     Args:
-        hypotheses: "thresholds" (x >= t), "intervals" (a <= x < b), "stumps" (a threshold on one of several features,
-            either side), "conjunctions" (all of some 0/1 features), "separators" (w·x >= 0, whole weights). Also a
-            `HypothesisClass`, or a list of predictors that were trained on PUBLIC data (as a
-            `dpmine.models.pac.classes.listed.Listed` where the selector is to be cloned).
+        hypotheses: one of
+
+            - "thresholds" (x >= t) or "intervals" (a <= x < b)
+            - "stumps": a threshold on one of several features, either side
+            - "conjunctions": all of some 0/1 features
+            - "separators": w·x >= 0, whole weights
+            - a `HypothesisClass`, or a list of predictors that were trained on PUBLIC data (as a
+              `dpmine.models.pac.classes.listed.Listed` where the selector is to be cloned)
         epsilon: ε > 0, read exactly.
         delta: δ in (0, 1), used by approximate mechanisms only.
         mechanism: as in `dpmine.select`; "auto" is `DEFAULT_MECHANISM` (permute-and-flip).

@@ -104,7 +104,7 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
             where an estimator's noise is "auto", it is "gamma" then.
         stopping: distribution of the number of runs K ≥ 1: "negative_binomial" or "poisson".
         runs: its mean, greater than 1. More runs find better candidates, and leave each run less of ε.
-        shape: η of negative_binomial: 0 for the logarithmic distribution, 1 for the geometric one; smaller values
+        shape: η of negative_binomial: 0 for the logarithmic distribution, 1 for the geometric one. Smaller values
             leave more of ε to each run, and vary the number of runs more.
         scoring: "accuracy", "brier" (two classes with probabilities) or "roc_auc" (two classes). "auto" is "accuracy",
             for classifiers. A function (model, X, y) may give each row a number in [0, 1], which must depend on that
