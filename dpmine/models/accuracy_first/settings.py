@@ -170,7 +170,7 @@ class AccuracySettings:
         raise BadParameter(
             f"excess_risk is out of reach: testing for it takes ε = {cost:.4g} alone, and epsilon_max is "
             f"{most:.4g}. {advice} take more rows, a larger regularization or a smaller x_bound, "
-            "under which tests take less."
+            "which lower the charge for testing."
         )
 
     def _levels(self, room: Fraction, size: int) -> tuple[Fraction, ...]:
