@@ -57,6 +57,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     _read_from_file = False
 
+    @property
+    def least_rows(self) -> int:
+        """The fewest rows that a fit takes: 0 where whether there are any is private, so that it can be no error."""
+        return 1
+
     def fit(self, X: ArrayLike, y: ArrayLike, units: Any = None) -> Self:
         """Learn privately from rows X, shape (n, d), with labels or targets y, shape (n,), by the system's randomness.
 

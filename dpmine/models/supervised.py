@@ -71,16 +71,16 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         return tags
 
 
-def checked_features(estimator: Any, X: Any, *, reset: bool) -> Floats:
+def checked_features(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> Floats:
     """`checked_numbers`, all of them finite: a missing value counts as 0, an infinite one as the largest float.
 
     A row can therefore cause no error: whatever it holds is data.
     """
-    return finite(checked_numbers(estimator, X, reset=reset))
+    return finite(checked_numbers(estimator, X, reset=reset, least=least))
 
 
-def checked_numbers(estimator: Any, X: Any, *, reset: bool) -> Floats:
-    """X as a float64 array with at least one row and one column, its columns as at the fit (`reset` when fitting).
+def checked_numbers(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> Floats:
+    """X as a float64 array with at least `least` rows and one column, its columns as at the fit (`reset` when fitting).
 
     Sparse ones are filled up: rows are mapped to their bounds, and noise is dense. Missing values are NaN. Raises
     BadData for what is not two-dimensional, not numeric, or has other columns: shape and types are public.
@@ -93,7 +93,7 @@ def checked_numbers(estimator: Any, X: Any, *, reset: bool) -> Floats:
         )
     if features.shape[1] == 0:
         raise BadData(f"Found array with 0 feature(s) (shape={features.shape}) while a minimum of 1 is required.")
-    if features.shape[0] == 0:
+    if features.shape[0] < least:
         raise BadData(f"Found array with 0 sample(s) (shape={features.shape}) while a minimum of 1 is required.")
     _same_columns(estimator, X, reset=reset)
     return features

@@ -243,6 +243,11 @@ class HypothesisSelector(HypothesisClassifier):
         """The hypothesis that the candidate stands for."""
         self.hypothesis_ = None if self.candidate_ is None else hypotheses.hypothesis(self.candidate_)
 
+    @property
+    def least_rows(self) -> int:
+        """See `PrivateEstimator.least_rows`. Under add_remove the first unit must not show; with classes, none does."""
+        return 0 if self.classes is not None and Neighbors.parse(self.neighbors) is Neighbors.ADD_REMOVE else 1
+
     def _mechanism(self) -> Mechanism:
         wanted = plain_name(self.mechanism)
         known = [AUTO, *(name for name in MECHANISMS if name != BoundedGrowth.name)]  # which cuts units' items
