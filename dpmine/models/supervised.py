@@ -109,11 +109,11 @@ def checked_labels(
 ) -> tuple[NDArray[Any], Floats]:
     """The two classes, and −1 or 1 for every label.
 
-    `classes` are the two in the order that is wanted, public; every label but the second then counts as the first,
-    missing ones too, so that no row can cause an error. Without them the two that occur are taken, in sorted order, and
-    that exactly these occur is treated as public; rows that are not `known` to have a privacy unit do not count.
-    Raises BadData unless there is one label a row, of the type of the classes, or without `classes` unless each is one
-    of two; BadParameter for unusable classes.
+    `classes` are the two in the order that is wanted, public. Every label but the second then counts as the first,
+    missing ones too, so that no row can cause an error. Without them the two that occur are taken, in sorted order.
+    That exactly these occur is then treated as public; rows that are not `known` to have a privacy unit do not count.
+    Raises BadData unless there is one label per row, of the type of the classes. Without `classes`, raises it unless
+    each label is one of two. Raises BadParameter for unusable classes.
     """
     labels = checked_column(estimator, y, rows)
     if classes is not None:
@@ -161,7 +161,7 @@ def checked_targets(estimator: Any, y: Any, rows: int, *, missing: float = 0.0) 
     targets = checked_column(estimator, y, rows)
     numbers = _floats(targets) if targets.dtype.kind in _NUMERIC else None
     if numbers is None:
-        raise BadData("Unknown label type: y must hold numbers, one a row, in a 1d array of numbers.")
+        raise BadData("Unknown label type: y must hold numbers, one per row, in a 1d array of numbers.")
     return finite(np.where(np.isnan(numbers), missing, numbers))
 
 
