@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from dpmine.io.source import Source
     from dpmine.ledger.charging import Charge
 
-
 _MOST_NAMED = 20  # columns in a message
 
 
@@ -53,15 +52,18 @@ def read_columns(
     progress: Callable[[float], None] | None = None,
     ready: Callable[[], object] | None = None,
 ) -> NamedColumns:
-    """The named columns, each as an array with one entry a row.
+    """The named columns, each as an array with one entry per row.
 
     Args:
-        data: a path, a list of paths, a directory, a glob or a URL of Parquet, CSV or Arrow; an `Input`; a pyarrow
-            Table, RecordBatchReader or Dataset; a pandas or polars frame; anything with `__arrow_c_stream__` (duckdb).
+        data: one of
+
+            - a path, a list of paths, a directory, a glob or a URL of Parquet, CSV or Arrow; an `Input`
+            - a pyarrow Table, RecordBatchReader or Dataset; anything with `__arrow_c_stream__` (duckdb)
+            - a pandas or polars frame
         numbers: columns read as float64, nulls as NaN; integers, floats, decimals and booleans are numbers.
         labels: columns read as they are: int64, bool, float64 where all are whole, or an object array of texts; none
             may hold a null.
-        any_label: for callers that know the classes, so that no row can cause an error: labels are then an object array
+        any_label: for callers that know the classes, so that no row can cause an error. Labels are then an object array
             of whatever the column holds, None for null.
         keys: columns of integers, texts, dates or dictionaries of these, read as int64 codes: equal where the values
             are, −1 for null.
@@ -327,7 +329,7 @@ def fit_table(
         progress=progress,
         ready=charge,
     )
-    if not len(columns[label]):
+    if len(columns[label]) < getattr(estimator, "least_rows", 1):
         raise BadData("The file has no rows, and training needs some.")
     estimator.fit_paid(_frame(columns, features), columns[label], charges[0], units_of(columns, units))
     estimator.label_ = label

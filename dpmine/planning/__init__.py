@@ -1,4 +1,4 @@
-"""What can be expected before any data are touched: leads, success probabilities and what is impossible."""
+"""What can be expected before any data are read: leads, success probabilities and what is impossible."""
 
 from dpmine.deprecated import former_names
 from dpmine.planning.accounting import plan_noise, plan_runs

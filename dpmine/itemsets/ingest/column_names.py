@@ -26,7 +26,7 @@ def _stems(words: set[str]) -> set[str]:
 
 
 def names_people(name: str) -> bool:
-    """Whether a column is named like one that tells people apart."""
+    """Whether a column is named like one that identifies people."""
     words = _words(name)
     return bool(_stems(words) & _PEOPLE) and not words & _ITEM_WORDS
 

@@ -1,7 +1,7 @@
 """Finding the layout: from the options where they say it, from the schema where it leaves no doubt.
 
 The privacy unit is never guessed from the order of columns. Where no option names it, the names of the columns decide
-(`column_names.py`); where they do not, it is an error that prints the commands to choose from.
+(`column_names.py`). Where these do not decide either, an error prints the commands to choose from.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _cautions(source: Source, plan: LayoutPlan) -> Iterator[str]:
                 "together what belongs together"
             )
     if spans := [name for name in plan.unit if name in source.calendar]:
-        yield f"somebody has a unit for every {', '.join(spans)} with data, and the ε of these add up"
+        yield f"a person has a unit for every {', '.join(spans)} with data, and the ε of these add up"
     yield from _keys_as_items(source, plan)
     yield from source.cautions(plan.columns)
 

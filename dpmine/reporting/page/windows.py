@@ -62,9 +62,18 @@ def _state(window: Passed) -> str:
 def _shown(name: str, windows: Sequence[Passed]) -> JobInWindows:
     found = [(window.window, document) for window in windows if (document := window.documents[name]) is not None]
     try:
+        if found and "hypothesis" in found[-1][1]:
+            return JobInWindows(name, (_rules(name, found),), (), ())
         return JobInWindows(name, *_compared(name, found), _charts(name, windows, found))
     except _UNREADABLE:
         return JobInWindows(name, (), (f"{name}: a stored result cannot be shown; restore its file.",), ())
+
+
+def _rules(name: str, found: Sequence[tuple[str, Mapping[str, Any]]]) -> PageTable:
+    """The rule of each window: two of them differ by noise, too, so no change is claimed."""
+    rules = [document["hypothesis"] or "none stood out" for _, document in found]
+    columns = {"Window": [window for window, _ in found], "Rule": [printable(rule) for rule in rules]}
+    return PageTable.of(f"{name}: the rule of each window", columns, numbers=2)
 
 
 def _compared(
@@ -86,7 +95,7 @@ def _compared(
         "Direction": [row.verdict for row in rows],
     }
     remark = (
-        "The intervals hold the changes of the true numbers, all of them together with probability 0.95: both windows "
+        "The intervals hold the changes of the true numbers, all of them together with probability 95 %: both windows "
         "have noise. An itemset that is listed in one window only may have been left out by noise in the other."
     )
     return (PageTable.of(f"{name}: what changed from {earlier} to {later}", columns),), (remark,)
@@ -100,7 +109,7 @@ def _charts(name: str, windows: Sequence[Passed], found: Sequence[tuple[str, Map
         return ()
     panels = [Panel(_items(items), [series.get(window.window, {}).get(items) for window in windows]) for items in shown]
     caption = (
-        f"{name}: noisy supports by window, on one scale. A line holds the true number with probability 0.95; there is "
+        f"{name}: noisy supports by window, on one scale. A line holds the true number with probability 95 %; there is "
         "none where the itemset was not listed."
     )
     return (multiples(caption, panels, windows[0].window, windows[-1].window),)
