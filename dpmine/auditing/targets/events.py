@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from dpmine.selection.laws.profile import FloatArray, IntArray
 
     Counts: TypeAlias = "Counter[Hashable]"
-    """Different outcomes, or what is seen of them, and how often each occurred."""
 
 _MOST_KINDS = 1000  # of different values that are each a bin
 _BINS = 64  # of numbers that are mostly different
