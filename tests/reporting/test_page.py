@@ -75,13 +75,13 @@ def test_what_stands_on_it(html: str) -> None:
         "for each customer; by their outcomes the jobs came to ε = ",
         "have the largest noisy number of 2 listed. About 30 customers have each of them in a basket.",
         "Association rules, by confidence",
-        "The most frequent bin of age is “",
+        "The bin of age with the largest noisy number is “",
         "A weighted sum of 2 features predicts whether rich is true or false.",
         "The chosen rule: rich is true where age ≥ 50, and false elsewhere.",
         "A model for rich that reached the target.",
         "with the data of any one customer replaced by any other data",
         "What is not protected",
-        "The number of customers, which counts as public.",
+        "The number of customers, which counts as public and may be named on this page.",
         "Ages, Weights, Line, Rule, Target: every customer keeps one row, drawn at random from its own; rows without a",
         "charged by this page",
         "Made with dpmine 0.1.0 on 2030-01-02.",
@@ -384,7 +384,7 @@ def test_ranks_are_those_of_the_numbers_beside_them() -> None:
     drawn = re.findall(r">([abcd])</text>", body.charts[0].wide)
     assert drawn == ["b", "d", "c", "a"]
     assert "Ranks and bars follow the noisy numbers." in body.remarks[0]
-    assert body.sure.startswith("Each number is right within ±1 units.")
+    assert body.sure.startswith("Each number is right within ±1 units, with probability 95 %.")
 
 
 def test_ranks_without_numbers_are_those_of_the_choice() -> None:
@@ -487,7 +487,9 @@ def test_the_column_says_whether_bins_hold_whole_numbers(folder: Folder) -> None
 
 def test_how_sure_a_density_is() -> None:
     document = {**density(0.2, 0.5, 0.3), "rows_per_unit": 1, "count_error": 40}
-    assert body_of("histogram", document).sure.startswith("Each number is right within ±40 units.")
+    assert body_of("histogram", document).sure.startswith(
+        "Each number is right within ±40 units, with probability 95 %."
+    )
     table = body_of("histogram", document).tables[0]
     assert table.head[-1] == "Interval"
     assert [row[-1] for row in table.rows] == ["0 to 60", "10 to 90", "0 to 70"]

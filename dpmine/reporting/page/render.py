@@ -36,7 +36,7 @@ _MOST_SAID = 20  # ε beyond which the factor is too large to be of use
 _POWER = re.compile(r"\b(\d+(?:\.\d+)?)e\+?(-?)0*(\d+)")
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DIGITS = 4  # of an ε that is rounded up for readers
-_SPENT = {"charged by this page": "bar", "charged by other runs": "other", "remaining": "soft"}
+_SPENT = {"charged by this page": "bar", "charged for other results": "other", "remaining": "soft"}
 """The parts of a budget, with their colours."""
 _COUNTED = {Accounting.BASIC: ("ε", "δ"), Accounting.ZCDP: ("ρ", "δ of single results")}
 """What a budget counts."""
@@ -87,7 +87,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         # A fact about a unit's data is another one with other data: one taken away, and one added.
         odds=odds_text(promised.epsilon if replaced else 2 * promised.epsilon),
         delta=readable(short(promised.delta)) if promised.delta else "",
-        chance=f"1 in {int(decimal_below(1 / promised.delta, 2)):,}" if promised.delta else "",
+        chance=f"1 in {int(decimal_below(1 / promised.delta, 3)):,}" if promised.delta else "",
         notes=_notes((each.job.name, each.result.guarantee) for each in outcomes if each.result),
         most_rows=_MOST_ROWS,
         windows=windows_of(report.timeline) if report.timeline else None,
@@ -252,7 +252,7 @@ def factor_text(epsilon: Fraction) -> str:
 
 
 def rounded_up_at(value: float, digits: int) -> float:
-    """The value with so many decimals, never below it."""
+    """The value rounded up to `digits` decimals."""
     lower = round(value, digits)
     return lower if lower >= value else round(lower + 10.0**-digits, digits)
 
