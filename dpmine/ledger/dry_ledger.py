@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -21,7 +22,8 @@ _NOWHERE = "sqlite:///nowhere"  # never opened
 def dry_run(call: Callable[..., Any], /, *arguments: Any, **options: Any) -> DryRun:
     """What a call would be charged, and what the ledger would have left. Nothing is charged or released.
 
-    Columns and parameters are checked as for a run, by names and types. No file is read beyond that.
+    Columns and parameters are checked as for a run, by names and types. No file is read beyond that. A function that
+    has the options, but does not charge by them, is run.
 
     Args:
         call: a function with the options `ledger` and `dataset`, such as `dpmine.top_itemsets`, or the method `fit`
@@ -44,6 +46,9 @@ def dry_run(call: Callable[..., Any], /, *arguments: Any, **options: Any) -> Dry
         Ledger.after: the budget after a charge that is not made.
         plan: the lead that a run needs.
     """
+    if isinstance(call, partial):
+        bound: partial[Any] = call
+        call, arguments, options = bound.func, (*bound.args, *arguments), {**bound.keywords, **options}
     owner = getattr(call, "__self__", None)
     try:
         if hasattr(owner, "ledger"):

@@ -340,9 +340,7 @@ def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None, 
                 f"{terms.neighbors}: give both the same."
             )
     if budget is not None and budget.neighbors is not terms.neighbors:
-        raise BadParameter(
-            f"{terms.dataset!r} was granted for the relation {budget.neighbors}: write this as `neighbors` in [budget]."
-        )
+        raise BadParameter(f"{terms.dataset!r} was granted for the relation {budget.neighbors}: say so in [budget].")
     accounting = (terms.accounting or Accounting.BASIC) if budget is None else budget.accounting
     if terms.accounting not in {None, accounting}:
         raise BadParameter(f"{terms.dataset!r} was granted under {accounting} accounting: say so in [budget].")

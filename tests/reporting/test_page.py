@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from html.parser import HTMLParser
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from reporting.jobs import ALL, PAIRS, RULE, Folder, job
 from support.pages.prose import WORDS
 
 from dpmine.errors import BadData
+from dpmine.ledger.budget import Amount
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.page import render as render_module
 from dpmine.reporting.page.bodies import body_of
@@ -442,6 +444,24 @@ def test_add_remove(folder: Folder) -> None:
     options: dict[str, Any] = {**PAIRS, "units": 34}
     html = render(folder.run(job(**options), neighbors='"add-remove"'), today=DAY)
     assert "any one customer and all its data added or taken away" in Page(html).text
+
+
+def test_other_data_of_a_unit_have_the_delta_of_two_steps(folder: Folder) -> None:
+    """One unit taken away and another added: 2ε, and (1 + e^ε)·δ, by the definition used twice."""
+    report = folder.run(job(**PAIRS | {"epsilon": 1, "delta": 1e-6, "release_support": 1}), neighbors='"add-remove"')
+    amount = Amount.of(report.outcomes[0].guarantee)
+    assert amount.delta > 0
+    shown = re.search(r"except with probability about (\S+?) \(1 in", Page(render(report, today=DAY)).text)
+    assert shown is not None
+    factor, power = re.fullmatch(r"([\d.]+)·10⁻(\S)", shown[1]).groups()  # type: ignore[union-attr]
+    wrong = float(factor) * 10.0 ** -"⁰¹²³⁴⁵⁶⁷⁸⁹".index(power)
+    assert wrong == pytest.approx((1 + exp(float(amount.epsilon))) * float(amount.delta), rel=1e-3)
+
+
+def test_charges_without_a_result_here_are_a_condition(folder: Folder) -> None:
+    condition = "You accept that the budget shows charges without a result on this page."
+    assert condition not in Page(render(folder.run(job(**PAIRS)), today=DAY)).text
+    assert condition in Page(render(folder.run(job(**RULE)), today=DAY)).text
 
 
 def test_weights_of_several_classes_stand_side_by_side() -> None:

@@ -226,6 +226,11 @@ def _histogram(document: dict[str, Any], words: UnitWords) -> Body:
         f"{counted.capitalize()}, about: how many {counted} have a value in the bin, with noise; 0 where noise brought "
         "it below 0. Share: that number in per cent of the sum of the column."
     )
+    if kept := document.get("rows_per_unit"):
+        rows = "row" if kept == 1 else "rows"
+        meaning = (
+            f"{meaning} Only rows that were kept count: of every {words.one} at most {kept} {rows}, drawn at random."
+        )
     error, sure = document.get("count_error"), ""
     if error:
         sure = f"Each number is right within ±{ceil(error):,} {counted}, {CERTAIN}."

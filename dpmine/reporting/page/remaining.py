@@ -1,7 +1,7 @@
 """What the rest of a budget buys: how often each job of the page, and how exact a further number.
 
-All of it follows from public parameters: charges that were fixed before the run, and what is left. The noise is that
-which `dpmine plan --noise` plans with.
+All of it follows from the charges that were fixed before the run, and from what is left, which the page shows. The
+noise is that which `dpmine plan --noise` plans with.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,7 @@ def test_no_row_of_a_file_is_read(tmp_path: Path) -> None:
     footer = int.from_bytes(content[-8:-4], "little") + 8
     path.write_bytes(b"PAR1" + b"\xff" * (len(content) - footer - 4) + content[-footer:])
     assert dpmine.dry_run(dpmine.top_itemset, path, unit="who", item="what").guarantee.unit == "who"
+    assert dpmine.dry_run(partial(dpmine.top_itemset, unit="who"), path, item="what").guarantee.unit == "who"
     with pytest.raises(dpmine.DpmineError):
         dpmine.top_itemset(path, unit="who", item="what")
 
