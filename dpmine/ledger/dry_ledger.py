@@ -77,14 +77,11 @@ class DryLedger(Ledger):
     """A ledger at which a run ends in place of being charged; without another one, every run fits into it."""
 
     def __init__(self, ledger: Ledger | str | None = None) -> None:
-        if isinstance(ledger, Ledger):
-            self._database = ledger._database  # noqa: SLF001 - another ledger's, of the same class
-        else:
-            super().__init__(_NOWHERE if ledger is None else ledger)
-        self._is_given = ledger is not None
+        super().__init__(_NOWHERE)
+        self._given = Ledger(ledger) if isinstance(ledger, str) else ledger
 
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> NoReturn:
         """Raises DryRun where the charge would be accepted, else as `Ledger.charge`."""
-        if not self._is_given:
+        if self._given is None:
             raise DryRun(job, guarantee)
-        raise DryRun(job, guarantee, dataset, self.after(dataset, guarantee).left_of(dataset))
+        raise DryRun(job, guarantee, dataset, self._given.after(dataset, guarantee).left_of(dataset))

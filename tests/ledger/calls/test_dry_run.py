@@ -89,6 +89,11 @@ def test_what_a_run_rejects_is_rejected(shop: dpmine.Ledger) -> None:
     with pytest.raises(dpmine.BadLedger, match="There is no ledger at"):
         dpmine.dry_run(dpmine.top_itemset, BASKETS, ledger="sqlite:///nowhere.db", dataset="shop")
     assert not Path("nowhere.db").exists()
+    weekly = shop.once("week 1")
+    assert dpmine.dry_run(dpmine.top_itemset, BASKETS, ledger=weekly, dataset="shop").left
+    dpmine.top_itemset(BASKETS, ledger=weekly, dataset="shop")
+    with pytest.raises(dpmine.AlreadyCharged, match="week 1"):
+        dpmine.dry_run(dpmine.top_itemset, BASKETS, ledger=weekly, dataset="shop")
 
 
 @every("call", [dpmine.itemset_supports, lambda ledger=None, dataset=None: None, fit_table])  # noqa: ARG005
