@@ -113,8 +113,8 @@ def _any_window_failed(report: Report) -> bool:
 def _asserted(report: Report, outcomes: Sequence[JobOutcome], words: UnitWords) -> list[str]:
     """What the guarantee takes from the job file, and nothing checks."""
     schedule = report.job_file.schedule
-    disjoint = {f"no {words.one} has data in two windows"} if schedule and schedule.disjoint_units else set()
-    return sorted({each.guarantee.assertion for each in outcomes if each.guarantee.assertion} | disjoint)
+    asserted = {each.guarantee.assertion for each in outcomes} | {schedule.assertion(words.one) if schedule else ""}
+    return sorted(asserted - {""})
 
 
 def _meaning(report: Report, words: UnitWords) -> str:
