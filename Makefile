@@ -18,7 +18,8 @@ MARKED := statistical or slow or spark
 DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceNo --item Item --mechanism large-margin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-report docs prose test test-marked test-sanitized test-all check kernels dist wheels bench bench-selection bench-success bench-mining bench-growth bench-linear
+.PHONY: help demo demo-report docs prose test test-one test-marked test-sanitized test-all check kernels dist wheels sbom release reproducible workflows
+.PHONY: bench bench-selection bench-success bench-mining bench-growth bench-linear
 .PHONY: bench-audit bench-accuracy-first bench-ledger bench-utility experiments-stability experiments-regulariser experiments-hypotheses
 .PHONY: experiments-accuracy-first experiments-search experiments-defaults test-spark bench-spark fuzz lock clean
 
@@ -31,9 +32,10 @@ demo: $(INSTALLED) ## find the top pair of a real shop, privately
 docs: $(DEVELOPED) ## the pages of docs as a site, in build/docs (SITE=build/docs/0.2 keeps versions apart)
 	env -u PYTHONPATH $(BIN)/sphinx-build -W --keep-going -n -b html docs $(SITE)
 
-prose: ## the sentence lengths of tests/project/test_prose.py again, by textlint; needs npm
+prose: ## the sentence lengths of tests/project/pages/test_prose.py again, by textlint; needs npm
 	npx --yes --package textlint@15.8.0 --package textlint-rule-en-max-word-count@1.0.2 \
-		textlint --config docs/textlint.json README.md docs/decide/*.md docs/how-to/*.md docs/tutorial/*.md
+		textlint --config docs/textlint.json $(filter-out CHANGELOG.md DECISIONS.md,$(wildcard *.md)) \
+		datasets/*.md docs/*.md docs/[!p]*/*.md docs/explanation/measured/*.md docs/project/*.md
 
 demo-report: $(INSTALLED) ## one page about the same shop, each customer protected, in build/report.html
 	$(BIN)/python examples/customers.py build/customers.parquet
@@ -41,6 +43,9 @@ demo-report: $(INSTALLED) ## one page about the same shop, each customer protect
 
 test: $(DEVELOPED) ## the fast tests
 	$(PYTEST) -n $(WORKERS) -m "not ($(MARKED))"
+
+test-one: $(DEVELOPED) ## the fast tests of one file: make test-one TEST=tests/test_privacy.py
+	$(PYTEST) -m "not ($(MARKED))" $(TEST)
 
 test-marked: $(DEVELOPED) ## the statistical, slow and environment-dependent tests, but for those on Spark
 	$(PYTEST) -n $(WORKERS) -m "($(MARKED)) and not spark"
@@ -56,7 +61,7 @@ test-all: test test-marked ## all tests but those on Spark (make test-spark)
 check: $(DEVELOPED) ## style, types, layers, doctests, wheel contents
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy dpmine cli/dpmine_cli tests datasets/*.py hatch_build.py
+	$(BIN)/mypy dpmine cli/dpmine_cli tests datasets/*.py release/*.py hatch_build.py
 	$(BIN)/lint-imports
 	$(PYTEST) --doctest-modules dpmine tests/project/test_wheel.py
 
@@ -72,6 +77,34 @@ dist: $(INSTALLED) ## the wheel for this machine and the source archive, in dist
 wheels: $(INSTALLED) ## the wheels for all platforms, cross-compiled, in dist
 	rm -rf dist
 	$(BIN)/python hatch_build.py --wheels
+
+# Pins with hashes cannot constrain a wheel of our own, so the hashes are left out. Spark and what is for its tests only
+# are pinned in requirements-spark.txt.
+sbom: $(INSTALLED) .venv-release/.installed ## what pip installs with dpmine and its extras, versions and licences, in dist/dpmine.cdx.json
+	rm -rf build/sbom
+	$(PYTHON) -m venv --without-pip build/sbom
+	sed -nE 's/^([A-Za-z0-9._-]+==[^\]*).*/\1/p' requirements-dev.lock requirements-spark.txt > build/sbom/pins.txt
+	$(BIN)/python -m hatchling build -t wheel -d build/sbom/wheel
+	.venv-release/bin/python -m pip --disable-pip-version-check --python build/sbom/bin/python install --quiet --no-compile \
+		--constraint build/sbom/pins.txt "$$(ls build/sbom/wheel/*.whl)[postgres,sql,delta,spark]"
+	@mkdir -p dist
+	.venv-release/bin/python release/sbom.py build/sbom dist/dpmine.cdx.json
+
+release: ## all that a release publishes, in dist: wheels, source archive, SBOM, and their hashes in SHA256SUMS
+	$(MAKE) wheels
+	$(MAKE) sbom
+	$(BIN)/python -m hatchling build -t sdist -d dist
+	cd dist && sha256sum * > SHA256SUMS
+
+reproducible: $(INSTALLED) ## two clean clones build equal files (WHEELS=--wheels: those of all platforms, 10 minutes)
+	$(BIN)/python release/reproduce.py $(WHEELS)
+
+workflows: .venv-release/.installed ## the files of .github: their schemas, and what attackers look for
+	.venv-release/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	.venv-release/bin/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[0-9]_*.yml
+	.venv-release/bin/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	.venv-release/bin/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	.venv-release/bin/zizmor --offline --persona pedantic --quiet .github
 
 bench: $(INSTALLED) ## time the selections; check the data sets
 	$(BIN)/python benchmarks/bench_selection.py
@@ -149,6 +182,11 @@ fuzz: .venv-fuzz/.installed ## fuzz all that reads untrusted input (FUZZ_SECONDS
 	.venv-fuzz/bin/python -m pip --disable-pip-version-check install --quiet -r fuzz/requirements.txt
 	@touch $@
 
+.venv-release/.installed: release/requirements.lock
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -m pip --disable-pip-version-check install --quiet --no-compile --require-hashes -r $<
+	@touch $@
+
 .venv-spark/.installed: requirements-spark.txt requirements-dev.lock pyproject.toml | kernels
 	$(PYTHON) -m venv .venv-spark
 	.venv-spark/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements-dev.lock
@@ -181,6 +219,7 @@ lock: $(INSTALLED) ## pin the dependencies in requirements.lock (users) and requ
 	printf 'hatchling\neditables\n' | $(COMPILE) --constraint requirements-dev.lock \
 		--output-file requirements.lock pyproject.toml -
 	$(BIN)/python -c 'import hatch_build; print(hatch_build.ZIG)' | $(COMPILE) $(UPGRADE) --output-file requirements-compiler.lock -
+	$(COMPILE) $(UPGRADE) --output-file release/requirements.lock release/requirements.in
 
 clean: ## remove build products and caches; .venv stays
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,6 +1,6 @@
 """dpmine: private frequent-itemset mining and exact differentially private selection.
 
-Names are loaded when they are first used, so that `import dpmine` costs next to nothing.
+Names are loaded when they are first used, so that `import dpmine` takes little time.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whether this installation works: versions, the compiled kernels, randomness, an exact choice, a ledger.
 
-Nothing here touches data. What is needed is loaded inside the checks, so that a broken package is found and reported.
+Nothing here reads data. The checks load what they need themselves, so that a broken package is found and reported.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _guarded(name: str, look: Callable[[], Finding]) -> Check:
     except DpmineError as error:
         return Check(name, State.FAILED, str(error))
     except Exception as error:  # noqa: BLE001 - whatever is broken: to find that is what this is for
-        return Check(name, State.FAILED, f"does not work here ({type(error).__name__}): install dpmine anew.")
+        return Check(name, State.FAILED, f"does not work here ({type(error).__name__}): reinstall dpmine.")
 
 
 def _version(package: str, note: str = "") -> Finding:
@@ -141,7 +141,7 @@ def _kernels() -> Finding:
         if (support := len(_NUMBERS) // lcm(*(_DIVISORS[place] for place in places)))
     }
     if counted != known:
-        return State.FAILED, f"{LIBRARY} counts wrongly: install dpmine anew."
+        return State.FAILED, f"{LIBRARY} counts wrongly: reinstall dpmine."
     return State.OK, f"{LIBRARY}, {INSTRUCTION_SETS[INSTRUCTIONS]}"
 
 
@@ -153,7 +153,7 @@ def _random_source(bits: BitSource) -> Finding:
 
 
 def _selection(bits: BitSource) -> Finding:
-    """One draw against the exact law: it must be possible there, and the law must be one."""
+    """One draw against the exact output distribution, which must allow it, and whose probabilities must sum to 1."""
     from fractions import Fraction
 
     from dpmine.selection.recommend import build_mechanism
@@ -164,8 +164,8 @@ def _selection(bits: BitSource) -> Finding:
     place = choose(mechanism, as_universe(_SCORES), sensitivity=Fraction(1), bits=bits)
     chance = exact.nothing if place is None else exact.pmf[place]
     if not (chance > 0 and abs(exact.pmf.sum() + exact.nothing - 1) < 1e-9):
-        return State.FAILED, "chose what its exact law excludes: install dpmine anew."
-    return State.OK, "chose within its exact law"
+        return State.FAILED, "chose a candidate whose exact probability is 0: reinstall dpmine."
+    return State.OK, "chose within its exact output distribution"
 
 
 def _memory() -> Finding:
@@ -176,7 +176,7 @@ def _memory() -> Finding:
 
 
 def _temporary_files() -> Finding:
-    """Where larger inputs are put away: the folder that TMPDIR names, and no other where it is set."""
+    """Where the temporary files of larger inputs go: the folder that TMPDIR names, and no other where it is set."""
     import os
     import shutil
     import tempfile

@@ -14,7 +14,7 @@ and what it warns of:
 
     LayoutWarning (UserWarning)     the layout of the data was found, not named, or may not be what was meant
     AccuracyWarning (UserWarning)   a result will mostly be noise
-    SpeedWarning (UserWarning)      a faster way of counting is missing something
+    SpeedWarning (UserWarning)      a faster way of counting cannot be used
 
 Messages name parameters and their values; of the data they name only columns and rules, never a value.
 A shortage of memory stays a MemoryError, whatever a library turns it into.

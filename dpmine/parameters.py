@@ -27,8 +27,8 @@ _MAX_DIGITS = 400  # of a parameter's text; a longer one is a mistake or an atta
 def exact_number(name: str, value: Number) -> Fraction:
     """The exact rational that `value` stands for.
 
-    Raises BadParameter for NaN, infinities, booleans, text that is no number, and types that a conversion could round:
-    floats of another width than 64 bits, arrays.
+    Raises BadParameter for NaN, infinities, booleans and text that is no number. Raises it also for types that a
+    conversion could round: floats of another width than 64 bits, arrays.
     """
     if type(value) is int:
         return Fraction(value)

@@ -12,7 +12,7 @@ from dpmine.parameters import named
 
 
 class Neighbors(StrEnum):
-    """Which data sets must be hard to tell apart."""
+    """Which data sets must be hard to distinguish."""
 
     REPLACE_ONE = "replace_one"
     """One privacy unit's data are replaced by another's; the number of units is public."""
@@ -27,7 +27,7 @@ class Neighbors(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Zcdp:
-    """δ-approximate ρ-zero-concentrated differential privacy: what a run costs under zCDP accounting.
+    """δ-approximate ρ-zero-concentrated differential privacy: what a run is charged under zCDP accounting.
 
     Apart from outcomes of probability at most δ, the Rényi divergence of order α between neighbours is at most ρα, for
     every α > 1. Source: Bun & Steinke 2016. Proof: docs/proofs/zcdp.md.
@@ -78,7 +78,7 @@ class Guarantee:
 
     @property
     def zcdp(self) -> Zcdp:
-        """What the run costs under zCDP accounting."""
+        """What the run is charged under zCDP accounting."""
         return self.concentrated or Zcdp.implied(self.epsilon, self.delta)
 
     @property
@@ -134,12 +134,12 @@ class Guarantee:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExPostGuarantee(Guarantee):
-    """What a run cost, known once it has ended: it depends on the outcome.
+    """The privacy loss of a run whose loss depends on its outcome, so that it is known only when the run has ended.
 
     For every event S of outcomes o with their charges, and neighbours D and D':
     Pr[A(D) ∈ S] ≤ E[e^{ex_post_epsilon(o)}; o = A(D') ∈ S] + δ.
-    Before the run only (`epsilon`, `delta`) could be guaranteed, which is what a budget must reserve; afterwards it
-    settles `ex_post_epsilon`, and sums of settled charges hold for all runs together.
+    Before the run only (`epsilon`, `delta`) could be guaranteed, and a budget must reserve that. Afterwards it settles
+    `ex_post_epsilon`, and sums of settled charges hold for all runs together.
     Source: Ligett et al. 2017, Definitions 2.2 and 2.3. Proof: docs/proofs/models/above_threshold.md.
     """
 

@@ -125,7 +125,7 @@ def _room(order: Fraction, delta: Fraction) -> Ball:
 
 
 def best_order(cost: Callable[[float, float], float]) -> Fraction:
-    """An α whose cost(α, α − 1) is about the least; every α > 1 is valid, so floats do.
+    """An α for which `cost(α, α − 1)` is about the least; every α > 1 is valid, so floats do.
 
     Searched over t = ln(α − 1), on a grid first.
     """

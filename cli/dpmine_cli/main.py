@@ -1,6 +1,6 @@
 """Entry point: listens to interrupts first, then loads the commands and runs one (`dpmine_cli.program`).
 
-Exit status: 0 done, 2 bad request or bad data, 3 budget refused, 130 interrupted, 1 a bug (or a claim that an audit
+Exit status: 0 done, 2 bad request or bad data, 3 charge rejected, 130 interrupted, 1 a bug (or a claim that an audit
 refutes).
 """
 

@@ -1,7 +1,7 @@
 """Messages and progress, on stderr only; and what SIGINT, SIGTERM and SIGHUP do: end the process, and leave nothing.
 
-An interrupt raises no exception where the program happens to be: compiled libraries swallow it, turn it into errors of
-their own, or crash when they are left half-way.
+An interrupt raises no exception where the program happens to be. Compiled libraries would swallow it, turn it into
+errors of their own, or crash when they are left half-way.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 STATUS = 130
 _NOTHING_WRITTEN = "interrupted; nothing was written."
-_JOBS_KEPT = "interrupted; no page was written. Jobs that were done are kept, and cost nothing when run again."
+_JOBS_KEPT = "interrupted; no page was written. Finished jobs are kept: the same command reads them without a charge."
 _WHILE_WRITING = "interrupted while the result was written."
-_CHARGED = " What was charged to the ledger stays charged."
+_CHARGED = " Charges to the ledger stay."
 
 _LAST_SECONDS = 5.0
 
@@ -35,7 +35,7 @@ _charged_before = [0]
 
 
 def listen() -> None:
-    """From here on an interrupt ends the process, unless who started it wants it ignored (as nohup does)."""
+    """From here on an interrupt ends the process, except where the process was started to ignore it (as by nohup)."""
     for number in _heard():
         signal.signal(number, _end)
     atexit.register(_stop_listening)  # registered first, so it is called last
@@ -79,7 +79,7 @@ def output_begins() -> None:
 
 
 def message() -> str:
-    """What an interrupt says now: also that a charge stays, which may be on the disk at any moment."""
+    """What an interrupt says now. It says that a charge stays as soon as one may be on the disk."""
     return _said[0] + staying()
 
 
@@ -89,14 +89,14 @@ def staying() -> str:
 
 
 def _charges() -> int:
-    """How many there are of this process; none where the ledger, which takes time to load, was not needed."""
+    """The number of charges of this process; 0 where the ledger, which takes time to load, was not needed."""
     begun: Callable[[], int] | None = getattr(sys.modules.get("dpmine.ledger.ledger"), "charges_begun", None)
     return begun() if begun else 0  # None also while it is loaded in part
 
 
 def _end(number: int, frame: FrameType | None) -> None:
     """Past the interpreter's own shutdown: threads may still be inside compiled loops, and must not come back to it."""
-    if _ending:  # somebody is in a hurry
+    if _ending:  # the second interrupt: end at once
         os._exit(STATUS)
     _ending.append(number)
     try:
@@ -105,7 +105,7 @@ def _end(number: int, frame: FrameType | None) -> None:
                 action()
         os.write(sys.stderr.fileno(), f"dpmine: error: {message()}\n".encode())
         _abandon_cluster()
-    except (OSError, ValueError, AttributeError):  # nobody listens
+    except (OSError, ValueError, AttributeError):  # stderr is closed
         pass
     finally:
         os._exit(STATUS)
@@ -123,9 +123,9 @@ _CLEAR = b"\r\x1b[2K\x1b[?25h"  # wipe the line, show the cursor
 
 
 class Messages:
-    """What a command tells while it works: notices, and a progress bar where a person is watching.
+    """What a command prints while it works: notices, and a progress bar where stderr is a terminal.
 
-    The bar is in per cent only, because a total of rows would tell how many there are.
+    The bar is in per cent only, because a total would show the number of rows.
     """
 
     def __init__(self, *, quiet: bool) -> None:
@@ -156,9 +156,9 @@ class Messages:
             self.warn(text)
 
     def warn(self, text: str) -> None:
-        """One line, quiet or not: for what nobody may miss."""
+        """One line, quiet or not: for what the reader must not miss."""
         self._close()
-        with suppress(OSError, ValueError):  # nobody listens
+        with suppress(OSError, ValueError):  # stderr is closed
             print(f"dpmine: {text}", file=sys.stderr)
 
     def progress(self, share: float) -> None:

@@ -78,7 +78,7 @@ _REPORT = {
         "The page, written whole or not at all.", "FILE.html", Path("report.html"), Path, flags=("--output", "-o")
     ),
     "results": Option(
-        "Where results are kept; jobs found there cost nothing. Default: JOBS-results, beside the page.",
+        "Where results are kept; jobs found there are not charged again. Default: JOBS-results, beside the page.",
         "FOLDER",
         kind=Path,
     ),
@@ -88,7 +88,7 @@ _REPORT = {
         "W",
         shown="the last one that has ended",
     ),
-    "check": Option("Check everything and say what it would cost; run nothing.", kind=bool, default=False),
+    "check": Option("Check everything and print what would be charged; run nothing.", kind=bool, default=False),
     "evidence": Option("Write a new folder, too, for others to check the report by.", "FOLDER", kind=Path),
     "verify_evidence": Option("Check such a folder; run nothing.", "FOLDER", kind=Path),
     "schema": Option("Print the JSON Schema of job files, for editors.", kind=bool, default=False),
@@ -106,7 +106,7 @@ _GRANT = {
         choices=("none", "by-unit", "by-index"),
     ),
     "accounting": Option(
-        "Add up ε and δ (basic), or ρ (zcdp), which lets many small runs cost less. The first charge fixes it.",
+        "Add up ε and δ (basic), or ρ (zcdp), under which many small runs use less. The first charge fixes it.",
         choices=("basic", "zcdp"),
         shown="as granted before, or basic",
     ),
@@ -124,7 +124,7 @@ _EXPORT = {
 }
 _DRY_RUN = {
     "dry_run": Option(
-        "Check all but the values, and print what the run would cost and leave. Reads no value, charges nothing.",
+        "Check all but the values, and print the charge and what it would leave. Reads no value, charges nothing.",
         kind=bool,
         default=False,
     )

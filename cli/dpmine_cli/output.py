@@ -68,7 +68,7 @@ def _pieces(lines: list[str], width: int) -> list[str]:
 
 
 def _columns(lines: list[str]) -> list[list[str]]:
-    """The columns of a table, padded, with the gap in front of each: cut where all lines have two blanks or more."""
+    """The columns of a table, padded, with the blanks in front of each: cut where all lines have two blanks or more."""
     longest = max(map(len, lines))
     padded = [line.ljust(longest) for line in lines]
     blank = [all(line[place] == " " for line in padded) for place in range(longest)]
@@ -78,7 +78,7 @@ def _columns(lines: list[str]) -> list[list[str]]:
 
 
 def _broken(line: str, width: int) -> list[str]:
-    """One line in several; those that follow begin below what stands behind the last gap, or a little to the right."""
+    """One line in several. The later ones are indented to the text after the last run of blanks, or a little more."""
     whole = line.expandtabs()
     gaps = [gap.end() for gap in _GAP.finditer(whole) if gap.end() <= width // 2]
     indent = " " * (gaps[-1] if gaps else _INDENT)

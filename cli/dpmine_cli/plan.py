@@ -23,7 +23,7 @@ _REFUTED = 1
 
 
 def plan(line: CommandLine) -> None:
-    """Say what every mechanism needs and achieves, without touching data; or how many records learning takes.
+    """Predict what every mechanism needs and achieves, without reading data; or how many records learning takes.
 
     Example: dpmine plan --catalogue-size 4000 --units 25900 --epsilon 0.5 --gap 100
     """

@@ -99,7 +99,7 @@ _COMMANDS = {
     "catalogue": (itemsets.catalogue, "Find the items that may be named, privately: a catalogue for later runs."),
     "supports": (itemsets.supports, "Print exact supports. NOT private."),
     "audit": (plan.audit, "Measure the privacy of mechanisms against their claims."),
-    "plan": (plan.plan, "Say what can be expected, without touching data."),
+    "plan": (plan.plan, "Predict accuracy and the ε required, without reading data."),
     "classify": (models.classify, "Train a linear classifier, privately."),
     "regress": (models.regress, "Train ridge regression of a number, privately."),
     "accuracy-first": (models.accuracy_first, "Train to a target, at the least privacy loss."),
@@ -223,7 +223,7 @@ def _frames(error: BaseException) -> None:
 def _complain(text: str, status: int) -> int:
     from dpmine.ledger.charging import without_passwords
 
-    with suppress(OSError, ValueError):  # nobody listens
+    with suppress(OSError, ValueError):  # stderr is closed
         print(f"dpmine: error: {without_passwords(' '.join(text.split()))}", file=sys.stderr)
     return status
 

@@ -1,1 +1,1 @@
-"""Exact randomness: reals known by refinable balls, and decisions that no rounding can touch."""
+"""Exact randomness: reals known by refinable balls, and decisions that no rounding can change."""

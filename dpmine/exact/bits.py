@@ -1,4 +1,4 @@
-"""Random bits: the only place in dpmine that touches entropy."""
+"""Random bits: the only place in dpmine that reads entropy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BitSource(Protocol):
     def widths(self) -> Iterator[int]:
         """How many bits of a uniform real to know, one attempt at a decision after the other; increasing, endless.
 
-        The schedule changes how many bits are spent, never a law.
+        The schedule changes how many bits are used, never an output distribution.
         """
         ...
 

@@ -1,12 +1,12 @@
 """Noise: three continuous distributions by their quantiles; discrete Laplace and Gaussian noise in whole numbers.
 
-A quantile takes t = −ln q > 0 instead of q, because the largest of M independent draws sits at q = U^{1/M}, that is at
-t = E/M for a standard exponential E: one random real stands for the maximum of any number of draws, 10^30 included.
+A quantile takes t = −ln q > 0 instead of q. The largest of M independent draws has q = U^{1/M}, that is t = E/M for a
+standard exponential E. So one random real gives the maximum of any number of draws, even of 10^30.
 
 Discrete numbers, drawn one by one, may have any rational scale or variance, and are Python's whole numbers, without a
 limit. Arrays have whole scales. Their numbers are kept in 64 bits and wrap around. Reducing a result modulo 2^64 is
-post-processing, and sums of reduced numbers are the reduced sums, so their laws are exact up to that reduction. Where
-small numbers are drawn, the words are short: most of the time goes into random bits.
+post-processing, and sums of reduced numbers are the reduced sums. So their distributions are exact up to that
+reduction. Where small numbers are drawn, the words are short: most of the time goes into random bits.
 Source: Canonne, Kamath & Steinke 2020, "The discrete Gaussian for differential privacy", algorithms 1 to 3.
 """
 
@@ -43,7 +43,7 @@ class Noise(Protocol):
         ...
 
     def quantile(self, t: Ball) -> Ball:
-        """F^{-1}(e^{−t}) for t > 0; decreasing in t. Balls of t that touch 0 give balls that settle nothing."""
+        """F^{-1}(e^{−t}) for t > 0; decreasing in t. Balls of t that contain 0 give balls that settle nothing."""
         ...
 
 

@@ -170,7 +170,7 @@ class StandardExponential(Real):
 
 
 def above(formula: Callable[[], Ball], bits: int) -> Fraction:
-    """Not below the real number that the formula, computed with so many bits, stands for.
+    """A number not below the real number that the formula stands for, computed with that many bits.
 
     Raises OverflowError where the ball has no finite end.
     """

@@ -1,8 +1,8 @@
 """Arrow types as dpmine names them, and the arrays it makes without pandas, also of Python's own items and baskets.
 
-Arrow gives a column one type; among Python's values one person can change it, for all others. So every Python value
-becomes an item for itself: an integer stays one, a text stays one, anything else is the text that `str` makes of it.
-Such items have the type `MIXED` until they are released.
+Arrow gives a column one type. Among Python's values, one person's value could change that type for all others. So every
+Python value becomes an item by itself. Integers and texts stay as they are; anything else becomes the text that `str`
+makes of it. Such items have the type `MIXED` until they are released.
 """
 
 from __future__ import annotations

@@ -30,8 +30,10 @@ _LONGEST_WAIT = 1.0  # seconds
 _BLOCK = 2**20  # bytes that are parsed at once, the most that a row may take; Arrow reads 32 of them ahead
 _BEGINNING = 2**16  # bytes of standard input that are looked at before the rest
 _MAGIC = {b"PAR1": Form.PARQUET, b"ARRO": Form.ARROW, b"\xff\xff\xff\xff": Form.ARROW}
+_CODECS = {"utf-8": "utf-8-sig"}  # Python's, of a header; Arrow leaves out a mark at the beginning by itself
 _NOT_TEXT = (
-    "it is empty, or not text in UTF-8 with the columns' names in its first line; write it again so (iconv converts)."
+    "it is empty, or not text in UTF-8 with the columns' names in its first line; write it again so, or say what it "
+    "is (--encoding latin-1)."
 )
 _NO_ROWS = "its rows are no such text; write it again."
 
@@ -44,11 +46,13 @@ class Dialect:
         delimiter: what separates fields.
         quoted: whether quotation marks may enclose fields. An unclosed one then hides what follows it.
         decimal: the decimal point of numbers.
+        encoding: of the text; bytes that it has no character for are replaced by U+FFFD.
     """
 
     delimiter: str
     quoted: bool = True
     decimal: str = "."
+    encoding: str = "utf-8"
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,8 @@ def open_delimited(
 ) -> TextSource:
     """The columns of delimited text: only headers are read here.
 
-    An empty field is null. A row with another number of fields than the header is left out, as one with a null key is:
-    it is up to one person's rows, and must not stop the run.
+    An empty field is null. A row with another number of fields than the header is left out, like a row with a null key.
+    One person's rows decide whether there is one, so it must not stop the run.
 
     Raises UnreadableFile where a header cannot be read, BadData for types of columns that do not exist.
     """
@@ -139,7 +143,9 @@ class _Joined(io.RawIOBase):
 def _header(file: TextFile, dialect: Dialect) -> tuple[str, ...]:
     try:
         with file.open() as stream:
-            lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+            lines = io.TextIOWrapper(
+                stream, encoding=_CODECS.get(dialect.encoding, dialect.encoding), errors="replace", newline=""
+            )
             quote = '"' if dialect.quoted else None
             names = next(csv.reader(lines, delimiter=dialect.delimiter, quotechar=quote), [])
     except csv.Error:
@@ -156,7 +162,7 @@ def _rows(file: TextFile, names: Sequence[str], dialect: Dialect) -> Iterator[pa
     reader, let_go = None, Event()
     finalize(options[1].invalid_row_handler, let_go.set)
     try:
-        with file.open() as stream, pacsv.open_csv(_Utf8(stream), *options) as reader:
+        with file.open() as stream, pacsv.open_csv(_Utf8(stream, dialect.encoding), *options) as reader:
             yield from reader
     except READ_ERRORS as error:
         raise UnreadableFile(f"{file.shown} cannot be read: {_why(error, _NO_ROWS)}") from None
@@ -167,10 +173,13 @@ def _rows(file: TextFile, names: Sequence[str], dialect: Dialect) -> Iterator[pa
 
 
 class _Utf8(io.RawIOBase):
-    """A stream whose bytes that are no UTF-8 are replaced: Arrow says on stderr where it finds any in a bad row."""
+    """A stream as UTF-8, whose bytes that are no characters are replaced.
 
-    def __init__(self, stream: Any) -> None:
-        self._stream, self._decoder = stream, getincrementaldecoder("utf-8")(errors="replace")
+    Arrow says on stderr where it finds any in a bad row, and fails at some in other encodings.
+    """
+
+    def __init__(self, stream: Any, encoding: str) -> None:
+        self._stream, self._decoder = stream, getincrementaldecoder(encoding)(errors="replace")
 
     def readable(self) -> bool:
         return True

@@ -140,6 +140,6 @@ def _arrow_column(series: Any, name: str) -> pa.ChunkedArray:
 
 
 def _are_flags(series: Any) -> bool:
-    """Whether all objects are True, False or missing, as in a one-hot frame with gaps."""
+    """Whether all objects are True, False or missing, as in a one-hot frame with missing values."""
     present = series.dropna()
     return len(present) > 0 and all(isinstance(value, bool | np.bool_) for value in present)

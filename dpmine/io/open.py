@@ -19,7 +19,18 @@ from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
 from dpmine.io.arrow import is_list
 from dpmine.io.frame import PandasSource
 from dpmine.io.parquet import FileSource, open_file, open_files
-from dpmine.io.paths import ENDINGS, READ_ERRORS, STDIN, Form, Input, WindowedInput, found_files, paths_of, reason
+from dpmine.io.paths import (
+    ENCODINGS,
+    ENDINGS,
+    READ_ERRORS,
+    STDIN,
+    Form,
+    Input,
+    WindowedInput,
+    found_files,
+    paths_of,
+    reason,
+)
 from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, Columns, Source
 
 if TYPE_CHECKING:
@@ -159,7 +170,9 @@ def _dialect(given: Input, form: Form) -> Dialect:
     from dpmine.io.delimited import DELIMITERS, Dialect
 
     delimiter = given.delimiter or DELIMITERS[form]
-    return Dialect(delimiter, quoted=given.quotes != "none", decimal=given.decimal or ".")
+    return Dialect(
+        delimiter, quoted=given.quotes != "none", decimal=given.decimal or ".", encoding=given.encoding or ENCODINGS[0]
+    )
 
 
 def _open_piped(given: Input) -> Source:

@@ -58,8 +58,8 @@ class File:
     def batches(self, names: Sequence[str], *, dictionaries: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """The named columns inside the file; UnreadableFile where it is damaged, or where Arrow leaves rows out.
 
-        Those in `dictionaries` come as such, as long as their texts repeat: a writer gives a dictionary up when it
-        grows too large, and Arrow then makes a larger and larger one, again for every batch.
+        Those in `dictionaries` come as dictionaries, as long as their texts repeat. A writer gives a dictionary up when
+        it grows too large, and Arrow then makes a larger and larger one, again for every batch.
         """
         done = 0
         try:
@@ -277,7 +277,7 @@ def partition_keys(path: str, base: str) -> Keys:
 KEY_TYPE = pa.dictionary(pa.int64(), pa.large_string())
 """The type of every partition key: text, also where all values look like integers.
 
-A type found from the values would depend on single rows: one unit's folder "tattoo" would turn the other items from 9
+A type found from the values would depend on single rows. One unit's folder "tattoo" would turn the other items from 9
 into "9" in a released result.
 """
 

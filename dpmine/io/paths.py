@@ -48,6 +48,8 @@ ENDINGS = {
     Form.ARROW: (".arrow", ".feather", ".ipc"),
 }
 """How the names of files of each form end."""
+ENCODINGS = ("utf-8", "latin-1", "windows-1252")
+"""Of CSV files."""
 TYPES = {"text": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "date": pa.date32()}
 """What a column of text may be declared to hold."""
 
@@ -57,22 +59,24 @@ class Input:
     """Data to read, for every call that takes `data`; needed only where a path does not say everything.
 
     Columns of CSV files, and of queries, are text where keys, items and labels are asked for, and float64 where numbers
-    are. A type is never found from the values: one person's value could change it for everybody. `types` declares
-    others.
+    are. A type is never found from the values: one person's value could change it for all others. `types` declares
+    other types.
 
     Args:
         files: a path or several; "-" is standard input.
         input_format: "parquet", "csv", "tsv" or "arrow". Default: by the endings of the names; else Parquet, and for
             standard input what its first bytes say.
-        types: of columns of text, as a mapping or a text such as "age=int64,amount=float64"; also "text", and "date"
+        types: of columns of text, as a mapping or a text such as "age=int64,amount=float64". Also "text", and "date"
             for days as 2026-11-23, whatever time follows.
         delimiter: what separates the fields of CSV files: one character, such as ";"; default: a comma. Files of no
             known ending are CSV files then.
-        quotes: of CSV files: "double" (the default) where quotation marks may enclose a field, with delimiters and line
-            breaks in it; "none" where they mean nothing, and each line is a row whatever the others hold.
+        quotes: of CSV files. "double" (the default): quotation marks may enclose a field, with delimiters and line
+            breaks in it. "none": they mean nothing, and each line is a row whatever the others hold.
         decimal: the decimal point of numbers in CSV files, "." (the default) or ",".
         query: a statement in SQL, in place of files.
         database: where the query runs: "duckdb:///FILE", "sqlite:///FILE" or "postgresql://…".
+        encoding: of CSV files: "utf-8" (the default), "latin-1" or "windows-1252". Bytes that are none of its
+            characters become U+FFFD: an error would depend on single rows.
 
     Raises BadParameter for combinations that contradict each other, and unknown formats and types.
 
@@ -91,6 +95,7 @@ class Input:
     decimal: str | None = None
     query: str | None = None
     database: str | None = None
+    encoding: str | None = None
 
     def __post_init__(self) -> None:
         if (self.query is None) != (self.database is None):
@@ -109,6 +114,7 @@ class Input:
         for name, value, choices in (
             ("quotes", self.quotes, ("double", "none")),
             ("decimal", self.decimal, (".", ",")),
+            ("encoding", self.encoding, ENCODINGS),
         ):
             if value not in {None, *choices}:
                 raise BadParameter(f"{name} (--{name}) must be {' or '.join(map(repr, choices))}.")
@@ -299,7 +305,7 @@ def _is_glob(name: str) -> bool:
 
 
 def _glob_files(pattern: str, endings: tuple[str, ...]) -> list[FileSet]:
-    matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob refuses absolute patterns
+    matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob rejects absolute patterns
     if not matches:
         raise UnreadableFile(f"{pattern} matches no file; check the pattern.")
     base = _fixed_folder(pattern)

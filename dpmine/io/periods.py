@@ -132,6 +132,10 @@ class PeriodSource(Source):
         """See `Source.flags`."""
         return replace(self, inner=self.inner.flags([name for name in names if name not in self.periods]))
 
+    def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
+        """See `Source.cautions`."""
+        return self.inner.cautions(self._needed(names))
+
     def require_room(self, names: Sequence[str], limit: int) -> None:
         """See `Source.require_room`."""
         self.inner.require_room(self._needed(names), limit)

@@ -6,6 +6,7 @@ rows can put a person's data into many of them: no guarantee sees that.
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,15 +15,36 @@ import pyarrow as pa
 
 from dpmine.errors import BadParameter, UnreadableFile, require_memory
 from dpmine.io.paths import shown_name
-from dpmine.io.source import ArrowSource, Source
+from dpmine.io.source import ArrowSource, Source, quoted
 from dpmine.io.text_columns import TextSource, require_declared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _ROWS = 2**16  # in a batch
 _KINDS = "duckdb:///shop.duckdb, sqlite:///shop.db or postgresql://user@host/database"
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
+_TABLES = "SELECT table_name FROM information_schema.tables ORDER BY table_name"
+_NO_TABLE = re.compile(
+    r"[A-Z]\w+ Error: Table with name|\(sqlite3\.\w+\) no such table|\(psycopg\.errors\.UndefinedTable\)"
+)
+_NO_COLUMN = re.compile(
+    r"Binder Error: Referenced column|\(sqlite3\.\w+\) no such column|\(psycopg\.errors\.UndefinedColumn\)"
+)
+"""How the messages on schemas begin that DuckDB, SQLite and PostgreSQL give; the rest of them is not shown."""
+_NOT_WORDS = re.compile(r"--[^\n]*|/\*.*?\*/|'[^']*'|\"[^\"]*\"", re.DOTALL)
+"""Comments, texts and quoted names."""
+_MIXING = {
+    "GROUP BY": r"\bgroup\s+by\b",
+    "an aggregate": r"\b(count|sum|avg|min|max|array_agg|string_agg|group_concat|list)\s*\(",
+    "DISTINCT": r"\bdistinct\b",
+    "LIMIT": r"\b(limit|offset|fetch\s+(first|next)|sample)\b",
+    "JOIN": r"\bjoin\b",
+    "a window (OVER)": r"\bover\b",
+    "UNION": r"\b(union|intersect|except)\b",
+}
+"""Words that can make the rows of one unit depend on those of another."""
+_LISTED = 20  # tables in a message
 _ANSWER = 10  # seconds, for a server to accept a connection
 
 
@@ -51,9 +73,16 @@ def _duckdb(statement: str, path: str, shown: str) -> Source:
         raise BadParameter("duckdb is not installed: pip install 'dpmine[sql]'.") from None
     _require_file(path, shown)
 
+    def tables() -> list[str]:
+        with _explained(shown, duckdb.Error), duckdb.connect(path, read_only=True) as connection:
+            return [name for (name,) in connection.execute(_TABLES).fetchall()]
+
     @contextmanager
     def result(names: Sequence[str] | None) -> Iterator[pa.RecordBatchReader]:
-        with _explained(shown, duckdb.Error), duckdb.connect(path, read_only=True) as connection:
+        with (
+            _explained(shown, duckdb.Error, tables if names is None else None),
+            duckdb.connect(path, read_only=True) as connection,
+        ):
             yield pa.RecordBatchReader.from_stream(connection.sql(_selected(statement, names)))
 
     def rows(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -61,11 +90,11 @@ def _duckdb(statement: str, path: str, shown: str) -> Source:
             yield from found
 
     with result(None) as found:
-        return ArrowSource(found.schema.remove_metadata(), rows, repeatable=True)
+        return ArrowSource(found.schema.remove_metadata(), rows, repeatable=True, known=_known(statement))
 
 
 def _other(statement: str, database: str, declared: Mapping[str, pa.DataType]) -> Source:
-    from sqlalchemy import create_engine, make_url
+    from sqlalchemy import create_engine, inspect, make_url
     from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
     from sqlalchemy.pool import NullPool
 
@@ -84,9 +113,14 @@ def _other(statement: str, database: str, declared: Mapping[str, pa.DataType]) -
     if url.get_backend_name() == "sqlite":
         _require_file(str(url.database or ""), shown)
 
+    def tables() -> list[str]:
+        with _explained(shown, SQLAlchemyError):
+            found = inspect(engine)
+            return [*found.get_table_names(), *found.get_view_names()]
+
     @contextmanager
     def result(names: Sequence[str] | None) -> Iterator[Any]:
-        with _explained(shown, SQLAlchemyError), engine.connect() as connection:
+        with _explained(shown, SQLAlchemyError, tables if names is None else None), engine.connect() as connection:
             streamed = connection.execution_options(stream_results=True, no_parameters=True)  # % is SQL
             with streamed.exec_driver_sql(_selected(statement, names)) as found:  # or the server keeps its cursor
                 yield found
@@ -100,7 +134,21 @@ def _other(statement: str, database: str, declared: Mapping[str, pa.DataType]) -
     with result(None) as found:
         header = tuple(found.keys())
     require_declared(header, declared, "among the columns of the query")
-    return TextSource(header, declared, texts)
+    return TextSource(header, declared, texts, known=_known(statement))
+
+
+def _known(statement: str) -> tuple[str, ...]:
+    """That the words of a statement can put the data of one unit among those of others; none where no word does."""
+    plain = _NOT_WORDS.sub(" ", statement)
+    found = [name for name, pattern in _MIXING.items() if re.search(pattern, plain, re.IGNORECASE)]
+    if not found:
+        return ()
+    caution = (
+        f"the query has {', '.join(found)}: the guarantee is for the rows that a query returns, and these can mix "
+        "rows of several units. Leave them out, unless the rows of each unit depend on that unit alone (as in a join "
+        "with a public table)"
+    )
+    return (caution,)
 
 
 def _selected(statement: str, names: Sequence[str] | None) -> str:
@@ -125,13 +173,33 @@ def _require_file(path: str, shown: str) -> None:
 
 
 @contextmanager
-def _explained(shown: str, kind: type[Exception]) -> Iterator[None]:
-    """UnreadableFile without the database's own words, which may quote values."""
+def _explained(shown: str, kind: type[Exception], tables: Callable[[], Sequence[str]] | None = None) -> Iterator[None]:
+    """UnreadableFile without the database's own words, which may quote values.
+
+    With `tables`, which lists them, no row is asked for: what is not there is then said, by public names alone.
+    """
     try:
         yield
     except (kind, OSError) as error:
         require_memory(error)
-        raise UnreadableFile(
-            f"{shown} cannot be reached, or rejects the query ({type(error).__name__}): try both in the database's "
-            "own shell."
-        ) from None
+        said, name = str(error), type(error).__name__
+    else:
+        return
+    if tables is not None and _NO_TABLE.match(said):
+        reason = f"The query names a table that is not in {shown}: {_choice(tables())}."
+    elif tables is not None and _NO_COLUMN.match(said):
+        reason = (
+            f"The query names a column that is not in its tables in {shown}: correct it in --query; text values stand "
+            "in single quotes."
+        )
+    else:
+        reason = f"{shown} cannot be reached, or rejects the query ({name}): try both in the database's own shell."
+    raise UnreadableFile(reason) from None
+
+
+def _choice(tables: Sequence[str]) -> str:
+    """What may be written in place of a table that is not there."""
+    if not tables:
+        return "it holds none; check --database"
+    more = ", …" if len(tables) > _LISTED else ""
+    return f"write one that it holds in --query: {quoted(tables[:_LISTED])}{more}"

@@ -180,6 +180,10 @@ class Source(Protocol):
         """The source with these columns as 0 and 1, where they are text."""
         return self
 
+    def cautions(self, names: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 - of most there is nothing to say
+        """What is to be known of these columns, without full stops: from types, options and queries, never the data."""
+        return ()
+
     def read(self, names: Sequence[str], progress: Progress) -> pa.Table:
         """The named columns, all at once; progress is called after each batch where the number of rows is known."""
         batches = self.batches(names, whole=True)
@@ -195,12 +199,14 @@ class ArrowSource(Source):
         columns: gives the batches of the named columns, once if the source is not repeatable.
         rows: how many rows there will be, where that is known.
         repeatable: whether the batches can be had again.
+        known: what is to be known of the columns: see `Source.cautions`.
     """
 
     schema: pa.Schema
     columns: Callable[[list[str]], Iterable[pa.RecordBatch]]
     rows: int | None = None
     repeatable: bool = False
+    known: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -214,6 +220,10 @@ class ArrowSource(Source):
     def type_of(self, name: str) -> pa.DataType:
         """Arrow type of a column."""
         return self._kinds[name]
+
+    def cautions(self, names: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 - of all columns the same
+        """See `Source.cautions`."""
+        return self.known
 
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
         """The named columns; BadData where their producer fails, or leaves rows out.

@@ -25,8 +25,13 @@ _DATE = pa.date32()
 _DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T].*)?$"
 _WHOLE = r"^-?[0-9]{1,18}$"
 _REAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,5})?$"
+_ZERO = r"^[+-]?[0.]+([eE].*)?$"
 _TRUTHS = text_array(["true", "t", "yes", "y"]).cast(_TEXT)
 _FALSITIES = text_array(["false", "f", "no", "n"]).cast(_TEXT)
+_CONVERTED = (
+    "a value of a text column that does not fit its type counts as missing, and a row without a key is ignored: check "
+    "the format on a public sample (dates are written 2026-11-23)"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +46,7 @@ class TextSource(Source):
         repeatable: whether they can be had again.
         asked: types of columns that the caller needs as numbers, where none is declared.
         decimal: the decimal point of numbers.
+        known: what is to be known of the columns: see `Source.cautions`.
     """
 
     header: tuple[str, ...]
@@ -51,6 +57,7 @@ class TextSource(Source):
     asked: Mapping[str, pa.DataType] = field(default_factory=dict)
     rows: int | None = None
     decimal: str = "."
+    known: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,6 +75,10 @@ class TextSource(Source):
     def flags(self, names: Sequence[str]) -> Self:
         """See `Source.flags`."""
         return replace(self, asked={**self.asked, **dict.fromkeys(names, _FLAG)})
+
+    def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
+        """See `Source.cautions`; one is the same wherever text is read as another type, whatever the data hold."""
+        return (*self.known, _CONVERTED) if any(self.type_of(name) != _TEXT for name in names) else self.known
 
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:
         """The named columns in their types; null where a value does not fit.
@@ -92,20 +103,27 @@ def _typed(texts: pa.Array, kind: pa.DataType, decimal: str = ".") -> pa.Array:
     if kind == _TEXT:
         return texts
     values = pc.ascii_trim_whitespace(texts)
-    if kind == _FLAG:
-        lower = pc.ascii_lower(values)
-        values = pc.if_else(
-            pc.is_in(lower, value_set=_TRUTHS), "1", pc.if_else(pc.is_in(lower, value_set=_FALSITIES), "0", values)
-        )
-        return _matching(values, r"^[01]$").cast(kind)
     if kind == _DATE:
         days = pc.utf8_slice_codeunits(_matching(values, _DAY), 0, 10)
         return pc.strptime(days, format="%Y-%m-%d", unit="s", error_is_null=True).cast(kind)
     if decimal != ".":
         points = pc.replace_substring(values, ".", "x")  # no number: 1.234,5 is not read, as 1,234.5 is not
         values = pc.replace_substring(points, decimal, ".")
+    if kind == _FLAG:
+        return _flags(values)
     # Always: what is null must not depend on the other values of a batch.
     return _matching(values, _WHOLE if pa.types.is_integer(kind) else _REAL).cast(kind)
+
+
+def _flags(values: pa.Array) -> pa.Array:
+    """1 for numbers but 0, as in columns of integers, and for words of truth; 0 for 0 and the others; else null."""
+    lower = pc.ascii_lower(values)
+    is_number = pc.match_substring_regex(values, _REAL)
+    is_set = pc.or_(
+        pc.is_in(lower, value_set=_TRUTHS), pc.and_(is_number, pc.invert(pc.match_substring_regex(values, _ZERO)))
+    )
+    is_known = pc.or_(pc.or_(is_set, is_number), pc.is_in(lower, value_set=_FALSITIES))
+    return pc.if_else(is_known, is_set, pa.nulls(1, pa.bool_())[0]).cast(_FLAG)
 
 
 def _matching(values: pa.Array, pattern: str) -> pa.Array:

@@ -1,7 +1,7 @@
 """Rows of some days only: an input with a column of dates or timestamps, and the days that are read of it.
 
-Whether a row is read is a public function of its own value, so a window of data is data: neighbours stay neighbours, up
-to a unit that is in one of them only. Used for the windows of recurring jobs.
+Whether a row is read is a public function of its own value. So neighbouring data sets stay neighbours within a window,
+or differ in a unit that only one of them has there. Used for the windows of recurring jobs.
 """
 
 from __future__ import annotations
@@ -88,6 +88,10 @@ class WindowSource(Source):
     def flags(self, names: Sequence[str]) -> Self:
         """See `Source.flags`."""
         return replace(self, inner=self.inner.flags(names))
+
+    def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
+        """See `Source.cautions`."""
+        return self.inner.cautions(self._needed(names))
 
     def require_room(self, names: Sequence[str], limit: int) -> None:
         """See `Source.require_room`."""

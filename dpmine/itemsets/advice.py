@@ -13,7 +13,7 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.by_items import ByItems
 from dpmine.itemsets.discovery import DISCOVER, Discover
 from dpmine.itemsets.expected import BEST_SHARE, USUAL_UNITS, right_from
-from dpmine.selection.advice import needed, with_charge
+from dpmine.selection.advice import another_run, needed, with_charge
 from dpmine.selection.recommend import AUTO
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def small_supports(count: int, *, charged: bool) -> str:
     """What a list says where `count` itemsets were chosen, and none is listed."""
     none = "the chosen itemset has" if count == 1 else f"all {count:,} chosen itemsets have"
     said = with_charge(f"{none} too small a noisy support to be listed.", charged=charged)
-    return f"{said} Try --min-support 0, which lists all that is chosen; another run costs as much again."
+    return f"{said} Try --min-support 0, which lists all that is chosen; another run is charged as much again."
 
 
 def doubt(request: Request) -> str:
@@ -49,7 +49,7 @@ def doubt(request: Request) -> str:
     if request.top_k.lists_what_stands_out or needed * BEST_SHARE <= usual:
         return ""
     assumed = " are assumed; --units N says how many there are" if units is None else ""
-    larger = _least_epsilon(request, lambda way: right_from(way, _candidates(request)))
+    larger = _least_epsilon(request, lambda way: right_from(way, _candidates(request)), request.top_k.name)
     step = f"--epsilon {float(larger):g} or more" if larger and larger <= _LARGEST_COMMON else "a larger --epsilon"
     return (
         f"if the best itemset is in fewer than about {needed:,} units, fewer than half of the {request.top_k.count} "
@@ -68,31 +68,53 @@ def _needed(request: Request) -> str:
         return f"too few items were found. {way.discovery.shortage()}"
     candidates = request.catalogue.candidates(request.sizes)
     if way.count == 1 and not isinstance(way, ByItems):
-        return f"{needed(way.mechanism, candidates)}."
+        return f"{needed(way.mechanism, candidates, noun='itemset')}."
     lead = ceil(way.lead(candidates or 1))
     return f"{way.name} needs the best {way.count} to lead {way.lead_over()} by about {lead:,}."
 
 
 def _step(request: Request) -> str:
-    """The option most likely to help. Where supports are unknown, the best is assumed to be that of 1 unit in 20."""
-    way, unlisted = request.top_k, not request.catalogue.is_given
-    if not way.mechanism.private:
+    """The option most likely to help, and what it adds; that none is expected to, where none is.
+
+    Where supports are unknown, the best is assumed to be that of 1 unit in 20.
+    """
+    if not request.top_k.mechanism.private:
         return ""
-    if better := _better(request):
-        return f"Try --mechanism {better.replace('_', '-')}: it is expected to need smaller supports here."
-    if (larger := _least_epsilon(request, partial(_enough, request))) and larger <= _LARGEST_ADVISED:
-        return f"{_with_epsilon(request, larger)}: {_expected(request)}."
+    text, epsilon = _option(request)
+    if not text:
+        units = "the units" if request.units is not None else f"{USUAL_UNITS:,} units"
+        return f"No other option is expected to help, if the best is in 1 of {BEST_SHARE} of {units}: stop here."
+    first = request.split.total.epsilon
+    return f"{text} {another_run(first, first + epsilon - request.epsilon)}"
+
+
+def _option(request: Request) -> tuple[str, Fraction]:
+    """What to try, and its --epsilon: one step that is enough by itself where there is one; "" where none helps."""
+    unlisted, present = not request.catalogue.is_given, request.epsilon
+    better = _better(request)
+    name = better or request.top_k.name
+    larger = _least_epsilon(request, partial(_enough, request), name)
+    if larger and larger <= _LARGEST_ADVISED:
+        return _with_epsilon(request, name, larger), larger
+    if better:
+        return f"Try {_named(better)}: it is expected to need smaller supports here.", present
     if request.sizes[0] > 1:
-        return f"Try --size {request.sizes[0] - 1}: smaller itemsets have larger supports."
-    if unlisted and not isinstance(way, Discover):
-        return "Try a public list of the items, --catalogue FILE, such as the file that dpmine catalogue writes."
-    why = "" if larger is None else f": {_expected(request)}"
-    return f"{_with_epsilon(request, larger or 2 * request.epsilon)}{why}."
+        return f"Try --size {request.sizes[0] - 1}: smaller itemsets have larger supports.", present
+    if unlisted and not isinstance(request.top_k, Discover):
+        return "Try a public list of the items, --catalogue FILE, such as a price list.", present
+    if larger and larger <= _LARGEST_COMMON:
+        return _with_epsilon(request, name, larger), larger
+    return "", present
 
 
-def _with_epsilon(request: Request, epsilon: Fraction) -> str:
-    enough = _enough(request, request.way(request.top_k.name, epsilon))
-    return f"Try --epsilon {float(epsilon):g}, with which about {enough:,} are enough"
+def _named(mechanism: str) -> str:
+    return f"--mechanism {mechanism.replace('_', '-')}"
+
+
+def _with_epsilon(request: Request, name: str, epsilon: Fraction) -> str:
+    enough = _enough(request, request.way(name, epsilon))
+    other = "" if name == request.top_k.name else f"{_named(name)} "
+    return f"Try {other}--epsilon {float(epsilon):g}, with which about {enough:,} are enough: {_expected(request)}."
 
 
 def _expected(request: Request) -> str:
@@ -125,11 +147,14 @@ def _better(request: Request) -> str:
     return "" if best == request.top_k.name else best
 
 
-def _least_epsilon(request: Request, enough: Callable[[TopK], int]) -> Fraction | None:
-    """The least ε of two digits at which what is expected is `enough`; None where it is enough already, or never."""
+def _least_epsilon(request: Request, enough: Callable[[TopK], int], name: str) -> Fraction | None:
+    """The least ε of two digits at which what is expected is `enough` for the mechanism of this name.
+
+    None where it is enough already, or never.
+    """
     expected = (USUAL_UNITS if request.units is None else request.units) // BEST_SHARE
-    if enough(request.top_k) <= expected:
+    if enough(request.way(name, request.epsilon)) <= expected:
         return None
     larger = _GRID[bisect_right(_GRID, request.epsilon) :]
-    place = bisect_right(larger, 0, key=lambda epsilon: enough(request.way(request.top_k.name, epsilon)) <= expected)
+    place = bisect_right(larger, 0, key=lambda epsilon: enough(request.way(name, epsilon)) <= expected)
     return larger[place] if place < len(larger) else None

@@ -20,7 +20,7 @@ from dpmine.ledger.charging import Account
 from dpmine.markup import html_table
 from dpmine.parameters import positive, probability
 from dpmine.privacy import Guarantee, Neighbors
-from dpmine.selection.advice import with_charge
+from dpmine.selection.advice import another_run, with_charge
 from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
@@ -184,5 +184,6 @@ def discover_items(
             twice = 2 * guarantee.epsilon
             said = with_charge(discovery.shortage(), charged=account.ledger is not None)
             enough = discovery_at(twice).enough_units
-            advice = f"{said} Try --epsilon {float(twice):g}, with which about {enough:,} units are enough."
+            step = f"Try --epsilon {float(twice):g}, with which about {enough:,} units are enough."
+            advice = f"{said} {step} {another_run(guarantee.epsilon, twice)}"
         return DiscoveredItems(tuple(named), guarantee.for_unit(baskets.unit), advice)

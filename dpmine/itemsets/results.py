@@ -303,7 +303,7 @@ class TopItemsets:
         if not self.left_out:
             return []
         small = f"{self.left_out} chosen with too small a noisy support to be listed"
-        return [f"{small}; --min-support 0 lists all, in another run that costs as much again"]
+        return [f"{small}; --min-support 0 lists all, in another run that is charged as much again"]
 
     def _details(self) -> dict[str, Any]:
         """What is only there where it was asked for."""

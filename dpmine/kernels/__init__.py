@@ -2,9 +2,9 @@
 
 A kernel is declared once, in C: `KERNEL(count_items, Int32s items; Int64sOut counts;)` in a file of this folder. The
 declaration is part of the library. It is read here, and every argument of a call is checked against it: its type, and
-that the kernel may write where it writes. The kernel itself checks that the lengths, and the numbers that stand for
-places, fit together; the searches take the rows and bitmaps of other kernels on trust. Kernels run without the
-interpreter's lock.
+that the kernel may write where it writes. The kernel itself checks that the lengths fit together, and so do the numbers
+that stand for places. The searches trust the rows and bitmaps of other kernels. Kernels run without the interpreter's
+lock.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _START = c_char * 0
 _NO_MEMORY = -1
 
 INSTRUCTION_SETS = ("baseline", "AVX2", "AVX-512")
-"""What some kernels are compiled for, besides what all processors have; they are told which of them to use at most."""
+"""What some kernels are compiled for, besides what all processors have; their callers set which to use at most."""
 
 _NUMBER = None
 Kind = tuple[np.dtype[Any], int] | None
@@ -51,7 +51,7 @@ Kind = tuple[np.dtype[Any], int] | None
 def _unusable() -> UnreadableFile:
     given = f"unset {_VARIABLE}, which names it, or " if os.environ.get(_VARIABLE) else ""
     return UnreadableFile(
-        f"The compiled loops of dpmine cannot be loaded from {LIBRARY}: {given}install dpmine anew "
+        f"The compiled loops of dpmine cannot be loaded from {LIBRARY}: {given}reinstall dpmine "
         "(pip install --force-reinstall dpmine); in a checkout, compile them: make kernels."
     )
 
@@ -67,7 +67,7 @@ def _keep_freed_memory() -> None:
     """Lets malloc of glibc keep up to twice this much freed memory, instead of giving it back after every search.
 
     It adapts by itself when a block of up to 32 MiB is freed. Small searches, repeated in one process, lost a third of
-    their time where the pages of their arrays were given back and taken anew each time.
+    their time where the pages of their arrays were given back and allocated again each time.
     """
     np.empty(31 << 20, np.uint8)
 
@@ -82,8 +82,8 @@ def kernel(name: str) -> Callable[..., int]:
     An array that is read may be of a narrower type, or not contiguous: then it is copied.
 
     Raises UnreadableFile where the library has no such kernel. The call raises MemoryError where the kernel finds too
-    little memory, and TypeError or ValueError, each a fault of dpmine itself, for arrays that are not of the declared
-    types, or do not fit together.
+    little memory. It raises TypeError for arrays of other types than declared, and ValueError for arrays that do not
+    fit together. Both are faults of dpmine itself.
     """
     kinds = declared(name)
     words = sum(1 if kind is _NUMBER else 2 for kind in kinds)

@@ -1,4 +1,4 @@
-"""Amounts of privacy loss, and the budget of a data set at one moment."""
+"""Amounts of privacy loss, and the state of a data set's budget."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Accounting(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=False)
 class Amount:
-    """What runs cost under both kinds of accounting: (ε, δ), and ρ with the δ of approximate parts; all at least 0."""
+    """The privacy loss of runs under both accountings: (ε, δ), and ρ with the δ of approximate parts; all ≥ 0."""
 
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
@@ -83,7 +83,7 @@ class Amount:
 
     @classmethod
     def of(cls, guarantee: Guarantee) -> Amount:
-        """What a guarantee costs at most."""
+        """The most that a run with this guarantee can be charged."""
         concentrated = guarantee.zcdp
         return cls(guarantee.epsilon, guarantee.delta, kept_rho(concentrated.rho), concentrated.delta)
 
@@ -177,7 +177,7 @@ class Parts(StrEnum):
 
 
 def composed(whole: Amount, parts: Iterable[Amount]) -> Amount:
-    """What charges on the whole and on disjoint parts come to for one unit: it is in one part, the costliest at worst.
+    """The charges on the whole and on disjoint parts, added up for one unit: it is in one part, at worst the largest.
 
     ε, δ, ρ and the δ of approximate parts are bounded separately.
     """
@@ -185,7 +185,7 @@ def composed(whole: Amount, parts: Iterable[Amount]) -> Amount:
 
 
 def guaranteed(spent: Amount, accounting: Accounting, slack: Fraction) -> Amount:
-    """The (ε, δ) that runs of this cost keep together; under zCDP accounting, ρ is converted at the δ `slack`."""
+    """The (ε, δ) of runs with these charges together; under zCDP accounting, ρ is converted at the δ `slack`."""
     if accounting is Accounting.BASIC or not spent.rho:
         return Amount(spent.epsilon, spent.delta)
     epsilon = epsilon_at(spent.rho, slack)
@@ -270,7 +270,10 @@ class Budget:
         return self.remaining_of(WHOLE)
 
     def remaining_of(self, part: str) -> Amount:
-        """What one more run on a part, or on the whole, may cost; under zCDP accounting, ε is that of a pure one."""
+        """The most that one more run on a part, or on the whole, may be charged.
+
+        Under zCDP accounting, ε is that of a pure run.
+        """
         left = self.granted - (self.spent if part == WHOLE else self._of(WHOLE) + self._of(part))
         if self.accounting is Accounting.BASIC:
             return Amount(left.epsilon, left.delta)
@@ -313,7 +316,7 @@ class Budget:
     def granting(self, granted: Amount) -> Budget:
         """The budget with another total. Raises BudgetExceeded below what is spent.
 
-        Under zCDP accounting, once anything is charged, neither ρ nor the δ for approximate parts may fall: exchanging
+        Under zCDP accounting, neither ρ nor the δ for approximate parts may fall once anything is charged. Exchanging
         one for the other after seeing results would allow more than either total (docs/proofs/zcdp.md, section 3).
         """
         if not granted.fits(self.spent, self.accounting):
@@ -333,8 +336,8 @@ class Budget:
     def refuse_exchange(self, granted: Amount) -> None:
         """Raises BudgetExceeded where charges were made and a basic total is to have less ε for more δ, or the reverse.
 
-        Results could decide on the exchange, and then the data set is promised neither total, but the larger ε with the
-        larger δ. Histories that earlier versions wrote may hold such grants, so replaying them does not ask.
+        Results could decide on the exchange. Then neither total is guaranteed for the data set, only the larger ε with
+        the larger δ. Histories that earlier versions wrote may hold such grants, so replaying them does not check this.
         """
         both = granted.epsilon - self.granted.epsilon, granted.delta - self.granted.delta
         if self.accounting is Accounting.BASIC and self.charged and min(both) < 0 < max(both):

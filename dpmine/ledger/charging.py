@@ -1,4 +1,4 @@
-"""What calls do with a ledger: charge before they touch data, settle afterwards; nothing where none was given."""
+"""What calls do with a ledger: charge before they read data, settle afterwards; nothing where none was given."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Account:
         return cls(ledger if isinstance(ledger, Ledger) else Ledger(ledger), dataset)
 
     def charge(self, guarantee: Guarantee, *, job: str) -> Charge:
-        """Charge what a run will cost at most. Raises as `Ledger.charge`; then nothing may be run."""
+        """Charge the most that a run will need. Raises as `Ledger.charge`; then nothing may be run."""
         if self.ledger is None:
             return Charge(None, None, guarantee)
         if guarantee.assertion:
@@ -69,15 +69,15 @@ class Charge:
     def use(self, guarantee: Guarantee) -> None:
         """Begin the run that was charged; BadParameter for a second one, or one with another guarantee."""
         if self.used or guarantee != self.guarantee:
-            raise BadParameter("A charge pays for one run, with the parameters that it was made for: pay again.")
+            raise BadParameter("A charge covers one run, with the parameters that it was made for: charge again.")
         self.used = True
 
     def settled(self, guarantee: SomeGuarantee) -> SomeGuarantee:
-        """What the run came to: the rest of what was set aside goes back. Returns the guarantee.
+        """Settle the charge: give back what was set aside and not needed. Returns the guarantee.
 
-        Raises BadLedger for a guarantee that costs more than was charged, so that its result is not released.
-        Where the ledger cannot be reached any more, or no longer knows the charge, everything stays charged and the
-        guarantee says so: the result was charged, and is not lost.
+        Raises BadLedger for a guarantee that exceeds the charge, so that its result is not released.
+        Where the ledger cannot be reached any more, or no longer knows the charge, everything stays charged. The
+        guarantee then says so: the result was charged, and is not lost.
         """
         if self.ledger is None or self.receipt is None:
             return guarantee

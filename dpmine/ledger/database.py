@@ -245,7 +245,7 @@ def _reason(error: Exception) -> str:
     cause = getattr(error, "orig", error)
     code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None)
     if code is not None:
-        return next((reason for sign, reason in _REASONS.items() if code.startswith(sign)), "the database refused")
+        return next((reason for sign, reason in _REASONS.items() if code.startswith(sign)), "the database rejected it")
     if isinstance(cause, sqlite3.Error):
         return _DAMAGED
     text = str(cause).lower()  # of a server that did not let us in
@@ -264,7 +264,7 @@ _REASONS = {
     "SQLITE_IOERR": "its disk failed",
     "08": "its server cannot be reached",
     "25006": "it is read-only",
-    "28": "its server refuses the user",
+    "28": "its server rejects the user",
     "3D000": "its server has no such database",
     "42501": "permission is denied",
     "53100": "the disk is full",
@@ -272,8 +272,8 @@ _REASONS = {
     "57P": "its server went away",
 }
 _REFUSALS = {
-    "password": "its server refuses the user",
-    "authentication": "its server refuses the user",
-    "pg_hba": "its server refuses the user",
+    "password": "its server rejects the user",
+    "authentication": "its server rejects the user",
+    "pg_hba": "its server rejects the user",
     "does not exist": "its server has no such database or user",
 }

@@ -14,7 +14,7 @@ class DryRun(Exception):
 
     Attributes:
         job: what would be charged, in the words of a ledger's history.
-        guarantee: the most that the run would cost.
+        guarantee: the most that the run would be charged.
         dataset: what would be charged; "" without a ledger.
         left: what the data set would have left; "" without a ledger.
     """
@@ -32,4 +32,4 @@ class DryRun(Exception):
     def __str__(self) -> str:
         left = f" {self.dataset} would have {self.left} left." if self.left else ""
         most = Guarantee.__str__(self.guarantee)  # of a search for a target, too
-        return f"Dry run of {self.job}: no value was read, nothing charged.\nIt would cost {most}.{left}"
+        return f"Dry run of {self.job}: no value was read, nothing charged.\nIt would charge {most}.{left}"

@@ -32,11 +32,11 @@ class Form(StrEnum):
 def dp_event(history: Iterable[Entry]) -> list[dict[str, Any]]:
     """What was charged to a data set: one composition for the whole, and one for each part.
 
-    A composition is a ComposedDpEvent of ZCDpEvents in the form of their named tuples, equal ρ joined; each ρ is
-    the nearest float above. Reservations count at their most, settled or not: what a run came to by its outcome
-    bounds no Rényi divergence. dp_accounting has no event for runs that are approximately concentrated, so the sum
-    of their δ stands beside the event: add it to the δ at which the event's ε is asked for. What one unit loses is
-    bounded by the whole and its own part together. An ε computed from events holds for runs that were planned
+    A composition is a ComposedDpEvent of ZCDpEvents in the form of their named tuples, with equal ρ joined. Each ρ is
+    the nearest float above. Reservations count at their most, settled or not. The settled amount depends on the
+    outcome, so it bounds no Rényi divergence. dp_accounting has no event for runs that are approximately concentrated.
+    The sum of their δ stands beside the event: add it to the δ at which you ask for the event's ε. The whole and a
+    unit's own part together bound the unit's privacy loss. An ε computed from events holds for runs that were planned
     beforehand. Raises BadLedger for an entry that no ledger wrote.
     """
     charges: dict[str, list[Amount]] = {WHOLE: []}

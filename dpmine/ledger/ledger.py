@@ -1,7 +1,7 @@
 """The ledger: budgets that outlive processes, and that no number of them can overspend.
 
-A charge is written, and on the disk, before the data are touched; whatever fails afterwards stays charged. Charges to a
-data set take turns: each locks its row, so what a charge sees is what there is. Proof: docs/proofs/ledger.md.
+A charge is on the disk before any data are read; whatever fails afterwards stays charged. Charges to a data set take
+turns: each locks its row, so no charge sees an outdated total. Proof: docs/proofs/ledger.md.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _begun = [0]
 
 
 def charges_begun() -> int:
-    """How many charges of this process are on the disk, or may be there at any moment."""
+    """The number of charges of this process that are on the disk, or may already be there."""
     return _begun[0]
 
 
@@ -101,19 +101,19 @@ class Ledger:
         A δ that is not given stays as it is (at first 0); a unit that is not named is fixed by the first charge.
         `parts` says how disjoint parts, charged as "dataset/part", come about; see `Parts`. With `only_first`, a data
         set that is granted already stays as it is.
-        `accounting` is "basic" (ε and δ of all charges add up) or "zcdp" (ρ adds up, and of the total δ
-        `approximate_delta` is for approximate parts, by default a half); not given, it stays as it is, at first basic.
-        It is fixed by the first charge.
-        Raises BudgetExceeded below what is spent, or where ε is exchanged for δ after a charge; BadParameter for
+        `accounting` is "basic" (ε and δ of all charges add up) or "zcdp" (ρ adds up). Under "zcdp",
+        `approximate_delta` of the total δ is for approximate parts, by default a half. Accounting that is not given
+        stays as it is, at first basic. The first charge fixes it.
+        Raises BudgetExceeded below what is spent, or where ε is exchanged for δ after a charge. Raises BadParameter for
         another relation, unit, parts or accounting than the charges rest on.
         """
         most = positive("epsilon", epsilon)
         most_delta = None if delta is None else below_one("delta", delta)
         relation, rule = Neighbors.parse(neighbors), Parts.parse(parts)
         if rule is Parts.BY_INDEX and relation is not Neighbors.REPLACE_ONE:
-            raise BadParameter("parts by_index needs neighbors replace_one: an added unit would move the numbers.")
+            raise BadParameter("parts by_index needs the relation replace_one: an added unit would move the numbers.")
         if rule is Parts.BY_UNIT and relation is not Neighbors.ADD_REMOVE:
-            raise BadParameter("parts by_unit needs neighbors add_remove: a replaced unit may leave its part.")
+            raise BadParameter("parts by_unit needs the relation add_remove: a replaced unit may leave its part.")
         kind = None if accounting is None else Accounting.parse(accounting)
         share = None if approximate_delta is None else below_one("approximate_delta", approximate_delta)
         _require_short(Amount(most, most_delta or Fraction(0), Fraction(0), share or Fraction(0)))
@@ -135,11 +135,11 @@ class Ledger:
             return records.append(connection, budget, Kind.GRANT, WHOLE, total)
 
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:
-        """Charge what a run costs at most, before it reads data; an ex-post guarantee is set aside at its most.
+        """Charge the most that a run can need, before it reads data; of an ex-post guarantee, set the most aside.
 
         `job` is for the history: words of the tool, nothing read from data.
-        Raises BudgetExceeded where it does not fit, NotPrivate for a run without a guarantee, BadParameter for a
-        data set that was not granted, or one of another relation or unit.
+        Raises BudgetExceeded where it does not fit, and NotPrivate for a run without a guarantee. Raises BadParameter
+        for a data set that was not granted, or one of another relation or unit.
         """
         return self._charge(dataset, guarantee, job)
 
@@ -160,10 +160,10 @@ class Ledger:
         return Receipt(name, part, after.entries)
 
     def once(self, key: str) -> Ledger:
-        """The same ledger for one run that has a name, such as "pairs 2026-W47": charged once, whoever starts it.
+        """The same ledger for one run that has a name, such as "pairs 2026-W47": however often started, charged once.
 
-        The key is kept in the history, behind the run's own words in brackets. `charge` raises AlreadyCharged, and
-        nothing is run, where the data set, or its part, has been charged by that key.
+        The history keeps the key in brackets, after the run's own words. `charge` raises AlreadyCharged, and nothing is
+        run, where the data set, or its part, has been charged by that key.
         """
         return KeyedLedger(self, key)
 
@@ -171,7 +171,9 @@ class Ledger:
         """The budget as it would be after a charge, which is not made. Raises as `charge`."""
         name, part = name_and_part(dataset)
         _most(guarantee)
-        return _after(self.known(dataset), name, part, guarantee)
+        with self._database.reading() as connection:
+            known = records.find(connection, name)
+        return _after(known, name, part, guarantee)
 
     def settle(self, receipt: Receipt, epsilon: Number) -> None:
         """Give back what a reservation did not need: it comes to `epsilon`, and all of its δ.
@@ -215,11 +217,11 @@ class Ledger:
             return tuple(entry for entry, _ in records.entries(connection, name))
 
     def verify(self) -> int:
-        """How many entries there are, all of them found to be as they were written.
+        """The number of entries, all of them found to be as they were written.
 
-        Raises BadLedger, with data set and number, where an entry, a total or the end of a history was changed; also
-        for triggers, and for tables, indexes and constraints that are not as they were made. Who
-        can write to the database can also write a new history from the start: keep seals (`budgets`) elsewhere.
+        Raises BadLedger, with data set and number, where an entry, a total or the end of a history was changed. Raises
+        it also for triggers, and for tables, indexes and constraints that are not as they were made. A user who can
+        write to the database can also write a new history from the start: keep seals (`budgets`) elsewhere.
         """
         with self._database.reading() as connection:
             require_own_schema(connection)
@@ -326,7 +328,7 @@ def _same_terms(known: Budget, neighbors: Neighbors, parts: Parts, unit: str | N
     """The known budget, its unit named where it had none. BadParameter for terms that charges do not rest on."""
     if (neighbors, parts) != (known.neighbors, known.parts):
         raise BadParameter(
-            f"{known.dataset!r} was granted for neighbors {known.neighbors} and parts {known.parts}: "
+            f"{known.dataset!r} was granted for the relation {known.neighbors} and parts {known.parts}: "
             "its charges rest on that. Grant another data set."
         )
     if known.charged and accounting is not known.accounting:
@@ -342,7 +344,7 @@ def _of_unit(budget: Budget, guarantee: Guarantee) -> Budget:
     """The budget, its unit fixed by this charge if by none before. BadParameter for another relation or unit."""
     if guarantee.neighbors is not budget.neighbors:
         raise BadParameter(
-            f"{budget.dataset!r} was granted for neighbors {budget.neighbors}, and this run is for "
+            f"{budget.dataset!r} was granted for the relation {budget.neighbors}, and this run is for "
             f"{guarantee.neighbors}: name the same relation (--neighbors), or grant another data set."
         )
     return _with_unit(budget, checked_name("unit", guarantee.unit))
@@ -358,7 +360,7 @@ def _with_unit(budget: Budget, unit: str) -> Budget:
 
 
 def _most(guarantee: Guarantee) -> Amount:
-    """What a guarantee costs at most. NotPrivate for none; BadParameter for what cannot be charged or written down."""
+    """The most that a guarantee is charged. NotPrivate without one; BadParameter where it cannot be recorded."""
     if not guarantee.private:
         raise NotPrivate("A ledger takes private runs only: leave out ledger and dataset (--ledger, --dataset).")
     epsilon, delta = exact_number("epsilon", guarantee.epsilon), exact_number("delta", guarantee.delta)

@@ -35,7 +35,7 @@ class Kind(StrEnum):
     GRANT = "grant"
     """A new total; also the unit, the relation and the parts."""
     CHARGE = "charge"
-    """Spent for good, before the data were touched."""
+    """Spent for good, before the data were read."""
     RESERVE = "reserve"
     """Set aside at most; stays spent unless it is settled."""
     SETTLE = "settle"
@@ -48,7 +48,7 @@ class Entry:
 
     Attributes:
         dataset: whose budget.
-        number: from 1, without gaps.
+        number: counted from 1, with no number missing.
         kind: what it records.
         part: the part that was charged, "" for the whole.
         epsilon, delta: the amount; of a settlement what is finally charged.
@@ -276,7 +276,8 @@ def reread(rows: Iterable[Mapping[str, Any]]) -> Budget:
 def replayed(history: Iterable[tuple[Entry, str]]) -> Budget:
     """The budget that the entries lead to, by the rules that charges are held to.
 
-    Raises BadLedger, with the number of the entry, for a seal that does not fit, a gap, or what no ledger would write.
+    Raises BadLedger, with the number of the entry, for a seal that does not fit, a missing number, or what no ledger
+    would write.
     """
     budget: Budget | None = None
     seal, reserved = START, dict[int, tuple[str, Amount]]()

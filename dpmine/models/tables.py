@@ -74,6 +74,8 @@ def read_columns(
     wanted = _distinct(numbers, labels, keys)
     source = _opened(data, wanted, keys, asserted).numbers(numbers)
     _caution(source, keys, asserted)
+    for caution in source.cautions(wanted):
+        warn(f"{caution}.", LayoutWarning)
     _require_types(source, () if isinstance(source, PandasSource) else numbers, keys)
     if ready is not None:
         ready()
@@ -110,10 +112,12 @@ def require_columns(
 def _caution(source: Source, keys: Sequence[str], asserted: str | None) -> None:
     """A warning where people may have several rows, and nothing says how they are protected."""
     people = [name for name in source.names if names_people(name)]
-    if people and not keys and asserted is None and source.look is None:
+    if people and not keys and asserted is None:
+        public = source.look is None  # names are data where a header is missing
+        name, typed = (repr(people[0]), shlex.quote(people[0])) if public else ("a column", "COL")
         warn(
-            f"each row is protected by itself, and {people[0]!r} is named like people, who may have several rows: "
-            f"to protect people, name it as the privacy unit (--unit {shlex.quote(people[0])}).",
+            f"each row is protected by itself, and {name} is named like people, who may have several rows: "
+            f"to protect people, name it as the privacy unit (--unit {typed}).",
             LayoutWarning,
         )
 

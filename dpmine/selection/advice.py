@@ -31,20 +31,29 @@ def advice(
             are_counts=candidates is None,
         ).mechanism
         if better != mechanism.name:
-            return (
+            step = (
                 f"{said} Try --mechanism {better.replace('_', '-')} (in Python mechanism={better!r}), which needs a "
                 "smaller lead where scores fall off by a power law."
             )
+            return f"{step} {another_run(mechanism.epsilon, mechanism.epsilon)}"
     twice = replace(mechanism, epsilon=2 * mechanism.epsilon)
     enough = twice.lead(candidates or 1) * float(sensitivity)
     shown = f"{float(twice.epsilon):g}"
-    return f"{said} Try --epsilon {shown} (in Python epsilon={shown}), with which about {enough:.0f} is enough."
+    step = f"{said} Try --epsilon {shown} (in Python epsilon={shown}), with which about {enough:.0f} is enough."
+    return f"{step} {another_run(mechanism.epsilon, twice.epsilon)}"
 
 
-def needed(mechanism: Mechanism, candidates: int | None, sensitivity: Fraction = Fraction(1)) -> str:
-    """The lead that the mechanism needs, in words without a full stop."""
+def needed(
+    mechanism: Mechanism, candidates: int | None, sensitivity: Fraction = Fraction(1), *, noun: str = "candidate"
+) -> str:
+    """The lead that the mechanism needs, in words without a full stop; `noun` says what it chooses."""
     lead = mechanism.lead(candidates or 1) * float(sensitivity)
-    return f"{mechanism.name} needs the best candidate to lead {mechanism.lead_over()} by about {lead:.0f}"
+    return f"{mechanism.name} needs the best {noun} to lead {mechanism.lead_over()} by about {lead:.0f}"
+
+
+def another_run(first: Fraction, second: Fraction) -> str:
+    """What follows an advised run: that its ε adds to that of the run that advises it, and that none is needed."""
+    return f"Another run adds to the charge: ε = {float(first + second):g} for both. Stopping is an answer, too."
 
 
 def with_charge(text: str, *, charged: bool) -> str:

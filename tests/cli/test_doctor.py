@@ -118,7 +118,7 @@ def test_kernels_that_do_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Miner, "itemsets", broken)
     check = look()["kernels"]
     assert check.state is State.FAILED
-    assert check.detail.endswith("install dpmine anew.")
+    assert check.detail.endswith("reinstall dpmine.")
     assert "RuntimeError" in check.detail
     assert "quoting" not in check.detail
 
@@ -148,7 +148,7 @@ def test_kernels_that_miscount(monkeypatch: pytest.MonkeyPatch) -> None:
         return Itemsets(found.items, found.supports + (found.supports == 1))
 
     monkeypatch.setattr(Miner, "itemsets", one_off)
-    assert look()["kernels"] == Check("kernels", State.FAILED, f"{LIBRARY} counts wrongly: install dpmine anew.")
+    assert look()["kernels"] == Check("kernels", State.FAILED, f"{LIBRARY} counts wrongly: reinstall dpmine.")
 
 
 def test_the_kernels_are_named_with_their_instructions() -> None:

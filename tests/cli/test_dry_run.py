@@ -48,7 +48,7 @@ def test_only_names_and_types_are_read(command: str, destroyed: Path, run: outco
         done = run(command, "rows.parquet", *RUNS[command].split(), *ledger, "--dry-run", "--quiet")
         assert (done.status, done.err) == (0, "")
         assert done.out.startswith("Dry run of ")
-        assert "It would cost ε" in done.out
+        assert "It would charge ε" in done.out
         assert ("shop would have ε = " in done.out) is bool(ledger)
     assert {path.name: path.read_bytes() for path in destroyed.iterdir()} == before
     assert_one_error(run(command, "rows.parquet", *RUNS[command].split()))  # a real run reads, and fails
@@ -72,6 +72,11 @@ def test_what_the_run_would_say_is_said(destroyed: Path, run: outcome_of) -> Non
         (["--unit", "nobody", *LEDGER], 2, "no column 'nobody'"),
         (["--dataset", "shop"], 2, "belong together"),
         ([*LEDGER[:3], "other"], 2, "knows no data set"),
+        (
+            ["--ledger", "sqlite:///none.db", *LEDGER[2:]],
+            2,
+            "no ledger at sqlite:///none.db: make one with",
+        ),
         (["--mechanism", "exact", "--not-private", *LEDGER], 2, "private runs only"),
     ],
 )

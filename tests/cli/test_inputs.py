@@ -43,6 +43,17 @@ def test_the_same_pair_from_every_form(
     assert [path.name for path in sales.iterdir() if path.name not in {"sales.csv", "sales.txt", "sales.db"}] == []
 
 
+def test_the_encoding_is_an_option(sales: Path, run: outcome_of) -> None:
+    Path("latin.csv").write_bytes(CSV.replace("butter", "crème").encode("latin-1"))
+    asked = ["top-itemset", "latin.csv", "--unit", "customer", "--item", "product", "--size", "1", "--top", "2"]
+    assert "crème" in run(*asked, "--encoding", "latin-1").out
+    assert "crème" not in run(*asked).out
+    assert "--encoding must be one of: utf-8, latin-1, windows-1252." in assert_one_error(
+        run(*asked, "--encoding", "x")
+    )
+    assert sales.exists()
+
+
 def test_models_take_them_too(sales: Path, run: outcome_of) -> None:
     assert sales.exists()
     found = run("histogram", "sales.csv", "--column", "amount", "--lower", "0", "--upper", "7", "--unit", "customer")

@@ -188,7 +188,7 @@ MISTAKES = {
         "(dpmine ledger grant)."
     ),
     f"{SALES} {BUDGET} --neighbours add-remove": (
-        "'shop' was granted for neighbors replace_one, and this run is for add_remove: name the same relation "
+        "'shop' was granted for the relation replace_one, and this run is for add_remove: name the same relation "
         "(--neighbors), or grant another data set."
     ),
     f"top-itemset visits.parquet --unit day --item product {BUDGET}": (

@@ -197,7 +197,7 @@ def test_interrupt_inside_the_library(run: outcome_of, monkeypatch: pytest.Monke
     assert not Path("out.json").exists()
 
 
-STAYS = "dpmine: error: interrupted; nothing was written. What was charged to the ledger stays charged.\n"
+STAYS = "dpmine: error: interrupted; nothing was written. Charges to the ledger stay.\n"
 CHARGED = ["--ledger", "sqlite:///budget.db", "--dataset", "shop"]
 
 
@@ -221,9 +221,7 @@ def test_every_error_after_a_charge_says_that_it_stays(
 
     run("ledger", "grant", *CHARGED, "--epsilon", "1", "--delta", "1e-5")
     monkeypatch.setattr("dpmine.io.parquet.File.batches", failing)
-    assert run("top-itemset", "sales.parquet", *CHARGED).err.endswith(
-        ". What was charged to the ledger stays charged.\n"
-    )
+    assert run("top-itemset", "sales.parquet", *CHARGED).err.endswith(". Charges to the ledger stay.\n")
     assert "charged" not in run("top-itemset", "sales.parquet").err
 
 

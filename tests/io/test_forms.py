@@ -199,6 +199,27 @@ def test_columns_are_numbers_where_these_are_needed(written: Callable[[bytes], s
     assert declared.whole == {"age"}
 
 
+@every(
+    ("flag", "is_item"),
+    [
+        *[(text, True) for text in ("1", "1.0", "3", "-2", "0.5", "1e3", "yes", "TRUE", " 1 ")],
+        *[(text, False) for text in ("0", "0.0", "-0", "0e5", ".0", "no", "f", "maybe", "")],
+    ],
+)
+def test_one_hot_numbers_of_text_but_zero_are_items(flag: str, is_item: bool, tmp_path: Path) -> None:
+    """As in columns of integers, of every row by itself."""
+    path = tmp_path / "a.csv"
+    path.write_text(f"who,tea,milk\na,{flag},1\nb,1,0\n")
+    found = contents(read_baskets(str(path), Columns(unit=("who",), one_hot=True)).baskets)
+    assert sorted(map(str, found)) == sorted(map(str, [[("milk", "tea") if is_item else ("milk",)], [("tea",)]]))
+
+
+def test_one_hot_numbers_with_a_decimal_comma(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("who;tea;milk\na;0,0;1,0\n")
+    data = Input(tmp_path / "a.csv", delimiter=";", decimal=",")
+    assert contents(read_baskets(data, Columns(unit=("who",), one_hot=True)).baskets) == [[("milk",)]]
+
+
 def test_one_hot_columns_are_flags(written: Callable[[bytes], str]) -> None:
     path = written(b"who,tea,milk\na,1,0\nb,true,yes\nc,0,maybe\n")
     columns = Columns(unit=("who",), one_hot=True)
@@ -219,6 +240,29 @@ def test_files_that_are_no_such_text(content: bytes, hint: str, tmp_path: Path) 
     path.write_bytes(content)
     with refused(UnreadableFile, "given.csv", hint):
         read_baskets(str(path), LONG)
+
+
+@every("encoding", ["latin-1", "windows-1252"])
+def test_text_in_other_encodings(encoding: str, tmp_path: Path) -> None:
+    """Header and rows. As UTF-8 such rows are read all the same, and such a header is rejected."""
+    path = tmp_path / f"{encoding}.csv"
+    path.write_bytes("who,what\na,crème\na,tea\n".encode(encoding))
+    assert contents(read_baskets(Input(path, encoding=encoding), LONG).baskets) == [[("crème", "tea")]]
+    assert contents(read_baskets(Input(path, encoding="utf-8"), LONG).baskets) == [[("cr\ufffdme", "tea")]]
+    path.write_bytes("who,was für\na,tea\n".encode(encoding))
+    columns = Columns(unit=("who",), item="was für")
+    assert contents(read_baskets(Input(path, encoding=encoding), columns).baskets) == [[("tea",)]]
+    with refused(UnreadableFile, "or say what it is (--encoding latin-1)"):
+        read_baskets(Input(path), columns)
+
+
+@given(rows=st.binary(max_size=200))
+def test_no_byte_of_another_encoding_stops_a_run(rows: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.getbasetemp() / "bytes.csv"
+    path.write_bytes(b"who,what\n" + rows.replace(b'"', b"") + b"\nz,tea\n")
+    for encoding in ("latin-1", "windows-1252"):
+        units = contents(read_baskets(Input(path, encoding=encoding), LONG).baskets)
+        assert any("tea" in basket for unit in units for basket in unit)
 
 
 def test_a_missing_header_is_not_quoted(written: Callable[[bytes], str]) -> None:
@@ -261,6 +305,8 @@ def test_every_file_needs_the_columns(tmp_path: Path) -> None:
         ({"files": "a.csv", "quotes": "single"}, "quotes (--quotes) must be 'double' or 'none'"),
         ({"files": "a.csv", "decimal": ";"}, "decimal (--decimal) must be"),
         ({"files": "a.parquet", "decimal": ","}, "decimal (--decimal) is for CSV"),
+        ({"files": "a.csv", "encoding": "ebcdic"}, "encoding (--encoding) must be 'utf-8' or 'latin-1' or"),
+        ({"files": "a.arrow", "encoding": "latin-1"}, "encoding (--encoding) is for CSV"),
         ({"query": "SELECT 1", "database": "sqlite:///b", "quotes": "none"}, "quotes (--quotes) is for CSV"),
         ({"files": "a.csv", "types": "n=decimal"}, "types"),
         ({"files": "a.csv", "types": 3}, "types"),
@@ -295,6 +341,59 @@ def test_databases_that_do_not_answer(
     with refused(UnreadableFile, database.replace("me:secret@", "")):
         dpmine.top_itemset(Input(query=query, database=database), unit="who", item="what")
     assert not list(tmp_path.glob("missing*"))
+
+
+@every("kind", ["sqlite", "duckdb"])
+@every(
+    ("query", "said"),
+    [
+        ("SELECT who FROM row", "names a table that is not in {}: write one that it holds in --query: 'rows', 'view'."),
+        ("SELECT whom FROM rows", "names a column that is not in its tables in {}: correct it in --query"),
+    ],
+)
+def test_a_table_or_column_that_is_not_in_a_database_is_said(query: str, said: str, kind: str, tmp_path: Path) -> None:
+    """Tables and columns are the schema, which is public."""
+    path = tmp_path / f"shop.{kind}"
+    statements = ["CREATE TABLE IF NOT EXISTS rows (who TEXT)", "CREATE VIEW IF NOT EXISTS view AS SELECT * FROM rows"]
+    with duckdb.connect(path) if kind == "duckdb" else sqlite3.connect(path) as connection:
+        for statement in statements:
+            connection.execute(statement)
+    shown = f"{kind}:///{path}"
+    with refused(UnreadableFile, said.format(shown)):
+        dpmine.top_itemset(Input(query=query, database=shown), unit="who", item="what")
+
+
+@every(
+    ("query", "words"),
+    [
+        ("SELECT who, what FROM rows", ""),
+        ("SELECT who, what FROM rows WHERE what <> 'LIMIT' -- no JOIN", ""),
+        ('SELECT who, what FROM rows AS "max(" /* GROUP BY */', ""),
+        ("SELECT who, max(what) AS what FROM rows\ngroup  by who", "the query has GROUP BY, an aggregate: "),
+        ("SELECT DISTINCT who, what FROM rows LIMIT 5", "the query has DISTINCT, LIMIT: "),
+        ("SELECT who, what FROM rows JOIN rows AS r USING (who, what)", "the query has JOIN: "),
+        ("SELECT who, what, row_number() OVER () FROM rows", "the query has a window (OVER): "),
+        ("SELECT who, what FROM rows UNION ALL SELECT who, what FROM rows", "the query has UNION: "),
+    ],
+)
+@every("kind", ["sqlite", "duckdb"])
+def test_statements_that_can_mix_units_are_said_by_their_text(
+    query: str, words: str, kind: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"shop.{kind}"
+    with duckdb.connect(path) if kind == "duckdb" else sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS rows (who TEXT, what TEXT)")
+    source, told = Input(query=query, database=f"{kind}:///{path}"), list[str]()
+    dpmine.top_itemset(source, unit="who", item="what", notice=told.append)
+    assert sum("can mix rows of several units" in text for text in told) == bool(words)
+    assert any(text.startswith(words) for text in told)
+
+
+def test_a_database_without_tables_says_so(tmp_path: Path) -> None:
+    sqlite3.connect(tmp_path / "a.db").close()
+    (tmp_path / "a.db").touch()
+    with refused(UnreadableFile, "it holds none; check --database."):
+        dpmine.top_itemset(Input(query="SELECT 1 FROM rows", database=f"sqlite:///{tmp_path / 'a.db'}"), unit="who")
 
 
 def test_a_query_that_fails_at_a_value_does_not_quote_it(tmp_path: Path) -> None:

@@ -64,7 +64,6 @@ def test_numbers_are_declared(shop: str) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "SELECT customer, product FROM nowhere",
         "SELEC",
         "SELECT customer, CAST(product AS integer) AS product FROM rows",
         f"SELECT customer, product::{CANARY} FROM rows",
@@ -73,6 +72,11 @@ def test_numbers_are_declared(shop: str) -> None:
 def test_what_the_server_says_is_not_quoted(shop: str, statement: str) -> None:
     with refused(UnreadableFile, "cannot be reached, or rejects the query"):
         supports(dpmine.Input(query=statement, database=shop))
+
+
+def test_a_table_that_is_not_there_is_said(shop: str) -> None:
+    with refused(UnreadableFile, "names a table that is not in ", ": write one that it holds in --query: 'rows'"):
+        supports(dpmine.Input(query="SELECT customer, product FROM nowhere", database=shop))
 
 
 def test_a_wrong_password_is_one_line(cluster: Cluster) -> None:

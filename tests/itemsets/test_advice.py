@@ -47,6 +47,7 @@ def asked(**changed: Any) -> Request:
         ({"size": 3}, "--size 2"),
         ({"size": 1}, "--catalogue FILE"),
         ({"mechanism": "large_margin"}, "--mechanism limited-domain"),
+        ({"mechanism": "large_margin", "epsilon": "0.1"}, "--mechanism limited-domain --epsilon 0.25"),
         ({"mechanism": "limited_domain", "k": 10}, "--mechanism discover"),
         ({"mechanism": "stable_maximiser", "catalogue": LETTERS}, "--mechanism max-of-exponentials"),
         ({"epsilon": "0.2", "release_support": "auto"}, "--epsilon 0.38"),
@@ -58,6 +59,28 @@ def test_one_step_is_named(changed: dict[str, Any], step: str) -> None:
     assert f"Try {step}" in text or (step == "--catalogue FILE" and step in text)
     assert text.count("Try ") == 1
     assert "charged" not in text
+
+
+@every(
+    "changed, both",
+    [
+        ({"epsilon": "0.1"}, "0.35"),
+        ({"epsilon": "0.1", "units": 50_000}, "0.2"),
+        ({"epsilon": "0.2", "release_support": "auto"}, "0.58"),
+        ({"epsilon": "0.2", "release_support": "0.5"}, "1.45"),
+    ],
+)
+def test_the_advice_says_what_another_run_adds_and_that_stopping_is_an_answer(
+    changed: dict[str, Any], both: str
+) -> None:
+    """ε of this run and of the advised one, with the supports of both."""
+    text = advice(asked(**changed), charged=False)
+    assert text.endswith(f"Another run adds to the charge: ε = {both} for both. Stopping is an answer, too.")
+
+
+def test_where_no_step_is_expected_to_help_the_advice_is_to_stop() -> None:
+    text = advice(asked(size=1, catalogue=LETTERS), charged=False)
+    assert text.endswith("No other option is expected to help, if the best is in 1 of 20 of 5,000 units: stop here.")
 
 
 @every("changed", [{"epsilon": "0.1"}, {"epsilon": "0.01", "size": 1}, {"epsilon": "0.2", "release_support": "auto"}])
@@ -130,7 +153,7 @@ def test_a_list_emptied_by_small_supports(k: int, said: str, charged: bool, tmp_
     paid = "The run was charged all the same. " if charged else ""
     assert found.advice == (
         f"{said} a noisy support to be listed. {paid}Try --min-support 0, which lists all that is chosen; another run "
-        "costs as much again."
+        "is charged as much again."
     )
     assert str(found).splitlines()[1] == found.to_dict()["advice"] == found.advice
 

@@ -73,6 +73,37 @@ def test_what_may_not_be_meant_is_said_before_the_charge(columns: dict[str, Any]
     assert not warned(VISITS, unit="patient_id", item="drug")
 
 
+def test_text_read_as_another_type_is_told_in_one_sentence_whatever_the_data_hold(tmp_path: Path) -> None:
+    """A header alone, dates of another form, and good rows: the notices do not differ."""
+    path = tmp_path / "a.csv"
+    columns: dict[str, Any] = {"unit": "shop", "item": "what", "basket": "month(at)"}
+    told: list[list[str]] = []
+    for rows in ("", "1,tea,23.11.2026\n", "1,tea,2026-11-23\n"):
+        path.write_text(f"shop,what,at\n{rows}")
+        told.append([])
+        dpmine.top_itemset(dpmine.Input(path, types="at=date"), **columns, notice=told[-1].append)
+    assert told[0] == told[1] == told[2]
+    assert sum("check the format on a public sample (dates are written 2026-11-23)" in text for text in told[0]) == 1
+    assert not warned(dpmine.Input(path, types="at=date"), unit="shop", item="what")
+
+
+@every(
+    ("name", "kind", "words"),
+    [
+        ("order_id", pa.int64(), "'order_id' is named like a key, and with --one-hot it is an item"),
+        ("order_id", pa.bool_(), ""),
+        ("tea", pa.int64(), ""),
+    ],
+)
+def test_a_key_among_the_columns_of_a_one_hot_layout_is_said(name: str, kind: pa.DataType, words: str) -> None:
+    table = pa.table({"customer": [1, 2], name: pa.array([1, 0]).cast(kind), "milk": [1, 0]})
+    told: list[str] = []
+    dpmine.top_itemset(table, unit="customer", one_hot=True, notice=told.append)
+    assert sum("named like a key" in text for text in told) == bool(words)
+    assert any(words in text for text in told)
+    assert "one-hot layout: 2 columns are items, unit = customer (from the options)" in told
+
+
 def test_people_in_the_place_of_what_they_bought_are_rejected() -> None:
     with pytest.raises(dpmine.BadData, match="swap them, --unit customer_id --item Item"):
         dpmine.top_itemsets(SALES, unit="Item", item="customer_id")

@@ -220,8 +220,8 @@ def test_a_server_that_is_down() -> None:
 
 def test_a_server_that_refuses(cluster: Cluster) -> None:
     wrong = Ledger(cluster.url("postgres", password=f"{SECRET}x"))
-    assert "refuses the user" in refusal(wrong.budgets)
-    assert "refuses the user" in refusal(Ledger(cluster.url("postgres", user="readonly")).budgets)
+    assert "rejects the user" in refusal(wrong.budgets)
+    assert "rejects the user" in refusal(Ledger(cluster.url("postgres", user="readonly")).budgets)
     assert "no such database" in refusal(Ledger(cluster.url("missing")).budgets)
 
 

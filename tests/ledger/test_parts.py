@@ -97,5 +97,5 @@ def test_parts_are_off_unless_granted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("rule", "neighbors"), [(Parts.BY_UNIT, REPLACE), (Parts.BY_INDEX, ADD)])
 def test_parts_that_a_neighbour_may_shift_are_refused(tmp_path: Path, rule: Parts, neighbors: Neighbors) -> None:
     """A replaced unit may leave its part, whose size mechanisms take for public; an added one moves all numbers."""
-    with pytest.raises(BadParameter, match=f"parts {rule} needs neighbors"):
+    with pytest.raises(BadParameter, match=f"parts {rule} needs the relation"):
         Ledger(f"sqlite:///{tmp_path / 'b.db'}").grant("shop", epsilon=1, neighbors=neighbors, parts=rule)

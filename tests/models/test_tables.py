@@ -242,3 +242,17 @@ def test_a_column_that_is_named_like_people_is_noticed() -> None:
         warnings.simplefilter("error")
         read_columns(table, ["age"], keys=["patient_id"])
         read_columns(table, ["age"], asserted="visit")
+
+
+def test_numbers_and_people_in_text_are_noticed_without_the_names_of_a_header(tmp_path: Path) -> None:
+    """The header may be a row; what is said is the same whatever the rows hold."""
+    path = tmp_path / "a.csv"
+    for rows in ("", "n/a,1\n", "20,1\n"):
+        path.write_text(f"age,patient_id\n{rows}")
+        with pytest.warns(LayoutWarning) as found:
+            read_columns(str(path), ["age"])
+        first, second = (str(warning.message) for warning in found)
+        assert "a column is named like people" in first
+        assert "--unit COL" in first
+        assert "does not fit its type counts as missing" in second
+        assert "patient" not in first + second

@@ -16,7 +16,8 @@ from hatch_build import ZIG
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 USERS, DEVELOPERS, COMPILER = "requirements.lock", "requirements-dev.lock", "requirements-compiler.lock"
-TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in (USERS, DEVELOPERS, COMPILER)}
+RELEASE = "release/requirements.lock"
+TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in (USERS, DEVELOPERS, COMPILER, RELEASE)}
 
 
 def _pins(name: str) -> dict[str, set[str]]:
@@ -32,7 +33,9 @@ def _asked_for() -> list[tuple[str, str]]:
     project = PROJECT["project"]
     building = [*PROJECT["build-system"]["requires"], "editables"]  # hatchling's editable installs need it
     users = [(lock, text) for lock in (USERS, DEVELOPERS) for text in (*project["dependencies"], *building)]
-    return [*users, *((DEVELOPERS, text) for text in project["optional-dependencies"]["dev"]), (COMPILER, ZIG)]
+    developers = [(DEVELOPERS, text) for text in project["optional-dependencies"]["dev"]]
+    lines = (ROOT / "release" / "requirements.in").read_text(encoding="utf-8").splitlines()
+    return [*users, *developers, (COMPILER, ZIG), *((RELEASE, line) for line in lines if not line.startswith("#"))]
 
 
 @every(("lock", "text"), _asked_for())

@@ -18,11 +18,15 @@ import hatch_build
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-FOLDERS = {".ci", "benchmarks", "cli", "datasets", "docs", "dpmine", "examples", "experiments", "fuzz", "tests"}
+FOLDERS = {
+    ".ci", ".github", "benchmarks", "cli", "datasets", "docs", "dpmine", "examples", "experiments", "fuzz", "release",
+    "tests",
+}  # fmt: skip
 FILES = {
-    ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "DECISIONS.md", "LICENSE", "LICENSES.md",
-    "Makefile", "PKG-INFO", "README.md", "THREAT_MODEL.md", "hatch_build.py", "pyproject.toml", "requirements.lock",
-    "requirements-compiler.lock", "requirements-dev.lock", "requirements-spark.txt",
+    ".gitignore", "CHANGELOG.md", "CITATION.cff", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "DECISIONS.md",
+    "GOVERNANCE.md", "LICENSE", "LICENSES.md", "Makefile", "PKG-INFO", "README.md", "SECURITY.md", "THREAT_MODEL.md",
+    "hatch_build.py", "pyproject.toml", "requirements.lock", "requirements-compiler.lock", "requirements-dev.lock",
+    "requirements-spark.txt",
 }  # fmt: skip
 LEFT_OVER = re.compile(
     r"__pycache__|\.py[co]$|libkernels\.|\.egg-info|(^|/)\.(hypothesis|mypy|ruff|pytest|venv)|/results/|\.db$"

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from project.test_prose import WORDS
 from reporting.jobs import ALL, PAIRS, RULE, Folder, job
+from support.pages.prose import WORDS
 
 from dpmine.errors import BadData
 from dpmine.privacy import Guarantee, Neighbors

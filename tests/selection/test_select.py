@@ -345,7 +345,8 @@ def test_a_selection_in_a_notebook() -> None:
     assert "Try --mechanism limited-domain (in Python mechanism='limited_domain'), which" in nothing.advice
     assert str(nothing).splitlines()[1] == nothing.advice == nothing.to_dict()["advice"]
     twice = select({"tea": 1}, candidates="unknown", mechanism="limited_domain")
-    assert "Try --epsilon 2 (in Python epsilon=2), with which about 33 is enough." in twice.advice
+    assert "Try --epsilon 2 (in Python epsilon=2), with which about 33 is enough. Another run" in twice.advice
+    assert twice.advice.endswith("Another run adds to the charge: ε = 3 for both. Stopping is an answer, too.")
 
 
 def test_a_hidden_choice_counts_and_is_iterated_without_a_label() -> None:

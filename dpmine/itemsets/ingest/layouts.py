@@ -111,7 +111,9 @@ class LayoutPlan:
     @cached_property
     def description(self) -> str:
         """One line for the user: the layout and its columns, no data."""
-        items = "one item a column" if self.layout is Layout.ONE_HOT else f"item = {_line(self.items)}"
+        count = len(self.items)
+        columns = "1 column is an item" if count == 1 else f"{count:,} columns are items"
+        items = columns if self.layout is Layout.ONE_HOT else f"item = {_line(self.items)}"
         basket = f", basket = {_line(self.basket)}" if self.basket else ""
         return f"{self.layout.value} layout: {items}, unit = {_line(self.unit) or 'row'}{basket} ({self.origin.value})"
 
@@ -164,6 +166,17 @@ def _cautions(source: Source, plan: LayoutPlan) -> Iterator[str]:
             )
     if spans := [name for name in plan.unit if name in source.calendar]:
         yield f"somebody has a unit for every {', '.join(spans)} with data, and the ε of these add up"
+    yield from _keys_as_items(source, plan)
+    yield from source.cautions(plan.columns)
+
+
+def _keys_as_items(source: Source, plan: LayoutPlan) -> Iterator[str]:
+    """At most one caution: that a column of numbers of a one-hot layout is named like a key, beside a named unit."""
+    if plan.layout is not Layout.ONE_HOT or source.are_boolean(plan.items):
+        return
+    if keys := [name for name in plan.items if _role(name) == "unit" and not is_boolean(source.type_of(name))]:
+        name = repr(keys[0]) if source.look is None else "a column"
+        yield f"{name} is named like a key, and with --one-hot it is an item of each row that has a number but 0 in it"
 
 
 def item_type(source: Source, plan: LayoutPlan) -> pa.DataType:

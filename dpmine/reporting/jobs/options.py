@@ -82,6 +82,11 @@ OF_SOURCE = {
         shown="double",
     ),
     "decimal": Option("Decimal point of numbers in CSV files.", ".|,", shown="a point"),
+    "encoding": Option(
+        "Encoding of CSV files; bytes that are none of its characters become U+FFFD.",
+        choices=("utf-8", "latin-1", "windows-1252"),
+        shown="utf-8",
+    ),
     "query": Option("An SQL statement in place of FILE; it may choose, rename and filter rows one by one.", "SQL"),
     "database": Option("Where the query runs: duckdb:///FILE, sqlite:///FILE or postgresql://….", "URL"),
 }

@@ -77,7 +77,7 @@ class KeptDomain(Mechanism):
 
     def lead_over(self) -> str:
         """The first candidate that is not kept."""
-        return f"candidate number {self.kbar + 1:,}"
+        return f"the background (the best beyond the {self.kbar:,} that are kept)"
 
     def _slack(self) -> Ball:
         """How far "nothing" stands above the (k̄+1)-th score."""

@@ -1,4 +1,4 @@
-"""A charge pays for one run, with what it was made for; and no result is written over a ledger."""
+"""A charge covers one run, with what it was made for; and no result is written over a ledger."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_charge_pays_for_one_fit(ledger: dpmine.Ledger) -> None:
     model = dpmine.PrivateLogisticRegression(lambdas=[0.1], epsilon="0.1", ledger=ledger, dataset="shop")
     charge = model.pay()
     model.fit_paid(X, Y, charge)
-    with pytest.raises(dpmine.BadParameter, match="pays for one run"):
+    with pytest.raises(dpmine.BadParameter, match="covers one run"):
         model.fit_paid(X, Y, charge)
     assert ledger.budget("shop").spent.epsilon == Fraction(1, 10)
 
@@ -39,7 +39,7 @@ def test_a_charge_pays_for_one_fit(ledger: dpmine.Ledger) -> None:
 def test_a_charge_pays_for_its_own_parameters(ledger: dpmine.Ledger) -> None:
     model = dpmine.PrivateLogisticRegression(lambdas=[0.1], epsilon="0.1", ledger=ledger, dataset="shop")
     charge = model.pay()
-    with pytest.raises(dpmine.BadParameter, match="pays for one run"):
+    with pytest.raises(dpmine.BadParameter, match="covers one run"):
         model.set_params(epsilon=50).fit_paid(X, Y, charge)
 
 

@@ -96,7 +96,7 @@ def test_what_costs_more_than_its_charge_is_withheld(tmp_path: Path, monkeypatch
 
 def test_a_charge_for_few_features_does_not_pay_for_many() -> None:
     model = PrivateLogisticRegression(feature_bounds=(-1, 1))
-    with pytest.raises(BadParameter, match="pays for one run"):
+    with pytest.raises(BadParameter, match="covers one run"):
         model.fit_paid(*clouds(MANY), model.pay(names(FEW)))
 
 

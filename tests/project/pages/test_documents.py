@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support.cases import every
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 REQUIRED = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "DECISIONS.md"]
 DOCUMENTS = sorted(
     str(path.relative_to(ROOT))

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.notebook import code_cells, prepare, run
+from support.pages.notebook import code_cells, prepare, run
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 NOTEBOOK = ROOT / "docs" / "tutorial" / "shop.ipynb"
 
 

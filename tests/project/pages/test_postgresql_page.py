@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from ledger.postgres import Cluster, running
-from support.snippets import blocks
+from support.pages.snippets import blocks
 
 import dpmine
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "postgresql.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "postgresql.md"
 
 
 def statements() -> list[list[str]]:

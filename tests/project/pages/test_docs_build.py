@@ -18,7 +18,7 @@ from dpmine.planning.accounting import plan_runs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 

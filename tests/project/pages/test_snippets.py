@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from support.cases import every
-from support.snippets import RUN, blocks, is_shown, run_page, untested
+from support.pages.snippets import RUN, blocks, is_shown, run_page, untested
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DOCUMENTS = sorted(
     str(path.relative_to(ROOT)) for pattern in ("*.md", "datasets/*.md", "docs/**/*.md") for path in ROOT.glob(pattern)
 )
@@ -39,6 +43,30 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", RUNNING)
 def test_page_does_what_it_shows(name: str, folder: Path, reports: bool) -> None:
     assert list(run_page(text(name), folder, reports=reports)) == []
+
+
+def typed(page: str) -> list[list[str]]:
+    """The commands that a page shows in indented lines, but for those of pip and make."""
+    lines = re.findall(r"^    (?:dpmine|python) .+$", page, flags=re.MULTILINE)
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+@pytest.mark.slow
+def test_every_command_of_the_readme_can_be_typed(folder: Path) -> None:
+    (folder / "examples").symlink_to(ROOT / "examples")
+    commands = [command for command in typed(text("README.md")) if command[1] != "doctor"]  # it reads no file
+    assert len(commands) >= 8
+    for program, *arguments in commands:
+        starts = ["-m", "dpmine_cli.main"] if program == "dpmine" else []
+        ends = ["--check"] if arguments[0] == "report" else []  # its jobs are run by other tests
+        command = [sys.executable, *starts, *arguments, *ends]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, f"{program} {shlex.join(arguments)}\n{done.stderr}"
+
+
+def test_comments_are_not_typed() -> None:
+    page = "    pip install .\n    dpmine doctor   # looks\n    python a.py 'b c'\n\n```console\n$ dpmine\n```\n"
+    assert typed(page) == [["dpmine", "doctor"], ["python", "a.py", "b c"]]
 
 
 @every("name", DOCUMENTS)

@@ -1,6 +1,6 @@
 """The notebook of the tutorial, run without Jupyter: code cells in order, in one namespace.
 
-`PYTHONPATH=tests python -m support.notebook docs/tutorial/shop.ipynb` runs it and writes its outputs anew.
+`PYTHONPATH=tests python -m support.pages.notebook docs/tutorial/shop.ipynb` runs it and writes its outputs anew.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from reporting.schedules.weeks import Shop, sales
-from support.snippets import blocks
+from support.pages.snippets import blocks
 
 from dpmine.reporting.jobs.schedule import Every, Window
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 LINE = re.compile(r"^ *(?:[\d*]+ ){5} *(?P<command>.*)$", re.MULTILINE)
 LINES = [
     pytest.param(found["command"], id=f"{path.name} {number}")

@@ -1,0 +1,1 @@
+"""What the tests of pages share: snippets, the notebook, and words."""
