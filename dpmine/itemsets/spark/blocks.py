@@ -1,7 +1,7 @@
 """What runs on the executors: rows become blocks, and the local engine's compiled kernels count in these.
 
 A *block* holds the baskets of some units, and all baskets of each. Every function here but `destinations` takes the
-Arrow batches of one partition and gives others, as `mapInArrow` wants it; none of them shows a value to anybody.
+Arrow batches of one partition and gives others, as `mapInArrow` wants it; none of them shows a value.
 """
 
 from __future__ import annotations

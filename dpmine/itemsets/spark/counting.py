@@ -105,10 +105,10 @@ def _blocks(baskets: Any, store: BasketStore, session: Any) -> Any:
     return found.select(*store.units, "items", (functions.col("start") + functions.col("inside")).alias("place"), "a0")
 
 
-_STORED_DEEPER = 8  # by which the stored baskets go below the first threshold asked for: another pass is dear
+_STORED_DEEPER = 8  # by which the stored baskets go below the first threshold asked for: another pass takes long
 _SMALL = 20_000_000  # occurrences of items that are stored whole, whatever is asked
 _TIMES_THE_WORK = 2  # from the second search on as much again as was asked for is counted ahead, for what follows
-_TIMES_THE_STORE = 2  # what counting ahead may cost, in occurrences a stored occurrence: about a scan of the store
+_TIMES_THE_STORE = 2  # what counting ahead may take, in occurrences a stored occurrence: about a scan of the store
 _FREE = 10_000_000  # occurrences that are counted ahead in any case: they take about as long as a job takes to start
 
 
@@ -117,7 +117,7 @@ class Ranks:
     """The items by decreasing support.
 
     Attributes:
-        codes: int64[K], the code of each rank; only items that somebody bought.
+        codes: int64[K], the code of each rank; only items that occur.
         supports: int64[K], not increasing.
     """
 
@@ -151,7 +151,7 @@ def depth(ranks: Ranks, work: NDArray[np.float64], *, stored: int, known: int, a
     """The threshold ≤ `asked` down to which to count, where everything ≥ `known` was counted before.
 
     `work` is that of the ranks that are stored, `stored` their number of occurrences. Deeper than asked where that is
-    nearly free; from the second search on more so, because who asks again may well ask on.
+    nearly free; from the second search on more so, because a second search is often followed by a third.
     """
     first, needed = ranks.above(known), ranks.above(asked)
     done = np.concatenate([np.zeros(1), np.cumsum(work)])
@@ -203,7 +203,7 @@ class BasketStore:
             return int((found.select(*self.units).distinct() if self.units else found).count())
 
     def work(self, size: int) -> Work:
-        """What counting itemsets of `size` items costs, item by item; one pass over the store."""
+        """The work of counting itemsets of `size` items, item by item; one pass over the store."""
         places = self.frame.select("heavy", functions.posexplode("items").alias("place", "rank"))
         ways = functions.lit(1.0)
         for taken in range(size - 1):  # place! / (place − size + 1)! / (size − 1)!, and 0 for a low place
@@ -221,7 +221,7 @@ class BasketStore:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What a search in a store costs.
+    """The work of a search in a store.
 
     Attributes:
         of_rank: float64[depth], occurrences of itemsets whose rarest item has this rank.

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 _MOST_CANDIDATES = 4_000_000  # that are listed in this process and sent to every task
 _MOST_READ = 4 * on_executors.BLOCK_LINES  # rows by a task that leaves most of them to others
 _FOOTER_TASKS = 200
-_FEWEST_LINES = 1 << 17  # of a block: smaller ones cost more to start than to count
+_FEWEST_LINES = 1 << 17  # of a block: smaller ones take longer to start than to count
 _ONE_UNIT = (
     "Too many rows of one unit meet in one task: take a smaller unit where the guarantee allows it (a receipt instead "
     "of a shop), or cut units down in the data."
@@ -332,10 +332,10 @@ class NativeMiner(SupportSource):
         codes = np.flatnonzero(self.item_supports >= threshold).astype(np.int32)
         number_of = np.full(len(self._labels), -1, np.int32)
         number_of[codes] = np.arange(len(codes))
-        told = number_of[known.listed.rows]
-        told = told[(told >= 0).all(axis=1)]
+        old = number_of[known.listed.rows]
+        old = old[(old >= 0).all(axis=1)]
         labels = self._labels.take(integer_array(codes.astype(np.int64)))
-        found, exact = self._blocks.pairs(labels, ListedItemsets(told, len(codes)), threshold)
+        found, exact = self._blocks.pairs(labels, ListedItemsets(old, len(codes)), threshold)
         found = found[np.lexsort((found[:, 1], found[:, 0]))]
         listed = ListedItemsets(codes[found[:, :2]], len(self._labels))
         return listed, found[:, 2] if exact else self._supports(listed)

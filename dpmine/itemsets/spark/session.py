@@ -49,7 +49,7 @@ _NOT_STARTED = (
 )
 _FAILED = (
     "Spark failed: see that the data can be read by themselves, and that the executors have memory and disk left "
-    "(their logs tell)."
+    "(see their logs)."
 )
 
 
@@ -137,7 +137,7 @@ def _pyspark() -> Any:
 
 
 def _started(sql: Any, memory: int) -> Any:
-    if os.environ.get("SPARK_REMOTE") or os.environ.get("PYSPARK_GATEWAY_PORT"):  # someone else's process
+    if os.environ.get("SPARK_REMOTE") or os.environ.get("PYSPARK_GATEWAY_PORT"):  # another's process
         return sql.SparkSession.builder.getOrCreate()
     from pyspark import SparkConf, SparkContext
 
@@ -196,7 +196,7 @@ def _is_configured() -> bool:
 
 
 def _require_answers() -> None:
-    """Nobody waits minutes for a cluster whose address does not answer."""
+    """No caller waits minutes for a cluster whose address does not answer."""
     remote = os.environ.get("SPARK_REMOTE", "")
     if remote and not remote.startswith("sc://"):
         raise BadParameter(

@@ -293,7 +293,7 @@ def _listed(session: Any, paths: Sequence[str], named: Sequence[str]) -> tuple[l
 
 
 def _require_seen(paths: Sequence[str]) -> None:
-    """Spark has no **, and leaves out files with such names without a word, even when they are named."""
+    """Spark has no **, and silently leaves out files with such names, even when they are named."""
     if any("**" in path and _literal(path) == path for path in paths):
         raise UnreadableFile("Spark knows no **: give the folder, which is read with all that it holds.")
     found = [each for path in paths for each in [path, *glob.glob(path)]]  # noqa: PTH207 - as for local files
@@ -371,7 +371,7 @@ def _path(file: str) -> str:
 
 
 def _literal(path: str) -> str:
-    """A path for Spark, to which wildcards in names of files that exist are wildcards all the same."""
+    """A path for Spark, to which wildcards in names of files that exist are wildcards, too."""
     return _WILD.sub(r"\\\g<0>", path) if "://" not in path and os.path.lexists(path) else path
 
 

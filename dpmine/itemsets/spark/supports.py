@@ -217,7 +217,7 @@ class SparkMiner(SupportSource):
         try:
             levels = _levels(_Counted(deep, [*known.tables, found]).between(deep, known.threshold))
         except BaseException:
-            kept.release(found)  # who asks again must not find it twice
+            kept.release(found)  # a second search must not find it twice
             raise
         self._counted[size] = _Counted(deep, [*known.tables, found], known.levels + levels)  # at once, or not at all
         return self._counted[size]
@@ -232,7 +232,7 @@ class SparkMiner(SupportSource):
         return ParentSearch(size, 0, end, (*parents, _keys(ancestors[-1], size - 1, low, high)))
 
     def _store_for(self, threshold: int) -> BasketStore:
-        """Stored baskets that go down to the threshold; made anew where they did not go so far."""
+        """Stored baskets that go down to the threshold; made again where they did not go as far."""
         if self._store is not None and self._store.threshold <= threshold:
             return self._store
         if self._store is not None:

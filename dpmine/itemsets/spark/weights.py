@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WEIGHT = "weight"
 UNREADABLE = (
     "Spark failed while it read the data: see that the files are whole and of one schema, that the columns can be read "
-    "by themselves, and that the executors have memory and disk left (their logs tell)."
+    "by themselves, and that the executors have memory and disk left (see their logs)."
 )
 
 

@@ -37,10 +37,10 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How the blocks came about: "range" and "dealt" of files, or "rows" of Spark."""
     seen: list[str] = []
-    chosen, of_rows = native.by_first_key, Blocks.of
+    of_rows = Blocks.of
 
     def by_key(*arguments: Any) -> Any:
-        found = chosen(*arguments)
+        found = by_first_key(*arguments)
         seen.append("dealt" if found is None else "range")
         return found
 
@@ -48,7 +48,7 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append("rows")
         return of_rows(*arguments)
 
-    monkeypatch.setattr(native, "by_first_key", by_key)
+    monkeypatch.setattr("dpmine.itemsets.spark.native.by_first_key", by_key)
     monkeypatch.setattr(Blocks, "of", of)
     return seen
 
@@ -62,7 +62,7 @@ def written(folder: Path, tables: Sequence[pa.Table], rows: int = 7) -> str:
 
 def same(data: Any, table: pa.Table, columns: Columns, **options: Any) -> None:
     """The supports are those of the local engine."""
-    there = read_transactions(data, columns, engine="spark", **options).transactions
+    there: Any = read_transactions(data, columns, engine="spark", **options).transactions
     here = read_baskets(table, columns, **options).baskets
     assert there.labels.to_pylist() == here.labels.to_pylist()
     assert there.item_supports.tolist() == Miner(here).item_supports.tolist()
@@ -80,7 +80,7 @@ def test_sorted_files_are_not_shuffled(tmp_path: Path, ways: list[str]) -> None:
     rows = [row for row in random_rows(3, units=80) if row[0] is not None]
     table = in_order_of_units(rows)
     path = written(tmp_path, [table.slice(0, 50), table.slice(50)], rows=4)
-    read = read_transactions(path, LONG, engine="spark").transactions
+    read: Any = read_transactions(path, LONG, engine="spark").transactions
     assert read.blocks.number > 3
     check(read.miner(), read.labels.to_pylist(), rows)
     read.close()
