@@ -71,7 +71,7 @@ def read_transactions(
         from dpmine.itemsets.spark.read import read_spark
 
         heap = memory.whole if isinstance(memory, MemoryBudget) else parse_memory(memory)
-        return read_spark(data, columns, memory=heap, catalogue=catalogue, planned=planned, progress=progress)
+        return read_spark(data, columns, memory=heap, catalogue=catalogue, planned=planned)
     budget = memory if isinstance(memory, MemoryBudget) else MemoryBudget.of(memory)
     require_catalogue_room(catalogue, budget.indivisible)
     source = open_source(data, columns)

@@ -99,7 +99,7 @@ def top_itemset(
             are streamed, through temporary files where a unit's rows are scattered.
         engine: "local", or "spark": paths are then read, and supports counted, by Spark; needs the extra `spark`. A
             Spark DataFrame is counted by Spark whatever is said here. The answer has the same law.
-        progress: called with the fraction of the reading done, 0 to 1; on Spark, of its tasks.
+        progress: called with the fraction of the work done, 0 to 1; not by Spark.
         notice: called before data are read, with the layout in column names, why "auto" takes its mechanism, and
             whether the result will mostly be noise. None: a `LayoutWarning` where the layout was found and not named,
             and an `AccuracyWarning`.

@@ -32,7 +32,6 @@ from dpmine.itemsets.counting.listed import ListedItemsets
 from dpmine.itemsets.counting.miner import ordered
 from dpmine.itemsets.spark import blocks as on_executors
 from dpmine.itemsets.spark.files import FOOTERS, Groups, Reading, by_first_key, in_order, read_footers, read_lines
-from dpmine.itemsets.spark.progress import watched
 from dpmine.itemsets.spark.session import functions, replacing
 from dpmine.itemsets.spark.source import ITEM
 from dpmine.itemsets.spark.supports import require_room
@@ -253,7 +252,6 @@ class NativeMiner(SupportSource):
         self.item_supports: NDArray[np.int64] = by_sql.item_supports
         self._labels = labels
         self._blocks = blocks
-        self._session = by_sql.session
         self._by_sql = by_sql
         self._sizes_by_sql: set[int] = set()
         self._counted: dict[int, _Known] = {}
@@ -299,7 +297,7 @@ class NativeMiner(SupportSource):
 
     def _known(self, size: int, threshold: int) -> _Known | None:
         """All itemsets of `size` ≥ 2 items down to the threshold; None where SQL counts them."""
-        with self._one_by_one, watched(self._session, None):
+        with self._one_by_one:
             nothing = _Known(threshold, self._none(size), np.zeros(0, np.int64))
             if np.count_nonzero(self.item_supports >= threshold) < size:
                 return nothing

@@ -125,11 +125,6 @@ class SparkMiner(SupportSource):
         self._one_by_one = RLock()
 
     @property
-    def session(self) -> Any:
-        """Of Spark."""
-        return self._baskets.session
-
-    @property
     def resident_threshold(self) -> int:
         """One more than the largest support of all: every search takes a job."""
         return int(self.item_supports.max(initial=0)) + 1
