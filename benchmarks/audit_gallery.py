@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from support.gallery.broken import BROKEN
 from support.gallery.sound import SOUND
 
-from dpmine.auditing import TargetReport, audit
+from dpmine import audit
 
 if TYPE_CHECKING:
     from support.gallery.exhibit import Exhibit
+
+    from dpmine.auditing import TargetReport
 
 CONFIDENCE = "0.999"
 """So that a sound mechanism is refuted in one run of 1000, at most."""

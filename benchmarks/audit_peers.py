@@ -16,7 +16,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from dpmine.auditing import Claim, InEnvironment, RowSets, ScoreVectors, audit
+from dpmine import audit
+from dpmine.auditing import Claim, InEnvironment, RowSets, ScoreVectors
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "benchmarks" / "peers"

@@ -5,9 +5,11 @@ Names are loaded when they are first used, so that `import dpmine` takes little 
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dpmine.deprecated import FormerModules
 from dpmine.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from dpmine.io.paths import Input
     from dpmine.itemsets.exact_supports import itemset_supports
     from dpmine.itemsets.top import top_itemset, top_itemsets
+    from dpmine.ledger.dry_ledger import dry_run
     from dpmine.ledger.ledger import Ledger
     from dpmine.models.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
     from dpmine.models.histogram.estimator import PrivateHistogram
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from dpmine.planning.results import Plan
     from dpmine.privacy import ExPostGuarantee, Guarantee, Neighbors
     from dpmine.reporting.call import report
+    from dpmine.reporting.evidence.folder import verify_evidence
     from dpmine.selection.select import Law, Selection, law, select
     from dpmine.selection.universes.base import Universe
     from dpmine.selection.universes.dense import Levels
@@ -82,6 +86,7 @@ __all__ = [
     "UnreadableFile",
     "audit",
     "discover_items",
+    "dry_run",
     "itemset_supports",
     "law",
     "plan",
@@ -89,6 +94,7 @@ __all__ = [
     "select",
     "top_itemset",
     "top_itemsets",
+    "verify_evidence",
 ]
 
 _HOMES = {
@@ -100,6 +106,7 @@ _HOMES = {
     "itemsets.discovered": "discover_items",
     "itemsets.exact_supports": "itemset_supports",
     "itemsets.top": "top_itemset top_itemsets",
+    "ledger.dry_ledger": "dry_run",
     "ledger.ledger": "Ledger",
     "models.accuracy_first.estimators": "AccuracyFirstLogistic AccuracyFirstRidge",
     "models.histogram.estimator": "PrivateHistogram",
@@ -113,11 +120,15 @@ _HOMES = {
     "planning.results": "Plan",
     "privacy": "ExPostGuarantee Guarantee Neighbors",
     "reporting.call": "report",
+    "reporting.evidence.folder": "verify_evidence",
     "selection.select": "Law Selection law select",
     "selection.universes.base": "Universe",
     "selection.universes.dense": "Levels",
 }
 """Modules of this package, and the public names that each holds."""
+
+
+sys.meta_path.append(FormerModules)  # after those that find files
 
 
 def __getattr__(name: str) -> Any:

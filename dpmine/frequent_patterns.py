@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+__all__ = ["apriori", "fpgrowth"]
+
 _MISSING = "NaN values are not permitted in the DataFrame when null_values=False."
 _ALLOWED = "The allowed values for a DataFrame are True, False, 0, 1{}: convert the columns that hold others."
 _AT_ONCE = 2**26  # bytes of packed rows that are compared at a time

@@ -144,9 +144,9 @@ class TopItemsetsAndRules:
 
 
 def _rule(rule: dict[str, Any]) -> str:
-    from dpmine.itemsets.results import printable
+    from dpmine.itemsets.results import listed_items
 
-    sides = [", ".join(printable(item) for item in rule[side]) for side in ("antecedents", "consequents")]
+    sides = [listed_items(rule[side]) for side in ("antecedents", "consequents")]
     shown = [
         f"{name} {rule[name]:.3g} ({rule[f'{name}_low']:.3g} to {rule[f'{name}_high']:.3g})"
         for name in _SHOWN

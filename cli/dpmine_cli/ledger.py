@@ -33,9 +33,14 @@ def grant(line: CommandLine) -> None:
     budget = ledger.grant(dataset, epsilon=epsilon, **line.values("ledger", "dataset", "epsilon"))
     destination.write_result(_shown([budget]))
     if budget.granted.delta == 0 and budget.entries == 1 and line.delta is None:
+        from dpmine.selection.mechanisms.registry import MECHANISMS
+
+        pure = [name.replace("_", "-") for name, kind in MECHANISMS.items() if kind.private and not kind.approximate]
         line.messages.notice(
-            f"{budget.dataset!r} is granted δ = 0, so approximate mechanisms will be rejected; "
-            f"grant again with --epsilon {epsilon} --delta 1e-6 to allow them."
+            f"{budget.dataset!r} is granted δ = 0, so runs that spend δ will be rejected, such as itemsets without "
+            f"--catalogue. With it {', '.join(pure)} can run (with --top also --delta 0), and so can histogram, "
+            "hypothesis, and classify or regress with --noise gamma. To allow all mechanisms, grant again with "
+            f"--epsilon {epsilon} --delta 1e-6."
         )
 
 

@@ -119,11 +119,10 @@ class CommandLine:
 
     def _end_at_the_charge(self) -> None:
         """Takes the ledger's place, where it and the data set are named both or neither."""
-        from dpmine.ledger.ledger import DryLedger
+        from dpmine.ledger.dry_ledger import in_place_of
 
-        url, dataset = self.options["ledger"], self.options["dataset"]
-        if (url is None) == (dataset is None):
-            self.options["ledger"], self.options["dataset"] = DryLedger(url), dataset or ""
+        ledger, dataset = in_place_of(self.options["ledger"], self.options["dataset"])
+        self.options["ledger"], self.options["dataset"] = ledger, dataset
 
     def require_one_unit(self) -> None:
         """Raises BadParameter for options of the privacy unit that contradict each other."""

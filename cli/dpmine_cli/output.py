@@ -210,9 +210,9 @@ class Destination:
             document = {"private": False, "itemsets": list(_rows(table))}
             self.write_text(json.dumps(document, ensure_ascii=False))
         else:
-            from dpmine.itemsets.results import printable
+            from dpmine.itemsets.results import listed_items
 
-            lines = [f"{row['support']}\t{', '.join(map(printable, row['items']))}" for row in _rows(table)]
+            lines = [f"{row['support']}\t{listed_items(row['items'])}" for row in _rows(table)]
             self._write_lines("\n".join([*lines, "(exact supports; NOT private)"]))
 
     def _write_parquet(self, table: Any) -> None:

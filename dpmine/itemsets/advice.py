@@ -125,13 +125,13 @@ def _expected(request: Request) -> str:
 
 
 def _enough(request: Request, way: TopK) -> int:
-    """The lead that the best itemsets need, as it is told above; of a discovery, the support of the best."""
+    """The lead that the best itemsets need, as it is given above; of a discovery, the support of the best."""
     candidates = request.catalogue.candidates(request.sizes)
     return _for_half(request, way) if isinstance(way, Discover) else ceil(way.lead(candidates or 1))
 
 
 def _for_half(request: Request, way: TopK) -> int:
-    """What the best needs where half of the list is to be right, which compares ways; the lead where nobody knows."""
+    """The support that the best needs where half of the list is to be right; the lead where that is unknown."""
     candidates = request.catalogue.candidates(request.sizes)
     return right_from(way, candidates or 0) or ceil(way.lead(candidates or 1))
 

@@ -88,9 +88,9 @@ class ByItems(TopK):
 class ItemsFirst(ByItems):
     """m items in one shot, then k itemsets of these items in one shot.
 
-    There are far fewer itemsets of m items than of all, so that far fewer of no support come first by noise alone; an
-    itemset with an item that was not chosen is lost. The items come out of a public catalogue by the exponential
-    mechanism, or out of an unknown one by the limited-domain mechanism.
+    There are far fewer itemsets of m items than of all. So far fewer itemsets without support come first by noise
+    alone. An itemset with an item that was not chosen is lost. The items are chosen from a public catalogue by the
+    exponential mechanism, or from an unknown one by the limited-domain mechanism.
     Source: Li, Qardaji, Su & Cao 2012 (the idea, with other mechanisms).
     """
 

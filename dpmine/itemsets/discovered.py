@@ -1,4 +1,4 @@
-"""A catalogue that is paid for once: the items that many units have, found with differential privacy."""
+"""A catalogue that is charged once: the items that many units have, found with differential privacy."""
 
 from __future__ import annotations
 

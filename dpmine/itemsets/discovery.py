@@ -41,7 +41,7 @@ ITEMS_PER_UNIT = 50
 MOST_ITEMS_PER_UNIT = 10_000
 _WEIGHT = 1 << 20  # S: what a unit gives to its items, in length
 _LOOKS, _REST = (1, 1, 2, 4, 4), 8  # twentieths of ρ: 1/20, 1/10, 1/5, 2/5 or 3/5 goes into the discovery
-_ENOUGH, _TIMES_THE_PLACES = 60, 4  # items at which it ends, or those that have so many itemsets for each place
+_ENOUGH, _TIMES_THE_PLACES = 60, 4  # items at which it ends, or those with this many itemsets per place
 _WEIGHTED_PLACES, _WEIGHTED_SCALE = 50, 66
 """From which on weighted pairs found more: docs/explanation/measured/itemset_lists.md."""
 _BITS = 192
@@ -70,7 +70,7 @@ class Discovery:
     A unit with n ≤ D items gives each the weight ⌊S/√n⌋, so that its weights have length S at most, whatever n is. The
     sums of the units' weights get discrete Gaussian noise. A look adds a further noisy copy of the sums to those of the
     looks before, and releases the items that reach its threshold. There is another look only while fewer than `enough`
-    items are released. δ-approximate ρ-zCDP for all looks together; the first l of them cost Σ_{j ≤ l} `rhos`[j].
+    items are released. δ-approximate ρ-zCDP for all looks together; the first l of them use Σ_{j ≤ l} `rhos`[j].
 
     Attributes:
         rho: ρ > 0 of all looks.
@@ -121,7 +121,7 @@ class Discovery:
 
     @cached_property
     def rhos(self) -> tuple[Fraction, ...]:
-        """What each look costs at most."""
+        """The most that each look may use."""
         return tuple(self.rho * part / sum(self.looks) for part in self.looks)
 
     @cached_property
@@ -137,20 +137,20 @@ class Discovery:
 
     @cached_property
     def scales(self) -> tuple[int, ...]:
-        """σ_j, a whole number: with noise of this scale the look costs at most its part of ρ."""
+        """σ_j, a whole number: with noise of this scale the look uses at most its part of ρ."""
         return tuple(whole_scale(Fraction(self.weight**2) / self._squared_reach(rho)) for rho in self.rhos)
 
     def _squared_reach(self, rho: Fraction) -> Fraction:
-        """(S/σ)² at a cost of ρ. The sums of neighbours are S apart at most, or √2 S where one unit takes a place."""
+        """(S/σ)² for a budget of ρ. The sums of neighbours are at most S apart, or √2 S where a unit is replaced."""
         return rho if self.neighbors is Neighbors.REPLACE_ONE else 2 * rho
 
     @cached_property
     def thresholds(self) -> tuple[int, ...]:
         """T_j, of the sum Σ_{i ≤ j} looks_i·(W + X_i) of the noisy copies so far. Certified.
 
-        An item of one unit, which gives it the weight w, reaches T_j with probability at most 1 − (1 − δ_j)^{1/n}, for
-        every n ≤ D, where δ_j = δ/`len(looks)`. The sum of the noises is no larger than Gaussian noise of variance
-        Σ looks_i² σ_i², plus Σ looks_i.
+        A unit gives an item the weight w. An item of this unit alone reaches T_j with probability at most
+        1 − (1 − δ_j)^{1/n}, for every n ≤ D, where δ_j = δ/`len(looks)`. The sum of the noises is no larger than
+        Gaussian noise of variance Σ looks_i² σ_i², plus Σ looks_i.
         """
         copies = tuple(accumulate(self.looks))
         variances = accumulate(part**2 * scale**2 for part, scale in zip(self.looks, self.scales, strict=True))
@@ -192,9 +192,9 @@ class Discover(ByItems):
     """The items that a discovery finds, then k itemsets of these items: for items that are not public.
 
     Half of δ is for the discovery, the other half turns ρ into ε. The discovery takes as many looks as it needs to find
-    enough items, and the itemsets get what it leaves of ρ: the more units have the items, the less noise they get.
-    Itemsets are chosen in one shot, but for many pairs at a small ε, where the noise of a shot is the larger one:
-    these are chosen by their noisy weights, unless too many items were found.
+    enough items. The itemsets get what it leaves of ρ: the more units have the items, the less noise they get.
+    Itemsets are chosen in one shot. The exception is many pairs at a small ε, where the noise of a shot is the larger
+    one: these are chosen by their noisy weights, unless too many items were found.
     Sources: Gopi et al. 2020 (discovery); Durfee & Rogers 2019 (one shot). Proof: docs/proofs/discovery.md.
     """
 
@@ -293,7 +293,7 @@ class Discover(ByItems):
 
 
 def _shot(count: int, rho: Fraction, neighbors: Neighbors) -> OneShot:
-    """K rounds of the exponential mechanism that cost ρ together: ε_0 = √(8ρ/k), rounded down."""
+    """The exponential mechanism in k rounds that use ρ together: ε_0 = √(8ρ/k), rounded down."""
     each = decimal_below(below(lambda: exact_ball(8 * rho / count).sqrt(), _BITS), _ROUND_DIGITS)
     return OneShot(count, count * each, Fraction(0), neighbors, each)
 

@@ -48,8 +48,8 @@ def itemset_supports(
 
     `data`, `size`, `unit`, `basket`, `item`, `items`, `one_hot`, `catalogue`, `memory` and `engine` are those
     of `top_itemset`.
-    `min_support` is a count of units (an integer, or text such as "100"), or a share of the units (a float or text with
-    a point: 0.01, "1.0"). With `as_fraction`, supports are shares of the units instead of counts.
+    `min_support` is a count of units: an integer, or text such as "100". A float, or text with a point, is a share of
+    the units: 0.01, "1.0". With `as_fraction`, supports are shares of the units instead of counts.
 
     Returns a frame with the columns support and itemsets (frozensets), by decreasing support, then by items.
     Raises BadParameter, BadData or UnreadableFile.

@@ -63,11 +63,11 @@ def _above(profile: Profile, scale: float, bound: float, ranks: int) -> float:
 
 
 def right_from(way: TopK, candidates: int) -> int:
-    """The least support of the best itemset at which half of the list is expected to be right; 0 where nobody knows.
+    """The least support of the best itemset at which half of the list is expected to be right; 0 if it is unknown.
 
-    `candidates` is how many public itemsets there are, 0 where there is no public list. Supports fall off by a power
-    law, as in `support_needed`. Units have as many items as they may name in a discovery; that `items_first` keeps the
-    items of the best itemsets is taken for granted, and so is that pairs with weights count in full.
+    `candidates` is the number of public itemsets, 0 where there is no public list. Assumptions: supports fall off by a
+    power law, as in `support_needed`; units have as many items as they may name in a discovery. `items_first` keeps the
+    items of the best itemsets, and pairs with weights count in full.
     """
     kept = way.candidates if isinstance(way, ByItems) else candidates
     if isinstance(way, LimitedDomainTopK):

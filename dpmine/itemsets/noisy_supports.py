@@ -33,7 +33,7 @@ MOST_ITEMS = 12
 
 
 class Consistency(StrEnum):
-    """What is done to noisy supports before they are released; it costs no privacy."""
+    """What is done to noisy supports before they are released; it uses no privacy budget."""
 
     AS_DRAWN = "as_drawn"
     """Negative values are raised to 0; a superset's value may exceed that of its subset."""
@@ -49,10 +49,10 @@ class SupportRelease:
         itemsets: as they were given.
         values: their noisy supports, in units, 0 where noise made one negative: no true support is below.
         intervals: for each the least and the largest true support that is plausible, both included; holds the value.
-        noise: whose law says what all values together cost.
+        noise: the noise of the values, which says what they use of the budget together.
         consistency: whether the values were made to agree with each other.
-        level: as drawn, each interval holds its true support with at least this probability; monotone, all of them
-            together do. As drawn, that is said of all that were released, before any are left out for being small.
+        level: a probability. As drawn, each interval holds its true support with at least this probability; monotone,
+            all of them together do. It is about all values, before any are left out for being small.
     """
 
     itemsets: tuple[Itemset, ...]

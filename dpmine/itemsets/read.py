@@ -60,12 +60,13 @@ def read_transactions(
             the labels.
         progress: called with the fraction done, 0 to 1.
         memory: bytes, a text such as "4GB", or None for half of the machine.
-        planned: called with the layout once it is known from the columns, before any data are read (columns of Python
-            objects in pandas frames are looked at for their kind).
+        planned: called with the layout once it is known from the columns, before any data are read. Only the kind of
+            Python objects in columns of pandas frames is looked up first.
         engine: "local" or "spark".
 
-    Raises UnreadableFile (files; a full disk for temporary files), BadData (columns, types, layout) and BadParameter
-    (`data` of an unknown kind, `memory` that is no size; items, or data of one unit, that do not fit by themselves).
+    Raises UnreadableFile for files, and for a full disk of temporary files. Raises BadData for columns, types and
+    layouts. Raises BadParameter for `data` of an unknown kind, and for `memory` that is no size. Raises it also for
+    `memory` that is too small for the items, or for the data of one unit.
     """
     if engine_of(engine, data) is Engine.SPARK:
         from dpmine.itemsets.spark.read import read_spark
@@ -129,8 +130,8 @@ def announced(
     """Charge, and say in notices, or else in warnings, what is to be known of the run.
 
     Doubts come before the charge: a user may stop there. So do warnings, because Python can turn them into errors.
-    Notices of the layout and of the reason come after it, so that a rejected run has none; a dry run, which ends there,
-    has them.
+    Notices of the layout and of the reason come after it, so that a rejected run has none. A dry run, which ends at the
+    charge, has them.
     """
     if notice is None:
         notice_layout(plan, None)

@@ -1,4 +1,4 @@
-"""What is asked of a run, checked before any data are read: what is chosen and how, what is released, and the cost."""
+"""What is asked of a run, checked before any data are read: what is chosen and how, what is released and charged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST_RULES = 1_000_000
 """Rules that one run may be asked for: an item of an itemset is on either side, or on none."""
 SUPPORTS_SHARE = Fraction(1, 3)
 """Of ε, where the split is left to us: docs/explanation/measured/itemset_lists.md has the measurements."""
-_TIMES_THE_ITEMS = 4  # by which a catalogue exceeds k where going by way of the items is worth its price
+_TIMES_THE_ITEMS = 4  # by which a catalogue exceeds k where choosing the items first gains more than it uses
 MANY_PLACES = 50
 """From here on "auto" goes by way of a catalogue's items: docs/explanation/measured/itemset_lists.md compares."""
 DISCOVERED_PLACES = {Neighbors.REPLACE_ONE: 10, Neighbors.ADD_REMOVE: 14}
@@ -67,9 +67,9 @@ class BudgetSplit:
     """How a run's budget is split.
 
     Attributes:
-        selection: what choosing the itemsets costs.
-        supports: the noise of their supports, which says what these cost; None where none are released.
-        total: the cost of both: a sum of ε and δ for Laplace noise, of ρ for Gaussian noise.
+        selection: the share of choosing the itemsets.
+        supports: the noise of their supports, which gives the share of these; None where none are released.
+        total: both together: a sum of ε and δ for Laplace noise, of ρ for Gaussian noise.
         rounds: how the selection's part is divided, in words.
     """
 
@@ -320,7 +320,7 @@ def build_way(
 
 
 def _by_items(count: int, sizes: tuple[int, int], known: PublicCatalogue, neighbors: Neighbors) -> str:
-    """What "auto" takes; itself where going by way of the items does not pay."""
+    """What "auto" takes; "auto" itself where choosing the items first gains nothing."""
     if not known.is_given:
         return DISCOVER if count >= DISCOVERED_PLACES[neighbors] else AUTO
     large = known.items is None or len(known.items) >= _TIMES_THE_ITEMS * count

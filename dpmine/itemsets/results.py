@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from dpmine.privacy import Guarantee
 
 
+_SEPARATORS = (",", '"', "->", ": about ")
+"""What stands between items, or beside them, in text."""
+
+
 class ItemsForm(StrEnum):
     """How an itemset stands in a frame."""
 
@@ -43,14 +47,14 @@ class TopItemsets:
         requested: the mechanism that was asked for ("auto" included).
         mechanism: the mechanism that chose.
         guarantee: the guarantee of the whole run.
-        advice: when fewer were chosen than asked for, or none is listed, what would have been needed, whether the run
-            was charged, and what to try next: facts of the parameters, not of the data.
+        advice: given when fewer were chosen than asked for, or none is listed. It says what would have been needed,
+            whether the run was charged, and what to try next: facts of the parameters, not of the data.
         supports: noisy supports of the chosen itemsets, and of all their subsets where rules were asked for; None where
             none were released.
         units: the public number of units, where it was given.
         budget: how the budget was split, where there was something to split.
         left_out: how many of the chosen itemsets are not listed, because their noisy supports are too small.
-        item_type: "int64", "uint64" or "string", as the catalogue or the item column declare it; "" for baskets of
+        item_type: "int64", "uint64" or "string", as the catalogue or the item column declare it. "" for baskets of
             Python values, whose items are integers and texts as they were given.
 
     Example:
@@ -89,9 +93,9 @@ class TopItemsets:
         *,
         charged: bool = False,
     ) -> TopItemsets:
-        """The answer to a request, as far as released supports can tell it from nothing, unless it asks for more.
+        """The answer to a request: without itemsets whose released supports are too small, unless it asks for them.
 
-        `charged` says whether a ledger paid for it.
+        `charged` says whether a ledger was charged for it.
         """
         listed = itemsets if supports is None else supports.reaching(itemsets, request.min_support)
         said = ""
@@ -149,7 +153,7 @@ class TopItemsets:
             min_confidence: in [0, 1], compared exactly.
 
         Returns a frame as of `dpmine.itemsets.rules.association_rules`: antecedents, consequents, noisy_support and
-        confidence with its bounds; with a public number of units also support, lift, leverage and conviction.
+        confidence with its bounds. With a public number of units, it also has support, lift, leverage and conviction.
         Raises BadParameter where the run was not asked for rules.
         """
         from dpmine.itemsets.rules import association_rules
@@ -279,7 +283,7 @@ class TopItemsets:
         return [known[itemset] for itemset in itemsets]
 
     def _subsets(self) -> tuple[frozenset[Any], ...]:
-        """The itemsets that were not chosen and whose supports were released all the same."""
+        """The itemsets that were not chosen although their supports were released."""
         chosen = set(self.itemsets)
         return () if self.supports is None else tuple(one for one in self.supports.itemsets if one not in chosen)
 
@@ -326,7 +330,7 @@ def _type_name(kind: pa.DataType | None) -> str:
 
 
 def _names(row: dict[str, Any]) -> str:
-    return ", ".join(printable(item) for item in row["items"])
+    return listed_items(row["items"])
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -343,6 +347,18 @@ def _numbers(row: dict[str, Any]) -> list[str]:
     low, high = row["interval"]
     share = [f"{row['support']:.3%}"] if "support" in row else []
     return [str(row["noisy_support"]), f"{low} to {high}", *share]
+
+
+def listed_items(items: Iterable[Any]) -> str:
+    """Items on one line, separated by commas: one that holds a comma itself is quoted, as JSON quotes texts."""
+    return ", ".join(map(_in_list, items))
+
+
+def _in_list(item: Any) -> str:
+    text = str(item)
+    if text == text.strip() and text and not any(mark in text for mark in _SEPARATORS):
+        return printable(text)
+    return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
 def printable(item: Any) -> str:

@@ -1,6 +1,6 @@
 """Association rules of released supports: confidence, lift, leverage and conviction, each with an interval.
 
-The rules look at released numbers only, so they cost no privacy. mlxtend lists them. The measures are computed with
+The rules use released numbers only, so they need no privacy budget. mlxtend lists them. The measures are computed with
 fractions: floats lose most digits of 1 − confidence, and compare confidences with a threshold wrongly.
 """
 
@@ -39,12 +39,12 @@ def association_rules(release: SupportRelease, *, units: int | None = None, min_
             support (all in shares of n).
         min_confidence: in [0, 1], compared exactly.
 
-    Returns a frame, one row per rule, by falling confidence, then by falling support, then by items:
-    antecedents and consequents (frozensets), noisy_support (Int64, of A ∪ C, in units), support where units are given,
-    and for each measure a float and its bounds, <measure>_low and <measure>_high. With probability `release.level` or
-    more, all bounds of all measures hold together (for the true measures, in units, wherever those exist). Bounds are
-    rounded outwards. Conviction is infinite at confidence 1. Lift is NaN where the released support of C is 0. A rule
-    whose antecedent has the released support 0 has no confidence and is left out.
+    Returns a frame, one row per rule, by falling confidence, then by falling support, then by items. Its columns are
+    antecedents and consequents (frozensets), noisy_support (Int64, of A ∪ C, in units), and support where units are
+    given. Each measure is a float with its bounds, <measure>_low and <measure>_high. With probability `release.level`
+    or more, all bounds of all measures hold together (for the true measures, in units, wherever those exist). Bounds
+    are rounded outwards. Conviction is infinite at confidence 1. Lift is NaN where the released support of C is 0. A
+    rule whose antecedent has the released support 0 has no confidence and is left out.
 
     Raises BadParameter for supports as drawn, for itemsets without their subsets, and for parameters out of range.
     Source: Agrawal, Imieliński & Swami 1993 (confidence); Brin, Motwani, Ullman & Tsur 1997 (lift, conviction);

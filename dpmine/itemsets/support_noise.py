@@ -39,12 +39,12 @@ _SUMMED = 4096  # numbers whose probabilities are added up; beyond them, integra
 
 @dataclass(frozen=True, slots=True)
 class SupportNoise(ABC):
-    """Independent noise of one law on each of `count` supports, which says what all of them together cost."""
+    """Independent noise of one distribution on each of `count` supports, and what it uses of the budget in total."""
 
     @property
     @abstractmethod
     def zcdp(self) -> Zcdp:
-        """What the noisy supports cost under zCDP."""
+        """What the noisy supports use under zCDP."""
 
     @abstractmethod
     def draw(self, count: int, *, bits: BitSource) -> int:
@@ -52,11 +52,11 @@ class SupportNoise(ABC):
 
     @abstractmethod
     def describe(self, count: int) -> str:
-        """The law of one noise, in words."""
+        """The distribution of one noise, in words."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: the name of the noise, and what all supports cost together."""
+        """JSON-ready: the name of the noise, and what all supports use together."""
 
     def half_width(self, count: int, level: Number = LEVEL) -> int:
         """A whole t ≥ 0 with Pr[|X| ≤ t] ≥ `level`, certified, for X the noise of one of `count` supports, in units.
@@ -79,7 +79,8 @@ class SupportNoise(ABC):
 class DiscreteLaplace(SupportNoise):
     """Pr[x] ∝ e^{−ε|x|/m} for m supports: ε-private.
 
-    Source: Ghosh, Roughgarden & Sundararajan 2012 (the law); Canonne, Kamath & Steinke 2020, algorithm 2 (the draw).
+    Source: Ghosh, Roughgarden & Sundararajan 2012 (the distribution); Canonne, Kamath & Steinke 2020, algorithm 2 (the
+    draw).
     """
 
     epsilon: Fraction
@@ -233,7 +234,7 @@ def _ceiling(formula: Callable[[], Ball]) -> int:
     """The least whole number that is not below a real number; that must not be whole itself."""
     bits = _FIRST_BITS
     while True:
-        with suppress(OverflowError):  # so few digits that a logarithm's ball touched 0
+        with suppress(OverflowError):  # so few digits that a logarithm's ball contained 0
             low, high = ceil(below(formula, bits)), ceil(above(formula, bits))
             if low == high:
                 return high

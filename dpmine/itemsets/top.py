@@ -61,16 +61,21 @@ def top_itemset(
     """The itemset that the most privacy units have in one basket, chosen with differential privacy.
 
     Args:
-        data: a path, a list of paths, a directory, a glob or a URL of Parquet, CSV or Arrow; an `Input`; a pyarrow
-            Table, RecordBatchReader or Dataset; a pandas or polars frame; anything with `__arrow_c_stream__` (duckdb);
-            a Spark frame; or a sequence of baskets.
+        data: one of
+
+            - a path, a list of paths, a directory, a glob or a URL of Parquet, CSV or Arrow; an `Input`
+            - a pyarrow Table, RecordBatchReader or Dataset; anything with `__arrow_c_stream__` (duckdb)
+            - a pandas, polars or Spark frame
+            - a sequence of baskets
         size: items in the itemset: 2, or a range "2-3".
         epsilon: ε > 0, read exactly (0.1 is one tenth).
         delta: δ in (0, 1), used by approximate mechanisms, and for supports where Gaussian noise is narrower.
-        mechanism: a name out of `dpmine.selection.select.MECHANISMS`, "items_first" (items are chosen first, then
-            itemsets of these), "discover" (the same without a catalogue: items that many units have are found first),
-            or "auto": the one that needs the smallest lead at this ε, δ, relation and number of itemsets of the
-            catalogue.
+        mechanism: a name out of `dpmine.selection.select.MECHANISMS`, or one of these:
+
+            - "items_first": items are chosen first, then itemsets of these
+            - "discover": the same without a catalogue; items that many units have are found first
+            - "auto": the one that needs the smallest lead at this ε, δ, relation and number of itemsets of the
+              catalogue
         neighbors: "replace_one" (the number of units is public) or "add_remove".
         unit: column(s) that name the privacy unit, the person to protect.
         basket: column(s) that distinguish the baskets of one unit (long layout). Here and in `unit`, `day(at)`,
@@ -78,12 +83,12 @@ def top_itemset(
         item: column of the items; for the list layout the column of lists.
         items: the same as `item`, for the list layout.
         one_hot: one item per column; the columns hold booleans or integers, 0 for none.
-        catalogue: the public list of all items: a path (text or one-column Parquet), a sequence, an Arrow array, or
-            "from-data" (the items seen; NOT private, and the guarantee says so). None: unknown.
-        release_support: ε for noisy supports of what is chosen, which adds to the budget; or "auto": ε is then the
+        catalogue: the public list of all items: a path (text or one-column Parquet), a sequence or an Arrow array.
+            "from-data": the items seen; NOT private, and the guarantee says so. None: unknown.
+        release_support: ε for noisy supports of what is chosen, which adds to the budget. "auto": `epsilon` is the
             budget of both together, and is split. None: no supports.
         rules: whether the supports of all subsets of what is chosen are released, too: `TopItemsets.rules` then makes
-            association rules of them, at no further cost.
+            association rules of them, without a further charge.
         min_support: the least noisy support, in units, that is listed; 0 lists all that was chosen. None: of released
             supports those whose interval does not reach 0.
         units: a public number of units, only to turn supports into shares.
@@ -95,10 +100,10 @@ def top_itemset(
         not_private: opts in to the mechanism "exact".
         ledger: a `dpmine.Ledger` or its URL, charged before any data are read.
         dataset: the data set's name in the ledger.
-        memory: how much to take at most, in bytes or as text such as "4GB" (default: half of the machine); larger data
-            are streamed, through temporary files where a unit's rows are scattered.
-        engine: "local", or "spark": paths are then read, and supports counted, by Spark; needs the extra `spark`. A
-            Spark DataFrame is counted by Spark whatever is said here. The answer has the same law.
+        memory: the most to use, in bytes or as text such as "4GB" (default: half of the machine). Larger data are
+            streamed, through temporary files where a unit's rows are scattered.
+        engine: "local", or "spark": Spark then reads paths and counts supports; this needs the extra `spark`. Spark
+            always counts a Spark DataFrame. The result has the same output distribution.
         progress: called with the fraction of the work done, 0 to 1; not by Spark.
         notice: called before data are read, with the layout in column names, why "auto" takes its mechanism, and
             whether the result will mostly be noise. None: a `LayoutWarning` where the layout was found and not named,
@@ -153,11 +158,11 @@ def top_itemsets(
     """The k itemsets that the most privacy units have in one basket, best first; fewer if no more are found.
 
     All other arguments, and what is raised, are those of `top_itemset`; a public catalogue must have k itemsets.
-    (ε, δ) is the budget of all k together. The exponential and the limited-domain mechanism choose all in one shot;
-    "items_first" and "discover" choose items, then itemsets of these in one shot; every other mechanism is run k times,
-    each time on what is left. With k > 1, "auto" means one of the first two, whichever needs the smaller lead by public
-    parameters; without a catalogue "discover" from k = 10 on, with one mostly "items_first" from k = 50 on. A pure
-    mechanism uses δ too where that buys smaller noise, unless δ is 0.
+    (ε, δ) is the budget of all k together. The exponential and the limited-domain mechanism choose all in one shot.
+    "items_first" and "discover" choose items, then itemsets of these in one shot. Every other mechanism is run k times,
+    each time on what is left. With k > 1, "auto" means one of the first two: the one that needs the smaller lead, by
+    public parameters. Without a catalogue it means "discover" from k = 10 on, with one mostly "items_first" from k = 50
+    on. A pure mechanism uses δ too where that allows smaller noise, unless δ is 0.
 
     Example:
         >>> import dpmine

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PAIRS_IN_FULL = 10
 """A unit that supports no more of the pairs counts in full: docs/explanation/measured/itemset_lists.md compares."""
 MOST_WEIGHTED_ITEMS = 512
-"""All pairs of so many items get noise within a fraction of a second."""
+"""All pairs of this many items get noise within a fraction of a second."""
 _WEIGHT = 1 << 20  # S: what a unit gives to a pair in full
 
 
@@ -37,8 +37,8 @@ _WEIGHT = 1 << 20  # S: what a unit gives to a pair in full
 class WeightedPairs:
     """The k pairs of the largest noisy weights.
 
-    A unit that supports n of the pairs gives each the weight min(S, ⌊S √(c/n)⌋), c = `PAIRS_IN_FULL`, so that its
-    weights have length √c·S at most, however many pairs it supports. The sums get discrete Gaussian noise. All pairs
+    A unit that supports n of the pairs gives each the weight min(S, ⌊S √(c/n)⌋), where c = `PAIRS_IN_FULL`. Its weights
+    have length √c·S at most, however many pairs it supports. The sums get discrete Gaussian noise. All pairs
     of the items are candidates, those without any unit included. ρ-zCDP.
 
     Attributes:

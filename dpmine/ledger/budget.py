@@ -141,15 +141,11 @@ class Amount:
 
     def shown(self, accounting: Accounting, write: Callable[[Fraction], str] = str) -> str:
         """The same in words."""
-        loss, slack = self.readable(accounting, write if accounting is Accounting.BASIC else _decimal)
+        loss, slack = self.readable(accounting, write if accounting is Accounting.BASIC else short)
         return f"{'ε' if accounting is Accounting.BASIC else 'ρ'} = {loss}, δ = {slack}"
 
     def __str__(self) -> str:
         return self.shown(Accounting.BASIC)
-
-
-def _decimal(value: Fraction) -> str:
-    return short(value) if value else "0"
 
 
 def kept_rho(rho: Fraction) -> Fraction:
@@ -193,12 +189,11 @@ def guaranteed(spent: Amount, accounting: Accounting, slack: Fraction) -> Amount
 
 
 def _read(text: object) -> Fraction:
-    if not isinstance(text, str) or not _WRITTEN.fullmatch(text) or text.endswith("/0"):
-        raise ValueError
-    value = Fraction(text)
-    if str(value) != text:
-        raise ValueError
-    return value
+    if isinstance(text, str) and _WRITTEN.fullmatch(text) and not text.endswith("/0"):
+        value = Fraction(text)
+        if str(value) == text:
+            return value
+    raise ValueError
 
 
 def _readable(value: Fraction) -> float:
@@ -343,8 +338,14 @@ class Budget:
         if self.accounting is Accounting.BASIC and self.charged and min(both) < 0 < max(both):
             raise BudgetExceeded(
                 f"{self.dataset!r} has been charged, and ε and δ cannot be exchanged for each other then: grant at "
-                f"least {self.granted.shown(self.accounting, _decimal)}, or no more of either."
+                f"least {self.granted.shown(self.accounting, short)}, or no more of either."
             )
+
+    def __str__(self) -> str:
+        granted, spent = (each.shown(self.accounting, short) for each in (self.granted, self.spent))
+        scope = f"per {self.unit}" if self.unit else "unit not fixed yet"
+        said = f"granted {granted}; spent {spent}; remaining {self.left_of(self.dataset)}; {self.accounting} accounting"
+        return f"{self.dataset}: {said}; {scope}, neighbours {str(self.neighbors).replace('_', '-')}"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""

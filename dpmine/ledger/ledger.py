@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import AlreadyCharged, BadLedger, BadParameter, BudgetExceeded, NoLedger, NotPrivate
 from dpmine.ledger import records
@@ -24,7 +24,6 @@ from dpmine.ledger.budget import (
     whole_name,
 )
 from dpmine.ledger.database import Database
-from dpmine.ledger.dry_run import DryRun
 from dpmine.ledger.events import Form, dp_event
 from dpmine.ledger.records import Entry, Kind, replayed
 from dpmine.ledger.tables import require_own_schema
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from dpmine.privacy import Guarantee
 
 _LONGEST_JOB = 1000
-_NOWHERE = "sqlite:///nowhere"  # never opened
 _begun = [0]
 
 
@@ -275,20 +273,6 @@ class KeyedLedger(Ledger):
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:
         """As `Ledger.charge`; raises AlreadyCharged."""
         return self._charge(dataset, guarantee, f"{job} {self._mark}", "" if self._again else self._mark)
-
-
-class DryLedger(Ledger):
-    """A ledger at which a run ends in place of being charged; without a URL, one that every run fits into."""
-
-    def __init__(self, url: str | None = None) -> None:
-        super().__init__(_NOWHERE if url is None else url)
-        self._is_given = url is not None
-
-    def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> NoReturn:
-        """Raises DryRun where the charge would be accepted, else as `Ledger.charge`."""
-        if not self._is_given:
-            raise DryRun(job, guarantee)
-        raise DryRun(job, guarantee, dataset, self.after(dataset, guarantee).left_of(dataset))
 
 
 def _exported(connection: Connection, budget: Budget) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class PlannedFit(NamedTuple):
     settings: Any
     """The parameters, read and checked."""
     guarantee: Guarantee
-    """The most that the fit will promise, and what it is charged."""
+    """The most that the fit will guarantee, and what it is charged."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -40,11 +40,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator whose fits are private, and charged where a ledger is given.
 
     The guarantee covers a fit only. A scaler, a feature selection or a hyperparameter search that reads the same
-    data before the fit or around it is not covered, and voids it; see docs/how-to/classifiers.md.
+    data is not covered, and voids it; see docs/how-to/classifiers.md.
     Estimators are data classes: a field is a parameter of the constructor, kept as it was given, as scikit-learn asks.
 
     Attributes:
-        guarantee_: what the release of the fitted attributes promises; the last one that a fit sets.
+        guarantee_: the guarantee for the release of the fitted attributes; the last one that a fit sets.
     """
 
     unit: str = ROW
@@ -57,15 +57,20 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     _read_from_file = False
 
+    @property
+    def least_rows(self) -> int:
+        """The fewest rows that a fit takes: 0 where whether there are any is private, so that it can be no error."""
+        return 1
+
     def fit(self, X: ArrayLike, y: ArrayLike, units: Any = None) -> Self:
         """Learn privately from rows X, shape (n, d), with labels or targets y, shape (n,), by the system's randomness.
 
-        `units`, shape (n,), names the privacy unit of every row: each keeps at most `rows_per_unit` rows, drawn at
-        random from its own, and the guarantee is for each unit; rows whose unit is None or NaN are dropped. Without
+        `units`, shape (n,), names the privacy unit of every row. Each unit keeps at most `rows_per_unit` rows, drawn at
+        random from its own, and the guarantee is for each unit. Rows whose unit is None or NaN are dropped. Without
         `units` each row is its own unit.
         Where a ledger is given, the most that the fit may spend is charged first, and stays charged if the fit fails.
-        Raises BadParameter for unusable parameters, BadData for data that do not fit them; BudgetExceeded where the
-        budget does not allow the fit, BadLedger where the ledger cannot be used.
+        Raises BadParameter for unusable parameters, and BadData for data that do not fit them. Raises BudgetExceeded
+        where the budget does not allow the fit, and BadLedger where the ledger cannot be used.
         """
         return self._charged_fit(X, y, units, SystemBits())
 
@@ -80,14 +85,14 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def pay(self, features: Sequence[str] | None = None, *, units: str | None = None) -> Charge:
         """Charge the ledger, where one is given, for a fit; for callers that read the data of the fit afterwards.
 
-        `features` are the names of the columns, where they are known by now; `units` is the name of the units that the
+        `features` are the names of the columns, where they are known by now. `units` is the name of the units that the
         fit will be given, None for none. All parameters are checked first.
         Forgets an earlier fit. Raises as `fit`, and then an earlier fit stays.
         """
         return self._charged(units, features)[0]
 
     def promise(self, units: str | None = None, features: Sequence[str] | None = None) -> Guarantee:
-        """The most that a fit will promise, by its parameters alone; `units` and `features` as in `pay`.
+        """The most that a fit will guarantee, by its parameters alone; `units` and `features` as in `pay`.
 
         Raises BadParameter for unusable parameters.
         """

@@ -1,7 +1,7 @@
 """Contribution bounding: the privacy unit of an estimator, and how many rows of one unit it uses.
 
-Estimators are proved private for one record under replace_one. Here records become privacy units: every unit keeps at
-most M of its rows, and a guarantee for one record at ε/M is one at ε for the M places of a unit. Estimators call this
+Estimators are proved private for one record under replace_one. Here records become privacy units. Every unit keeps at
+most M of its rows. A guarantee for one record at ε/M is then one at ε for the M places of a unit. Estimators call this
 between their parameters and their data; `dpmine.models.base` and `dpmine.models.supervised` are its callers.
 Proof: docs/proofs/models/contribution_bounding.md.
 """
@@ -163,7 +163,7 @@ class Places:
 
     Attributes:
         positions: int64, shape (units, w), w ≤ M the most places that a unit fills: positions of rows, −1 for an empty
-            place; None where every row is its own unit, in the order of the rows.
+            place. None where every row is its own unit, in the order of the rows.
         units: their number.
         each: M.
     """

@@ -31,7 +31,7 @@ class ModelFormat:
     Attributes:
         name: the entry "format" of its files.
         command: the command that writes them.
-        kind: the entry that tells the estimators apart.
+        kind: the entry that distinguishes the estimators.
         another: what is said of a file of another kind than the estimator's, which is named.
         unknown: what is said of a file of no known kind.
     """
@@ -56,7 +56,7 @@ class SavedEstimator:
 
     model_format: ClassVar[ModelFormat]
     kind: str
-    """The model by its name; it tells model files of one format apart."""
+    """The model by its name, which distinguishes model files of one format."""
 
     def to_json(self) -> str:
         """The fitted model as one JSON object: everything in it is covered by `guarantee_`."""
@@ -222,7 +222,7 @@ def fitted_entries(estimator: Any) -> dict[str, Any]:
 
 
 def fitted_attributes(document: dict[str, Any], columns: int) -> dict[str, Any]:
-    """The attributes, by name, that `fitted_entries` wrote of an estimator with so many features."""
+    """The attributes, by name, that `fitted_entries` wrote of an estimator with that number of features."""
     attributes: dict[str, Any] = {"guarantee_": read_guarantee(document["guarantee"]), "n_features_in_": columns}
     if document["label"] is not None:
         attributes["label_"] = text_of(document["label"])

@@ -71,16 +71,16 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         return tags
 
 
-def checked_features(estimator: Any, X: Any, *, reset: bool) -> Floats:
+def checked_features(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> Floats:
     """`checked_numbers`, all of them finite: a missing value counts as 0, an infinite one as the largest float.
 
     A row can therefore cause no error: whatever it holds is data.
     """
-    return finite(checked_numbers(estimator, X, reset=reset))
+    return finite(checked_numbers(estimator, X, reset=reset, least=least))
 
 
-def checked_numbers(estimator: Any, X: Any, *, reset: bool) -> Floats:
-    """X as a float64 array with at least one row and one column, its columns as at the fit (`reset` when fitting).
+def checked_numbers(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> Floats:
+    """X as a float64 array with at least `least` rows and one column, its columns as at the fit (`reset` when fitting).
 
     Sparse ones are filled up: rows are mapped to their bounds, and noise is dense. Missing values are NaN. Raises
     BadData for what is not two-dimensional, not numeric, or has other columns: shape and types are public.
@@ -93,7 +93,7 @@ def checked_numbers(estimator: Any, X: Any, *, reset: bool) -> Floats:
         )
     if features.shape[1] == 0:
         raise BadData(f"Found array with 0 feature(s) (shape={features.shape}) while a minimum of 1 is required.")
-    if features.shape[0] == 0:
+    if features.shape[0] < least:
         raise BadData(f"Found array with 0 sample(s) (shape={features.shape}) while a minimum of 1 is required.")
     _same_columns(estimator, X, reset=reset)
     return features
@@ -109,11 +109,11 @@ def checked_labels(
 ) -> tuple[NDArray[Any], Floats]:
     """The two classes, and −1 or 1 for every label.
 
-    `classes` are the two in the order that is wanted, public; every label but the second then counts as the first,
-    missing ones too, so that no row can cause an error. Without them the two that occur are taken, in sorted order, and
-    that exactly these occur is treated as public; rows that are not `known` to have a privacy unit do not count.
-    Raises BadData unless there is one label a row, of the type of the classes, or without `classes` unless each is one
-    of two; BadParameter for unusable classes.
+    `classes` are the two in the order that is wanted, public. Every label but the second then counts as the first,
+    missing ones too, so that no row can cause an error. Without them the two that occur are taken, in sorted order.
+    That exactly these occur is then treated as public; rows that are not `known` to have a privacy unit do not count.
+    Raises BadData unless there is one label per row, of the type of the classes. Without `classes`, raises it unless
+    each label is one of two. Raises BadParameter for unusable classes.
     """
     labels = checked_column(estimator, y, rows)
     if classes is not None:
@@ -161,7 +161,7 @@ def checked_targets(estimator: Any, y: Any, rows: int, *, missing: float = 0.0) 
     targets = checked_column(estimator, y, rows)
     numbers = _floats(targets) if targets.dtype.kind in _NUMERIC else None
     if numbers is None:
-        raise BadData("Unknown label type: y must hold numbers, one a row, in a 1d array of numbers.")
+        raise BadData("Unknown label type: y must hold numbers, one per row, in a 1d array of numbers.")
     return finite(np.where(np.isnan(numbers), missing, numbers))
 
 

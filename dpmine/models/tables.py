@@ -14,8 +14,9 @@ from dpmine.io.arrow import integers, is_boolean, is_integer, is_text, plain, ty
 from dpmine.io.frame import PandasSource
 from dpmine.io.open import open_source
 from dpmine.io.source import Columns, quoted
+from dpmine.itemsets.ingest.column_names import names_people
 from dpmine.itemsets.ingest.encode import coded
-from dpmine.itemsets.ingest.layouts import check_key, names_people
+from dpmine.itemsets.ingest.layouts import check_key
 from dpmine.ledger.charging import ROW
 from dpmine.models.contribution import Units
 
@@ -52,15 +53,18 @@ def read_columns(
     progress: Callable[[float], None] | None = None,
     ready: Callable[[], object] | None = None,
 ) -> NamedColumns:
-    """The named columns, each as an array with one entry a row.
+    """The named columns, each as an array with one entry per row.
 
     Args:
-        data: a path, a list of paths, a directory, a glob or a URL of Parquet, CSV or Arrow; an `Input`; a pyarrow
-            Table, RecordBatchReader or Dataset; a pandas or polars frame; anything with `__arrow_c_stream__` (duckdb).
+        data: one of
+
+            - a path, a list of paths, a directory, a glob or a URL of Parquet, CSV or Arrow; an `Input`
+            - a pyarrow Table, RecordBatchReader or Dataset; anything with `__arrow_c_stream__` (duckdb)
+            - a pandas or polars frame
         numbers: columns read as float64, nulls as NaN; integers, floats, decimals and booleans are numbers.
         labels: columns read as they are: int64, bool, float64 where all are whole, or an object array of texts; none
             may hold a null.
-        any_label: for callers that know the classes, so that no row can cause an error: labels are then an object array
+        any_label: for callers that know the classes, so that no row can cause an error. Labels are then an object array
             of whatever the column holds, None for null.
         keys: columns of integers, texts, dates or dictionaries of these, read as int64 codes: equal where the values
             are, −1 for null.
@@ -326,7 +330,7 @@ def fit_table(
         progress=progress,
         ready=charge,
     )
-    if not len(columns[label]):
+    if len(columns[label]) < getattr(estimator, "least_rows", 1):
         raise BadData("The file has no rows, and training needs some.")
     estimator.fit_paid(_frame(columns, features), columns[label], charges[0], units_of(columns, units))
     estimator.label_ = label

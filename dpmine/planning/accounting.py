@@ -37,7 +37,7 @@ class RunsRow:
         rho: of one run.
         basic: what the ε of all runs add up to.
         zcdp: the ε of all runs under zCDP accounting, rounded up.
-        crossing: the least number of runs from which zCDP accounting costs less; None for none up to 10^9.
+        crossing: the least number of runs from which zCDP accounting needs the smaller ε; None for none up to 10^9.
     """
 
     kind: str
@@ -186,8 +186,8 @@ class NoisePlan(Planned):
 def plan_noise(numbers: int, *, epsilon: Number = 1, delta: Number = 1e-6) -> NoisePlan:
     """How far `numbers` supports that are released together at (ε, δ) are from the true ones.
 
-    Raises BadParameter for a number that is not a whole one of at least 1, ε ≤ 0 or δ outside (0, 1), or so small an ε
-    and δ that no Gaussian noise fits.
+    Raises BadParameter for a number that is not a whole one of at least 1, for ε ≤ 0 and for δ outside (0, 1). Raises
+    it also where ε and δ are so small that no Gaussian noise fits.
 
     Example:
         >>> plan_noise(100, epsilon=1, delta="1e-6").to_dict()["taken"]

@@ -1,4 +1,4 @@
-"""How many records private learning of a class takes, without touching data."""
+"""How many records private learning of a class takes, without reading data."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LearningPlan(Planned):
         private: enough for the private learner; None where it can make no cover that is fine enough.
         realizable: enough for the realizable learner; None alike.
         labels: enough for the label-private learner, which protects labels only.
-        too_few: with at most this number, every learner misses some rule by more than a with probability ≥ 1/2; None
+        too_few: with at most this number, every learner misses some rule by more than a with probability ≥ 1/2. None
             where a is too large for such a statement.
         notes: why a number is missing, and what would help.
     """

@@ -53,7 +53,7 @@ def approximate_lower_bound(
 
     min(n/2, ln((ℓ − 1)/2)/ε) for every ℓ ≤ K with δ ≤ (1 − e^−ε)/(2(ℓ − 1)), the largest one taken. Source: the
     large-margin paper, Theorem 1, for replace_one. Under add_remove the packing has to pass through data without the
-    winner, which costs a factor 2: ln(ℓ/4)/ε.
+    winner, which loses a factor of 2: ln(ℓ/4)/ε.
     """
     most = int(-expm1(-epsilon) / (2 * delta)) + 1
     near = most if candidates is None else min(most, candidates)
@@ -63,7 +63,7 @@ def approximate_lower_bound(
 
 
 MOST_SURE = Fraction(999_999, 1_000_000)
-"""The largest success probability that the laws in float64 are asked about."""
+"""The largest success probability that is computed from output distributions in float64."""
 _DECADES = 7
 """Of ε, from the smallest that is planned with."""
 
@@ -80,7 +80,7 @@ def plan(
     success: Number = SUCCESS,
     progress: Callable[[float], None] | None = None,
 ) -> Plan:
-    """What can be expected of a private top itemset, without touching any data.
+    """What can be expected of a private top itemset, without reading any data.
 
     Args:
         size: items in the itemset: 2, or a range "2-3".
@@ -115,7 +115,8 @@ def plan(
     wanted = _inside("success", probability("success", success), (Fraction(0), MOST_SURE))
     if population is not None and lead is not None and lead > population:
         raise BadParameter(
-            "gap must not exceed units: no itemset has more support than there are units; give a smaller --gap."
+            "The lead to plan for exceeds units (--units): no itemset has more support than there are units. "
+            "Give a smaller --gap."
         )
     asked = Plan(
         sizes=sizes,

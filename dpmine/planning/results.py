@@ -59,8 +59,8 @@ class Need:
         support: the support of the best itemset at that lead, in units.
         gap_share: `gap` as a share of the units; None where their number was not given.
         support_share: the same for `support`; above 1, there are too few units.
-        success_at_gap: the probability of success at the gap that was asked about; None where none was.
-        least_epsilon: the least ε (to two digits) with which that gap suffices; None where none was asked about, or no
+        success_at_gap: the probability of success at the lead that was asked about; None where none was.
+        least_epsilon: the least ε (to two digits) with which that lead suffices; None where none was asked about, or no
             ε up to 1000 helps.
     """
 
@@ -81,7 +81,7 @@ class Row:
         mechanism: its name.
         delta: the δ that it charges; 0 for pure mechanisms.
         proved_gap: a lead that is proved to suffice whatever the other supports look like.
-        needs: the leads that its exact law asks for, one for each shape.
+        needs: the leads that it needs by its exact output distribution, one for each shape.
     """
 
     mechanism: str
@@ -109,7 +109,7 @@ class Plan(Planned):
         gap: the lead, in units, that was asked about, or None.
         success: the probability of success that is wanted.
         rows: the mechanisms, the one with the smallest lead first.
-        pure_lower_bound: no mechanism with δ = 0 finds a lone winner of smaller lead with probability above 1/2; None
+        pure_lower_bound: no mechanism with δ = 0 finds a lone winner of smaller lead with probability above 1/2. None
             where no lead suffices, because the universe is unknown.
         approximate_lower_bound: the same for mechanisms with this δ.
         recommendation: the mechanism that "auto" takes, and why.
@@ -142,7 +142,7 @@ class Plan(Planned):
         return {**found, "mechanisms": rows, "lower_bounds": bounds, "recommended": recommended}
 
     def plot(self, path: str | Path, *, shape: Shape = Shape.POWER_LAW) -> None:
-        """Write a picture (.svg or .png) of the success probability of every mechanism against the gap.
+        """Write a picture (.svg or .png) of the success probability of every mechanism against the lead.
 
         Raises BadParameter for another suffix, UnreadableFile where nothing can be written.
         """
@@ -217,7 +217,7 @@ def _table(plan: Plan, cell: Callable[[Need], str], *, proved: bool = False) -> 
 
 
 _POINTS = 50
-_CERTAIN = 1 - 1e-4  # from here on a curve is drawn as 1 without asking its law
+_CERTAIN = 1 - 1e-4  # from here on a curve is drawn as 1 without computing it
 
 
 def _draw(axes: Any, plan: Plan, shape: Shape) -> None:
@@ -237,7 +237,7 @@ def _draw(axes: Any, plan: Plan, shape: Shape) -> None:
 
 
 def _curve(mechanism: Mechanism, shape: Shape, gaps: list[float], candidates: int | None) -> list[float]:
-    """Success at increasing gaps: it increases, so once it is certain it stays so."""
+    """Success at increasing leads: it increases, so once it is certain it stays so."""
     curve: list[float] = []
     for gap in gaps:
         certain = bool(curve) and curve[-1] >= _CERTAIN

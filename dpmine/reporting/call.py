@@ -132,7 +132,7 @@ def report(
         window: of a job file with a schedule, the window that is run, such as "2026-W47"; None for the last one that
             has ended. A window is charged once, however often it is run.
         evidence: a new folder for what others check the report by; None for none. See
-            `dpmine.reporting.evidence.folder.verify_evidence`.
+            `dpmine.verify_evidence`.
         check: whether to stop after the checks: nothing is charged, and no value is read.
 
     Returns the report: its text says what became of each job, `outcomes` holds their documents. With `check=True`, the

@@ -19,7 +19,7 @@ def advice(
     """What the mechanism would have needed, whether a ledger was charged, and what is most likely to help.
 
     Facts of the parameters, never of the data. `candidates` is the number of public candidates, None for an unknown
-    list; leads are in the units of the scores, of which one privacy unit moves each by `sensitivity`.
+    list. Leads are in units of the scores; one privacy unit moves each score by at most `sensitivity`.
     """
     said = with_charge(f"{needed(mechanism, candidates, sensitivity)}.", charged=charged)
     if mechanism.delta and not (mechanism.only_by_name or isinstance(mechanism, BoundedGrowth)):
@@ -57,5 +57,5 @@ def another_run(first: Fraction, second: Fraction) -> str:
 
 
 def with_charge(text: str, *, charged: bool) -> str:
-    """A text on a run without a result, and that a ledger paid for it where one did."""
-    return f"{text} The run was charged all the same." if charged else text
+    """A text on a run without a result, and that a ledger was charged for it where one was."""
+    return f"{text} The run was still charged." if charged else text

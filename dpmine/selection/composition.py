@@ -78,8 +78,8 @@ class Stages:
 def bounded_range_stages(first: int, second: int, share: Fraction, epsilon: Fraction, delta: Fraction) -> Stages:
     """`first` rounds and then `second` ones, all bounded-range, with a `share` of the budget for those that come first.
 
-    If k = `first` + `second` rounds at ε_0 keep the budget, so do rounds with Σ ε_i ≤ kε_0 where those were counted by
-    basic composition, and with Σ ε_i² ≤ kε_0² where they were counted by zCDP: the share is one of that sum.
+    Let k = `first` + `second` rounds at ε_0 keep the budget. By basic composition, so do rounds with Σ ε_i ≤ kε_0; by
+    zCDP, rounds with Σ ε_i² ≤ kε_0². The share is one of that sum.
     Arguments and errors as of `bounded_range_rounds`; 0 < share < 1.
     """
     count = first + second

@@ -1,10 +1,10 @@
 """Candidates of any universe in the order of score + independent noise, made only as far as they are asked for.
 
-Levels: the noises of the M members of a level, in descending order, sit at t = V_1 < V_2 < …, where
-V_k = Σ_{j ≤ k} E_j/(M − j + 1) (see `dpmine.exact.noise`), and the members that carry them come in uniform order.
-Tail: its noises are made in the same way, each given to a uniform candidate of the tail not met before, but only once
-that noise on the best score that the tail can have would come next. Proof that the law is that of the enumerated
-universe: docs/proofs/selection/noisy_max.md.
+Levels: the noises of the M members of a level, in descending order, sit at t = V_1 < V_2 < …. Here
+V_k = Σ_{j ≤ k} E_j/(M − j + 1) (see `dpmine.exact.noise`). The members that carry them come in uniform order.
+Tail: its noises are made in the same way. Each goes to a uniform candidate of the tail not met before. It is made only
+once that noise on the best score that the tail can have would come next.
+The output distribution is that of the enumerated universe. Proof: docs/proofs/selection/noisy_max.md.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def draws_from_best(
 ) -> Iterator[C | None]:
     """At most `places` different ones of the `kept` best, by decreasing c_i + noise, None for a dummy.
 
-    They end where the rival comes. A level of which only a part belongs to the `kept` best is drawn as uniform members
-    of the whole level: ties are broken by a uniform permutation, so every member is in that part equally often.
+    They end where the rival comes. Where only a part of a level belongs to the `kept` best, uniform members of the
+    whole level are drawn. Ties are broken by a uniform permutation, so every member is in that part equally often.
     """
     taken: set[C] = set()
     for rank in noisy_order(BestRanks(ranking, kept), noise, count=places, bits=bits, rival=rival):
@@ -338,11 +338,12 @@ def _shifted(score: Score, noise: Real) -> Real:
 
 
 def _worthwhile_floor(universe: Universe[C], noise: Noise, count: int) -> Score:
-    """A floor below which few candidates will have to be drawn one by one: docs/proofs/selection/noisy_max.md, "Cost".
+    """A floor below which few candidates will have to be drawn one by one.
 
     With M candidates at or above c(k), k = `count`, the k-th best noisy score is about c(k) + b ln(M/k), so a floor
     b (ln(kK/M) − 2) below c(k) leaves about e² draws. So does a floor 2b above the lowest score, because the tail's own
     noises compete: the higher of the two is taken. Neither is rounded up, as scores need not be whole numbers.
+    Source: docs/proofs/selection/noisy_max.md.
     """
     size = universe.size or 0
     if size <= _FEW_CANDIDATES:

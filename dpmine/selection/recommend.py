@@ -1,7 +1,7 @@
 """Which mechanism a name stands for, and which one to take, from public parameters alone: what `auto` means.
 
-Mechanisms are compared on stylised profiles: three shapes of supports, each known by the gap between its best two
-candidates. They say what a mechanism can be expected to do before any data are touched.
+Mechanisms are compared on stylised profiles: three shapes of supports, each known by the lead of its best candidate.
+They say what a mechanism can be expected to do before any data are read.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ SUCCESS = 0.95
 """The probability of choosing the best candidate for which mechanisms are compared."""
 EPSILONS = Fraction(1, 10**4), Fraction(1000)
 DELTAS = Fraction(1, 10**100), 1 - Fraction(1, 10**6)
-"""Where laws in float64 are exact to all digits that matter here."""
+"""Where output distributions in float64 are exact to all digits that matter here."""
 _RUNNERS_UP = 10
 DECAY = 0.25
 """Of supports by rank: shop baskets, customers and clicks have 0.2 to 0.4 over their first million itemsets."""
 _SUPPORTED = 2**20  # candidates above zero where their number is unknown
 _SINGLE = 8  # ranks below this are levels of their own in the power law, the others stand in blocks
 _BLOCK = 4
-_MOST = 2**400  # candidates: 10^120; more are counted as so many
+_MOST = 2**400  # candidates: 10^120; a larger number counts as this one
 _STEPS = 64  # leads are compared to a 64th of the scale of the noise
 
 
@@ -57,7 +57,7 @@ class Shape(StrEnum):
 
     @property
     def top(self) -> float:
-        """The best score, in gaps between the best and the second."""
+        """The best score, as a multiple of its lead over the second."""
         return {Shape.ALONE: 1.0, Shape.NEAR_TIES: 10.0, Shape.POWER_LAW: 1 / (1 - 2**-DECAY)}[self]
 
 
@@ -147,10 +147,10 @@ def recommend(
 ) -> Recommendation:
     """The mechanism that finds the best candidate at the smallest lead over the second, with probability 0.95.
 
-    Compared by their exact laws where scores fall off by a power law, as the supports of itemsets do: a lone winner
-    would flatter `stable_maximiser`, which fails as soon as the second best comes close. Only mechanisms that need no
-    further options take part, and not `limited_domain_permute_and_flip`: nothing is known here of the accounting, and
-    under zCDP it costs four times the ρ of `limited_domain`.
+    It compares exact output distributions where scores fall off by a power law, as the supports of itemsets do. A lone
+    winner would flatter `stable_maximiser`, which fails as soon as the second best comes close. Only mechanisms that
+    need no further options take part. `limited_domain_permute_and_flip` does not: under zCDP it is charged four times
+    the ρ of `limited_domain`, and the accounting is unknown here.
 
     Args:
         epsilon: ε > 0; compared at the nearest value in [10^−4, 1000].
@@ -188,9 +188,9 @@ def usable(
 ) -> list[Mechanism]:
     """The private mechanisms that need nothing but these parameters; pure ones hold δ = 0.
 
-    `candidates` is the number of public candidates, None where there is no public list of them; `are_counts` says that
-    scores are at least 0 whatever the data. Left out:
-    bounded_growth, whose data must be truncated first, and with δ = 0 every mechanism that needs a δ.
+    `candidates` is the number of public candidates, None where there is no public list of them. `are_counts` says that
+    scores are at least 0 whatever the data. Left out are `bounded_growth`, whose data must be truncated first, and with
+    δ = 0 every mechanism that needs a δ.
     """
     kinds = [
         kind
@@ -207,8 +207,8 @@ def _recommend(
 ) -> Recommendation:
     """The mechanism that succeeds at the smallest lead; the estimates settle ties.
 
-    Margin mechanisms, whose laws take a hundred times as long, are compared only at leads where another one succeeds:
-    their cheap bound then mostly shows that they do not.
+    The output distributions of margin mechanisms take a hundred times as long to compute. So they are compared only at
+    leads where another one succeeds: there, their cheap bound mostly shows that they do not.
     """
     every = usable(epsilon, delta, neighbors, candidates=candidates, are_counts=are_counts)
     able = [mechanism for mechanism in every if not mechanism.only_by_name]
@@ -278,9 +278,9 @@ def succeeds(mechanism: Mechanism, profile: Profile, target: float = SUCCESS) ->
 
 
 def least_gap(mechanism: Mechanism, shape: Shape, candidates: int | None, target: float) -> int:
-    """The least gap between the best two at which the mechanism succeeds with probability `target`.
+    """The least lead of the best candidate at which the mechanism succeeds with probability `target`.
 
-    Requires: target ≤ 1 − 10^−6. Success grows with the gap, because all differences of scores grow with it.
+    Requires: target ≤ 1 − 10^−6. Success grows with the lead, because all differences of scores grow with it.
     """
 
     def bound_passes(gap: int) -> bool:
@@ -328,8 +328,8 @@ def stylised(shape: Shape, gap: float, candidates: int | None) -> Profile:
 def head(profile: Profile, size: int = _SINGLE) -> Profile:
     """The `size` best candidates alone, without dummies.
 
-    No mechanism chooses the best candidate less often among fewer rivals, so this bounds its success from above; it
-    costs a margin mechanism a hundredth of the time.
+    No mechanism chooses the best candidate less often among fewer rivals, so this bounds its success from above. For a
+    margin mechanism it takes a hundredth of the time.
     """
     return _profile(_first(size, zip(profile.scores, profile.counts, strict=True)))
 

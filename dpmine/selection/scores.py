@@ -95,8 +95,8 @@ def labelled_universe(scores: Scores, padding: int = 0) -> tuple[Universe[Any], 
 def released(scores: Scores, labels: list[Any] | None, choice: Any, *, hidden: bool) -> tuple[Any, Any]:
     """The index and the label of a choice that may be shown; (None, None) for nothing.
 
-    The place of a label in a mapping or Series is the data's own, and so is the place of a group of `Levels` where the
-    list of candidates is not public.
+    The place of a label in a mapping or Series can depend on the data. So can the place of a group of `Levels` where
+    the list of candidates is not public.
     """
     if choice is None or (hidden and isinstance(scores, Levels)):
         return None, None
@@ -108,8 +108,8 @@ def released(scores: Scores, labels: list[Any] | None, choice: Any, *, hidden: b
 def one_form(label: Any) -> Any:
     """The same object for equal labels: which of 1, 1.0 and True comes first in the data would show.
 
-    Numbers become int where they are whole, else float where a float is exact, else Fraction; scalars of numpy and
-    pandas become Python's; what is inside tuples and frozensets too. Other labels stay: their type is public.
+    Numbers become int where they are whole, else float where a float is exact, else Fraction. Scalars of numpy and
+    pandas become Python's. So does what is inside tuples and frozensets. Other labels stay: their type is public.
     """
     if isinstance(label, tuple):
         return tuple(map(one_form, label))

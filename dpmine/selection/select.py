@@ -38,7 +38,7 @@ _LARGEST_WHOLE = 2**53  # beyond it floats skip whole numbers
 
 
 class Candidates(StrEnum):
-    """Who may know the list of candidates."""
+    """Whether the list of candidates is public."""
 
     PUBLIC = "public"
     UNKNOWN = "unknown"
@@ -66,8 +66,8 @@ class Selection:
         chosen: whether something was chosen, which is the truth value; not so `label`, which can be None.
         mechanism: the mechanism that chose.
         guarantee: the guarantee.
-        advice: when nothing stood out, what would have been needed, whether the run was charged, and what to try next
-            (facts of the parameters alone); else "".
+        advice: when nothing stood out, what would have been needed, whether the run was charged, and what to try next.
+            It states facts of the parameters alone. "" when something was chosen.
 
     Example:
         >>> bool(select([5000, 10], epsilon=1, mechanism="exponential"))
@@ -133,8 +133,8 @@ class Law:
     """The exact probabilities of a selection.
 
     Attributes:
-        pmf: float64, one entry per candidate for arrays and mappings, per group (its total) for `Levels`, and per level
-            (its total), best first, for other universes.
+        pmf: float64. For arrays and mappings, one entry per candidate; for `Levels`, the total per group. For other
+            universes, the total per level, best first.
         nothing: the probability that nothing is chosen.
     """
 
@@ -168,28 +168,32 @@ def select(
             Under add_remove all scores must move together: an added unit raises each by 0 to `sensitivity`, as counts
             are. For scores that do not, ask for replace_one: its form protects any scores of this sensitivity.
         neighbors: "replace_one" or "add_remove".
-        candidates: "public" if the list of candidates is the same whatever the data: the length of an array, the keys
-            of a mapping or Series, the groups of `Levels`. If it was found in the data, as the keys of a Counter are,
-            say "unknown": then only mechanisms for an unknown universe are used, and candidates of score 0 are never
-            chosen. Scores must be at least 0. Labels are released in one form: 1 for 1, 1.0 and True. Of `Levels`
-            nothing is released but whether something was chosen. Entries with the same label are separate candidates.
-        unit: the name of the privacy unit, whose data move a score by `sensitivity` at most: an assertion that nothing
-            checks, and the guarantee says so. A ledger takes charges of one unit only for a data set, so name the one
-            that the other calls name, such as "row" or a column.
+        candidates: "public" if the list of candidates is the same whatever the data. The list is the length of an
+            array, the keys of a mapping or Series, or the groups of `Levels`. "unknown" if it was found in the data, as
+            the keys of a Counter are. Then only mechanisms for an unknown universe are used, and candidates of score 0
+            are never chosen. Scores must be at least 0. Labels are released in one form: 1 for 1, 1.0 and True. Of
+            `Levels` nothing is released but whether something was chosen. Entries with the same label are separate
+            candidates.
+        unit: the name of the privacy unit, whose data move a score by at most `sensitivity`. Nothing checks this
+            assertion, and the guarantee says so. A ledger accepts charges for one unit per data set, so give the name
+            that the other calls give, such as "row" or a column.
         ledger: a `dpmine.Ledger` or its URL, charged before any score is looked at ("auto" looks at their number).
         dataset: the data set's name in the ledger.
-        options: `kbar` (limited_domain and limited_domain_permute_and_flip: how many candidates are kept, public,
-            default 2^20); `max_items_per_unit`
-            (bounded_growth: the most candidates that one unit supports; the scores must have been counted so, nothing
-            is cut here); `not_private=True` opts in to "exact".
+        options: further options of mechanisms
+
+            - `kbar`: of limited_domain and limited_domain_permute_and_flip, how many candidates are kept; public,
+              default 2^20
+            - `max_items_per_unit`: of bounded_growth, the most candidates that one unit supports. The scores must have
+              been counted so: nothing is cut here
+            - `not_private=True`: opts in to "exact"
 
     Scores must be finite numbers, and for limited_domain, bounded_growth and unknown candidates at least 0, *whatever
-    the data*: like `sensitivity`, this is for the caller to ensure. It is checked after the charge, so an error there
+    the data*. Like `sensitivity`, this is for the caller to ensure. It is checked after the charge, so an error there
     shows something of the data.
 
-    Raises BadParameter for unusable parameters and, before a charge, for a public list that is empty or repeats labels;
-    NotPrivate for "exact" without the opt-in; where a ledger is given, BudgetExceeded, BadLedger, and BadParameter for
-    another unit or relation than the data set's.
+    Raises BadParameter for unusable parameters and, before a charge, for a public list that is empty or repeats labels.
+    Raises NotPrivate for "exact" without the opt-in. Where a ledger is given, raises BudgetExceeded, BadLedger, and
+    BadParameter for another unit or relation than the data set's.
 
     Example:
         >>> votes = {"tea": 9400, "coffee": 3100, "water": 250}
@@ -239,7 +243,9 @@ def law(
     candidates: str | Candidates = "public",
     **options: Any,
 ) -> Law:
-    """The exact law of `select` with the same arguments, in float64. For public data only: it shows the scores.
+    """The exact output distribution of `select` with the same arguments, in float64.
+
+    For public data only: it shows the scores.
 
     Example:
         >>> law([3, 1], epsilon=2, mechanism="exponential").pmf.round(3).tolist()
@@ -276,7 +282,7 @@ def _profile(universe: Universe[Any], step: Fraction, *, only_differences: bool)
     exact = [Fraction(level.score - origin) / step for level in levels]
     scores = tuple(float(score) for score in exact)
     if any(score > _LARGEST_WHOLE and score != Fraction(rounded) for score, rounded in zip(exact, scores, strict=True)):
-        raise BadParameter("law needs scores below 2^53 sensitivities for this mechanism: take a pure one.")
+        raise BadParameter("dpmine.law needs scores below 2^53 sensitivities for this mechanism: take a pure one.")
     return Profile(scores, tuple(level.count for level in levels), universe.padding)
 
 

@@ -53,7 +53,7 @@ class TopK(ABC):
     @property
     @abstractmethod
     def zcdp(self) -> Zcdp:
-        """What the whole list costs under zCDP."""
+        """What the whole list is charged under zCDP."""
 
     @property
     def name(self) -> str:
@@ -99,7 +99,7 @@ class TopK(ABC):
 class Peeling(TopK):
     """k rounds of `once`, each on the candidates that the rounds before did not choose.
 
-    A round in which nothing stands out is lost, and the next one is run all the same: all are charged.
+    A round in which nothing stands out is lost, and the next one is still run: all are charged.
     """
 
     once: Mechanism
@@ -155,8 +155,8 @@ class Peeling(TopK):
 class OneShot(TopK):
     """The k largest of c_i + Gumbel(u/ε_0), in order; u = 2, or 1 under add_remove.
 
-    The same law as k rounds of the exponential mechanism at ε_0, each on what the earlier ones left: only Gumbel noise
-    has that property. Each round is ε_0-private and ε_0-bounded-range.
+    The output distribution is that of k rounds of the exponential mechanism at ε_0, each on what the earlier ones left.
+    Only Gumbel noise has that property. Each round is ε_0-private and ε_0-bounded-range.
     Source: Durfee & Rogers 2019, Lemma 4.2.
     """
 
@@ -192,7 +192,7 @@ class OneShot(TopK):
 class LimitedDomainTopK(TopK):
     """The k largest of c_i + Gumbel(u/ε_0) over the k̄ best candidates, up to where "nothing" comes.
 
-    "Nothing" has the score c(k̄+1) + u + (u/ε_0) ln(k̄/δ_1), u = 2, or 1 under add_remove, and noise as all have; a
+    "Nothing" has the score c(k̄+1) + u + (u/ε_0) ln(k̄/δ_1), u = 2, or 1 under add_remove, and noise like the others. A
     dummy that comes takes its place, and is left out. δ_1 is charged once for all places.
     Source: Durfee & Rogers 2019, Algorithm 1, with dummies.
     """

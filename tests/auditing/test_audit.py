@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import dpmine
-from dpmine.auditing import AuditReport, AuditRow, audit
+from dpmine.auditing import AuditRow
+from dpmine.auditing.call import audit
+from dpmine.auditing.report import AuditReport
 from dpmine.errors import BadParameter, NotPrivate, UnreadableFile
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.registry import MECHANISMS

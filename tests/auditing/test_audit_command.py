@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from dpmine_cli import main
 from support.cases import every
 
-from dpmine.auditing import AuditReport, AuditRow, run
+from dpmine.auditing import AuditRow, run
+from dpmine.auditing.report import AuditReport
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from support.oracles import top_k as top_k_laws
 
-from dpmine.auditing import audit
 from dpmine.auditing import run as top_k
+from dpmine.auditing.call import audit
 from dpmine.auditing.pairs import Group, Pair, PairSide
 from dpmine.auditing.run import audit_top_k
 from dpmine.errors import BadParameter

@@ -160,7 +160,7 @@ def test_nothing_reached(run: outcome_of, kind: str) -> None:
     assert outcome.status == 0
     assert WEAK.fullmatch(outcome.err)
     assert outcome.out.startswith("(NOTHING reached the target; ex-post ε = ")
-    assert "nothing is promised of the last one" in outcome.out
+    assert "nothing is known of the last one" in outcome.out
     model = read("model.json")
     assert (model["reached"], model["coef"]) == (False, None)
     assert 0 < model["guarantee"]["ex_post_epsilon"] <= 100000

@@ -228,7 +228,11 @@ def test_a_new_grant_without_delta_says_what_will_be_rejected(run: outcome_of) -
     new = (*LEDGER, "--dataset", "new", "--epsilon")
     first = run("ledger", "grant", *new, "2")
     assert first.status == 0
-    assert "approximate mechanisms will be rejected" in first.err
+    assert (
+        "'new' is granted δ = 0, so runs that spend δ will be rejected, such as itemsets without --catalogue."
+        in first.err
+    )
+    assert "With it exponential, max-of-exponentials, max-of-laplaces can run (with --top also --delta 0)" in first.err
     assert "--delta 1e-6" in first.err
     assert run("ledger", "grant", *new, "3").err == ""
     for name, *said in (("pure", "--delta", "0"), ("quiet", "--quiet")):

@@ -109,7 +109,7 @@ def test_a_charge_is_said_where_there_was_one(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'budget.db'}"
     dpmine.Ledger(url).grant("shop", epsilon=10, delta="1e-3")
     baskets = [["bread", "milk"]] * 5
-    said = "The run was charged all the same. Try"
+    said = "The run was still charged. Try"
     options: dict[str, Any] = {"mechanism": "limited_domain", "epsilon": "0.1"}
     places: list[dict[str, Any]] = [{}, {"ledger": url, "dataset": "shop"}]
     for place, expected in zip(places, (False, True), strict=True):
@@ -150,7 +150,7 @@ def test_a_list_emptied_by_small_supports(k: int, said: str, charged: bool, tmp_
     options: dict[str, Any] = {"catalogue": catalogue, "epsilon": 10, "release_support": 1, "min_support": 10_000}
     found = dpmine.top_itemsets([["a", "b"]] * 500, k, **options, **ledger)
     assert (len(found), found.left_out) == (0, k)
-    paid = "The run was charged all the same. " if charged else ""
+    paid = "The run was still charged. " if charged else ""
     assert found.advice == (
         f"{said} a noisy support to be listed. {paid}Try --min-support 0, which lists all that is chosen; another run "
         "is charged as much again."

@@ -150,7 +150,7 @@ def test_what_a_request_says() -> None:
     assert "items: Gaussian noise" in str(request.split)
     assert advice(request, charged=True) == (
         "too few items were found. An item is found with probability 1/2 if about 48 units have it and nothing else, "
-        "or about 127 units with 7 items each. The run was charged all the same. Try --epsilon 1.5, with which about "
+        "or about 127 units with 7 items each. The run was still charged. Try --epsilon 1.5, with which about "
         "241 are enough: fewer than 1 in 20 of 5,000 units, a guess for the best (--units N for your number). "
         "Another run adds to the charge: ε = 4.5 for both. Stopping is an answer, too."
     )

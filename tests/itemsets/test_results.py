@@ -19,7 +19,7 @@ import dpmine
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, Consistency, SupportRelease, release, with_subsets
-from dpmine.itemsets.results import TopItemsets
+from dpmine.itemsets.results import TopItemsets, listed_items
 from dpmine.itemsets.support_noise import DiscreteLaplace
 from dpmine.privacy import Guarantee, Neighbors
 
@@ -337,3 +337,21 @@ def test_other_forms_of_items(items: Any) -> None:
 def test_advice_is_in_json() -> None:
     assert NOTHING.to_dict()["advice"] == NOTHING.advice
     assert "advice" not in TEXTS.to_dict()
+
+
+@every(
+    ("items", "line"),
+    [
+        (["tea", "milk"], "tea, milk"),
+        (["tea", "milk, whole"], 'tea, "milk, whole"'),
+        (["tea, milk"], '"tea, milk"'),
+        (['the "best" tea'], '"the \\"best\\" tea"'),
+        (["tea -> milk", "a: about 3"], '"tea -> milk", "a: about 3"'),
+        ([" tea", ""], '" tea", ""'),
+        (["crème, brûlée", "two\nlines, at least"], '"crème, brûlée", "two\\nlines, at least"'),
+        (["two\nlines", 7], "two\\nlines, 7"),
+    ],
+)
+def test_items_with_commas_are_quoted(items: list[Any], line: str) -> None:
+    """Read as the fields of CSV or JSON, the line has as many items as the itemset."""
+    assert listed_items(items) == line

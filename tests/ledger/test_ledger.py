@@ -390,6 +390,20 @@ def test_the_export_holds_everything(ledger: Ledger) -> None:
     assert len(set(seals)) == 2
 
 
+def test_a_budget_is_read_in_one_line(ledger: Ledger) -> None:
+    """In decimals; the exact fractions are those of its `repr`."""
+    ledger.grant("shop", epsilon="0.3", delta="1e-6")
+    ledger.charge("shop", promise("1/10"), job="")
+    assert str(ledger.budget("shop")) == (
+        "shop: granted ε = 0.3, δ = 1e-06; spent ε = 0.1, δ = 0; remaining ε = 0.2, δ = 1e-06; basic accounting; "
+        "per customer, neighbours replace-one"
+    )
+    assert "Fraction(3, 10)" in repr(ledger.budget("shop"))
+    fresh = ledger.grant("barn", epsilon=1, delta="1e-6", accounting="zcdp")
+    assert str(fresh).startswith("barn: granted ρ = ")
+    assert str(fresh).endswith("zcdp accounting; unit not fixed yet, neighbours replace-one")
+
+
 def test_data_sets_are_apart(ledger: Ledger) -> None:
     ledger.grant("shop", epsilon=1)
     ledger.grant("barn", epsilon=2, neighbors="add_remove", unit="row")

@@ -34,7 +34,7 @@ LESSER = {"python-flint", "psycopg", "psycopg-binary"}
 def families(name: str) -> set[str]:
     """The kinds of licence that an installed package states; KeyError for one that is not known here."""
     stated = metadata(name)
-    expression = stated["License-Expression"]
+    expression = stated.get("License-Expression")  # [] warns from 3.12 on where there is none
     if expression:
         return {KNOWN[part.strip("() ")] for part in re.split(r" AND | OR ", expression)}
     classifiers = [c.split(" :: ")[-1] for c in stated.get_all("Classifier") or [] if c.startswith("License ::")]

@@ -4,64 +4,49 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import subprocess
 import sys
+from difflib import unified_diff
 
 import pytest
 from support.cases import every
+from support.public_names import MODULES, STORED, public_names
 
 import dpmine
 
-PINNED = [
-    "AccuracyFirstLogistic",
-    "AccuracyFirstRidge",
-    "AccuracyWarning",
-    "AlreadyCharged",
-    "AuditReport",
-    "BadData",
-    "BadLedger",
-    "BadParameter",
-    "BudgetExceeded",
-    "Declared",
-    "DpmineError",
-    "ExPostGuarantee",
-    "Guarantee",
-    "HypothesisSelector",
-    "Input",
-    "Law",
-    "LayoutWarning",
-    "Ledger",
-    "Levels",
-    "Neighbors",
-    "NotPrivate",
-    "Plan",
-    "PrivateHistogram",
-    "PrivateHuberSVC",
-    "PrivateLearner",
-    "PrivateLogisticRegression",
-    "PrivateRidge",
-    "PrivateSearchCV",
-    "Selection",
-    "SpeedWarning",
-    "Universe",
-    "UnreadableFile",
-    "audit",
-    "discover_items",
-    "itemset_supports",
-    "law",
-    "plan",
-    "report",
-    "select",
-    "top_itemset",
-    "top_itemsets",
-]
-"""A name is added here when it is promised to users, and taken away with a line in the change log."""
+PINNED = dpmine.__all__
 
+MEANING = (
+    "",
+    "Names that users have were changed.",
+    "- A name, an option, a key or a default that is gone or another breaks users: the next version is major from 1.0",
+    "  on, a minor one before. Keep the old name with a warning (dpmine/deprecated.py), and say so in CHANGELOG.md.",
+    "- A name that was added is the next minor version: promise it only if it is to stay.",
+    "If that is meant: PYTHONPATH=tests .venv/bin/python -m support.public_names",
+)
 HEAVY = ["numpy", "pandas", "pyarrow", "flint", "scipy", "mlxtend", "sklearn", "matplotlib", "typer", "rich"]
 
 
-def test_public_names_are_pinned() -> None:
-    assert dpmine.__all__ == PINNED
+def test_public_names_are_those_that_are_stored() -> None:
+    """The stored text is part of every change of a name: reviewers see it, and what it means."""
+    before, now = (text.splitlines() for text in (STORED.read_text(encoding="utf-8"), public_names()))
+    change = [line for line in unified_diff(before, now, "promised", "now", lineterm="", n=1) if line]
+    assert not change, "\n".join([*change, *MEANING])
+
+
+def test_what_is_stored_names_every_module_and_command() -> None:
+    text = STORED.read_text(encoding="utf-8")
+    assert all(f"\n[module {name}]\n" in text for name in MODULES)
+    assert len(re.findall(r"^dpmine [a-z -]+: ", text, flags=re.MULTILINE)) == 17
+    assert {name for name in PINNED if not re.search(rf"^{name}\b", text, flags=re.MULTILINE)} == set()
+
+
+def test_no_name_is_promised_twice() -> None:
+    """Whatever has a home in `dpmine` has no second one."""
+    for module in MODULES[1:]:
+        assert set(importlib.import_module(module).__all__).isdisjoint(PINNED)
+    assert sorted(PINNED) == PINNED
 
 
 @every("name", PINNED)

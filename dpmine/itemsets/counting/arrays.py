@@ -22,7 +22,7 @@ class Rows(NamedTuple):
     starts: NDArray[np.int64]
     """int64[rows + 1]: row r holds items[starts[r] : starts[r + 1]]."""
     units: NDArray[np.int32]
-    """int32[rows]: the unit that owns the row: 0, 1, … without gaps, never decreasing."""
+    """int32[rows]: the unit that owns the row: 0, 1, … with none left out, never decreasing."""
     item_starts: NDArray[np.int64]
     """int64[items + 1]: occurrences item_starts[i] … item_starts[i + 1] − 1 are those of item i."""
     row_of: NDArray[np.int32]
@@ -78,8 +78,8 @@ class Sink(NamedTuple):
     alone: NDArray[np.int64]
     """int64[size, longest row + 1], or of shape (0, 0): at [m, n] the number of crowds of C(n, m) itemsets.
 
-    A crowd is what goes on from one prefix in a single row: m of the n items behind it, in any way, all of support 1.
-    There may be more of these than 64 bits can count. Where this array is given, crowds count here and nowhere else.
+    A crowd is all that continues one prefix in a single row: any m of the n items behind it, all of support 1. Their
+    number may exceed 64 bits. Where this array is given, crowds count here and nowhere else.
     """
     wanted: NDArray[np.int64]
     """int64[3]: [m, n, c] for the search of crowd number c = 0, 1, … of those counted at [m, n]; −2 is none."""

@@ -101,9 +101,9 @@ def field_of(ranking: ItemRanking, size: int, first: int, end: int) -> Field:
 
 
 def few_partners_field(rests: Rests, size: int, threshold: int) -> Field | None:
-    """The field of the itemsets of `size` ≥ 3 among items of which few go together; None where a search costs less.
+    """The field of the itemsets of `size` ≥ 3 among items of which few go together; None where a search is faster.
 
-    Requires: one row a unit. All pairs are counted, and bitmaps kept of the items with enough partners only.
+    Requires: one row per unit. All pairs are counted, and bitmaps kept of the items with enough partners only.
     """
     counts = pair_supports(rests)
     partners = partners_of(counts, threshold)

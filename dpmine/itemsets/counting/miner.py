@@ -1,7 +1,7 @@
 """Exact supports: of items, of one itemset, of all itemsets of a size above a threshold.
 
-The support of an itemset is the number of units with at least one basket that contains it (a unit counts once,
-whatever its number of baskets). Nothing here is private: supports feed the selection, they are not released.
+The support of an itemset is the number of units with at least one basket that contains it. A unit counts once, however
+many baskets it has. Nothing here is private: supports feed the selection, they are not released.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def support_of(baskets: Baskets, itemset: Sequence[int]) -> int:
 class Miner(SupportSource):
     """Exact supports of the itemsets of some baskets in memory.
 
-    For a search the items that reach its threshold are ranked, rare ones first (ties by code), with all their places:
-    about 20 bytes an occurrence. A ranking serves all higher thresholds; the second one is that of all items. All
+    A search ranks the items that reach its threshold, rare ones first (ties by code), with all their places. This takes
+    about 20 bytes per occurrence. A ranking serves all higher thresholds; the second one is that of all items. All
     methods may be called from several threads at once.
     """
 

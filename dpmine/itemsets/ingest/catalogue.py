@@ -37,12 +37,12 @@ REMARK = "# dpmine: "
 def read_catalogue(source: object) -> pa.Array:
     """A public list of items, sorted: int64, or string.
 
-    `source` is a path or URL of a text file (UTF-8, one item a line; empty lines, and the remarks of dpmine in front,
-    are ignored) or of a Parquet file with one column, a sequence of integers or texts, or an Arrow array. Items of a
-    text file are texts; `matched` reads them as integers where the data's items are.
+    `source` is a sequence of integers or texts, an Arrow array, or the path or URL of a file. A file is a Parquet file
+    with one column, or a text file: UTF-8, one item per line. Empty lines, and the remarks of dpmine at the start, are
+    ignored. Items of a text file are texts; `matched` reads them as integers where the data's items are.
 
-    Raises UnreadableFile for the file; BadData where the catalogue is empty, repeats an item, or holds nulls or other
-    types; BadParameter where `source` is none of the above.
+    Raises UnreadableFile for the file. Raises BadData where the catalogue is empty, repeats an item, or holds nulls or
+    other types. Raises BadParameter where `source` is none of the above.
     """
     if isinstance(source, str | PathLike):
         name = shown_name(str(source))
@@ -53,7 +53,7 @@ def read_catalogue(source: object) -> pa.Array:
 def matched(catalogue: pa.Array, kind: pa.DataType) -> pa.Array:
     """The catalogue, sorted, as items of the declared type `kind`; its own where Python values have none.
 
-    Raises BadData where integers meet texts; texts that are all integers are read as such.
+    Raises BadData where integers meet texts; texts that are all integers are read as integers.
     """
     catalogue = _checked(catalogue, "The catalogue")
     if pa.types.is_null(kind) or is_mixed(kind) or is_integer(kind) == is_integer(catalogue.type):
@@ -72,7 +72,7 @@ def _checked(items: pa.Array, owner: str) -> pa.Array:
     if not can_be_item(items.type):
         raise BadData(f"{owner} holds the type {type_name(items.type)}: items must be integers or texts.")
     if not len(items):
-        raise BadData(f"{owner} is empty: write every item that can be bought into it, one a line.")
+        raise BadData(f"{owner} is empty: write every item that can be bought into it, one per line.")
     if items.null_count:
         raise BadData(f"{owner} holds an entry without a value: remove it.")
     if items.type == pa.uint64() and pc.max(items).as_py() >= 2**63:

@@ -80,7 +80,7 @@ def coded(column: pa.ChunkedArray) -> Coded:
 
 
 def dense(codes: Codes) -> Key:
-    """Codes renumbered without gaps; in ascending order where they came in order."""
+    """Codes renumbered from 0, with none left out; in ascending order where they came in order."""
     if not codes.size:
         return Key(codes, 0)
     runs = _run_numbers(codes)
@@ -117,7 +117,7 @@ def _multipliable(left: Key, right: Key) -> tuple[Key, Key]:
 
 
 def _renumbered(codes: Codes) -> Key:
-    """Codes without gaps, their order kept."""
+    """Codes with none left out, their order kept."""
     if is_ascending(codes):
         return dense(codes)
     values, ranks = np.unique(codes, return_inverse=True)

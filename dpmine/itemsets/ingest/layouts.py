@@ -1,12 +1,11 @@
 """Finding the layout: from the options where they say it, from the schema where it leaves no doubt.
 
-The privacy unit is never guessed from the order of columns. Where no option names it, the names of the columns decide,
-by the words below; where they do not, it is an error that prints the commands to choose from.
+The privacy unit is never guessed from the order of columns. Where no option names it, the names of the columns decide
+(`column_names.py`). Where these do not decide either, an error prints the commands to choose from.
 """
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ import pyarrow as pa
 from dpmine.errors import BadData
 from dpmine.io.arrow import can_be_item, can_be_key, is_boolean, is_integer, is_list, plain, type_name
 from dpmine.io.source import BasketSource, Columns, quoted
+from dpmine.itemsets.ingest.column_names import names_people, role_of
 from dpmine.itemsets.transactions.memory import LINE
 
 if TYPE_CHECKING:
@@ -26,12 +26,6 @@ if TYPE_CHECKING:
 
     from dpmine.io.source import Source
 
-_PEOPLE = {"customer", "user", "patient", "member", "person", "client"}
-_UNIT_WORDS = _PEOPLE | {"basket", "order", "invoice", "transaction", "receipt", "visit", "session"}
-_ITEM_WORDS = {"item", "product", "sku", "article", "drug", "page"}
-_GENERAL = {"id": "unit", "code": "item"}
-"""These count where none of the other words does: item_id holds items, and customer_code names a unit."""
-_ENDINGS = ("id", "no", "code", "key", "name")  # written together with a word, as in customerid
 _LISTED = 20  # column names in a message at most
 _NONE_NAMED = Columns()
 
@@ -143,7 +137,7 @@ def _require_not_swapped(source: Source, plan: LayoutPlan) -> None:
     if plan.layout is Layout.ONE_HOT or not plan.unit:
         return
     unit, item = plan.unit[0], plan.items[0]
-    if names_people(item) and all(_role(name) == "item" for name in plan.unit):
+    if names_people(item) and all(role_of(name) == "item" for name in plan.unit):
         named = {"unit": item, "item": unit} if source.look is None else {"unit": "COL", "item": "COL"}
         raise BadData(
             f"The items would be values of {item!r}, which is named like people, protected for each {unit!r}, which is "
@@ -165,7 +159,7 @@ def _cautions(source: Source, plan: LayoutPlan) -> Iterator[str]:
                 "together what belongs together"
             )
     if spans := [name for name in plan.unit if name in source.calendar]:
-        yield f"somebody has a unit for every {', '.join(spans)} with data, and the ε of these add up"
+        yield f"a person has a unit for every {', '.join(spans)} with data, and the ε of these add up"
     yield from _keys_as_items(source, plan)
     yield from source.cautions(plan.columns)
 
@@ -174,7 +168,7 @@ def _keys_as_items(source: Source, plan: LayoutPlan) -> Iterator[str]:
     """At most one caution: that a column of numbers of a one-hot layout is named like a key, beside a named unit."""
     if plan.layout is not Layout.ONE_HOT or source.are_boolean(plan.items):
         return
-    if keys := [name for name in plan.items if _role(name) == "unit" and not is_boolean(source.type_of(name))]:
+    if keys := [name for name in plan.items if role_of(name) == "unit" and not is_boolean(source.type_of(name))]:
         name = repr(keys[0]) if source.look is None else "a column"
         yield f"{name} is named like a key, and with --one-hot it is an item of each row that has a number but 0 in it"
 
@@ -236,10 +230,10 @@ def _plan_of_two(source: Source, lists: Sequence[str]) -> LayoutPlan:
         (other,) = (name for name in source.names if name not in lists)
         if not can_be_key(source.type_of(other)):
             return LayoutPlan(Layout.LIST, tuple(lists), (), (), Origin.SCHEMA)
-        if _role(other) != "unit":
+        if role_of(other) != "unit":
             raise BadData(_unclear(source, ({"unit": other, "item": lists[0]}, {"item": lists[0]})))
         return LayoutPlan(Layout.LIST, tuple(lists), (other,), (), Origin.NAMES)
-    units = [name for name in source.names if _role(name) == "unit"]
+    units = [name for name in source.names if role_of(name) == "unit"]
     if len(units) != 1:
         first, second = source.names
         raise BadData(_unclear(source, ({"unit": first, "item": second}, {"unit": second, "item": first})))
@@ -250,7 +244,7 @@ def _plan_of_two(source: Source, lists: Sequence[str]) -> LayoutPlan:
 def _plan_beside(source: Source, items: str, columns: Columns) -> LayoutPlan:
     """The layout of one column of lists among several: without a named unit, the names of the others decide."""
     plan, possible = _plan(Layout.LIST, [items], columns, Origin.SCHEMA), _possible_keys(source, items)
-    units = [] if columns.unit else [name for name in possible if _role(name) == "unit"]
+    units = [] if columns.unit else [name for name in possible if role_of(name) == "unit"]
     if len(units) > 1:
         raise BadData(_unclear(source, [{"unit": name, "item": items} for name in units]))
     return replace(plan, unit=tuple(units), origin=Origin.NAMES) if units else plan
@@ -258,33 +252,6 @@ def _plan_beside(source: Source, items: str, columns: Columns) -> LayoutPlan:
 
 def _possible_keys(source: Source, items: str) -> list[str]:
     return [name for name in source.names if name != items and can_be_key(source.type_of(name))]
-
-
-def _words(name: str) -> set[str]:
-    """The words of a column's name, in the singular, too."""
-    words = {word.casefold() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+", name)}
-    return words | {word.removesuffix("s") for word in words}
-
-
-def _stems(words: set[str]) -> set[str]:
-    return words | {word.removesuffix(ending) for word in words for ending in _ENDINGS}
-
-
-def names_people(name: str) -> bool:
-    """Whether a column is named like one that tells people apart."""
-    words = _words(name)
-    return bool(_stems(words) & _PEOPLE) and not words & _ITEM_WORDS
-
-
-def _role(name: str) -> str | None:
-    """What the words of a column's name say that it holds: "unit", "item", or None where they say nothing, or both."""
-    words = _words(name)
-    stems = _stems(words)
-    roles = {role for role, known in (("unit", _UNIT_WORDS), ("item", _ITEM_WORDS)) if stems & known}
-    if words and words <= {"unit", "units"}:
-        return "unit"  # but not units_sold, or unit_price
-    roles = roles or {role for word, role in _GENERAL.items() if word in words}
-    return roles.pop() if len(roles) == 1 else None
 
 
 def _unclear(source: Source, choices: Sequence[dict[str, str]]) -> str:
@@ -319,7 +286,7 @@ def _only_other(source: Source, columns: Columns) -> tuple[str, ...]:
         raise BadData(
             f"The privacy unit is not clear {_among(source)}: name its column with --unit COL (in Python unit=)."
         )
-    if _role(others[0]) == "item":
+    if role_of(others[0]) == "item":
         raise BadData(_unclear(source, ({"unit": others[0], "item": item}, {"unit": item, "item": others[0]})))
     return others
 
@@ -375,7 +342,7 @@ def _check_item(name: str, kind: pa.DataType) -> None:
 
 def _check_one_hot(name: str, kind: pa.DataType, columns: Columns) -> None:
     if is_boolean(kind) or (columns.one_hot and is_integer(kind)):
-        if not is_boolean(kind) and not columns.unit and _role(name) == "unit":
+        if not is_boolean(kind) and not columns.unit and role_of(name) == "unit":
             raise BadData(
                 f"Column {name!r} is named like a privacy unit: name it as unit (--unit {shlex.quote(name)}), or make "
                 "it boolean where it is an item."

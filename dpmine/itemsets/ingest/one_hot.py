@@ -1,8 +1,7 @@
 """One-hot tables as lists, batch by batch: for each row, the numbers of the columns that are true, or numbers but 0.
 
-A table may have 100,000 columns. What is done for each of them takes longer than what is done for its values, so the
-columns of a batch become one array at once, and nothing behind this module meets them again. `dpmine.itemsets.read`
-puts it between a source and what reads it.
+A table may have 100,000 columns. Work per column takes longer than work per value. So the columns of a batch become one
+array at once, and no later step meets them again. `dpmine.itemsets.read` puts it between a source and what reads it.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class Lines(NamedTuple):
     """What rows of a table hold, one line a basket and item; a basket that holds none may have a line, too."""
 
     rows: Any
-    """Index of the rows: the row of each line; of a long layout a mask or a slice, for each of its rows is one line."""
+    """Index of the rows: the row of each line. Of a long layout a mask or a slice, as each of its rows is one line."""
     items: NDArray[np.int32]
     """Each line's position among `labels`; −1 for none."""
     labels: pa.Array
@@ -163,7 +163,7 @@ def lines_in(
 
 
 def _entries(table: pa.Table, source: Source, plan: LayoutPlan) -> tuple[Any, Coded, Codes]:
-    """The row and the item of each entry; and the rows without entries that are baskets all the same.
+    """The row and the item of each entry; and the rows without entries that are still baskets.
 
     Entries are the items of a long layout, those in lists, or one-hot columns, which come `as_lists`.
     """

@@ -1,8 +1,8 @@
 """Conditional databases: what follows an item in the baskets that hold it, for many items in one set of baskets.
 
 Items are ranked, rare ones first (ties by code). Every itemset has one first item, and is an itemset of one item less
-in what follows that item (Han, Pei & Yin 2000). The databases of different first items share no unit and no item code
-here, so that one miner serves many of them, and their itemsets never mix.
+in what follows that item (Han, Pei & Yin 2000). Here the databases of different first items share no unit and no item
+code. So one miner serves many of them, and their itemsets never mix.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def deliver(part: Part, rank_of: NDArray[np.int32], first: int, to: Stretches) -
 
 
 def renumber(entries: NDArray[np.int32], bounds: NDArray[np.int64], catalogue: int) -> NDArray[np.int64]:
-    """Number the pairs (stretch, rank) without gaps, in order, and put the numbers in the place of the ranks.
+    """Number the pairs (stretch, rank) from 0, in order, and put the numbers in the place of the ranks.
 
     Stretch k is entries[bounds[k] : bounds[k + 1]]. The result holds k * catalogue + rank for every number.
     """

@@ -1,9 +1,9 @@
 """Data that do not fit into memory -> partitions of whole units, and exact supports over these.
 
-The frequent items are held in memory, what is rarer in conditional databases. A unit lies in one partition, so supports
+The frequent items are held in memory, rarer ones in conditional databases. A unit lies in one partition, so supports
 add up. One miner holds as many items as the limit allows, the most frequent ones, and answers for all itemsets of
-these. An itemset with a rarer item is found in the conditional database of its rarest one; these are made in groups
-that fit into memory, a pass over the partitions each.
+these. An itemset with a rarer item is found in the conditional database of its rarest one. These databases are made in
+groups that fit into memory, with one pass over the partitions per group.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class PartitionedMiner(SupportSource):
         return int(self._ranked_supports[self._first_resident - 1]) + 1 if self._first_resident else 1
 
     def _mined(self, size: int, threshold: int, before: _Known | None) -> _Known:
-        """The levels down to the threshold; where they cost passes, much deeper from the second question on."""
+        """The levels down to the threshold; where they take passes, much deeper from the second question on."""
         if not self._first_resident:
             return _Known(threshold, self._levels(size, threshold), 0)
         times = 0 if before is None else before.times + 1
@@ -223,7 +223,7 @@ def _first_resident(baskets: PartitionedBaskets, code_of: NDArray[np.int32]) -> 
 
 
 def _costs(baskets: PartitionedBaskets, occurrences: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Bytes that so many occurrences of items take at most in a miner."""
+    """The most bytes that this number of occurrences of items takes in a miner."""
     rows = np.minimum(occurrences, baskets.census.baskets)
     costs: NDArray[np.int64] = RESIDENT_LINE * occurrences + RESIDENT_BASKET * rows + ITEM * baskets.catalogue_size
     return costs
@@ -271,8 +271,8 @@ class Stream:
     def transactions(self, batches: Iterator[pa.RecordBatch] | None) -> Transactions:
         """The transactions; `batches` are all that there is, where the data cannot be read again.
 
-        Raises BadParameter where the items, or the data of one unit, do not fit by themselves; UnreadableFile also
-        where the disk for temporary files is full.
+        Raises BadParameter where the items, or the data of one unit, do not fit by themselves. Raises UnreadableFile
+        also where the disk for temporary files is full.
         """
         if batches is not None:
             return self.in_any_order(batches)

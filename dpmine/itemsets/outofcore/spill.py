@@ -1,8 +1,8 @@
 """Arrays and Arrow tables in a temporary file that no other user can open and that never outlives the process.
 
-The file has no name where the system allows it (O_TMPFILE, or unlinked at once), so that it vanishes with the process
-whatever ends it, a kill included, and is readable by its owner only. It stands in the folder for temporary files,
-which the environment variable TMPDIR names.
+Where the system allows it, the file has no name (O_TMPFILE, or unlinked at once). So it vanishes with the process, even
+with a killed one. Only its owner can read it. It is in the folder for temporary files, which the environment variable
+TMPDIR names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""One pass over all baskets as a stream of lines: tables of keys and item codes, one line a basket and item, no nulls.
+"""One pass over all baskets as a stream of lines: tables of keys and item codes, a line per basket and item, no nulls.
 
-However the data hold baskets, their lines look the same: key columns u0, u1, … of the unit, b0, … of the basket inside
-the unit, and `item` (int32), a code that is the same for equal items in all tables of the stream, or −1 for none: units
-whose baskets are empty have lines, too. A census counts them; and they are kept as long as they fit into memory.
+However the data hold baskets, their lines look the same. The key columns are u0, u1, … of the unit and b0, … of the
+basket inside the unit. `item` (int32) is a code that is the same for equal items in all tables of the stream. It is −1
+for none: units whose baskets are empty have lines, too. A census counts the lines, and keeps them while they fit into
+memory.
 """
 
 from __future__ import annotations

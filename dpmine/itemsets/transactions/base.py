@@ -63,9 +63,9 @@ class Transactions(ABC):
     def truncated(self, max_items_per_unit: int) -> Transactions:
         """These transactions with at most `max_items_per_unit` ≥ 1 distinct items of each unit, over all its baskets.
 
-        A unit keeps the items that most of its baskets hold; ties are broken by a hash of the unit's items, so that no
-        item is favoured by its name. Both depend on the unit's own data alone, so neighbouring data sets stay
-        neighbours. Baskets left empty are dropped; a unit keeps at least one. BadParameter where the engine cannot.
+        A unit keeps the items that most of its baskets hold. A hash of the unit's items breaks ties, so that no item is
+        favoured by its name. Both depend on the unit's own data alone, so neighbouring data sets stay neighbours.
+        Baskets left empty are dropped; a unit keeps at least one. BadParameter where the engine cannot.
         """
 
     @abstractmethod
@@ -162,8 +162,8 @@ class SupportHistogram:
 class SupportSource(ABC):
     """Exact supports of the itemsets of some transactions, at any size and threshold.
 
-    The support of an itemset is the number of units with at least one basket that contains it (a unit counts once,
-    whatever its number of baskets). Nothing here is private: supports feed the selection, they are not released.
+    The support of an itemset is the number of units with at least one basket that contains it. A unit counts once,
+    however many baskets it has. Nothing here is private: supports feed the selection, they are not released.
 
     Attributes:
         item_supports: int64[N], those of single items.

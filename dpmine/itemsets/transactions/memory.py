@@ -116,7 +116,7 @@ def require_catalogue_room(catalogue: Any, limit: int) -> None:
 
 
 def _text(memory: int | str) -> str:
-    """What was given as text; empty where it is longer than any size, for Python refuses to convert long integers."""
+    """What was given as text; empty where it is longer than any size, as Python does not convert long integers."""
     if isinstance(memory, int) and memory.bit_length() > _MOST_BITS:
         return ""
     text = str(memory).strip()

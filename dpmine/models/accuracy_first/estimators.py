@@ -170,7 +170,7 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
         return coefficients, intercept
 
     def _notes(self, bounds: Any) -> tuple[str, ...]:  # noqa: ARG002 - one of the two has something to say
-        """What else the promise rests on."""
+        """What else the guarantee rests on."""
         return ()
 
     def _inside(self, features: Floats) -> Floats:
@@ -224,33 +224,33 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
     """Ridge regression at the least privacy loss that reaches a target, private for every row under replace_one.
 
     Minimises L(w) = (1/2n) Σ (y_i − x_iᵀw)² + (λ/2)‖w‖² on clipped rows. Hypotheses of falling noise are tested one
-    after the other; the first that passes is released, and the privacy loss is what it took to get there.
+    after the other. The first that passes is released. The privacy loss is that of all tests up to it.
 
     Args:
         excess_risk: the target R > 0: L(w) − min L of the model that is accepted. In the units of L, that is of y².
         regularization: λ > 0, in the units of L: y²/x².
         failure_probability: γ in (0, 1): a model of larger excess risk is accepted with probability at most γ.
-            Reaching the target is not promised.
-        epsilon_max: the most that a fit may cost, tests included. A budget must reserve it.
+            Reaching the target is not guaranteed.
+        epsilon_max: the most that a fit may be charged, tests included. A budget must reserve it.
         x_bound: public bound r > 0 on ‖x‖₁, the sum of absolute values; longer rows are shortened to it. The default
             of 1 is for rows scaled to it.
         y_bound: public bound on |y|; larger targets are clipped to it. Weights of 0 have an excess risk of at most
-            y_bound²/2 (logistic regression: ln 2), so only targets below that ask for something.
+            y_bound²/2 (logistic regression: ln 2), so they meet any larger target.
         method: "covariance" (noise on XᵀX and Xᵀy), "output" (on the minimiser) or "brownian" (on the minimiser,
             Gaussian, (ε, δ)).
         delta: δ in (0, 1), spent by "brownian" only; otherwise the guarantee says δ = 0.
         steps: number T of privacy levels, geometric from the smaller of 1/n and a thousandth of the largest.
         epsilons: the levels themselves, increasing; the largest and the test must fit into epsilon_max.
-        slack: how far below the target, as a share of it, the excess risk of a hypothesis at the edge of the ball must
-            be so that it is passed over with probability at most γ; shorter ones need less (a half, where the norm is
-            small). The test's price is proportional to 1/slack; at 2 and more, most searches pass over all.
+        slack: a share of the target. A hypothesis whose excess risk is this share below the target passes, except with
+            probability γ, even at the edge of the ball. Shorter ones need less: half where the norm is small.
+            The test's charge is proportional to 1/slack; at 2 and more, most searches pass over all.
         fit_intercept: whether to append a constant column of value r, regularised and protected as any other.
         keep_last: whether a fit that reaches nothing keeps its last hypothesis, at the same charge.
         neighbors: "replace_one"; n enters the noise, so add_remove is rejected.
         unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
             has two rows: nothing checks this, and the guarantee says so.
         rows_per_unit: the most rows that each unit of `fit(..., units=...)` keeps; the guarantee covers them together.
-        ledger: a `dpmine.Ledger` or its URL: epsilon_max is set aside before the fit, and what it cost settled after.
+        ledger: a `dpmine.Ledger` or its URL: epsilon_max is set aside before the fit, and the realised ε settled after.
         dataset: the data set's name in the ledger.
 
     Attributes:
@@ -258,7 +258,7 @@ class AccuracyFirstRidge(_AccuracyFirst, PrivateRegressor):
         intercept_: a number; 0 without an intercept.
         reached_: whether a hypothesis passed the test.
         requested_: target, λ and bounds of the fit, as exact texts.
-        guarantee_: `dpmine.ExPostGuarantee`: what the fit cost, and what it could have cost.
+        guarantee_: `dpmine.ExPostGuarantee`: the realised ε of the fit, and the largest that it could have had.
 
     Source: Ligett et al. 2017, Algorithm 3, with a sharper test, a smaller ball and less noise.
     Proofs: docs/proofs/models/noise_reduction.md, docs/proofs/models/above_threshold.md,

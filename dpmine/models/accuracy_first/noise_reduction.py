@@ -1,14 +1,15 @@
 """Noise reduction: one vector under noise that falls, charged for the last value that was seen and not for the sum.
 
-Laplace noise: the published walk is on the real line. Here it runs on a lattice of whole steps, where its law can be
-drawn exactly: noise k with Pr[k] ∝ e^{−|k|/m}, and a coordinate keeps its noise from step t + 1 to step t with
-probability S_t/S_{t+1}, S_t = sinh²(1/(2m_t)). As the lattice gets finer this is the published (ε_t/ε_{t+1})².
+Laplace noise: the published walk is on the real line. Here it runs on a lattice of whole steps, where it can be drawn
+exactly: noise k has Pr[k] ∝ e^{−|k|/m}. A coordinate keeps its noise from step t + 1 to step t with probability
+S_t/S_{t+1}, S_t = sinh²(1/(2m_t)). As the lattice gets finer this is the published (ε_t/ε_{t+1})².
 Source: Koufogiannis, Han & Pappas 2017; Ligett et al. 2017, Algorithm 1. Proof: docs/proofs/models/noise_reduction.md.
 
-Gaussian noise: v + B_t is released for falling times t, B a Brownian motion in ℝ^p, so that v + B_t has variance t per
-coordinate and each value tells all about the ones before it. Proof: docs/proofs/models/brownian_noise_reduction.md.
-Source: Whitehouse, Wu, Ramdas & Rogers 2022, "Brownian noise reduction: maximizing privacy subject to accuracy
-constraints"; the mixture is taken on one side only, which is this project's.
+Gaussian noise: v + B_t is released for falling times t, where B is a Brownian motion in ℝ^p. So v + B_t has variance t
+per coordinate, and given a value the ones before it say nothing more about v.
+Proof: docs/proofs/models/brownian_noise_reduction.md.
+Source: Whitehouse, Wu, Ramdas & Rogers 2022, "Brownian noise reduction". The mixture on one side only is this
+project's.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Lattice:
         room = _WIDEST * epsilons[0] / coordinates
         fineness = min(_FINENESS, power_below(room) - 1)
         if fineness < _COARSEST:
-            raise BadParameter("The smallest privacy level is too small for so many numbers: start at a larger one.")
+            raise BadParameter("The smallest privacy level is too small for this many numbers: start at a larger one.")
         power = power_below(sensitivity / coordinates) - fineness
         if not _SMALLEST_POWER <= power <= _LARGEST_POWER:
             raise BadParameter("The sensitivity is too small or too large for 64-bit floats: use another unit.")
@@ -111,7 +112,7 @@ class Lattice:
 class NoisyValues:
     """v_1, …, v_T in turn, the noisiest first; as floats, shape (p,), a new array each.
 
-    A prefix of t arrays is private at level t; looking at one more costs the difference of the levels.
+    A prefix of t arrays is private at level t; looking at one more is charged the difference of the levels.
 
     Attributes:
         lattice: of p coordinates.
@@ -140,8 +141,9 @@ def noise_reduction(
     """NR(v, Δ, ε_1 < … < ε_T) of finite values, shape (p,), p ≥ 1, whose L1 sensitivity is Δ = `sensitivity` > 0.
 
     Privacy: the first t of the noisy vectors are ε_t-private, for every t.
-    Law: each coordinate is rounded to a lattice of step g; v_T adds discrete Laplace noise of scale m_T steps; v_t is
-    v_{t+1} with probability S_t/S_{t+1}, otherwise v_{t+1} with more noise, of scale m_t (see `Lattice`).
+    Each coordinate is rounded to a lattice of step g. The last vector v_T adds discrete Laplace noise of scale m_T
+    steps. The vector v_t is v_{t+1} with probability S_t/S_{t+1}, otherwise v_{t+1} with more noise, of scale m_t (see
+    `Lattice`).
     Raises BadParameter as `Lattice.of`.
     """
     lattice = Lattice.of(epsilons, sensitivity=sensitivity, coordinates=len(values))
@@ -232,9 +234,10 @@ _ROUNDS = 64
 class BrownianLoss:
     """What is charged for v + B_t and everything before it, v of L2 sensitivity Δ₂, at every time t > 0.
 
-    E(t) = Δ₂²/(2t) + (Δ₂/t) √(t + κ) x(t), where x solves x²/2 + ln(1 + erf(x/√2)) = ln((t + κ)/κ)/2 + ln(1/δ), rounded
-    up. Near enough this is the published bound with 2δ for δ. The loss exceeds E at any time of the path with
-    probability at most δ, so E may be charged at a time that is chosen by looking at the path.
+    E(t) = Δ₂²/(2t) + (Δ₂/t) √(t + κ) x(t), rounded up. Here x solves
+    x²/2 + ln(1 + erf(x/√2)) = ln((t + κ)/κ)/2 + ln(1/δ). This is close to the published bound with 2δ for δ. The loss
+    exceeds E at any time of the path with probability at most δ. So E may be charged at a time that is chosen by
+    looking at the path.
     Source: Whitehouse, Wu, Ramdas & Rogers 2022, the mixture boundary; section 6 of the proof note.
     """
 
@@ -247,13 +250,13 @@ class BrownianLoss:
 
     @classmethod
     def tuned(cls, sensitivity: Fraction, delta: Fraction, epsilon: Fraction) -> Self:
-        """The loss whose κ makes the time that costs `epsilon` shortest; all three are public.
+        """The loss whose κ makes the time that is charged `epsilon` shortest; all three are public.
 
-        κ = t/r with r = ln(1 + r) + 2 ln(1/(2δ)), t the time that costs `epsilon`; r ≈ 30 at δ = 1e-6.
-        Take half of the largest ε that may be charged. At δ = 1e-6 and charges from 0.05 to 10, κ tuned at 5 takes at
-        most 1.27 times the noise variance of a κ tuned for the very charge (1.11 on average over ln ε, 1.03 at 10).
-        Tuned at 10 it is 1.31 (1.14, 1), at 2.5 it is 1.23 (1.09, 1.18). Too small an ε costs much more: tuned at the
-        geometric middle, 0.71, it is 2.4 at 10, tuned at 0.05 it is 26.
+        κ = t/r with r = ln(1 + r) + 2 ln(1/(2δ)), t the time that is charged `epsilon`; r ≈ 30 at δ = 1e-6.
+        Take half of the largest ε that may be charged. This was measured at δ = 1e-6 and charges from 0.05 to 10. κ
+        tuned at 5 takes at most 1.27 times the noise variance of a κ tuned for the charge itself. It is 1.11 on average
+        over ln ε, and 1.03 at 10. Tuned at 10 it is 1.31 (1.14, 1), at 2.5 it is 1.23 (1.09, 1.18). Too small an ε is
+        much worse. Tuned at the geometric middle, 0.71, it is 2.4 at 10; tuned at 0.05 it is 26.
         Requires: positive numbers, a delta below 1.
         """
         return cls(sensitivity, delta, sensitivity**2 * _tuned(delta, epsilon))
@@ -326,8 +329,8 @@ def brownian_reduction(values: Floats, times: Sequence[Fraction], grid: Fraction
     """The values v + B_t at `times`, shape (T, p), each rounded exactly to the nearest multiple of `grid`.
 
     Requires: `values` is v, shape (p,), finite; `times` fall strictly and are positive; `grid` is a power of two. What
-    is released is a first part of the rows: k rows cost `BrownianLoss.at(times[k - 1])`.
-    Law: the coordinates of B are independent Brownian motions, that is normal processes with mean 0 and
+    is released is a first part of the rows: k rows are charged `BrownianLoss.at(times[k - 1])`.
+    The coordinates of B are independent Brownian motions, that is normal processes with mean 0 and
     Cov(B_s, B_t) = min(s, t). Where a multiple of the grid has more than 53 bits, the nearest float stands for it.
     Raises BadParameter for times that do not fall, or a grid that is no power of two.
     Source: Whitehouse, Wu, Ramdas & Rogers 2022, the Brownian mechanism; section 8 of the proof note, on the rounding.

@@ -56,7 +56,7 @@ class RiskBounds:
     @property
     @abstractmethod
     def rounding(self) -> float:
-        """A bound on |computed − exact| of a gap, for hypotheses in the ball."""
+        """A bound on |computed − exact| of an excess risk, for hypotheses in the ball."""
 
     @property
     @abstractmethod
@@ -65,7 +65,7 @@ class RiskBounds:
 
     @abstractmethod
     def sensitivities(self, norms: Floats) -> Floats:
-        """How far one record moves the computed gap of a hypothesis of each norm, at most B."""
+        """How far one record moves the computed excess risk of a hypothesis of each norm, at most B."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class RidgeBounds(RiskBounds):
         return up(4.0 + 4.0 * self.size * accumulated(additions(self.size)))
 
     def sensitivities(self, norms: Floats) -> Floats:
-        """((B + 1)²/2 + (‖θ‖ + 1)²/2)/n, and the rounding of two gaps."""
+        """((B + 1)²/2 + (‖θ‖ + 1)²/2)/n, and the rounding of two excess risks."""
         ranges = ((self.radius + 1.0) ** 2 + (norms + 1.0) ** 2) / 2.0
         return np.asarray((ranges / self.size + 2.0 * self.rounding) * (1.0 + PADDING))
 
@@ -184,7 +184,7 @@ class RidgeObjective(Objective):
         return np.asarray(cho_solve(cho_factor(hessian), self.correlations / self.bounds.size))
 
     def values(self, hypotheses: Floats) -> Floats:
-        """L(θ) − (1/2n) Σ y²: what does not depend on θ cancels in a gap."""
+        """L(θ) − (1/2n) Σ y²: what does not depend on θ cancels in an excess risk."""
         quadratic = np.einsum("ij,ij->i", hypotheses @ self.gram, hypotheses)
         linear = hypotheses @ self.correlations
         squares = np.einsum("ij,ij->i", hypotheses, hypotheses)
@@ -243,7 +243,7 @@ class LogisticBounds(RiskBounds):
         return solver_note(LogisticLoss(), self.accuracy)
 
     def sensitivities(self, norms: Floats) -> Floats:
-        """(B + ‖θ‖)/n, and the rounding of two gaps."""
+        """(B + ‖θ‖)/n, and the rounding of two excess risks."""
         return np.asarray(((self.radius + norms) / self.size + 2.0 * self.rounding) * (1.0 + PADDING))
 
 

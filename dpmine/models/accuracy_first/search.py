@@ -1,17 +1,18 @@
 """Hypotheses of falling noise, and the search that goes through them until one is near enough to the best.
 
-Each hypothesis is a function of noisy values, so that they cost what the values cost. Proofs:
-docs/proofs/models/excess_risk.md (sensitivities), docs/proofs/models/noise_reduction.md (what a prefix costs).
+Each hypothesis is a function of noisy values, so it is charged what these are charged. Proofs:
+docs/proofs/models/excess_risk.md (sensitivities), docs/proofs/models/noise_reduction.md (the charge for a prefix).
 
 The search is interactive AboveThreshold: a query q_t(D) is of sensitivity 1, and may depend on what was released before
-it. One noise ρ is drawn for the threshold and a fresh one ν_t for each query; the first t with q_t + ν_t ≥ W + ρ is
+it. One noise ρ is drawn for the threshold, and a fresh one ν_t for each query. The first t with q_t + ν_t ≥ W + ρ is
 accepted. Comparisons are exact.
 Source: Ligett et al. 2017, Algorithm 2 and Lemma 2.8. Proof: docs/proofs/models/above_threshold.md.
 
-Hypotheses of noisy covariances minimise a quadratic over a Euclidean ball, the trust-region problem:
-θ minimises ½ θᵀAθ − bᵀθ over ‖θ‖₂ ≤ R, A symmetric and possibly indefinite, exactly when some μ ≥ 0 has
-(A + μI)θ = b, A + μI ⪰ 0 and μ(R − ‖θ‖) = 0 (Conn, Gould & Toint 2000, Trust-Region Methods, Theorem 7.2.1).
+Hypotheses of noisy covariances minimise a quadratic over a Euclidean ball. This is the trust-region problem: minimise
+½ θᵀAθ − bᵀθ over ‖θ‖₂ ≤ R, for A symmetric and possibly indefinite. θ is a minimiser exactly when some μ ≥ 0 has
+(A + μI)θ = b, A + μI ⪰ 0 and μ(R − ‖θ‖) = 0.
 In the basis of A's eigenvectors ‖θ(μ)‖² is a sum of p fractions, so that one eigendecomposition settles every case.
+Source: Conn, Gould & Toint 2000, Trust-Region Methods, Theorem 7.2.1.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Method(StrEnum):
 def falling_noise(
     objective: Objective, method: Method, epsilons: Sequence[Fraction], delta: Fraction, *, bits: BitSource
 ) -> Iterator[Floats]:
-    """The hypotheses of a method; the first t cost ε_t, and where the method takes a δ, that once.
+    """The hypotheses of a method; the first t are charged ε_t, and where the method takes a δ, that once.
 
     Raises BadParameter for covariances of anything but ridge regression.
     """
@@ -79,7 +80,7 @@ def covariance_hypotheses(
     """Exact minimisers over the ball of the risk with noisy XᵀX and Xᵀy in place of the true ones, shape (p,) each.
 
     Privacy: the first t are ε_t-private. An entry above the diagonal stands for two, so it is doubled before the noise
-    and halved after: the L1 norm stays that of all entries, half as many are noisy, and their noise is half as large.
+    and halved after. The L1 norm stays that of all entries, half as many are noisy, and their noise is half as large.
     Source: Ligett et al. 2017, Theorem 3.1 and Algorithm 3, who have noise of its own on either of the two.
     """
     bounds, sensitivity = objective.bounds, Fraction(objective.bounds.statistics)
@@ -110,7 +111,8 @@ def brownian_hypotheses(
 ) -> Iterator[Floats]:
     """The minimiser under falling Brownian noise, projected on the ball, shape (p,) each.
 
-    Privacy: the first t cost ε_t, with δ once for all of them; see docs/proofs/models/brownian_noise_reduction.md.
+    Privacy: the first t are charged ε_t, and δ once for all of them.
+    Proof: docs/proofs/models/brownian_noise_reduction.md.
     Raises BadParameter for levels that are too close together.
     """
     bounds = objective.bounds
@@ -143,8 +145,8 @@ class ThresholdTest:
 
     Attributes:
         threshold: W.
-        once: law of ρ.
-        each: law of ν_t.
+        once: the distribution of ρ.
+        each: the distribution of ν_t.
         charge: ε_0, of accepting a query, beyond what the queries are made of.
         charge_of_none: of accepting none, at most ε_0.
     """
@@ -173,7 +175,7 @@ def exponential_test(slack: Fraction, *, tests: int, failure: Fraction) -> Thres
     """ρ ~ Exp(mean 1/ε_a), ν_t ~ Exp(mean 2/ε_b), W = (2/ε_b)·ln(T/(γ(1 + ε_b/(2ε_a)))).
 
     Accepting a query below 0 has probability ≤ γ = `failure`, and with probability ≥ 1 − γ the first query of at least
-    `slack`, if not an earlier one, is accepted. Accepting costs ε_0 = ε_a + ε_b, accepting none ε_a.
+    `slack`, if not an earlier one, is accepted. Accepting one is charged ε_0 = ε_a + ε_b, accepting none ε_a.
     Requires: slack > 0 in units of sensitivity, T = `tests` ≥ 1, 0 < γ < 1.
     """
     log_miss = float(above(lambda: -logarithm(failure), _BITS))
@@ -261,8 +263,8 @@ def minimise_over_ball(matrix: Floats, vector: Floats, radius: float) -> BallMin
     """Argmin ½ θᵀAθ − bᵀθ over ‖θ‖₂ ≤ R, for A = `matrix` (p, p), b = `vector` (p,) and R = `radius`.
 
     Requires: A symmetric (one triangle is read); ‖A‖_F, ‖b‖₂ and R at most 1e150; R at least 1e-150.
-    The objective is within a small multiple of p·2^−53·R(R‖A‖₂ + ‖b‖₂) of the least. Minimisers that are not unique: in
-    the hard case the largest entry of the bottom eigenvector that is added is positive; where A ⪰ 0 is singular and
+    The objective is within a small multiple of p·2^−53·R(R‖A‖₂ + ‖b‖₂) of the least. If the minimiser is not unique:
+    in the hard case, the largest entry of the bottom eigenvector that is added is positive. Where A ⪰ 0 is singular and
     the ball does not bind, the point is the shortest.
     Raises BadParameter for shapes that do not fit, numbers that are not finite or beyond these limits.
     """
@@ -320,7 +322,7 @@ def _by_eigenvalues(matrix: Floats, vector: Floats, radius: float) -> tuple[Floa
 
 
 def _divided(entries: Floats, gaps: Floats) -> Floats:
-    """entries/gaps, with 0/0 = 0 and c/0 = ∞, as for quotients beyond all floats."""
+    """`entries`/`gaps`, with 0/0 = 0 and c/0 = ∞, as for quotients beyond all floats."""
     quotients = np.full_like(entries, math.inf)
     with np.errstate(over="ignore"):
         np.divide(entries, gaps, out=quotients, where=gaps > 0.0)
@@ -329,7 +331,7 @@ def _divided(entries: Floats, gaps: Floats) -> Floats:
 
 
 def _root(entries: Floats, gaps: Floats, radius: float, least: float) -> float:
-    """The s > `least` at which ‖entries/(gaps + s)‖ = R, by Newton's method from the left, where it only climbs.
+    """The s > `least` at which `entries / (gaps + s)` has the norm R, by Newton's method from the left.
 
     Requires: the norm is above R at `least`. Starts where the largest single term is R, or at `least`.
     """

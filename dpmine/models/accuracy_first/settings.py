@@ -46,7 +46,7 @@ class SearchTerms:
         target: α, the excess risk that is asked for, in units of the scaled risk.
         test: whether α − excess is above 0.
         epsilons: ε_1 < … < ε_T, of the hypotheses.
-        sensitivities: how far one record moves the gap of hypotheses of each norm.
+        sensitivities: how far one record moves the excess risk of hypotheses of each norm.
     """
 
     target: Fraction
@@ -100,7 +100,7 @@ class AccuracySettings:
         return float_above(self.units.regularization(self.regularization))
 
     def terms(self, bounds: RiskBounds) -> SearchTerms:
-        """What a search on so many rows comes to.
+        """What a search on this number of rows comes to.
 
         Raises BadParameter, by public numbers alone, where the target is out of reach for epsilon_max.
         """
@@ -116,7 +116,7 @@ class AccuracySettings:
         return SearchTerms(target, test, self._levels(room, bounds.size), bounds.sensitivities)
 
     def promise(self) -> ExPostGuarantee:
-        """The most that a search will cost the unit."""
+        """The most that a search will charge for the unit."""
         return self._guarantee(self.shared.row_epsilon)
 
     def _guarantee(self, charge: Fraction, *notes: str) -> ExPostGuarantee:
@@ -125,7 +125,7 @@ class AccuracySettings:
         return self.shared.of_unit(of_record).noting(*notes)
 
     def guarantee(self, outcome: SearchOutcome, bounds: RiskBounds) -> ExPostGuarantee:
-        """What the search cost, and what its result rests on."""
+        """The realised privacy loss of the search, and what its result rests on."""
         clipped = f"rows are clipped to the public bound {float(self.units.x_bound):g} on their L1 norm"
         if self.units.y_bound is not None:
             clipped += f", targets to ±{float(self.units.y_bound):g}"
@@ -139,7 +139,7 @@ class AccuracySettings:
     def _promise(self, outcome: SearchOutcome) -> str:
         target, odds = f"{float(self.excess_risk):g}", f"{float(self.failure):g}"
         if outcome.step is None:
-            return f"no hypothesis passed the test for an excess risk of {target}: nothing is promised of the last one"
+            return f"no hypothesis passed the test for an excess risk of {target}: nothing is known of the last one"
         return (
             f"the chance of accepting a model whose excess risk, on the clipped rows, is above {target} was at most "
             f"{odds}"
@@ -168,9 +168,9 @@ class AccuracySettings:
         if enough >= bounds.trivial:
             advice = f"No useful target is in reach (weights of 0 are within {self._in_units(bounds.trivial)}):"
         raise BadParameter(
-            f"excess_risk is out of reach: testing for it costs ε = {cost:.4g} alone, and epsilon_max is "
+            f"excess_risk is out of reach: testing for it takes ε = {cost:.4g} alone, and epsilon_max is "
             f"{most:.4g}. {advice} take more rows, a larger regularization or a smaller x_bound, "
-            "which make tests cheaper."
+            "which lower the charge for testing."
         )
 
     def _levels(self, room: Fraction, size: int) -> tuple[Fraction, ...]:

@@ -41,15 +41,15 @@ def _shown(name: str, doc: str) -> property:
 class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
     """A histogram density whose heights and whose number of bins are (ε, δ)-private together.
 
-    Of one number a record, or of two: it is laid over a rectangle where a bound, or a candidate, is a pair.
+    A record is one number, or two: it is laid over a rectangle where a bound, or a candidate, is a pair.
 
-    The records are split at random; every candidate is trained on the training part, and one is chosen by its score on
-    the validation part (minus the integrated square error, up to a constant) with `selection_share` of ε; the rest of ε
-    is spent on a last training, on all records, with the chosen number of bins. With one candidate there is no choice:
-    all of ε goes to the training, and δ is 0.
+    The records are split at random. Every candidate is trained on the training part. `selection_share` of ε chooses one
+    by its score on the validation part: minus the integrated square error, up to a constant. The rest of ε is spent on
+    a last training, on all records, with the chosen number of bins. With one candidate there is no choice: all of ε
+    goes to the training, and δ is 0.
 
-    The type of the data is public: numbers (missing ones are moved to the lower bound) are counted whatever they are,
-    and any other type is rejected, also where a single entry of an object array is of it.
+    The type of the data is public. All numbers are counted; missing ones are moved to the lower bound. Any other type
+    is rejected, also where a single entry of an object array is of it.
 
     Parameters:
         bins: the candidate numbers of bins, each a whole number of at least 2; public. On a rectangle a candidate is a
@@ -118,7 +118,7 @@ class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
 
     @property  # type: ignore[misc]
     def guarantee_(self) -> Guarantee:
-        """What the release of everything above promises."""
+        """The guarantee for the release of everything above."""
         return self._released().guarantee
 
     @guarantee_.setter
@@ -135,12 +135,13 @@ class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
     ) -> Self:
         """Estimate the density of the records x: shape (n,) or (n, 1), on a rectangle (n, 2).
 
-        `units`, shape (n,), names the privacy unit of every record: each keeps at most `rows_per_unit` records, drawn
-        at random from its own; those whose unit is None or NaN are dropped. Without it each record is its own unit.
+        `units`, shape (n,), names the privacy unit of every record. Each unit keeps at most `rows_per_unit` records,
+        drawn at random from its own. Those whose unit is None or NaN are dropped. Without it each record is its own
+        unit.
         All parameters are checked, and the ledger is charged, before x is read; an earlier fit is forgotten then.
         `bits` is for tests; by default the operating system's generator.
-        Raises BadParameter for unusable parameters, BadData for what is not such numbers, and where there are too few
-        records for the stability of all candidates: the message says how many it takes.
+        Raises BadParameter for unusable parameters, and BadData for what is not such numbers. Raises BadData also where
+        there are too few records for the stability of all candidates: the message says how many it takes.
         """
         return self._charged_fit(x, None, units, bits or SystemBits())
 

@@ -123,7 +123,7 @@ class BinSearch:
         return ceil(2 * log(20) / self.training_epsilon + GRID)
 
     def promise(self) -> Guarantee:
-        """The most that `density` will promise, before its notes."""
+        """The most that `density` will guarantee, before its notes."""
         delta = Fraction(0) if len(self.cells) == 1 else self.shared.row_delta
         return self.shared.of_unit(Guarantee(self.shared.row_epsilon, delta, Neighbors.REPLACE_ONE, "row"))
 

@@ -1,6 +1,6 @@
 """What a histogram is laid over, all of it public: an interval, or a rectangle, and the candidate grids of it.
 
-A rectangle's grid is a grid of each side: cells of equal size, so that all that is proved of s bins of an interval is
+A rectangle's grid is a grid of each side. Its cells have equal size, so all that is proved of s bins of an interval is
 true of s cells. Proof: docs/proofs/models/histogram.md.
 """
 

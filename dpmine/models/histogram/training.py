@@ -1,8 +1,8 @@
 """The private histogram as a training procedure, its validation score, and how stable that is; all exact.
 
 Values are put between public bounds, and the bin each falls into is a function of one record alone. That is what makes
-the sensitivity of the counts exact in floating point: edges are float64 numbers that depend on public parameters only,
-and a value is compared with them, never computed with.
+the sensitivity of the counts exact in floating point. Edges are float64 numbers that depend on public parameters only;
+a value is compared with them, never computed with.
 
 Every bound on the stability is a rational number that is not below (for β) or not above (for counts) the real one.
 Proof: docs/proofs/models/histogram.md. Source: Chaudhuri & Vinterbo 2013, Algorithm 5, equation 6 and Theorem 6, in a

@@ -173,9 +173,10 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         Of the coefficients that training without noise would have given on the same rows, with the same λ, clipped as
         they are: they cover the noise only, not what other rows would have given (sampling error), and not the shift
         that λ and clipping cause. Each interval by itself; free, as a function of public numbers and the release.
-        For method="output". Raises BadParameter for a level that is not between 0 and 1; for method="objective", where
-        the effect of the noise depends on the data; and for the best of a search, whose noise was chosen by its score.
-        Raises BadData for a model from a file, which does not keep the law.
+        For method="output". Raises BadParameter for a level that is not between 0 and 1. Raises it for
+        method="objective", where the effect of the noise depends on the data. Raises it also for the best of a search,
+        whose noise was chosen by its score. Raises BadData for a model from a file, which does not keep the
+        distribution of the noise.
         """
         check_is_fitted(self)
         share = float(probability("level", level))
@@ -264,11 +265,11 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
     over parameters around it (GridSearchCV) is not covered by `guarantee_` and voids it.
 
     Args:
-        lambdas: "auto", which is a tenth of the noise's mean length over n (all of it with method="output"), a
-            rule of public numbers: d/(10nε) for n rows of d weights and gamma noise; or regularisation strengths
-            λ > 0, public, to choose from privately with `selection_share` of ε.
-            With one λ, or "auto", all of ε trains. λ refers to the features as they are trained on:
-            x/norm_bound, times √(1/2) with an intercept; of more than two classes to the mean loss over √2, too.
+        lambdas: "auto", or regularisation strengths λ > 0, public, to choose from privately with `selection_share` of
+            ε. "auto" is a rule of public numbers: a tenth of the noise's mean length over n, or all of it with
+            method="output". For n rows of d weights and gamma noise it is d/(10nε). With one λ, or "auto", all of ε
+            trains. λ refers to the features as they are trained on: x/norm_bound, times √(1/2) with an intercept. With
+            more than two classes, it refers to the mean loss over √2, too.
         norm_bound: public bound r > 0 on ‖x‖₂; longer rows are shortened to it. With `feature_bounds` it refers to the
             mapped features.
         epsilon: ε > 0, read exactly.
@@ -279,7 +280,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
         mechanism: what chooses λ: a pure mechanism of `dpmine.select`, or one that may return no candidate (then the
             largest λ).
         selection_share: share of ε that chooses λ; the rest trains.
-        classes: the labels, public: two, or for `PrivateLogisticRegression` up to 1000; any other label counts as the
+        classes: the labels, public: two, or for `PrivateLogisticRegression` up to 1000. Any other label counts as the
             first. Positive decisions mean the second of two. None: the two that occur, sorted.
         neighbors: "replace_one"; n and λ enter the noise, so add_remove is rejected.
         unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
@@ -290,29 +291,29 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
         feature_bounds: (lower, upper), each one public number or one for each feature. A feature is clipped to its
             bounds and mapped to [−1, 1], in training and in predictions; a missing value counts as the middle. None:
             features are taken as they are, a missing value as 0.
-        noise: "gamma", whose length grows with d and which spends no δ; "gaussian", whose length grows with √d and
-            which spends `delta`; "auto": the shorter one on average by d, ε and δ alone, Gaussian from about 15
-            weights on at ε = 0.3, 18 at ε = 1 and 21 at ε = 3.
+        noise: "gamma", whose length grows with d and which spends no δ, or "gaussian", whose length grows with √d and
+            which spends `delta`. "auto": the shorter one on average, by d, ε and δ alone. This is Gaussian from about
+            15 weights on at ε = 0.3, 18 at ε = 1 and 21 at ε = 3.
         class_weight: a public weight > 0 for each of the named `classes`, such as {"no": 1, "yes": 10}; 1 for those
-            left out. The loss of a row is multiplied by its class's weight over the largest, so privacy costs the same,
-            and λ refers to that. For one λ, or "auto". "balanced" is rejected: it would read the labels.
-        loss: "logistic"; "capped", of two classes: twice the logistic loss of a margin z ≥ 0, and the straight line
+            left out. The loss of a row is multiplied by its class's weight over the largest. So the guarantee is the
+            same, and λ refers to that loss. For one λ, or "auto". "balanced" is rejected: it would read the labels.
+        loss: "logistic", or "capped" for two classes: twice the logistic loss of a margin z ≥ 0, and the straight line
             2 ln 2 − z below. Records on the wrong side of the boundary pull alike, which uses all of what the noise
             protects: more right predictions for the same ε. "auto": "capped" for two classes, "logistic" for more.
-            Decisions of "logistic" are log-odds. Those of "capped" serve as such where both classes are common; the
-            probabilities of a rare class come out too low, so give "logistic" where they matter.
+            Decisions of "logistic" are log-odds. Those of "capped" are close to log-odds where both classes are common.
+            The probabilities of a rare class come out too low, so give "logistic" where they matter.
 
     Attributes:
-        coef_: shape (1, d), in the units of the features as they were given, for rows within the bounds; of K > 2
-            classes shape (K, d), and the rows add up to 0.
+        coef_: shape (1, d), in the units of the features as they were given, for rows within the bounds. For K > 2
+            classes, shape (K, d), and the rows add up to 0.
         intercept_: shape (1,) or (K,); with bounds and without an intercept, it makes the decision 0 in their middle.
         feature_bounds_: `lower` and `upper` of the features, shape (d,) each; None where none were given.
         norm_bound_: the norm bound. Predictions clip rows to both bounds, as training does.
         classes_: the classes; two that were not given are treated as public, and that both occur.
         lambda_: the regulariser that was trained with.
         loss_: the loss: "capped", "logistic" or "huber"; None in model files of version 0.1.
-        spread_, factors_: the law of the noise on the coefficients, for `coefficient_intervals`.
-        guarantee_: what the release of all these attributes promises.
+        spread_, factors_: the distribution of the noise on the coefficients, for `coefficient_intervals`.
+        guarantee_: the guarantee for the release of all these attributes.
 
     Source: Chaudhuri, Monteleoni & Sarwate 2011; Chaudhuri & Vinterbo 2013; Kifer, Smith & Thakurta 2012.
     Proofs: docs/proofs/models/objective_perturbation.md, docs/proofs/models/output_perturbation.md,

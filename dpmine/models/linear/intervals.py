@@ -1,7 +1,8 @@
-"""Intervals for coefficients by the known law of the noise on them: output perturbation alone.
+"""Intervals for coefficients by the known distribution of the noise on them: output perturbation alone.
 
-What is released is w̃ + κR, rounded to a grid, in a ball that it leaves with probability below 2⁻⁴⁰, with w̃ within τ/Λ
-of the minimiser: all of κ, the grid, τ/Λ and the law of R are public. Proof: docs/proofs/models/output_perturbation.md.
+What is released is w̃ + κR, rounded to a grid, in a ball that it leaves with probability below 2⁻⁴⁰. Here w̃ is within
+τ/Λ of the minimiser. All of κ, the grid, τ/Λ and the distribution of R are public.
+Proof: docs/proofs/models/output_perturbation.md.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Spread:
     """How far noise moves a unit combination of released weights; public.
 
     Attributes:
-        noise: the law of R.
+        noise: the distribution of R.
         dimension: the number of weights.
         scale: κ.
         error: what the grid and the solver's tolerance add at most.
@@ -43,7 +44,7 @@ class Spread:
 
     @classmethod
     def of(cls, training: Perturbation, release: Release) -> Spread | None:
-        """Of a training; None where the law of what noise does to the weights depends on the data."""
+        """Of a training; None where the effect of the noise on the weights depends on the data."""
         if not isinstance(training, OutputPerturbation):
             return None
         accuracy, dimension = release.accuracy, release.dimension
@@ -63,9 +64,9 @@ class Spread:
 def coordinate_quantile(noise: VectorNoise, dimension: int, failure: float) -> float:
     """An r with P(|R_1| > r) ≤ `failure`, for one coordinate of R, rounded up: about the least.
 
-    A vector of density e^{−‖r‖} in d dimensions is √V times a normal one, V of the distribution Gamma((d + 1)/2, 2):
-    both have the characteristic function (1 + ‖s‖²)^{−(d+1)/2}. So P(|R_1| > r) = E erfc(r/√(2V)), an increasing
-    function of V.
+    A vector of density e^{−‖r‖} in d dimensions is √V times a normal one, where V has the distribution
+    Gamma((d + 1)/2, 2). Both have the characteristic function (1 + ‖s‖²)^{−(d+1)/2}.
+    So P(|R_1| > r) = E erfc(r/√(2V)), an increasing function of V.
     """
     from scipy.special import erfc, gammaincinv, ndtri
 
@@ -86,7 +87,7 @@ def coordinate_quantile(noise: VectorNoise, dimension: int, failure: float) -> f
 
 
 def _most(dimension: int) -> float:
-    """Far beyond what the cells can tell apart: the norm is longer with probability below 2⁻⁴⁰."""
+    """Far beyond what the cells can distinguish: the norm is longer with probability below 2⁻⁴⁰."""
     return GammaNoise().quantile(dimension, RADIUS_FAILURE)
 
 

@@ -105,7 +105,7 @@ class CappedLogisticLoss(Loss):
     """ℓ(z) = 2 ln(1 + e^{−z}) for z ≥ 0, 2 ln 2 − z below; c = 1/2.
 
     Twice the logistic loss, without slopes beyond that at z = 0. Noise is for slopes of 1, and the logistic loss has
-    1/2 where weights are small: half of the noise would protect against records that do not exist.
+    1/2 where weights are small. So half of the noise would protect against records that do not exist.
     """
 
     name: ClassVar[str] = "capped"

@@ -1,8 +1,8 @@
-"""Noisy moments: XᵀX and Xᵀt of bounded rows and targets, released together in one vector of noise.
+"""Noisy sufficient statistics: XᵀX and Xᵀt of bounded rows and targets, released together in one vector of noise.
 
-For rows ‖x‖ ≤ 1 and targets |t| ≤ 1 the vector of the means of xxᵀ (off-diagonal entries once, times √2) and of xt
-moves by at most 3/(√2 n) in L2 when one row and its target are replaced. All that is computed from the release is
-post-processing. Proof: docs/proofs/models/noisy_moments.md.
+The vector holds the means of xxᵀ (off-diagonal entries once, times √2) and of xt, for rows ‖x‖ ≤ 1 and targets
+|t| ≤ 1. It moves by at most 3/(√2 n) in L2 when one row and its target are replaced. All that is computed from the
+release is post-processing. Proof: docs/proofs/models/noisy_moments.md.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NoisyMoments:
     """The mechanism, and what is public about it: n rows of p columns, of which one unit has `rows`.
 
     Attributes:
-        noise: the law of the noise, with its δ.
+        noise: the distribution of the noise, with its δ.
         size: n ≥ 1.
         columns: p ≥ 1, a constant column included.
         epsilon: ε, for all rows of one unit together.
@@ -66,7 +66,7 @@ class NoisyMoments:
         return deviation * math.sqrt(2.0 * self.columns)
 
     def release(self, rows: Floats, targets: Floats, *, bits: BitSource) -> Moments:
-        """The moments of rows, shape (n, p), and targets, shape (n,), with noise; (ε, δ)-private for one unit."""
+        """The statistics of rows, shape (n, p), and targets, shape (n,), with noise; (ε, δ)-private for one unit."""
         exact = _moments(rows, targets).vector
         grid = Fraction(2) ** (math.frexp(float(self.scale))[1] - _FINE)
         released = self.noise.draw(len(exact), bits=bits).rounded_sum(exact, self.scale, grid)
@@ -90,7 +90,7 @@ class Moments:
 
     @property
     def vector(self) -> Floats:
-        """The diagonal, √2 times what is above it, and the cross moments: as long as both matrices together."""
+        """The diagonal, √2 times what is above it, and the entries of Xᵀt: as long as both matrices together."""
         above = self.gram[np.triu_indices(len(self.gram), 1)]
         return np.concatenate([np.diag(self.gram), above * math.sqrt(2.0), self.cross])
 

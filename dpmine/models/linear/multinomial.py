@@ -1,8 +1,8 @@
 """Softmax regression of K > 2 classes as one training: its loss, its examples, its solver, and its Gaussian tilt.
 
-The scores of a row x are B Vᵀx, with weights V of shape (d, K − 1) and a fixed orthonormal basis B of the scores that
-add up to 0, shape (K, K − 1): a constant added to all scores changes no probability, so no noise is spent on it. The
-loss is κ(ln Σ_j e^{s_j} − s_y) with κ a little below 1/√2, so that its gradient is no longer than 1, as that of every
+The scores of a row x are B Vᵀx, with weights V of shape (d, K − 1). B, shape (K, K − 1), is a fixed orthonormal basis
+of the scores that add up to 0. A constant added to all scores changes no probability, so no noise is spent on it. The
+loss is κ(ln Σ_j e^{s_j} − s_y). κ is a little below 1/√2, so that its gradient is no longer than 1, as that of every
 loss here. Weights are flattened row by row: the last K − 1 belong to the constant column, where there is one.
 Proof: docs/proofs/models/multinomial_perturbation.md.
 """
@@ -249,7 +249,7 @@ class MultinomialProblem(Problem):
 
 @dataclass(frozen=True, slots=True)
 class MultinomialGaussianNoise(GaussianNoise):
-    """`GaussianNoise` for the multinomial loss: its tilt pays for the corners of what one record may change.
+    """`GaussianNoise` for the multinomial loss: its tilt covers the corners of what one record may change.
 
     Attributes:
         classes: K ≥ 3.

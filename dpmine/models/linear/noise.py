@@ -80,7 +80,7 @@ class NoiseVector:
 
 
 class Tilt(NamedTuple):
-    """What pays for the noise in an objective.
+    """The noise in an objective, and its share of ε.
 
     Attributes:
         epsilon: α', what is left of ε for the change of the gradient.
@@ -123,10 +123,10 @@ class VectorNoise(ABC):
 
     @abstractmethod
     def tilt(self, epsilon: Fraction, determinant: Fraction, leverage: Fraction | None = None) -> Tilt:
-        """The noise of the tilt that ε and the noise's δ pay for, after the determinant of the Hessian.
+        """The noise of the tilt that ε and the noise's δ allow, after the determinant of the Hessian.
 
-        `determinant` bounds the logarithm by which one example changes the determinant. `leverage`, where it is given,
-        is a k such that the example changes it by a factor of at most 1 + ka(1 − a) where its loss has the slope −a.
+        `determinant` bounds the logarithm by which one example changes the determinant. `leverage`, where given, is a
+        k: an example whose loss has the slope −a changes the determinant by a factor of at most 1 + ka(1 − a).
         """
 
     @abstractmethod
@@ -217,8 +217,8 @@ class GaussianNoise(_NormalNoise):
     def tilt(self, epsilon: Fraction, determinant: Fraction, leverage: Fraction | None = None) -> Tilt:
         """A of the same profile, which bounds that of the tilt where α'/A − A/2 ≥ √3.
 
-        With a `leverage` k, every t in [1/2, 1] is a bound, too: k(1 − t)² is charged instead of the determinant, if
-        the profile at (ε − kt², A/2) is within a small part of δ. The largest t that is costs least.
+        With a `leverage` k, every t in [1/2, 1] is a bound, too. Then k(1 − t)² is charged instead of the determinant,
+        if the profile at (ε − kt², A/2) is within a small part of δ. The largest such t is charged the least.
         """
         for step in range(_SLOPES // 2):
             if leverage is None:

@@ -1,7 +1,7 @@
 """The two private trainings of a linear classifier: noise in the objective, or on the solution.
 
-Both release a vector that was rounded to a public grid, in a ball of public radius; everything about them but the
-weights is a function of public numbers (`Release`). The noise vectors are those of `dpmine.models.linear.noise`.
+Both release a vector that was rounded to a public grid, in a ball of public radius. All else about them is a function
+of public numbers (`Release`). The noise vectors are those of `dpmine.models.linear.noise`.
 Proofs: docs/proofs/models/objective_perturbation.md, docs/proofs/models/output_perturbation.md,
 docs/proofs/models/gaussian_perturbation.md.
 """
@@ -128,7 +128,7 @@ class Perturbation:
 
     @abstractmethod
     def rate(self, alpha: Fraction) -> Fraction:
-        """A of the noise where all of `alpha` pays for it: what one example moves, in units of its scale."""
+        """A of the noise where all of `alpha` covers it: what one example moves, in units of its scale."""
 
     def length(self, alpha: Fraction) -> float:
         """E‖R‖/A, in floats: the mean length of the noise for a change of length 1."""
@@ -157,7 +157,7 @@ def _cached_release(training: Perturbation, size: int, parameter: Fraction, alph
 
 
 _MOST_COVER = Fraction(1, 8)  # of the budget, at most, covers the solver's tolerance
-_RELIEF = 8  # a relieved intercept costs at most half of this part of the budget
+_RELIEF = 8  # a relieved intercept uses at most half of this part of the budget
 _LIGHTEST = 1e-5  # a relieved ridge is no lighter: the cover of the tolerance grows with 1/Λ²
 _STEP = 2**40  # the share of the budget that covers the tolerance is a multiple of 1/_STEP
 
@@ -171,9 +171,9 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AlphaSplit:
-    """α = `tilt` + what the determinant costs + `cover`: what each part of the proof spends of ε, at most.
+    """α = `tilt` + the determinant's share + `cover`: what each part of the proof spends of ε, at most.
 
-    D holds the ridges: `ridge` Λ for every coordinate but the last, which has `last` ≤ Λ. The determinant costs
+    D holds the ridges: `ridge` Λ for every coordinate but the last, which has `last` ≤ Λ. The determinant takes
     ln(1 + (c/n) xᵀD⁻¹x), or less where Gaussian noise can do with less.
     """
 
@@ -197,7 +197,7 @@ class AlphaSplit:
     ) -> AlphaSplit:
         """With a = α − cover: Λ = max(λ, c/(n(e^{a/2} − 1))) and α' ≥ a − ln(1 + c/(nΛ)), which is at least a/2.
 
-        Relieved, the last ridge is as small as costs another a/16 at most, and no larger than Λ.
+        With a smaller intercept penalty, the last ridge is as small as another a/16 allows, and no larger than Λ.
         """
         rest = alpha - cover
         c, rank = float_above(loss.bend), loss.columns
@@ -231,8 +231,10 @@ class ObjectivePerturbation(Perturbation):
     """
 
     relieved: bool = False
-    """Whether the last coordinate, a constant column that takes half of the unit norm, has a smaller ridge: a matter of
-    accuracy where λ is fixed. It makes the weights less stable, so a search for λ does without."""
+    """Whether the last coordinate, a constant column that takes half of the unit norm, has a smaller ridge.
+
+    It improves accuracy where λ is fixed. It makes the weights less stable, so a search for λ does without.
+    """
 
     name: ClassVar[str] = "objective"
     usual: ClassVar[Fraction] = Fraction(1, 10)

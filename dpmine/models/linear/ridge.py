@@ -73,7 +73,7 @@ class RidgeSettings:
         targets: the public bounds of y.
         intercept: whether there is one.
         epsilon: ε of a unit.
-        noise: the law of the noise.
+        noise: the distribution of the noise.
         rows: M, the rows of a unit.
     """
 
@@ -108,9 +108,9 @@ class PrivateRidge(SavedEstimator, PrivateRegressor):
     Args:
         target_bounds: (lower, upper), public bounds of y, which must be given. A target beyond them is moved to the
             nearest, a missing one counts as their middle. They are mapped to [−1, 1]: wide bounds mean much noise.
-        regularization: λ, between 1e-9 and 1e9, of (1/2n) Σ (t − xᵀw)² + (λ/2)‖w‖², for targets t in [−1, 1] and rows
-            x in the unit ball: x/norm_bound, times √(1/2) with an intercept. "auto", by public numbers: about the
-            spectral norm of the noise on XᵀX/n. The intercept has a sixteenth of it.
+        regularization: λ, between 1e-9 and 1e9, of (1/2n) Σ (t − xᵀw)² + (λ/2)‖w‖². Targets t are in [−1, 1], and
+            rows x in the unit ball: x/norm_bound, times √(1/2) with an intercept. "auto", by public numbers: about
+            the spectral norm of the noise on XᵀX/n. The intercept has a sixteenth of it.
         norm_bound: public bound r > 0 on ‖x‖₂; longer rows are shortened to it. With `feature_bounds` it refers to the
             mapped features.
         epsilon: ε > 0, read exactly.
@@ -119,8 +119,8 @@ class PrivateRidge(SavedEstimator, PrivateRegressor):
         feature_bounds: (lower, upper), each one public number or one for each feature. A feature is clipped to its
             bounds and mapped to [−1, 1], in training and in predictions; a missing value counts as the middle. None:
             features are taken as they are, a missing value as 0.
-        noise: "gamma", whose length grows with d² and which spends no δ; "gaussian", whose length grows with d and
-            which spends `delta`; "auto": the shorter one on average by d, ε and δ alone.
+        noise: "gamma", whose length grows with d² and which spends no δ, or "gaussian", whose length grows with d and
+            which spends `delta`. "auto": the shorter one on average, by d, ε and δ alone.
         neighbors: "replace_one"; n enters the noise, so add_remove is rejected.
         unit: name of the privacy unit, such as "CustomerID". Without `fit(..., units=...)` it asserts that no customer
             has two rows: nothing checks this, and the guarantee says so.
@@ -135,7 +135,7 @@ class PrivateRidge(SavedEstimator, PrivateRegressor):
         regularization_: the λ that was used.
         feature_bounds_: `lower` and `upper` of the features, shape (d,) each; None where none were given.
         norm_bound_: the norm bound. Predictions clip rows to both bounds, as training does.
-        guarantee_: what the release of all these attributes promises.
+        guarantee_: the guarantee for the release of all these attributes.
 
     Source: Dwork, Talwar, Thakurta & Zhang 2014 (noise on XᵀX); Wang 2018. Proof: docs/proofs/models/noisy_moments.md.
 

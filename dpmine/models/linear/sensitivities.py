@@ -62,7 +62,7 @@ def solution_sensitivity(size: int, ridge: float, tolerance: float) -> float:
 
 
 def determinant_loss(size: int, ridge: float, bend: float, rank: int = 1) -> float:
-    """The slack r ln(1 + c/(rnΛ)): what the change of the Hessian's determinant costs objective perturbation, once.
+    """The slack r ln(1 + c/(rnΛ)) that objective perturbation charges for the change of the Hessian's determinant.
 
     One record adds a matrix of rank r and trace c; r = 1 where the loss has one margin.
     """
@@ -70,7 +70,7 @@ def determinant_loss(size: int, ridge: float, bend: float, rank: int = 1) -> flo
 
 
 def sufficient_ridge(size: int, bend: float, alpha: float, rank: int = 1) -> float:
-    """c/(rn(e^{α/(2r)} − 1)): a ridge at which the determinant costs at most α/2."""
+    """c/(rn(e^{α/(2r)} − 1)): a ridge at which the determinant takes at most α/2."""
     if alpha > 1000.0 * rank:
         return 0.0
     return up(bend / (rank * size * math.expm1(alpha / (2.0 * rank))))

@@ -1,8 +1,8 @@
 """Minimise a regularised, tilted mean loss, with a bound on how far from the minimiser the answer is.
 
-J(w) = (Λ/2)‖w‖² + (1/n) Σ ℓ(y_i wᵀx_i) + bᵀw. The guarantee of both perturbations covers a public tolerance τ: the
+J(w) = (Λ/2)‖w‖² + (1/n) Σ ℓ(y_i wᵀx_i) + bᵀw. The guarantee of both perturbations covers a public tolerance τ. The
 answer w, projected on a public ball of radius W, must be within τ/Λ of the projected minimiser. Newton's method usually
-gets there, and `certified` proves it from the gradient, rounding included; where it does not, `descend` runs a public
+gets there, and `certified` proves it from the gradient, rounding included. Where it does not, `descend` runs a public
 number of steps whose error bound needs no certificate. How long a run takes depends on the data.
 Proof: docs/proofs/models/objective_perturbation.md, section 3.
 """
@@ -158,7 +158,7 @@ def minimise(problem: Problem, accuracy: Accuracy) -> Floats:
 
 
 def certified(problem: Problem, weights: Floats, accuracy: Accuracy) -> bool:
-    """Whether the gradient proves that `weights` is as close as `minimise` promises.
+    """Whether the gradient proves that `weights` is as close as `minimise` guarantees.
 
     A gradient of norm g means a distance of at most g/Λ; projection on the ball shrinks it by 2W/‖w‖ far outside.
     """
@@ -191,7 +191,7 @@ def newton(problem: Problem, target: float) -> Floats:
 def _newton(problem: Problem, target: float) -> tuple[Floats, Floats]:
     """The point, and the inverse Hessian last used.
 
-    A Hessian costs as much as several gradients, so one is kept for as long as it serves, the sample's to begin with,
+    A Hessian takes as long as several gradients, so one is kept for as long as it serves, the sample's to begin with,
     and every step that was taken sharpens it.
     """
     weights, inverse = _start(problem)
@@ -243,7 +243,7 @@ def _start(problem: Problem) -> tuple[Floats, Floats]:
 def _lowest(problem: Problem, weights: Floats, step: Floats) -> float:
     """The t ≥ 0 where J(weights − t·step) is lowest, by bisection on its derivative in t, which increases.
 
-    Margins are linear in t, so a trial costs n operations. With exact line searches Newton's method needs few steps
+    Margins are linear in t, so a trial takes n operations. With exact line searches Newton's method needs few steps
     for piecewise quadratic losses, however narrow their pieces. Source: Keerthi & DeCoste 2005.
     """
     signed = problem.examples.signed
@@ -306,7 +306,7 @@ def require_short(
 def solver_note(loss: Loss, accuracy: Accuracy) -> str:
     """The same whatever the data hold: which of the two methods ran would disclose something of them."""
     return (
-        f"the solver's tolerance {accuracy.tolerance:.1e} is paid for; should Newton's method not be certified to "
-        f"reach it, {descent_steps(loss, accuracy)} steps of gradient descent, proved to, take its place; how long it "
+        f"the guarantee covers a solver tolerance of {accuracy.tolerance:.1e}: where Newton's method is not certified "
+        f"to reach it, {descent_steps(loss, accuracy)} steps of gradient descent, proved to, replace it; how long it "
         "takes is not covered"
     )

@@ -51,7 +51,7 @@ _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**9)
 class Fitted:
     """A trained classifier: λ, the weights in the unit ball's coordinates, and the guarantee for both.
 
-    `spread` is the law of the noise on the weights; None where that depends on the data.
+    `spread` is the distribution of the noise on the weights; None where that depends on the data.
     """
 
     parameter: Fraction
@@ -85,7 +85,7 @@ class LinearSettings:
     """What a training with one λ keeps to, as a run of a search; None: (ε, δ)."""
 
     def promise(self) -> Guarantee:
-        """What training will promise, before its notes; at most, where the number of weights is not known yet."""
+        """What training will guarantee, before its notes; at most, where the number of weights is not known yet."""
         return self._promised(self._last(self.weights or 1))
 
     @cached_property
@@ -93,8 +93,8 @@ class LinearSettings:
         """The noise of every training.
 
         "auto" takes the shorter one on average: by the numbers of weights and candidates, ε and δ alone. Where the
-        number of weights was not known when the fit was charged, it is the Gaussian one, whatever it turns out to be:
-        neither of the two costs less than the other in all that a ledger adds up.
+        number of weights was not known when the fit was charged, it is the Gaussian one, whatever the number is.
+        Neither of the two charges less than the other in all that a ledger adds up.
         """
         if self.renyi is not None:
             return RenyiNoise(self.renyi)

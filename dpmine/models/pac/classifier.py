@@ -216,7 +216,7 @@ class HypothesisClassifier(PrivateClassifier):
     def _records(self, X: Any, y: Any, bounding: Bounding, *, bits: BitSource) -> Records:
         """The checked and bounded data; also learns the classes and the features' names. Forgets any earlier fit."""
         forget_fit(self)
-        features = checked_features(self, X, reset=True)
+        features = checked_features(self, X, reset=True, least=self.least_rows)
         self.classes_, signs = checked_labels(self, y, len(features), self.classes, bounding.known)
         names = getattr(self, "feature_names_in_", None)
         self.names_ = unnamed_features(features.shape[1]) if names is None else [str(name) for name in names]

@@ -132,11 +132,11 @@ def learn(
     """A hypothesis learnt with ε-privacy of rows, or of labels only, whatever the error of the best hypothesis.
 
     Requires: replace_one, as how fine the cover is depends on the number of records.
-    Law: the finest cover that m records allow (`plan_cover`), or with LABEL_PRIVATE, where neighbours differ in the
-    label of one row and features ARE NOT PROTECTED, an a/4-cover of `family.sampled` by its disagreements on the rows
-    (`plan_label_cover`); then the exponential mechanism on correct records.
-    Accuracy: error at most a above the best of the class, with probability ≥ 1 − δ, for independent records of a
-    distribution κ-smooth to the reference, κ ≤ κ̂; REALIZABLE also takes a hypothesis that never errs (privacy does
+    It takes the finest cover that m records allow (`plan_cover`), then the exponential mechanism on correct records.
+    With LABEL_PRIVATE, neighbours differ in the label of one row and features ARE NOT PROTECTED. The cover is then an
+    a/4-cover of `family.sampled` by its disagreements on the rows (`plan_label_cover`).
+    Accuracy: error at most a above the best of the class, with probability ≥ 1 − δ. This is for independent records of
+    a distribution κ-smooth to the reference, κ ≤ κ̂. REALIZABLE also takes a hypothesis that never errs (privacy does
     not). LABEL_PRIVATE needs no reference; `best_error` is for `plan_label_cover`.
     Raises BadData for too few records, with the number it takes; BadParameter for unusable parameters.
     """
@@ -214,14 +214,14 @@ def plan_label_cover(features: Floats, family: Family, target: Target, best_erro
         text = (
             f"With probability at least {1 - target.failure}, the errors on these rows exceed the fewest in the class "
             f"of {family.sampled} by at most {radius} of the rows and {lost} more. Drawn from {cover.size} hypotheses. "
-            "Nothing is promised about other rows: for that, give best_error."
+            "Nothing is guaranteed about other rows: for that, give best_error."
         )
         return CoverPlan(cover, ErrorBound(None, target.failure, cover.size, radius, None, text))
     if len(features) < records_for_labels(target, family.vc, error, cover.size):
         enough = records_for_labels(target, family.vc, error, family.sample_cover_size(radius))
         raise BadData(
             f"Too few records for this accuracy, failure, epsilon and best_error: {enough} are enough, whatever their "
-            "features. Without best_error nothing is promised about other records, and any number will do."
+            "features. Without best_error nothing is guaranteed about other records, and any number will do."
         )
     text = (
         f"With probability at least {1 - target.failure}, the error is at most {target.accuracy} above the least error "

@@ -30,7 +30,7 @@ class LearningSettings(NamedTuple):
     learner: Learner
 
     def promise(self) -> Guarantee:
-        """What learning will promise, before its notes."""
+        """What learning will guarantee, before its notes."""
         unit = LABEL_UNIT if self.learner is Learner.LABEL_PRIVATE else ROW
         return Guarantee(self.target.epsilon, Fraction(0), Neighbors.REPLACE_ONE, unit)
 
@@ -48,10 +48,11 @@ class PrivateLearner(HypothesisClassifier):
         accuracy: a in (0, 1): the error beyond the best hypothesis's that is allowed.
         failure: probability in (0, 1) that this error bound fails.
         lower: public lower bound of the features, one for all or one a feature; smaller values count as it.
-        upper: public upper bound. The reference distribution is uniform between the bounds; for separators it is on a
-            sphere, and a feature is measured in units of its larger bound. Label privacy needs no bounds but for those.
-        learner: "private"; "realizable", which mostly takes fewer rows, where some hypothesis never errs; or
-            "label_private", which needs no reference, but PROTECTS LABELS ONLY.
+        upper: public upper bound. The reference distribution is uniform between the bounds. For separators it is on a
+            sphere, and a feature is measured in units of its larger bound. Label privacy needs bounds for separators
+            only.
+        learner: "private". "realizable" mostly takes fewer rows, where some hypothesis never errs. "label_private"
+            needs no reference, but PROTECTS LABELS ONLY.
         best_error: a bound on the error of the best hypothesis, to bound the error on records to come
             ("label_private").
         classes: the two labels, public, the one that rules describe last; None: those that occur, sorted.
@@ -97,7 +98,7 @@ class PrivateLearner(HypothesisClassifier):
         super()._settings(rows, features)
         learner = self._checked_learner()
         if Neighbors.parse(self.neighbors) is not Neighbors.REPLACE_ONE:
-            raise BadParameter("Private learners need neighbors replace_one: the number of records is public.")
+            raise BadParameter("Private learners need the relation replace_one: the number of records is public.")
         target = Target.of(epsilon=self.epsilon, accuracy=self.accuracy, failure=self.failure)
         if learner is Learner.LABEL_PRIVATE and self.unit != ROW:
             raise BadParameter("unit is for learners that protect whole rows: leave it out with label_private.")

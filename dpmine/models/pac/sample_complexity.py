@@ -1,8 +1,8 @@
 """How many records private learning takes, and how many are certainly too few. No constant is hidden.
 
-m is the number of records, ε the privacy parameter (replace_one unless said otherwise), a the accuracy: the error
-allowed beyond the best one of the class, δ the probability of failure. What is enough is rounded up, what is too few is
-rounded down, through balls that contain the real numbers.
+Here m is the number of records, ε the privacy parameter (replace_one unless said otherwise) and δ the probability of
+failure. The accuracy a is the error allowed beyond the best one of the class. What is enough is rounded up, what is
+too few is rounded down, through balls that contain the real numbers.
 Proof: docs/proofs/models/sample_complexity.md. Source: Chaudhuri & Hsu 2011, whose own statements have unnamed
 constants.
 """
@@ -76,7 +76,7 @@ def records_for_cover(target: Target, size: int, setting: Setting = Setting.AGNO
     """Records that are enough for the exponential mechanism over a cover G of known size |G|: ⌈A ln(4|G|/δ)⌉.
 
     Requires: G is a `target.radius(κ)`-cover of the class under a reference distribution that was chosen without the
-    data, and the data's distribution is κ-smooth to it; records are independent; replace_one; P(g) ∝ e^{−ε errors/2}.
+    data. The data's distribution is κ-smooth to it; records are independent; replace_one; P(g) ∝ e^{−ε errors/2}.
     Source: theorem 8; with "realizable", theorem 9, which also requires a hypothesis without error.
     Raises BadParameter for a size below 1.
     """
@@ -93,9 +93,9 @@ def largest_smoothness(
 ) -> Fraction:
     """κ̂: the largest smoothness that m = `records` allow, from below, to one part in a million; at most `limit`.
 
-    `size_of_cover(radius)` is |G| for that radius under the reference distribution. It must not rise with the radius;
-    where it does, m records are still enough for the κ̂ returned, but a larger one may be allowed. It is asked at up to
-    twice the κ̂ returned, or at `limit`, so give a limit where fine covers are costly.
+    `size_of_cover(radius)` is |G| for that radius under the reference distribution. It must not rise with the radius.
+    Where it does, m records are still enough for the κ̂ returned, but a larger one may be allowed. It is asked at up to
+    twice the κ̂ returned, or at `limit`. So give a limit where fine covers take long.
     Source: the first step of figures 1 and 2. Raises BadData, with the number of records needed, where not even κ̂ = 1
     is allowed.
     """

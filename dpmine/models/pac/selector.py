@@ -64,8 +64,11 @@ _MOST_COLUMNS = 10**6  # each gets a name: a file must not ask for endless memor
 _NOTE = "the hypothesis class is public"
 
 DEFAULT_MECHANISM = "max_of_exponentials"
-"""Never worse than the exponential mechanism, and it needs no lead: on a fine grid the neighbours of the best rule are
-nearly as good, so mechanisms that look for a margin seldom find one (docs/proofs/models/hypothesis_classes.md)."""
+"""Never worse than the exponential mechanism, and it needs no lead.
+
+On a fine grid the neighbours of the best rule are nearly as good. So mechanisms that look for a margin seldom find one
+(docs/proofs/models/hypothesis_classes.md).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ class PrivateChoice:
     mechanism: Mechanism
 
     def promise(self) -> Guarantee:
-        """What the choice will promise, before its notes."""
+        """What the choice will guarantee, before its notes."""
         return self.mechanism.guarantee().for_unit(ROW)
 
 
@@ -83,14 +86,18 @@ class PrivateChoice:
 class HypothesisSelector(HypothesisClassifier):
     """The hypothesis of a class that classifies the most records correctly, chosen with differential privacy.
 
-    The score is the number of records classified correctly, so classes of 2^64 hypotheses are chosen from with exactly
-    the published law. Each row is one privacy unit, unless `fit` is given units.
+    The score is the number of records classified correctly. So the output distribution is exactly the published one,
+    even for classes of 2^64 hypotheses. Each row is one privacy unit, unless `fit` is given units.
 
     Args:
-        hypotheses: "thresholds" (x >= t), "intervals" (a <= x < b), "stumps" (a threshold on one of several features,
-            either side), "conjunctions" (all of some 0/1 features), "separators" (w·x >= 0, whole weights); a
-            `HypothesisClass`; or a list of predictors that were trained on PUBLIC data (as a
-            `dpmine.models.pac.classes.listed.Listed` where the selector is to be cloned).
+        hypotheses: one of
+
+            - "thresholds" (x >= t) or "intervals" (a <= x < b)
+            - "stumps": a threshold on one of several features, either side
+            - "conjunctions": all of some 0/1 features
+            - "separators": w·x >= 0, whole weights
+            - a `HypothesisClass`, or a list of predictors that were trained on PUBLIC data (as a
+              `dpmine.models.pac.classes.listed.Listed` where the selector is to be cloned)
         epsilon: ε > 0, read exactly.
         delta: δ in (0, 1), used by approximate mechanisms only.
         mechanism: as in `dpmine.select`; "auto" is `DEFAULT_MECHANISM` (permute-and-flip).
@@ -186,8 +193,8 @@ class HypothesisSelector(HypothesisClassifier):
     def to_json(self) -> str:
         """The choice, and what it takes to predict with it, as one JSON object, all covered by `guarantee_`.
 
-        Raises BadData for classes of y that JSON cannot hold, for hypotheses that are not of a class with a name, and
-        for more columns than a model file is read with.
+        Raises BadData for classes of y that JSON cannot hold, and for hypotheses that are not of a class with a name.
+        Raises it also for more columns than a model file is read with.
         """
         check_is_fitted(self)
         if not isinstance(self.hypotheses, str):
@@ -235,6 +242,11 @@ class HypothesisSelector(HypothesisClassifier):
     def _settle(self, hypotheses: HypothesisClass[Any]) -> None:
         """The hypothesis that the candidate stands for."""
         self.hypothesis_ = None if self.candidate_ is None else hypotheses.hypothesis(self.candidate_)
+
+    @property
+    def least_rows(self) -> int:
+        """See `PrivateEstimator.least_rows`. Under add_remove the first unit must not show; with classes, none does."""
+        return 0 if self.classes is not None and Neighbors.parse(self.neighbors) is Neighbors.ADD_REMOVE else 1
 
     def _mechanism(self) -> Mechanism:
         wanted = plain_name(self.mechanism)

@@ -45,10 +45,11 @@ class Candidates:
         return cls(tuple({name: _values(values) for name, values in grid.items()} for grid in grids))
 
     def draw(self, *, bits: BitSource) -> dict[str, Any]:
-        """One candidate, independent of the data; the number of candidates costs no privacy.
+        """One candidate, independent of the data; the number of candidates does not change the privacy loss.
 
-        Law: where all values are listed, uniform over all combinations. Otherwise a uniform mapping, and independent
-        values in it: uniform over a list, or the first `rvs` of a distribution for a uniform seed of 32 bits.
+        Distribution: where all values are listed, uniform over all combinations. Otherwise a uniform mapping, and
+        independent values in it: uniform over a list, or the first `rvs` of a distribution for a uniform seed of 32
+        bits.
         """
         if self.listed:
             place = uniform_below(self.size, bits=bits)

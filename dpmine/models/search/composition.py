@@ -29,7 +29,7 @@ _STEPS = 60  # of bisections
 _REMEMBERED = 256
 _BASE = Fraction(1, 6)
 """Of ε: for what trainings spend at every Rényi order alike, such as the change of a determinant."""
-_TOO_SMALL = "Each run would get nothing: epsilon is too small for so many runs, or delta too large. Give fewer runs."
+_TOO_SMALL = "Each run would get nothing: epsilon is too small for this many runs, or delta too large. Give fewer runs."
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class RunBudget:
     bounds: RenyiBounds | None = None
 
     def guarantee(self, whole: Guarantee) -> Guarantee:
-        """That of one run, in a search that promises the `whole`: ρ is quoted at the δ of that."""
+        """That of one run, in a search that guarantees the `whole`: ρ is quoted at the δ of that."""
         if self.rho is None or self.bounds is not None:
             return replace(whole, epsilon=self.epsilon, delta=self.delta)
         return replace(whole, epsilon=epsilon_at(self.rho, whole.delta), concentrated=Zcdp(self.rho))

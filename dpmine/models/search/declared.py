@@ -105,9 +105,9 @@ class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
         epsilon: ε > 0 of a fit; None where `rho` says it.
         delta: δ in [0, 1) of a fit. With `rho`: the δ > 0 at which ε is quoted.
         rho: ρ > 0 of a fit under zero-concentrated privacy, in the place of `epsilon`.
-        parameter: the parameter of `estimator` that is set to ε (or ρ) for each fit, such as "epsilon" or
-            "clf__epsilon", as a float that is not above it. None: the estimator has the noise that the declared
-            guarantee needs, and a search does not change it.
+        parameter: the parameter of `estimator` that is set to ε (or ρ) for each fit, as a float that is not above it.
+            Examples: "epsilon", "clf__epsilon". None: the estimator has the noise that the declared guarantee needs,
+            and a search does not change it.
         delta_parameter: the parameter that is set to δ; None where a fit has none, or a fixed one.
 
     Attributes:

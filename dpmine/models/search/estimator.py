@@ -65,7 +65,7 @@ class SearchSettings(NamedTuple):
     guarantee: Guarantee
 
     def promise(self) -> Guarantee:
-        """What the search will promise, before its notes."""
+        """What the search will guarantee, before its notes."""
         return self.guarantee
 
 
@@ -74,8 +74,8 @@ def best_of(
 ) -> Result:
     """The best of K independent attempts, the first of equal ones; the others are forgotten.
 
-    Law: where an attempt, its key included, is Q, and f is the generating function of K, the result is y with
-    probability Q(y) E f'(x), x uniform between Q(worse than y) and Q(not better than y).
+    Output distribution: let Q be that of an attempt, its key included, and f the generating function of K. The result
+    is y with probability Q(y) E f'(x), for x uniform between Q(worse than y) and Q(not better than y).
     Proof: docs/proofs/models/search.md.
     """
     best = attempt()
@@ -90,25 +90,25 @@ def best_of(
 class PrivateSearchCV(Delegating, PrivateEstimator):
     """Hyperparameter search around any private estimator: the best of a random number of private runs.
 
-    A run draws a candidate, trains it on a public random part of the rows and scores it, with noise, on the others. The
-    model, the parameters and the noisy score of the best run are released, and nothing else: neither the number of runs
-    nor the other scores. The number of candidates does not matter for privacy: only the mean number of `runs` does.
+    A run draws a candidate, trains it on a public random part of the rows and scores it, with noise, on the others.
+    Only the model, the parameters and the noisy score of the best run are released. The number of runs and the other
+    scores are not. The number of candidates does not matter for privacy: only the mean number of `runs` does.
     There is no cross-validation, and no last training on all rows (`refit`), which would need a budget of its own.
 
     Args:
         estimator: an estimator of dpmine, or a `Declared` one. Its budget is set by the search.
         param_grid: parameters and lists of values to try, or a list of such mappings, as of GridSearchCV.
-            Values may also be distributions with `rvs`, as of RandomizedSearchCV.
+            Values may also be distributions with `rvs`, as of `RandomizedSearchCV`.
         epsilon: ε > 0 of the whole search, read exactly.
         delta: δ in [0, 1) of the whole search; none is spent where no candidate needs one. 0 needs runs without a δ:
             where an estimator's noise is "auto", it is "gamma" then.
         stopping: distribution of the number of runs K ≥ 1: "negative_binomial" or "poisson".
         runs: its mean, greater than 1. More runs find better candidates, and leave each run less of ε.
-        shape: η of negative_binomial: 0 for the logarithmic distribution, 1 for the geometric one; smaller values
+        shape: η of negative_binomial: 0 for the logarithmic distribution, 1 for the geometric one. Smaller values
             leave more of ε to each run, and vary the number of runs more.
-        scoring: "accuracy", "brier" (two classes with probabilities), "roc_auc" (two classes); a function
-            (model, X, y) that gives each row a number in [0, 1], which may depend on that row and the model only; or
-            "auto", which is "accuracy" and for classifiers.
+        scoring: "accuracy", "brier" (two classes with probabilities) or "roc_auc" (two classes). "auto" is "accuracy",
+            for classifiers. A function (model, X, y) may give each row a number in [0, 1], which must depend on that
+            row and the model only.
         validation_share: share of the rows, by a public random split, that score; the others train.
         budget: the parameter of a dpmine estimator that is set to the ε of a run, such as "epsilon_max".
         neighbors: "replace_one"; the numbers of rows enter the scores, so add_remove is rejected.
@@ -123,7 +123,7 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         best_score_: its noisy score, which is biased upwards: it is the largest of several. With "roc_auc" it is
             AUC times the shares of both classes, which are the same for all models. A run without a result scores 0.
         run_guarantee_: what a run may spend, by public numbers.
-        guarantee_: what the release of all these attributes promises.
+        guarantee_: the guarantee for the release of all these attributes.
         classes_, n_features_in_, feature_names_in_: those of `best_estimator_`.
 
     How long a fit takes depends on the number of runs, which is not covered by the guarantee.
@@ -272,7 +272,7 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         self.guarantee_ = settings.guarantee.noting(_NOTE, *notes)
         best.model.guarantee_ = self.guarantee_
         if hasattr(best.model, "spread_"):
-            best.model.spread_ = None  # the noise of a model that was chosen by its score has another law
+            best.model.spread_ = None  # the noise of a model that was chosen by its score has another distribution
 
     def _train(
         self, X: Any, y: Any, bounding: Bounding, charge: Charge, planned: PlannedFit, *, bits: BitSource

@@ -35,8 +35,10 @@ class ScoreName(StrEnum):
     BRIER = "brier"
     """The mean of 1 − (p − [label is the second class])², p the predicted probability of the second of two classes."""
     ROC_AUC = "roc_auc"
-    """The share of the m² ordered pairs of records that are of different classes and ranked right: AUC times the shares
-    of both classes, which are the same for all models."""
+    """The share of the m² ordered pairs of records that are of different classes and ranked right.
+
+    It is AUC times the shares of both classes, which are the same for all models.
+    """
 
 
 @dataclass(frozen=True, slots=True)

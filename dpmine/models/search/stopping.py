@@ -1,8 +1,9 @@
 """How often a search trains: distributions of the number of runs, drawn exactly, and what they do to a privacy loss.
 
-Each run is private by itself, and only the best of K runs is released. With f the generating function of K, the best
-is y with probability Q(y) f'(x), averaged over x between the chances that a run is worse than y and that it is not
-better. So the total privacy loss is that of a run and what f' can change by. Proof: docs/proofs/models/search.md.
+Each run is private by itself, and only the best of K runs is released. Let f be the generating function of K. The best
+is y with probability Q(y) f'(x). It is averaged over x between the probability that a run is worse than y and that it
+is not better. So the total privacy loss is that of a run and what f' can change by.
+Proof: docs/proofs/models/search.md.
 """
 
 from __future__ import annotations

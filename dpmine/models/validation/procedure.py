@@ -1,6 +1,6 @@
 """Stability-based validation: train every candidate on the same data, choose privately, train the chosen one again.
 
-Here is also the public random split, made of random orders of records, exact in law.
+Here is also the public random split, made of random orders of records, with an exact distribution.
 Proofs: docs/proofs/models/validation.md. Source: Chaudhuri & Vinterbo 2013, Algorithms 1 and 2, Theorems 1 to 3.
 """
 
@@ -81,10 +81,10 @@ def select_parameter(
 ) -> Trained[Parameter, Model]:
     """Algorithm 1: train every candidate on all training data, and choose one by its validation score.
 
-    Requires: `train` (n records) and `validation` (m records) share no unit, and which records are in which does not
-    depend on their content; one record a unit; parameters, stabilities and terms do not depend on data. For every pair
-    of neighbouring data sets, with probability ≥ 1 − δ_s over all draws together, all scores are as stable as
-    `stabilities` say.
+    Requires: `train` (n records) and `validation` (m records) share no unit, and the split does not depend on the
+    content of records. Each unit has one record. Parameters, stabilities and terms do not depend on data. For every
+    pair of neighbouring data sets, all scores are as stable as `stabilities` say, with probability ≥ 1 − δ_s over all
+    draws together.
 
     Args:
         training: T = (G, F).
@@ -92,7 +92,7 @@ def select_parameter(
         train: training data.
         validation: validation data.
         score: q(h, V), exact; higher is better (see `dpmine.models.validation.terms`).
-        stabilities: β1 and β2, one pair a candidate.
+        stabilities: β1 and β2, one pair per candidate.
         terms: sizes, budgets and chooser.
         bits: source of all randomness.
 
@@ -132,9 +132,9 @@ def train_validated(
     """Algorithm 2: `select_parameter`, then a training with the chosen parameter and a draw of its own.
 
     Requires, and raises: as `select_parameter`. `final` is what the last training sees: the training data (the paper's
-    form), or all records, which costs no more: the budgets of the search and of the last training add up whichever
-    records they see. It must differ in one record where the data differ in one record. `last` is another α1-private
-    training, where the last one is not as those of the candidates: these are not released.
+    form), or all records. The charge is the same, as the budgets of the search and of the last training add up for any
+    records. It must differ in one record where the data differ in one record. `last` is another α1-private training,
+    where the last one is not as those of the candidates: these are not released.
     Guarantee: (α1 + α2, δ_s + δ_c) for the parameter and the model.
     """
     found = select_parameter(
@@ -208,8 +208,8 @@ def random_split(records: int, train_size: int, *, bits: BitSource) -> tuple[NDA
     """Positions of the training and of the validation records: disjoint, together all, each in increasing order.
 
     Requires: 0 ≤ train_size ≤ records; each record belongs to a unit of its own.
-    Law: a uniform subset of that size, whatever the records contain: a neighbour has the same record replaced on the
-    same side, so the parts may lose their budgets side by side.
+    Distribution: a uniform subset of that size, whatever the records contain. A neighbour has the same record replaced
+    on the same side, so the two parts compose in parallel.
     """
     order = random_order(records, bits=bits)
     return np.sort(order[:train_size]), np.sort(order[train_size:])

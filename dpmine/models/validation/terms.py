@@ -1,6 +1,6 @@
 """The public terms of a validation, its scores, and how far one record can move a candidate's score.
 
-Scores are sums of per-record terms in a public fixed point: floating-point sums depend on their order and round by
+Scores are sums of per-record terms in a public fixed point. Floating-point sums depend on their order, and round by
 amounts that depend on all records; sums of integers do not. Proof: docs/proofs/selection/generalised_exponential.md.
 """
 
@@ -41,8 +41,8 @@ def fixed_point_mean(terms: ArrayLike, *, least: int, most: int) -> Fraction:
 
     Requires: at least one term; a term is a function of one record and of the model alone.
     Bound: replacing one of the m records moves the mean by at most (most − least)/m, rounding included. Models that
-    move every term by at most b move it by at most b + u (clipping to the bounds does not add to it); if the terms
-    themselves are computed with an error of at most r, by b + 2r + u.
+    move every term by at most b move it by at most b + u; clipping to the bounds does not add to it. If the terms
+    themselves are computed with an error of at most r, they move it by at most b + 2r + u.
     NaN counts as `least`. Raises BadParameter for no terms, and for bounds that are not −2^20 ≤ least < most ≤ 2^20.
     """
     if not -_LARGEST <= least < most <= _LARGEST:
@@ -119,9 +119,9 @@ def comparable(
 ) -> Comparable:
     """The scores for a chooser of budget ε, by the kind of sensitivities that is wanted.
 
-    Under CANDIDATE the scores are those of `generalised_scores` at t = `caution` × `utility_shift`, unless no
-    sensitivity is more than twice another: then the uniform ones are taken. The rule is one of public numbers, so it is
-    private for any `caution`; up to 1 the uniform scores also have the better bound for every candidate.
+    Under CANDIDATE the scores are those of `generalised_scores` at t = `caution` × `utility_shift`. Where no
+    sensitivity is more than twice another, the uniform ones are taken. The rule is one of public numbers, so it is
+    private for any `caution`. Up to 1 the uniform scores also have the better bound for every candidate.
     """
     largest = max(sensitivities)
     if kind is Sensitivities.UNIFORM or largest <= 2 * min(sensitivities):
@@ -175,7 +175,7 @@ def require_replace_one(neighbors: str | Neighbors, reason: str = _PUBLIC_SIZES)
 def chooser_of(name: str, *, epsilon: Fraction, delta: Fraction, candidates: int) -> Mechanism:
     """The mechanism in its general, replace_one form; `delta` = 0 where only pure ones may be used.
 
-    "auto" is max_of_exponentials with δ = 0, else the engine's recommendation for so many candidates.
+    "auto" is max_of_exponentials with δ = 0, else the engine's recommendation for that number of candidates.
     Raises BadParameter for mechanisms that cannot choose here, with the reason.
     """
     plain = plain_name(name)
@@ -213,8 +213,8 @@ class ValidationTerms:
         selection_delta: δ_c ≥ 0, spent by approximate choosers only.
         mechanism: name of the chooser.
         sensitivities: whether every candidate answers for its own sensitivity only.
-        caution: c ≥ 0, how much candidates are held back for their own sensitivity: t = 2c ln(k/η)/α2 of
-            `generalised_scores`. 1 guards against choosing a candidate whose score is mostly noise; 0 holds none back.
+        caution: c ≥ 0, how much candidates are penalised for their own sensitivity: t = 2c ln(k/η)/α2 of
+            `generalised_scores`. 1 guards against choosing a candidate whose score is mostly noise; 0 is no penalty.
         fallback: position of the parameter that is taken where the mechanism returns no candidate; None for none.
     """
 

@@ -108,6 +108,18 @@ class Job(ABC):
     def _checked(self) -> Guarantee:
         """See `guarantee`."""
 
+    def guarantee_at(self) -> Guarantee:
+        """The guarantee, before the unit is known; no input is opened. For jobs that can recur. Raises BadParameter."""
+        return self.guarantee
+
+    @property
+    def obstacle(self) -> str:
+        """Why the job cannot recur, and what to do; "" where it can."""
+        return (
+            f"jobs of the kind {self.kind} take the number of units as public, and how many are in a window is not. "
+            "Jobs of the kinds top-itemset and hypothesis can; put the others into a file of their own."
+        )
+
     @abstractmethod
     def run(self, account: Account, *, progress: Callable[[float], None]) -> Released:
         """Charge the ledger, read the data, release. Raises whatever the library's call raises."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.parameters import listed, one_or_each, truth, whole_numbers
+from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.job import Job, Released
 from dpmine.reporting.jobs.options import spelled
 
@@ -28,6 +29,8 @@ class TopItemsetJob(Job):
 
     kind: ClassVar[str] = "top-itemset"
     known: ClassVar[frozenset[str]] = frozenset({"items"})
+
+    obstacle: ClassVar[str] = ""  # supports need no number of units
 
     def _checked(self) -> Guarantee:
         from dpmine.io.open import open_source
@@ -315,6 +318,25 @@ class HypothesisJob(ModelJob):
         bounds = {name: one_or_each(self.options.get(name)) for name in ("lower", "upper")}
         grid = whole_numbers(spelled("grid", flags=self.flags), self.options.get("grid"))
         return HypothesisSelector(**{**given, **bounds, "grid": one_or_each(grid), **others})
+
+    def guarantee_at(self) -> Guarantee:
+        """See `Job.guarantee_at`."""
+        guarantee: Guarantee = self.estimator().promise(None, self._features())
+        return guarantee
+
+    @property
+    def obstacle(self) -> str:
+        """See `Job.obstacle`: whether a window has any units is private, and so is which labels occur there."""
+        if Neighbors.parse(self.options.get("neighbors", Neighbors.REPLACE_ONE)) is not Neighbors.ADD_REMOVE:
+            return (
+                "under replace-one the number of units is public, and how many are in a window is not: give "
+                'neighbors = "add-remove" in [budget].'
+            )
+        if "classes" not in self.options:
+            return (
+                "which labels occur in a window is private: give the two as classes, such as classes = ['no', 'yes']."
+            )
+        return ""
 
     def summary(self, estimator: Any, *remarks: str) -> Any:  # noqa: ARG002 - a rule says all of itself
         """See `ModelJob.summary`."""

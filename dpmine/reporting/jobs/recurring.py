@@ -16,13 +16,13 @@ from dpmine.exact.reals import decimal_below
 from dpmine.ledger.budget import Accounting, Amount, name_and_part
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.jobs.job import Scheduled
-from dpmine.reporting.jobs.kinds import TopItemsetJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dpmine.privacy import Guarantee
     from dpmine.reporting.jobs.file import BudgetTerms, JobFile
+    from dpmine.reporting.jobs.job import Job
     from dpmine.reporting.jobs.schedule import Schedule, Window
 
 _BUDGET = ("epsilon", "delta")
@@ -60,7 +60,7 @@ class Recurring:
         return self.terms.accounting or Accounting.BASIC
 
     @cached_property
-    def jobs(self) -> tuple[TopItemsetJob, ...]:
+    def jobs(self) -> tuple[Job, ...]:
         """The jobs, each with its part of what a window may cost, where the file leaves that to the schedule.
 
         Raises BadParameter for jobs that cannot recur, BudgetExceeded where all runs together cost more than [budget].
@@ -101,7 +101,7 @@ class Recurring:
         window = self.schedule.share(self.terms.total_under(self.accounting))
         return Amount(*(number / len(self.job_file.jobs) for number in window))
 
-    def _with_budget(self, job: TopItemsetJob, share: Amount) -> TopItemsetJob:
+    def _with_budget(self, job: Job, share: Amount) -> Job:
         if self._is_stated:
             return job
         if job.options.get("release_support", "auto") != "auto":
@@ -125,14 +125,10 @@ class Recurring:
             )
         return any(stated)
 
-    def _possible(self) -> Iterator[TopItemsetJob]:
+    def _possible(self) -> Iterator[Job]:
         for job in self.job_file.jobs:
-            if not isinstance(job, TopItemsetJob):
-                raise BadParameter(
-                    f"job {job.name!r} cannot recur: jobs of the kind {job.kind} take the number of units as public, "
-                    "and how many are in a window is not. Jobs of the kind top-itemset can; put the others into a file "
-                    "of their own."
-                )
+            if job.obstacle:
+                raise BadParameter(f"job {job.name!r} cannot recur: {job.obstacle}")
             yield job
 
     def _require_disjoint_possible(self) -> None:
@@ -149,7 +145,7 @@ class Recurring:
             )
 
 
-def _guarantee(job: TopItemsetJob) -> Guarantee:
+def _guarantee(job: Job) -> Guarantee:
     """That of a job, before its unit is known. Raises with the name of the job."""
     try:
         return job.guarantee_at()
@@ -157,11 +153,11 @@ def _guarantee(job: TopItemsetJob) -> Guarantee:
         raise type(error)(f"job {job.name!r}: {error}") from None
 
 
-def _with(job: TopItemsetJob, epsilon: Fraction, delta: Fraction) -> TopItemsetJob:
+def _with(job: Job, epsilon: Fraction, delta: Fraction) -> Job:
     return replace(job, options={**job.options, "epsilon": short(epsilon), "delta": short(delta)})
 
 
-def _largest(job: TopItemsetJob, share: Amount, delta: Fraction) -> Fraction:
+def _largest(job: Job, share: Amount, delta: Fraction) -> Fraction:
     """An ε of few digits whose run costs at most the share's ρ, close to the largest.
 
     √(2ρ) suffices for every mechanism. ρ grows about as ε²; a step that goes too far is halved.

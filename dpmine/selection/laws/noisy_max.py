@@ -1,4 +1,4 @@
-"""The law of the largest of many scores with independent noise: one quadrature over the winning value."""
+"""The distribution of the largest of many scores with independent noise: one quadrature over the winning value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Score profiles, the laws on them, and the quadrature that sums laws over ranks.
+"""Score profiles, output distributions on them, and the quadrature that sums probabilities over ranks.
 
 Candidates with equal scores stand together as a level; nothing here is read from data. The ranks where a search may
 stop are gathered into segments: single ranks, or blocks that are summed by a rule. A run of equal scores is walked rank
@@ -108,18 +108,18 @@ class Ladder:
         return np.log(np.array(self.counts, dtype=np.float64))
 
     def log_weights(self, rate: float) -> FloatArray:
-        """ln(multiplicity · e^{rate · score}) but for a constant, shape (levels,)."""
+        """ln(multiplicity · e^{rate · score}) up to a constant, shape (levels,)."""
         return np.asarray(self.log_counts + rate * (self.scores - self.scores[0]))
 
     def softmax(self, log_weights: FloatArray, log_nothing: float = -math.inf) -> LevelLaw:
-        """The law proportional to weights of the levels, shape (levels,), and of *nothing*."""
+        """The probabilities proportional to weights of the levels, shape (levels,), and of *nothing*."""
         logs = np.append(log_weights, log_nothing)
         weights = np.exp(logs - logs.max())
         shares = weights / weights.sum()
         return self.law(shares[:-1], shares[-1])
 
     def draw(self, rate: float) -> LevelLaw:
-        """The law of one draw with P(i) ∝ e^{rate · score}."""
+        """The output distribution of one draw with P(i) ∝ e^{rate · score}."""
         return self.softmax(self.log_weights(rate))
 
     def locate(self, rank: int) -> tuple[int, int]:
@@ -134,7 +134,7 @@ class Ladder:
         return level, rank
 
     def law(self, masses: FloatArray, nothing: float = 0.0) -> LevelLaw:
-        """The law on the real levels; what falls on dummies is added to `nothing`. `masses` has shape (levels,)."""
+        """The probabilities of the real levels; those of dummies are added to `nothing`. `masses`: shape (levels,)."""
         dummy = masses[self.place : self.place + 1]
         return LevelLaw(np.delete(masses, self.place) if dummy.size else masses, float(nothing + dummy.sum()))
 
@@ -143,7 +143,7 @@ class Ladder:
 class Best:
     """The best candidates of a ladder.
 
-    `log_counts` are the logarithms of how many of each level belong to them, shape (levels,), −∞ from some level on;
+    `log_counts`, shape (levels,), are the logarithms of how many of each level belong to them: −∞ from some level on.
     `next_score` is the score of the best one that does not.
     """
 
@@ -224,8 +224,8 @@ def _on(lefts: FloatArray, widths: FloatArray, rule: Rule) -> Rule:
 class SumRule:
     """Sums of a smooth function over the integers 0 … size − 1, from its values at `nodes`.
 
-    `weights` (nodes,) give the whole sum, row k of `before` (nodes, nodes) the sum over the integers below node k
-    (continued to real nodes as the Euler-Maclaurin formula does).
+    `weights` (nodes,) give the whole sum. Row k of `before` (nodes, nodes) gives the sum over the integers below node
+    k, continued to real nodes as the Euler-Maclaurin formula does.
     """
 
     nodes: FloatArray
@@ -291,9 +291,9 @@ class Segment(NamedTuple):
 class Nodes:
     """Nodes of several segments, in rank order; all arrays have shape (nodes,) but `sums`.
 
-    `ranks` ℓ, `offsets` the included members of the level c(ℓ+1), `levels` that level, `weights` how many ranks a node
-    stands for; column k of `sums` (nodes, nodes + 1) sums over all ranks of these segments below node k, the last
-    column over all of them.
+    `ranks` are the ℓ, `levels` the levels of c(ℓ+1), `offsets` the included members of these levels. `weights` are the
+    numbers of ranks that the nodes stand for. Column k of `sums` (nodes, nodes + 1) sums over all ranks of these
+    segments below node k, the last column over all of them.
     """
 
     ranks: FloatArray

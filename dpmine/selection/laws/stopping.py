@@ -1,8 +1,8 @@
-"""Laws of a private search for a cut, of the draw above it, and of both stages together.
+"""Output distributions of a private search for a cut, of the draw above it, and of both stages together.
 
-Ranks count candidates from 1; q_ℓ = c(1) − c(ℓ+1) is the margin of the top ℓ. Given one conditioning variable X the
-search stops at each ℓ independently, with a hazard that depends on (X − (T(ℓ) − q_ℓ)) / scale alone, where the scale at
-rank 1 may be another than beyond it: the law of the rank where it stops first takes one quadrature over X.
+Ranks count candidates from 1; q_ℓ = c(1) − c(ℓ+1) is the margin of the top ℓ. Given one conditioning variable X, the
+search stops at each ℓ independently. The hazard depends on (X − (T(ℓ) − q_ℓ)) / scale alone, where rank 1 may have
+another scale than all later ranks. So the distribution of the rank where it stops first takes one quadrature over X.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from dpmine.selection.laws.profile import FloatArray, IntArray, Ladder, LevelLaw, Profile
 
-TAIL = 80.0  # e^-80 of the conditioning variable's law may be left out
+TAIL = 80.0  # probability e^-80 of the conditioning variable may be left out
 _CERTAIN = 750.0  # e^-750 is 0 in float64; an infinity would make nan in products with 0
 _NEGLIGIBLE = 92.0  # events of probability below e^-92 = 1e-40 are left out
 _PANELS = 4000  # at most, so that extreme ratios of scales stay affordable
 _ORDER = 10
-_TILE = 32  # rows of one matrix product: small enough that BLAS starts no threads, which cost more than they save
+_TILE = 32  # rows of one matrix product: small enough that BLAS starts no threads, which take more time than they save
 _VISIBLE = math.log(1e-11)  # a kink under less mass than this does no harm inside a panel
 _CROWD = 160  # more tests than this before a kink kill it under any hazard
 
@@ -92,9 +92,9 @@ class NegativeExponential:
 class StoppingSearch:
     """A search that stops at ℓ with hazard((X − T(ℓ) + q_ℓ) / scale), independently for every ℓ given X.
 
-    The scale is `first_scale` at ℓ = 1 and `scale` beyond. Requires: from ℓ = 2 on `threshold` T increases and, in
-    units of `scale`, at least as fast as ln(ℓ(ℓ+1)): what is left to happen in a run of equal scores after such a rank
-    is then at most (ℓ+1) times the hazard there.
+    The scale is `first_scale` at ℓ = 1 and `scale` beyond. Requires: from ℓ = 2 on, `threshold` T increases, in units
+    of `scale` at least as fast as ln(ℓ(ℓ+1)). The probability of a later stop in a run of equal scores is then at most
+    (ℓ+1) times the hazard at ℓ.
     """
 
     threshold: Callable[[FloatArray], FloatArray]
@@ -117,7 +117,7 @@ class StopLaw:
 
 
 def search_and_draw(profile: Profile, *, search: StoppingSearch, rate: float) -> LevelLaw:
-    """The law of any search for a cut followed by a draw above it with P(i) ∝ exp(rate · score)."""
+    """The output distribution of a search for a cut, then a draw above it with P(i) ∝ exp(rate · score)."""
     ladder = profile.ladder()
     limit = _last_test(profile, ladder)
     stops = _first_stop(search, ladder, segments(ladder, limit))
@@ -128,7 +128,7 @@ def search_and_draw(profile: Profile, *, search: StoppingSearch, rate: float) ->
 
 
 def stopping_law(profile: Profile, *, search: StoppingSearch, limit: int | None = None) -> StopLaw:
-    """The law of the rank at which the search stops, rank by rank up to `limit` (a few thousand at most, for speed).
+    """The probability of a stop at each rank, up to `limit` (a few thousand at most, for speed).
 
     Requires: 0 ≤ limit ≤ the last rank that is tested (all candidates but one, or all dummies but one), which is the
     default. `beyond` is the mass of not stopping within the limit.
@@ -146,7 +146,7 @@ def stopping_law(profile: Profile, *, search: StoppingSearch, limit: int | None 
 
 
 def draw_law(profile: Profile, *, rank: int, rate: float) -> LevelLaw:
-    """The law of the draw once the search has stopped at `rank`: P(i) ∝ exp(rate · score) among the top `rank`.
+    """The output distribution of the draw after a stop at `rank`: P(i) ∝ exp(rate · score) among the top `rank`.
 
     A level that straddles the rank takes part with the number of its members inside. Requires: 1 ≤ rank ≤ the number
     of candidates, dummies included.
@@ -196,9 +196,9 @@ class _Stops:
 
 
 def _first_stop(search: StoppingSearch, ladder: Ladder, parts: list[Segment]) -> _Stops:
-    """The law of the first rank of `parts` where the search stops.
+    """The distribution of the first rank of `parts` where the search stops.
 
-    Law: Pr[stop at ℓ] = ∫ density(x) p_ℓ(x) ∏_{j<ℓ} (1 − p_j(x)) dx, summed over the ranks a node stands for.
+    Pr[stop at ℓ] = ∫ density(x) p_ℓ(x) ∏_{j<ℓ} (1 − p_j(x)) dx, summed over the ranks that a node stands for.
     """
     kept = _possible(search, ladder, parts)
     rule = _conditioning_rule(search, ladder, kept)

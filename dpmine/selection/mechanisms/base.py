@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SearchStage:
-    """The search for a cut: a stop at rank 1 costs at most `first_epsilon`, any other outcome `epsilon` (δ = 0)."""
+    """The search for a cut: a stop at rank 1 uses at most `first_epsilon`, any other outcome `epsilon` (δ = 0)."""
 
     search: StoppingSearch
     first_epsilon: float
@@ -93,7 +93,7 @@ class Mechanism(ABC):
 
     @property
     def zcdp(self) -> Zcdp:
-        """What one run costs under zCDP."""
+        """What one run is charged under zCDP."""
         if self.bounded_range:
             return Zcdp(self.epsilon**2 / 8, self.delta)
         return Zcdp.implied(self.epsilon, self.delta)

@@ -1,9 +1,9 @@
 """The first stop of a sequence of independent trials, without trying them one by one: the margin mechanisms' search.
 
 Trial ℓ stops with probability p_ℓ(c(ℓ + 1)). From ℓ = 2 on it falls with ℓ, and it rises when the score falls. In a
-block of ranks the trials are thinned: a geometric jump under a common ceiling P ≥ p_ℓ proposes a rank, which is
-accepted with probability p_ℓ/P; otherwise the search goes on behind it. Blocks are chosen from what has been seen so
-far, never from what is still to be drawn, so the law is that of the loop.
+block of ranks the trials are thinned. A geometric jump under a common ceiling P ≥ p_ℓ proposes a rank, which is
+accepted with probability p_ℓ/P; otherwise the search goes on behind it. Blocks are chosen from earlier draws only,
+never from later ones. So the output distribution is that of the loop.
 Proof: docs/proofs/selection/first_stop.md.
 """
 

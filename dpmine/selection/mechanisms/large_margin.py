@@ -54,7 +54,7 @@ class MarginMechanism(Mechanism):
 
     @property
     def first_budget(self) -> Fraction:
-        """What the search may cost of ε when it stops at rank 1; elsewhere it is all but the draw's share."""
+        """What the search may use of ε when it stops at rank 1; elsewhere it is all but the draw's share."""
         return self.epsilon - self.draw_budget[0]
 
     @abstractmethod
@@ -67,7 +67,7 @@ class MarginMechanism(Mechanism):
 
     @abstractmethod
     def search(self) -> StoppingSearch:
-        """The same search for the laws, in float64."""
+        """The same search for the output distribution, in float64."""
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
         """The winner among the candidates that stand out; None when nothing does."""
@@ -95,9 +95,14 @@ class LargeMargin(MarginMechanism):
     """Find how many candidates stand clearly above the rest, then draw among those by the exponential mechanism.
 
     (ε, δ)-private under both relations, for known universes and, padded with dummies, for unknown ones.
-    Law: m = c(1) + Lap(3/ε); the first ℓ with m − c(ℓ+1) > Lap(12/ε) + G + T(ℓ), G = Lap(6/ε) drawn once, where
-    T(ℓ) = (3/ε) ln(3/(2δ)) + (6/ε) ln(3/δ) + (12/ε) ln(3ℓ(ℓ+1)/δ) + 6(1 + ln(3ℓ/δ)/ε); then P(i) ∝ exp(ε c_i/6) among
-    the ℓ best. A universe with dummies that runs out of them, and a dummy drawn, are nothing.
+    Output distribution:
+
+    - m = c(1) + Lap(3/ε), and G = Lap(6/ε) is drawn once
+    - ℓ is the first with m − c(ℓ+1) > Lap(12/ε) + G + T(ℓ)
+    - T(ℓ) = (3/ε) ln(3/(2δ)) + (6/ε) ln(3/δ) + (12/ε) ln(3ℓ(ℓ+1)/δ) + 6(1 + ln(3ℓ/δ)/ε)
+    - then P(i) ∝ exp(ε c_i/6) among the ℓ best
+
+    A universe with dummies that runs out of them, and a dummy drawn, are nothing.
     Source: Chaudhuri, Hsu & Song 2014, Algorithm 1 and Theorem 2.
     """
 
@@ -179,10 +184,14 @@ class LargeMarginTight(MarginMechanism):
     """`large_margin` with one-sided noise: the winner needs a smaller lead.
 
     (ε, δ)-private under both relations, for known universes and, padded with dummies, for unknown ones.
-    Law: with ε = ε_a + ε_b + ε_e, δ = δ_1 + δ_2, u = 1 under add_remove and 2 under replace_one, q_ℓ = c(1) − c(ℓ+1):
-    ρ ~ Exp(u/ε_a) once, ν_ℓ ~ Exp(u/β_ℓ); the first ℓ with q_ℓ + ν_ℓ ≥ t(ℓ) + (u/β_ℓ) ln(ℓ(ℓ+1)/δ_1) + ρ, where
-    t(1) = u and t(ℓ) = u + (u/ε_e) ln((ℓ−1)/δ_2); then P(i) ∝ exp(ε_e c_i/u) among the ℓ best. β_ℓ = ε_b for
-    ℓ ≥ 2, and β_1 = ε: a stop at rank 1 has no earlier test that ρ must protect, and nothing is left to draw.
+    Output distribution, with ε = ε_a + ε_b + ε_e, δ = δ_1 + δ_2, and u = 1 under add_remove, 2 under replace_one:
+
+    - ρ ~ Exp(u/ε_a) once, and ν_ℓ ~ Exp(u/β_ℓ), where β_1 = ε and β_ℓ = ε_b for ℓ ≥ 2
+    - t(1) = u and t(ℓ) = u + (u/ε_e) ln((ℓ−1)/δ_2)
+    - ℓ is the first with c(1) − c(ℓ+1) + ν_ℓ ≥ t(ℓ) + (u/β_ℓ) ln(ℓ(ℓ+1)/δ_1) + ρ
+    - then P(i) ∝ exp(ε_e c_i/u) among the ℓ best
+
+    A stop at rank 1 has no earlier test that ρ must protect, and nothing is left to draw.
     Source: this project. Proof: docs/proofs/selection/large_margin_tight.md.
     """
 
@@ -272,7 +281,7 @@ class _OneSidedTrials:
         return Formula(lambda y: (-(-y).expm1()).log(), self._excess(rank, score))
 
     def is_certain(self, rank: int, score: Score) -> bool:
-        """Whether the gap passes the threshold without any ν."""
+        """Whether the margin passes the threshold without any ν."""
         return less_than(self._excess(rank, score), Constant(0), bits=self._bits)
 
     def _excess(self, rank: int, score: Score) -> Real:

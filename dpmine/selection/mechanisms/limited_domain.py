@@ -33,9 +33,9 @@ DEFAULT_KBAR = 2**20
 class KeptDomain(Mechanism):
     """The largest c_i + noise among the k̄ best candidates (dummies included) and "nothing".
 
-    The noise has the scale u/ε, u = 2, or 1 under add_remove; "nothing" has the score c(k̄+1) + u + (u/ε) ln(k̄/(mδ)),
-    where one noise exceeds another by g > 0 with probability at most e^(−gε/u)/m. The universe is always padded with
-    dummies of score 0, more than k̄, first among zeros; a dummy drawn is nothing.
+    The noise has the scale u/ε, where u = 2, or 1 under add_remove. "Nothing" has the score c(k̄+1) + u +
+    (u/ε) ln(k̄/(mδ)). One noise exceeds another by g > 0 with probability at most e^(−gε/u)/m. The universe is always
+    padded with dummies of score 0, more than k̄, first among zeros; a dummy drawn is nothing.
     """
 
     kbar: int = DEFAULT_KBAR
@@ -113,8 +113,8 @@ class LimitedDomainPermuteAndFlip(KeptDomain):
     """Permute-and-flip over the k̄ best candidates (dummies included) and "nothing": the largest c_i + Exp(u/ε).
 
     "Nothing" has the score c(k̄+1) + u + (u/ε) ln(k̄/(2δ)), u = 2, or 1 under add_remove. (ε, δ)-private under both
-    relations, with a smaller lead than `limited_domain`; but it is not bounded-range, so that under zCDP a run costs
-    ε²/2 and not ε²/8. Universe and dummies are as in `limited_domain`.
+    relations, with a smaller lead than `limited_domain`. It is not bounded-range: under zCDP a run is charged ε²/2 and
+    not ε²/8. Universe and dummies are as in `limited_domain`.
     Source: this project, after Durfee & Rogers 2019 and McKenna & Sheldon 2020.
     Proof: docs/proofs/selection/limited_domain_permute_and_flip.md.
     """
@@ -124,7 +124,7 @@ class LimitedDomainPermuteAndFlip(KeptDomain):
     tail: ClassVar[int] = 2
 
     def noise(self) -> ExponentialNoise:
-        """Exponential noise: the same law as permute-and-flip."""
+        """Exponential noise: the same output distribution as permute-and-flip."""
         return ExponentialNoise(self.scale)
 
     def law(self, profile: Profile) -> LevelLaw:

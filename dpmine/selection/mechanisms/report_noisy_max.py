@@ -46,7 +46,7 @@ class NoisyMaxMechanism(Mechanism):
 class Exponential(NoisyMaxMechanism):
     """P(i) ∝ exp(ε c_i / 2), or exp(ε c_i) under add_remove; ε-private.
 
-    Drawn as the largest c_i + Gumbel(2/ε), which has the same law.
+    Drawn as the largest c_i + Gumbel(2/ε), which has the same output distribution.
     Source: McSherry & Talwar 2007, Definition 2; the Gumbel form is Yellott 1977.
     Proof: docs/proofs/selection/exponential.md.
     """
@@ -85,9 +85,9 @@ class MaxOfLaplaces(NoisyMaxMechanism):
 
 
 class MaxOfExponentials(NoisyMaxMechanism):
-    """The largest c_i + Exp(2/ε), or Exp(1/ε) under add_remove; ε-private. This is permute-and-flip: the same law.
+    """The largest c_i + Exp(2/ε), or Exp(1/ε) under add_remove; ε-private. Its other name is permute-and-flip.
 
-    Source: McKenna & Sheldon 2020, Theorem 1; Ding, Kifer et al. 2021 for the equality of laws.
+    Source: McKenna & Sheldon 2020, Theorem 1; Ding, Kifer et al. 2021 for the equality of the output distributions.
     Proof: docs/proofs/selection/max_of_exponentials.md.
     """
 

@@ -1,7 +1,7 @@
 """What can be selected from: candidates grouped in levels of equal score.
 
-Ties are broken by a fresh uniform permutation, so a mechanism only ever needs to know how many candidates have each
-score, and how to draw a uniform one of them. That is why universes of 10^30 candidates cost no more than small ones.
+Ties are broken by a fresh uniform permutation. So a mechanism only needs the number of candidates with each score, and
+a way to draw a uniform one of them. That is why universes of 10^30 candidates take no more time than small ones.
 Views are universes made of another one: without candidates already chosen, or with scaled scores.
 """
 
@@ -41,12 +41,13 @@ class Universe(Protocol[C_co]):
     """Scored candidates, known from the best downwards.
 
     The *head* above a floor is everything with score ≥ floor, the *tail* is the rest. A lazy universe finds its head
-    when it is asked for, and lower floors cost more; which floors are asked for changes running time, never a law.
+    when it is asked for, and lower floors take longer. The floors that are asked for change the running time, never an
+    output distribution.
 
-    What must be public, that is the same for all neighbouring data: `padding`; without padding, `size` and the list of
-    candidates; and always the meaning of a candidate. `dpmine.select` releases what `member` and `tail` give, so these
-    must be names that stand for the same thing whatever the data: never a rank, a position in order of appearance or
-    the number of a level. Only the scores may depend on data, each moving by the sensitivity at most.
+    Some things must be public, that is the same for all neighbouring data: `padding`; without padding, `size` and the
+    list of candidates; and always the meaning of a candidate. `dpmine.select` releases what `member` and `tail` give.
+    These must be names that stand for the same thing whatever the data. They must never be a rank, a position in order
+    of appearance or the number of a level. Only the scores may depend on data, each moving by the sensitivity at most.
 
     Example:
         >>> from dpmine import Levels
@@ -215,5 +216,5 @@ class Scaled(Generic[C]):
 
 
 def _plain(score: Fraction) -> Score:
-    """Integers as int, so that levels of integers compare and print as such."""
+    """Integers as int, so that levels of integers compare and print as integers."""
     return int(score) if score.denominator == 1 else score

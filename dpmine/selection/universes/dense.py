@@ -30,9 +30,9 @@ class Levels:
     same for all neighbouring data; only the scores may move, each by the sensitivity at most. Groups may come in any
     order and may have equal scores: a pair always counts in the order given here.
 
-    Groups that are found in the data, such as a histogram of supports, are not public: one unit can make a group, empty
-    it or split it, and the groups behind it move up. Pass `candidates="unknown"` for these, or give `padding`:
-    `dpmine.select` then says whether something was chosen, and nothing else. The chosen group's score is not released
+    Groups that are found in the data, such as a histogram of supports, are not public. One unit can make a group, empty
+    it or split it, and the groups behind it move up. Pass `candidates="unknown"` for these, or give `padding`. Then
+    `dpmine.select` says whether something was chosen, and nothing else. The chosen group's score is not released
     either: one unit moves it, so no exact score is private, not even with a δ.
 
     Example:

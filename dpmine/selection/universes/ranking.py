@@ -37,8 +37,8 @@ class Padded(Generic[C]):
 class Ranking(Generic[C]):
     """Scores of the ranks 1 … `length` of a universe.
 
-    With dummies only the ranks up to their number count: among them are the candidates with a score above 0 and
-    dummies, whatever the number of candidates of score 0, known or unknown.
+    With dummies only the ranks up to their number count. They hold the candidates with a score above 0 and dummies,
+    whatever the number of candidates of score 0, known or unknown.
     """
 
     def __init__(self, universe: Universe[C]) -> None:
@@ -62,7 +62,7 @@ class Ranking(Generic[C]):
         return self._levels[run].score if run < len(self._levels) else 0
 
     def score_at_least(self, rank: int) -> Score:
-        """A lower bound on c(rank) that costs nothing: the score itself where it is known."""
+        """A lower bound on c(rank) that takes no search: the score itself where it is known."""
         return self.score(rank) if rank <= self.known else self.bottom
 
     def end_of_run(self, rank: int) -> int:
@@ -92,7 +92,7 @@ class Ranking(Generic[C]):
         return self._universe.lower(floor) if floor > self._least else self.bottom
 
     def score_bounds(self, rank: int) -> tuple[Score, Score]:
-        """Bounds on c(rank) that cost nothing: the score itself, twice, where it is known."""
+        """Bounds on c(rank) that take no search: the score itself, twice, where it is known."""
         least = self.score_at_least(rank)
         return least, least if rank <= self.known else self._universe.below(self._floor)
 

@@ -12,7 +12,8 @@ import pytest
 from support.cases import every
 
 import dpmine
-from dpmine.auditing import Claim, CountTables, RowSets, ScoreVectors, TargetReport, audit
+from dpmine.auditing import Claim, CountTables, RowSets, ScoreVectors, TargetReport
+from dpmine.auditing.call import audit
 from dpmine.errors import BadParameter
 
 if TYPE_CHECKING:

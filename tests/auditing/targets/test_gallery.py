@@ -8,7 +8,7 @@ import pytest
 from support.gallery.broken import BROKEN
 from support.gallery.sound import SOUND
 
-from dpmine.auditing import audit
+from dpmine.auditing.call import audit
 
 if TYPE_CHECKING:
     from support.gallery.exhibit import Exhibit

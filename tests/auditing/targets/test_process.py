@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dpmine.auditing import InEnvironment, audit
+from dpmine.auditing import InEnvironment
+from dpmine.auditing.call import audit
 from dpmine.auditing.targets.sampling import Raised
 from dpmine.errors import BadParameter
 

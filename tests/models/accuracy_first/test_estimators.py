@@ -280,12 +280,12 @@ def test_nothing_reached(kind: Any, data: Any) -> None:
         fitted.predict(features)
     with pytest.raises(BadData, match="keep_last=True"):
         fitted.score(features, answers)
-    assert "nothing is promised of the last one" in fitted.guarantee_.notes[0]
+    assert "nothing is known of the last one" in fitted.guarantee_.notes[0]
     kept = out_of_reach(kind, epsilon_max=10**4, keep_last=True)._fit(features, answers, bits=NumpyBits(5))
     assert kept.reached_ is False
     assert kept.guarantee_ == fitted.guarantee_
     assert np.isfinite(kept.predict(features) if kind is ridge else kept.decision_function(features)).all()
-    assert "nothing is promised of the last one" in kept.guarantee_.notes[0]
+    assert "nothing is known of the last one" in kept.guarantee_.notes[0]
 
 
 @every(("kind", "data", "method"), METHODS)

@@ -118,7 +118,7 @@ def test_logistic_regression_has_no_bound_on_its_classes() -> None:
 TOO_HARD: list[tuple[dict[str, Any], str]] = [
     (
         {"excess_risk": 1e-4},
-        r"^excess_risk is out of reach: testing for it costs ε = \S+ alone, and epsilon_max is 100\. ",
+        r"^excess_risk is out of reach: testing for it takes ε = \S+ alone, and epsilon_max is 100\. ",
     ),
     (
         {"excess_risk": 1e-4},

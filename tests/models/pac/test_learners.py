@@ -233,7 +233,7 @@ def test_the_guarantees() -> None:
     assert LABEL_ONLY.startswith("LABEL PRIVACY ONLY: ")
     assert labels.error_bound.accuracy is None
     assert labels.error_bound.smoothness is None
-    assert "Nothing is promised about other rows" in str(labels.error_bound)
+    assert "Nothing is guaranteed about other rows" in str(labels.error_bound)
 
 
 @pytest.mark.parametrize("learner", list(Learner))

@@ -329,3 +329,18 @@ def test_it_is_an_estimator() -> None:
     assert clone(selector).get_params() == selector.get_params()
     with pytest.raises(NotFittedError):
         selector.predict([[0.5]])
+
+
+@every("hypotheses", ["thresholds", "intervals", "stumps", "conjunctions", "separators"])
+def test_under_add_remove_no_rows_are_no_error(hypotheses: str) -> None:
+    """Else the first unit would show: with it a rule, without it an error."""
+    bounds: dict[str, Any] = {} if hypotheses == "conjunctions" else {"lower": 0, "upper": 8}
+    columns = 1 if hypotheses in {"thresholds", "intervals"} else 2
+    nothing = np.zeros((0, columns)), np.zeros(0, bool)
+    selector = HypothesisSelector(hypotheses, neighbors="add_remove", classes=[False, True], **bounds)
+    assert selector.fit(*nothing).hypothesis_ is not None
+    rows = np.zeros((3, columns)), np.zeros(3, bool)
+    assert selector.fit(*rows, units=[None] * 3).hypothesis_ is not None
+    for named in ({"neighbors": "replace_one"}, {"classes": None}):
+        with pytest.raises(BadData, match="while a minimum of 1 is required"):
+            selector.set_params(**{"neighbors": "add_remove", "classes": [False, True], **named}).fit(*nothing)

@@ -180,7 +180,11 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
     ({"jobs": (PAIRS | {"release_support": 1},)}, "release_support of job 'Pairs' must be 'auto'"),
     ({"jobs": (PAIRS | {"mechanism": "exponential"},)}, "job 'Pairs': .*catalogue"),
     ({"jobs": (AGES | {"input": "sales"},)}, "job 'Ages' cannot recur: jobs of the kind histogram take the number"),
-    ({"jobs": (RULE | {"input": "sales"},)}, "job 'Rule' cannot recur"),
+    ({"jobs": (RULE | {"input": "sales"},)}, "job 'Rule' cannot recur: under replace-one the number of units is"),
+    (
+        {"jobs": (RULE | {"input": "sales"},), "terms": {"neighbors": "add-remove"}},
+        "job 'Rule' cannot recur: which labels occur in a window is private: give the two as classes",
+    ),
     ({"schedule": {**TERMS, "disjoint_units": True}}, 'disjoint_units = true needs neighbors = "add-remove"'),
     (
         {"schedule": {**TERMS, "disjoint_units": True}, "terms": {"neighbors": "add-remove", "dataset": "shop/north"}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -10,18 +11,31 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from reporting.schedules.weeks import ITEMS, PAIRS, Shop, sales
+from reporting.test_page import Page
 from support.cases import every
 
 import dpmine
 from dpmine.errors import BadData, BadParameter, BudgetExceeded, UnreadableFile
 from dpmine.ledger.ledger import Ledger
 from dpmine.privacy import Guarantee, Neighbors
+from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.jobs.kinds import TopItemsetJob
+from dpmine.reporting.page.render import render
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dpmine.reporting.batch import Report
+
+
+BORDERS = [
+    (None, "2025-03-30T23:59:59.999999", "2025-W13"),
+    (None, "2025-03-31T00:00:00", "2025-W14"),
+    ("Europe/Berlin", "2025-03-30T21:59:59+00:00", "2025-W13"),  # summer time began on that Sunday
+    ("Europe/Berlin", "2025-03-30T22:00:00+00:00", "2025-W14"),
+    ("UTC", "2025-03-30T22:00:00+00:00", "2025-W13"),
+    ("America/New_York", "2025-03-31T03:59:59+00:00", "2025-W13"),
+]
 
 
 @pytest.fixture
@@ -340,3 +354,93 @@ def test_a_race_for_the_last_of_the_budget_is_no_alarm(shop: Shop, monkeypatch: 
     monkeypatch.setattr(Ledger, "known", known)
     assert isinstance(shop.fails("2025-W03", results=shop.path / "here"), BadData)
     assert shop.charged == ["2025-W03"]
+
+
+TEA: dict[str, Any] = {
+    "kind": "hypothesis",
+    "name": "Tea",
+    "input": "sales",
+    "label": "item",
+    "classes": ["bread", "tea"],
+    "class": "thresholds",
+    "features": "number",
+    "lower": 0,
+    "upper": 200,
+    "grid": 201,
+    "unit": "customer",
+}
+
+
+def test_rules_recur_and_a_window_without_rows_is_no_error(tmp_path: Path) -> None:
+    """Under add-remove, one unit must not show: neither by an error, nor by what is charged."""
+    sales(tmp_path / "sales.parquet", 12, without=9)
+    table = pq.read_table(tmp_path / "sales.parquet")
+    pq.write_table(table.append_column("number", table["customer"]), tmp_path / "sales.parquet")
+    shop = Shop(tmp_path, jobs=(TEA,), terms={"neighbors": "add-remove"})
+    shop.run("2025-W10").raise_failures()
+    report = shop.run("2025-W12")
+    report.raise_failures()
+    assert [str(entry.amount) for entry in shop.charges] == ["ε = 1000, δ = 0"] * 3
+    assert shop.charged == ["2025-W10", "2025-W11", "2025-W12"]
+    rules = [outcome.result.document["hypothesis"] for outcome in report.followed if outcome.result is not None]
+    assert [rule.partition(" >= ")[0] for rule in rules] == ["number"] * 2  # of the week without rows, too
+    assert report.timeline is not None
+    page = Page(render(report)).text
+    assert "Tea: the rule of each window" in page
+    assert all(f"{week} number >= " in page for week in shop.charged)
+
+
+@every("changes", [{"top": 2}, {"size": "1"}, {"unit": "at"}, {"min_support": 1}, {"catalogue": "items.txt"}])
+def test_a_result_of_other_parameters_is_never_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
+) -> None:
+    """A job that was changed between two starts of a window is another one: charged by itself, or rejected."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "items.txt").write_text("bread\nbutter\n", encoding="utf-8")
+    sales(tmp_path / "sales.parquet", 3)
+    shop = Shop(tmp_path)
+    first = shop.run("2025-W03")
+    shop.jobs = (PAIRS | changes,)
+    try:
+        (again,) = shop.run("2025-W03").outcomes
+    except BadParameter:  # another unit than the ledger's
+        assert shop.charged == ["2025-W03"]
+    else:
+        assert not again.reused
+        assert again.job.key != first.outcomes[0].job.key
+        assert shop.charged == ["2025-W03"] * 2
+
+
+def test_a_part_of_the_rows_by_another_column_is_another_job(tmp_path: Path) -> None:
+    sales(tmp_path / "sales.parquet", 3)
+    table = pq.read_table(tmp_path / "sales.parquet")
+    pq.write_table(table.append_column("paid", table["at"]), tmp_path / "sales.parquet")
+    shop = Shop(tmp_path)
+    shop.run("2025-W03")
+    shop.schedule["column"] = "paid"
+    assert not shop.run("2025-W03").outcomes[0].reused
+    assert shop.charged == ["2025-W03"] * 2
+
+
+@every(("zone", "at", "week"), BORDERS)
+def test_rows_at_the_borders_of_windows(zone: str | None, at: str, week: str, tmp_path: Path) -> None:
+    """A timestamp with a zone is of the day that it is there, through changes of the clock."""
+    when = datetime.fromisoformat(at)
+    column = pa.array([when] * 30, pa.timestamp("us", zone))
+    table = pa.table({"customer": range(30), "at": column, "item": ["tea"] * 30})
+    pq.write_table(table, tmp_path / "sales.parquet")
+    shop = Shop(tmp_path, jobs=(ITEMS,))
+    for name in ("2025-W13", "2025-W14"):
+        assert supports(shop.run(name)) == ([30] if name == week else []), name
+
+
+def test_a_clock_that_was_set_back_charges_nothing_again(shop: Shop) -> None:
+    """It only rejects windows that have not ended by it."""
+    shop.run("2025-W05")
+    schedule = read_job_file(shop.write()).schedule
+    assert schedule is not None
+    with pytest.raises(BadParameter, match="has not ended"):
+        schedule.window("2025-W05", date(2025, 2, 2))  # its Sunday
+    assert str(schedule.window(None, date(2025, 2, 3))) == "2025-W05"
+    assert shop.run("2025-W05").outcomes[0].reused
+    assert shop.charged == ["2025-W05"]

@@ -103,9 +103,9 @@ class Conjunctions:
     def universe(self, records: Records) -> Universe[Positions]:
         """All conjunctions with their scores.
 
-        Score: negatives + support among positives − support among negatives. Whatever holds for no record at all has
-        the score of the class that is never predicted, like a conjunction that gains as much as it loses.
-        Raises BadData unless the records have one column a feature.
+        Score: negatives + support among positives − support among negatives. A conjunction that holds for no record has
+        the number of negatives as its score, like one that gains as much as it loses.
+        Raises BadData unless the records have one column per feature.
         """
         if records.features.shape[1] != self.columns:
             raise BadData(f"The records must have one column a feature: {self.columns} columns.")

@@ -118,7 +118,7 @@ class Intervals:
 class IntervalUniverse:
     """All pairs of places; the score of a pair is the negatives and what the gain rises by between its ends.
 
-    A record costs as many operations as there are scores within its reach, so the best intervals are found in one pass
+    A record takes as many operations as there are scores within its reach. So the best intervals are found in one pass,
     and deeper ones in longer passes.
     """
 

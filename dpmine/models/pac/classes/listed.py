@@ -52,8 +52,8 @@ class ListedHypothesis:
     def predict(self, features: Floats) -> Bools:
         """Whether the predictor says second class for each row of `features`, shape (n, d).
 
-        Raises BadParameter, which names the position of the predictor and nothing else, where it fails or answers with
-        anything but one of two classes a row.
+        Raises BadParameter where the predictor fails, or does not answer with one of two classes per row. The message
+        names the position of the predictor and nothing else.
         """
         if len(features) == 0:  # many estimators reject an empty array
             return np.zeros(0, np.bool_)
@@ -84,9 +84,9 @@ class Listed:
     Predictors trained on the same private data void the guarantee, because the list itself then depends on the data.
 
     A predictor must answer for each row by that row alone. One that looks at the other rows (ranks them, say, or
-    subtracts their mean) changes many answers when one record changes; then scores have no sensitivity of 1, and the
-    guarantee is void. Nor may its answers be random. It must also answer every row that can occur: an error
-    discloses a row it cannot answer. None of this can be checked: the caller asserts it.
+    subtracts their mean) changes many answers when one record changes. Then scores have no sensitivity of 1, and the
+    guarantee is void. Its answers must not be random. It must also answer every row that can occur: an error discloses
+    a row it cannot answer. None of this can be checked: the caller asserts it.
 
     Attributes:
         predictors: as given, a tuple.
@@ -179,7 +179,7 @@ def _answers(predictor: Any, features: Floats) -> NDArray[Any] | str:
             return np.asarray(getattr(predictor, "predict", predictor)(features.copy()))
     except NotFittedError:
         return _UNFITTED
-    except Exception:  # noqa: BLE001 - somebody else's code may raise anything
+    except Exception:  # noqa: BLE001 - code of others may raise anything
         return _FAILED
 
 

@@ -72,7 +72,7 @@ class Separator:
         }
 
     def __str__(self) -> str:
-        """Bounds that are all the same are left out: a common factor changes no sign."""
+        """Bounds that are all equal are left out: a common factor changes no sign."""
         terms = [term for term in zip(self.weights, self.features, self.bounds, strict=True) if term[0]]
         common = len({bound for *_, bound in terms}) == 1
         text = " ".join(

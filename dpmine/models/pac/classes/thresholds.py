@@ -123,13 +123,13 @@ class PublicGrid:
 class Runs:
     """Places 0 … `last` of a grid, in increasing runs with the same records below them.
 
-    A record lies below a place when its value is less than the grid's point there; below `points`, the place after the
-    last, lie all records. That place may be 2^64, so places and sizes are Python's integers.
+    A record lies below a place when its value is less than the grid's point there. All records lie below `points`, the
+    place after the last. That place may be 2^64, so places and sizes are Python's integers.
 
     Attributes:
         starts: the first place of each run.
         sizes: how many places each run has, at least 1.
-        gains: int64, one a run: positive minus negative records below its places.
+        gains: int64, one per run: positive minus negative records below its places.
     """
 
     starts: list[int]

@@ -246,9 +246,9 @@ class ThresholdFamily(_OnInterval):
 class IntervalFamily(_OnInterval):
     """a <= x < b for all a < b in [lower, upper], the reference uniform between them; made by `of`. VC dimension 2.
 
-    The doubling dimension is infinite: around a very short interval, the ball of radius r holds about 1/r disjoint
-    intervals of length r, and no ball of radius r/2 holds two of them. No formula in the dimension applies; the size of
-    the cover does.
+    The doubling dimension is infinite. Around a very short interval, the ball of radius r holds about 1/r disjoint
+    intervals of length r. No ball of radius r/2 holds two of them. So no formula in the dimension applies; the size of
+    the cover is used.
     Covers: the non-empty intervals between points at distances 1/N; a packing of half the radius.
     """
 
@@ -278,11 +278,11 @@ class IntervalFamily(_OnInterval):
 class StumpFamily(Family):
     """x_f >= t and x_f < t for every feature f and every t between its bounds, the reference uniform on the box.
 
-    Made by `of`. The doubling dimension is at most log2(4d): a ball meets each of the 2d branches (a feature and a
-    side) in a piece of length 2r at most, which two balls of radius r/2 cover. With one feature the branches are a
-    circle, of dimension 1. VC dimension: m records have at most 2d(m − 1) + 2 labellings.
-    Covers: N thresholds a branch at distances 1/N. The two constant stumps occur once for each feature; all others are
-    farther apart than the radius, and with one feature all are.
+    Made by `of`. The doubling dimension is at most log2(4d). A branch is a feature and a side. A ball meets each of the
+    2d branches in a piece of length 2r at most, which two balls of radius r/2 cover. With one feature the branches are
+    a circle, of dimension 1. VC dimension: m records have at most 2d(m − 1) + 2 labellings.
+    Covers: N thresholds per branch at distances 1/N. The two constant stumps occur once for each feature. All others
+    are farther apart than the radius, and with one feature all are.
     """
 
     lower: tuple[Fraction, ...]

@@ -90,8 +90,8 @@ _ROUNDED = 1 + 2.0**-40
 class SeparatorFamily(Family):
     """Σ w_i x_i/bound_i >= 0 for all directions w in d dimensions; made by `of`. VC dimension d.
 
-    As a set of rules this is v·x >= 0 for all directions v, whatever the bounds; they make the reference: the features
-    divided by their bounds are uniform on the unit sphere. So ρ_U is angle/π, the angle being that of the weights w.
+    As a set of rules this is v·x >= 0 for all directions v, whatever the bounds. The bounds make the reference: the
+    features divided by them are uniform on the unit sphere. So ρ_U is angle/π, for the angle of the weights w.
     The doubling dimension is at least d − 1 and at most (d − 1) log2 5 (volumes of caps); 1 for d = 2.
     Covers: all whole weights of one resolution. That no two members are equal is all that is known of their distances.
     The hypotheses of a cover see features rounded, and cut at ±bound_i; radii allow for it (`ROUNDED_FEATURES`).
@@ -150,8 +150,8 @@ class SeparatorFamily(Family):
     def sample_cover(self, features: Floats, radius: Fraction) -> Separators | SampleCover:
         """Greedy centres of the finite class, a packing as well.
 
-        All of it, a 0-cover, where the centres would be too many to find, or the class times the rows, public numbers,
-        too many predictions to compare. Requires: at least one row.
+        It returns the whole class, a 0-cover, where the centres would be too many to find. It does so too where the
+        class times the rows, public numbers, are too many predictions to compare. Requires: at least one row.
         """
         compared = self.base.size * len(features)
         if compared > MOST_PREDICTIONS:

@@ -1,0 +1,85 @@
+"""Dry runs: calls that are checked up to their charge, which is not made. `--dry-run` of the commands is one, too."""
+
+from __future__ import annotations
+
+from copy import copy
+from inspect import signature
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from dpmine.errors import BadParameter
+from dpmine.ledger.dry_run import DryRun
+from dpmine.ledger.ledger import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpmine.privacy import Guarantee
+
+_NOWHERE = "sqlite:///nowhere"  # never opened
+
+
+def dry_run(call: Callable[..., Any], /, *arguments: Any, **options: Any) -> DryRun:
+    """What a call would be charged, and what the ledger would have left. Nothing is charged or released.
+
+    Columns and parameters are checked as for a run, by names and types. No file is read beyond that.
+
+    Args:
+        call: a function with the options `ledger` and `dataset`, such as `dpmine.top_itemsets`, or the method `fit`
+            of an estimator. The estimator itself stays as it is.
+        arguments: those of the call.
+        options: those of the call; `ledger` and `dataset` only if there is a ledger.
+
+    Returns a `DryRun`: its `guarantee` is the most that the run would charge, and its `left` what would be left.
+
+    Raises BadParameter for a call that charges no ledger, and whatever the call raises before its charge.
+
+    Example:
+        >>> import dpmine
+        >>> baskets = [["bread", "milk"]] * 1000
+        >>> print(dpmine.dry_run(dpmine.top_itemset, baskets, epsilon="0.5", mechanism="limited_domain"))
+        Dry run of top-itemset limited_domain: no value was read, nothing charged.
+        It would charge ε = 1/2, δ = 1e-06 per row, neighbours replace-one.
+
+    See Also:
+        Ledger.after: the budget after a charge that is not made.
+        plan: the lead that a run needs.
+    """
+    owner = getattr(call, "__self__", None)
+    try:
+        if hasattr(owner, "ledger"):
+            checked: Any = copy(owner)
+            checked.ledger, checked.dataset = in_place_of(checked.ledger, checked.dataset)
+            getattr(checked, call.__name__)(*arguments, **options)
+        elif "ledger" in signature(call).parameters:
+            ledger, dataset = in_place_of(options.get("ledger"), options.get("dataset"))
+            call(*arguments, **{**options, "ledger": ledger, "dataset": dataset})
+    except DryRun as done:
+        return done
+    raise BadParameter(
+        "dry_run is for calls that charge a ledger: give a function with the options ledger and dataset, such as "
+        "dpmine.top_itemsets, or the fit of an estimator."
+    )
+
+
+def in_place_of(ledger: Ledger | str | None, dataset: str | None) -> tuple[Ledger | str | None, str | None]:
+    """A ledger at which the run ends, and the data set; where one of the two is missing, both as they are."""
+    if (ledger is None) is not (dataset is None):
+        return ledger, dataset
+    return DryLedger(ledger), dataset or ""
+
+
+class DryLedger(Ledger):
+    """A ledger at which a run ends in place of being charged; without another one, every run fits into it."""
+
+    def __init__(self, ledger: Ledger | str | None = None) -> None:
+        if isinstance(ledger, Ledger):
+            self._database = ledger._database  # noqa: SLF001 - another ledger's, of the same class
+        else:
+            super().__init__(_NOWHERE if ledger is None else ledger)
+        self._is_given = ledger is not None
+
+    def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> NoReturn:
+        """Raises DryRun where the charge would be accepted, else as `Ledger.charge`."""
+        if not self._is_given:
+            raise DryRun(job, guarantee)
+        raise DryRun(job, guarantee, dataset, self.after(dataset, guarantee).left_of(dataset))
