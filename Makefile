@@ -134,6 +134,7 @@ bench-ledger: $(DEVELOPED) ## one charge to a ledger beside a bare transaction
 
 bench-audit: $(INSTALLED) .venv-peers/.installed .venv-peers-audit/.installed ## the audit on broken and sound mechanisms, and on other libraries
 	PYTHONPATH=tests $(BIN)/python benchmarks/audit_gallery.py
+	PYTHONPATH=tests $(BIN)/python benchmarks/audit_learning.py --runs 2000
 	$(BIN)/python benchmarks/audit_peers.py
 
 bench-spark: .venv-spark/.installed ## counting on Spark beside dpmine's own miner and MLlib (QUICK=--quick: within 5 minutes)

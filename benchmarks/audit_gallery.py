@@ -1,6 +1,6 @@
 """The audit on mechanisms whose verdict is known: broken ones, each within its time, and false alarms on sound ones.
 
-Usage: PYTHONPATH=tests python benchmarks/audit_gallery.py [--seconds 30] [--runs 1000] [--only sparse]
+Usage: PYTHONPATH=tests python benchmarks/audit_gallery.py [--seconds 30] [--runs 1000] [--only sparse] [--part alarms]
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from itertools import cycle, islice
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+import numpy as np
 from support.gallery.broken import BROKEN
 from support.gallery.sound import SOUND
 
 from dpmine import audit
+from dpmine.auditing.binomial import lower_bounds, upper_bounds
 
 if TYPE_CHECKING:
     from support.gallery.exhibit import Exhibit
@@ -43,21 +45,26 @@ def table(exhibits: list[Exhibit], seconds: float) -> int:
 
 def false_alarms(runs: int) -> None:
     """Short audits of sound mechanisms in turn, each on its own draws."""
-    start, alarms = perf_counter(), []
+    start, alarms = perf_counter(), list[str]()
     for number, exhibit in enumerate(islice(cycle(SOUND), runs)):
         found = audit(
             exhibit.run,
             exhibit.claim,
             exhibit.family,
             confidence=CONFIDENCE,
-            samples=5000,
-            pairs=12,
+            samples=1000,
+            pairs=6,
             steps=2,
             seed=number,
         )
         if found.refuted:
             alarms.append(exhibit.name)
-    print(f"false alarms: {len(alarms)} of {runs} runs {alarms}, in {perf_counter() - start:.0f} s")
+        if number % 100 == 99:
+            print(f"{number + 1} runs, {len(alarms)} false alarms", flush=True)
+    hits = np.array(float(len(alarms)))
+    low, high = lower_bounds(hits, runs, 0.025), upper_bounds(hits, runs, 0.025)
+    interval = f"rate between {low:.2g} and {high:.2g} (95 %)"
+    print(f"false alarms: {len(alarms)} of {runs} runs {alarms}, {interval}, in {perf_counter() - start:.0f} s")
 
 
 def main() -> None:
@@ -65,13 +72,17 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30, help="for each mechanism")
     parser.add_argument("--runs", type=int, default=1000, help="short audits of sound mechanisms")
     parser.add_argument("--only", default="", help="mechanisms whose name contains this")
+    parser.add_argument("--part", choices=["all", "broken", "sound", "alarms"], default="all")
     options = parser.parse_args()
     broken, sound = ([each for each in kind if options.only in each.name] for kind in (BROKEN, SOUND))
-    print(f"{'mechanism':36} {'verdict':12} {'measured':>8} {'claimed':>8}  figure")
-    refuted = table(broken, options.seconds)
-    print(f"refuted: {refuted} of {len(broken)} broken ones\n")
-    print(f"refuted: {table(sound, options.seconds)} of {len(sound)} sound ones\n")
-    if options.runs:
+    part = options.part
+    if part != "alarms":
+        print(f"{'mechanism':36} {'verdict':12} {'measured':>8} {'claimed':>8}  figure")
+    if part in {"all", "broken"}:
+        print(f"refuted: {table(broken, options.seconds)} of {len(broken)} broken ones\n")
+    if part in {"all", "sound"}:
+        print(f"refuted: {table(sound, options.seconds)} of {len(sound)} sound ones\n")
+    if part in {"all", "alarms"}:
         false_alarms(options.runs)
 
 

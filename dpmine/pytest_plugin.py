@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _MARKER = "dpmine_audit(seconds=20, samples=100000, confidence='0.9999', ...): the budget of the fixture dpmine_audit"
 _DEFAULTS: dict[str, Any] = {"seconds": 20, "confidence": "0.9999"}
-"""One test in 10,000 fails although its claim is true, at most; of laws none."""
+"""One test in 10,000 fails although its claim is true, at most. With `law`, none does."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -54,8 +54,8 @@ class Auditor:
 def dpmine_audit(request: pytest.FixtureRequest) -> Auditor:
     """Audits a mechanism against a claim, within the budget that the marker `dpmine_audit` sets.
 
-    A test whose claim is true fails with probability at most 1 − confidence, by default 0.0001: the runs that decide
-    were not seen by the search. From laws, the same seed gives the same verdict.
+    A test whose claim is true fails with probability at most 1 − confidence, by default 0.0001. The runs that decide
+    were not seen by the search. With `law`, the same seed gives the same verdict.
     """
     marker = request.node.get_closest_marker("dpmine_audit")
     return Auditor({**_DEFAULTS, **(marker.kwargs if marker else {})})

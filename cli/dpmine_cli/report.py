@@ -90,3 +90,5 @@ def _say_outcomes(done: Report, messages: Messages) -> None:
         messages.warn(done.rejected)
     if left := done.left:
         messages.notice(left)
+    if not done.job_file.owner and all(outcome.error is None for outcome in done.followed):
+        messages.notice('the page names no owner of the data: to name one, write owner = "…" atop the job file')

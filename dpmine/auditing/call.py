@@ -9,13 +9,13 @@ from dpmine.auditing.targets.claims import Claim
 from dpmine.auditing.targets.neighbours import Family, Sides, as_family
 from dpmine.auditing.targets.search import Budget, compare_laws, compare_runs
 from dpmine.errors import BadParameter
-from dpmine.parameters import Number, positive, probability, truth, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from dpmine.auditing.report import AuditReport
     from dpmine.auditing.targets.report import TargetReport
+    from dpmine.parameters import Number
 
 
 @overload
@@ -54,15 +54,16 @@ def audit(
 ) -> AuditReport | TargetReport:
     """Measured privacy against claimed privacy: of dpmine's own mechanisms, or of code of yours.
 
-    **Without arguments, or with a name**, the mechanisms of dpmine are audited from their exact laws, with the options
-    of `dpmine audit`: `epsilon`, `delta`, `thorough`, `lists`, and `progress`, which is called with the fraction done.
+    **Without arguments, or with a name**, the mechanisms of dpmine are audited from their exact output distributions.
+    The options are those of `dpmine audit`: `epsilon`, `delta`, `thorough`, `lists`. `progress` is called with the
+    fraction done.
 
     **With a mechanism, a claim and neighbours**, that mechanism is audited:
 
     Args:
-        mechanism: a function from a data set to an outcome; or an object with `law(data)`, which returns a mapping from
-            outcomes to probabilities or a `dpmine.Law`; or one with `sample(data, count)`, which returns a list of
-            outcomes. A law is preferred to runs.
+        mechanism: a function from a data set to an outcome. Or an object with `law(data)`, which returns a mapping from
+            outcomes to probabilities or a `dpmine.Law`. Or one with `sample(data, count)`, which returns a list of
+            outcomes. `law` is preferred to runs.
         claim: a `Claim`, or a text such as "epsilon=1, delta=1e-6" or "rho=1/8".
         neighbors: `ScoreVectors`, `CountTables` or `RowSets`, or any iterable of pairs (before, after). Use invented
             data: the report prints the worst pair.
@@ -71,13 +72,13 @@ def audit(
         samples: runs on each side for the last measurement.
         pairs: structured pairs of neighbours to try at most.
         steps: changes tried in each of three climbs from the worst of them.
-        seed: of the search; from laws, the same seed gives the same report unless the time ends the search.
+        seed: of the search. With `law`, the same seed gives the same report unless the time ends the search.
         float_bits: whether to look at the lowest bits of floats. Noise of numpy or of `random` leaks there (Mironov
             2012): without them, only the size of its noise is tested.
         **options: all of these after `neighbors`, by name.
 
-    A refuted claim is false, except with probability 1 − `confidence`. For laws that is certain, if each probability is
-    right within a relative error of 1e-9 or an absolute one of 1e-14. A claim that is not refuted is not proved.
+    A refuted claim is false, except with probability 1 − `confidence`. With `law` that is certain, if each probability
+    is right within a relative error of 1e-9 or an absolute one of 1e-14. A claim that is not refuted is not proved.
     Requires: runs are independent of each other.
 
     Raises BadParameter for unusable parameters, NotPrivate for the mechanism "exact".
@@ -93,44 +94,20 @@ def audit(
 
     See Also:
         dpmine.auditing.epsilon_lower_bound: of one pair, by runs alone.
-        dpmine.law: the law of a mechanism on scores of your own.
+        dpmine.law: the output distribution of a mechanism on scores of your own.
     """
     if mechanism is None or isinstance(mechanism, str):
         if claim is not None or neighbors is not None:
-            raise BadParameter("claim and neighbors are for mechanisms of your own: give a function, not a name.")
+            raise BadParameter("A claim and neighbours are for mechanisms of your own: give a function, not a name.")
         return run.audit(mechanism, **options)
     if claim is None or neighbors is None:
         raise BadParameter("To audit a function, give a claim and neighbours: audit(f, 'epsilon=1', ScoreVectors()).")
-    return _audit_target(mechanism, claim, neighbors, **options)
-
-
-def _audit_target(
-    mechanism: Any,
-    claim: Claim | str,
-    neighbors: Family | Iterable[Sides],
-    *,
-    confidence: Number = "0.999",
-    seconds: Number = 60,
-    samples: int = 100_000,
-    pairs: int = 500,
-    steps: int = 40,
-    seed: int = 0,
-    float_bits: bool = True,
-) -> TargetReport:
     stated, family = Claim.parse(claim) if isinstance(claim, str) else claim, as_family(neighbors)
+    budget = Budget(**options)
     if not isinstance(stated, Claim):
         raise BadParameter("claim must be a Claim, such as Claim(epsilon=1), or a text such as 'epsilon=1'.")
-    budget = Budget(
-        seconds=float(positive("seconds", seconds)),
-        samples=whole("samples", samples, least=100),
-        pairs=whole("pairs", pairs),
-        steps=whole("steps", steps, least=0),
-        seed=whole("seed", seed, least=0),
-        bits=truth("float_bits", float_bits),
-    )
-    miss = float(1 - probability("confidence", confidence))
     if hasattr(mechanism, "law"):
         return compare_laws(mechanism, stated, family, budget)
     if not callable(mechanism) and not hasattr(mechanism, "sample"):
-        raise BadParameter("A mechanism is a function of a data set, or has law(data) or sample(data, count).")
-    return compare_runs(mechanism, stated, family, budget, miss=miss)
+        raise BadParameter("A mechanism is a function of a data set, or has a method `law` or `sample`.")
+    return compare_runs(mechanism, stated, family, budget)

@@ -1,9 +1,9 @@
-"""Neighbouring public profiles: the same candidates before and after one privacy unit changes; how far their laws are.
+"""Neighbouring public profiles: the same candidates before and after one privacy unit changes, and how they compare.
 
 Structured pairs have the shapes where selection mechanisms are at their worst. All are written with scores of at least
-1, so that every move is allowed, and in multiples of the critical gaps. The margins q_ℓ of a staircase follow a
-search's thresholds, so that every rank is a close decision. Of two laws, the privacy profile is measured, and the ε
-that it shows.
+1, so that every move is allowed, and in multiples of the critical leads. The margins q_ℓ of a staircase follow a
+search's thresholds, so that every rank is a close decision. Of two output distributions,
+the privacy profile is measured, and the ε that it shows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _STEPS = 60  # bisection steps: more than the bits of a float64
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """What a float64 law is trusted with: the true mass of an outcome is in p (1 ± relative) ± absolute.
+    """How exact a float64 output distribution is: the true mass of an outcome is in p (1 ± relative) ± absolute.
 
     Measured figures count only what exceeds that, so that rounding never accuses a mechanism that is tight.
     """
@@ -47,7 +47,7 @@ class Precision:
 DIRECT = Precision(1e-9, 1e-18)
 """Closed forms, and quadratures of one smooth piece: found within 1e-11 of the exact e^ε where a pair is tight."""
 SEARCHED = Precision(1e-9, 1e-10)
-"""Laws of a search: their quadrature lets kinks pass that lie under a mass of 1e-11 (see laws/stopping.py)."""
+"""Output distributions of a search: their quadrature misses kinks under a mass of 1e-11 (`selection.laws.stopping`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ NOTHING = Finding()
 def privacy_profile(left: FloatArray, right: FloatArray, epsilon: float, precision: Precision = DIRECT) -> float:
     """δ(ε) = Σ max(0, P − e^ε P') over outcomes, in the direction from `left` to `right`, both of shape (outcomes,).
 
-    Rounded down by what the laws' precision leaves open: never above the true value.
+    Rounded down by what the precision leaves open: never above the true value.
     Source: Balle, Barthe & Gaboardi 2018, section 2 (the hockey-stick divergence).
     """
     factor = math.exp(min(epsilon, _LARGEST_EXPONENT))
@@ -111,7 +111,7 @@ def measured_epsilon(
 def measure(
     left: FloatArray, right: FloatArray, claim: Terms, *, precision: Precision, known: Finding = NOTHING
 ) -> Finding:
-    """The worst of what is `known` and of what the pair of laws shows from `left` to `right`."""
+    """The worst of what is `known` and of what the two output distributions show from `left` to `right`."""
     return Finding(
         max(known.delta, privacy_profile(left, right, claim.epsilon, precision)),
         measured_epsilon(left, right, claim.delta, precision=precision, least=known.epsilon),
@@ -179,8 +179,8 @@ class Pair:
     def masses(self, side: PairSide, law: LevelLaw) -> FloatArray:
         """The mass of every group, then that of "nothing": shape (groups + 1,).
 
-        `law` is the law on `profile(side)`. Candidates of a level are equally likely, so a group has its share of the
-        level; and candidates of a group are equally likely on both sides, so that they count as one outcome.
+        `law` is the output distribution on `profile(side)`. Candidates of a level are equally likely, so a group has
+        its share of the level. Candidates of a group are equally likely on both sides, so they count as one outcome.
         """
         profile = self.profile(side)
         levels = dict(zip(profile.scores, zip(law.masses, profile.counts, strict=True), strict=True))
@@ -195,7 +195,7 @@ class ClaimScope:
     Attributes:
         neighbors: the relation.
         dummies: the paddings that it is used with; 0 is a known universe.
-        growth: for mechanisms of counts that start at 0, of which one unit supports at most so many; else None.
+        growth: for mechanisms of counts that start at 0, of which one unit supports at most this number; else None.
     """
 
     neighbors: Neighbors
@@ -232,12 +232,12 @@ CROWDS = (1, 4, 2**20)
 
 _BACKGROUND = 2**21  # a crowd that fills every place that becomes free
 _SMALL = 1000  # beside dummies
-_MULTIPLES = (0.5, 1, 2, 4, 8, 16, 32)  # of 1/ε, where exponential laws change
+_MULTIPLES = (0.5, 1, 2, 4, 8, 16, 32)  # of 1/ε, where exponential distributions change
 _SHARES_OF_LEAD = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1)  # of the lead that makes a winner, where thresholds are
 
 
 def critical_gaps(mechanism: Mechanism, scope: ClaimScope) -> tuple[float, ...]:
-    """Gaps between scores where the law may change character: small ones, and thresholds scaled by 1/ε."""
+    """Leads at which the output distribution may change character: small ones, and thresholds scaled by 1/ε."""
     epsilon = float(mechanism.epsilon)
     gaps = {0.0, 1.0, 2.0, 3.0}
     gaps |= {multiple / epsilon for multiple in _MULTIPLES}
@@ -248,7 +248,7 @@ def critical_gaps(mechanism: Mechanism, scope: ClaimScope) -> tuple[float, ...]:
 
 
 def structured(scope: ClaimScope, gaps: Sequence[float]) -> Iterator[Pair]:
-    """All families, at all gaps and paddings, without repetitions; only pairs that the claim covers."""
+    """All families, at all leads and paddings, without repetitions; only pairs that the claim covers."""
     pairs = (Pair(groups, dummies) for dummies in scope.dummies for groups in _families(gaps, scope, dummies))
     return filter(scope.admits, dict.fromkeys(pairs))
 
@@ -267,7 +267,7 @@ def _families(gaps: Sequence[float], scope: ClaimScope, dummies: int) -> Iterato
 
 
 def _contests(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tuple[Group, ...]]:
-    """One candidate leads a crowd, or one rival, by the gap; others of a crowd leave the top ranks."""
+    """One candidate leads a crowd, or one rival, by the lead; others of a crowd leave the top ranks."""
     down, up = min(scope.moves), max(scope.moves)
     for crowd, (leader, others) in product(crowds, _MOVES[scope.neighbors]):  # apart, together or alone
         yield Group(1 + gap, leader), Group(1, others, crowd)
@@ -280,7 +280,7 @@ def _contests(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[
 
 
 def _births(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tuple[Group, ...]]:
-    """Candidates without support occur, beside an old one that is as high as the gap; others die, if they can."""
+    """Candidates without support occur, beside an old one that is as high as the lead; others die, if they can."""
     for newborn in crowds:
         yield (Group(0, 1, newborn),)
         yield Group(gap, 0), Group(0, 1, newborn)
@@ -289,7 +289,7 @@ def _births(gap: float, scope: ClaimScope, crowds: Sequence[int]) -> Iterator[tu
 
 
 def _popular(gap: float, scope: ClaimScope, growth: int, *, height: float) -> Iterator[tuple[Group, ...]]:
-    """All that one unit can move leads one rival by the gap, so high that "nothing" hardly weighs beside them."""
+    """All that one unit can move leads one rival by the lead, so high that "nothing" hardly weighs beside them."""
     for leaders, rival in _MOVES[scope.neighbors]:
         yield Group(height + gap, leaders, growth), Group(height, rival)
 

@@ -1,8 +1,8 @@
 """The audit: measure every mechanism's guarantee, of single choices and of choices of k, instead of trusting it.
 
-The law of k choices is that of the whole ordered list, list by list. Candidates of a group are exchangeable, so lists
-count by the groups that they name. Places are kept: a list shows at which of them nothing came, which is more than is
-released, and what the proofs guarantee (docs/proofs/selection/composition.md).
+The output distribution of k choices is that of the whole ordered list, list by list. Candidates of a group are
+exchangeable, so lists count by the groups that they name. Places are kept: a list shows at which of them nothing came,
+which is more than is released, and what the proofs guarantee (docs/proofs/selection/composition.md).
 """
 
 from __future__ import annotations
@@ -68,15 +68,15 @@ def audit(
     lists: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> AuditReport:
-    """Measured privacy against claimed privacy, from the exact laws on pairs of neighbouring public profiles.
+    """Measured privacy against claimed privacy, from exact output distributions on neighbouring public profiles.
 
     Args:
         mechanism: the name of one mechanism; all private ones when None.
         epsilon: ε > 0 claimed.
         delta: δ in (0, 1) claimed; pure mechanisms claim 0.
         thorough: search longer, and on a grid of ε and δ around the given ones; then there is a row for every point.
-        lists: audit the choices of the 2 and 3 best candidates in place of single choices, where they have a law of one
-            piece: one row for every way, relation and number; `thorough` changes nothing then.
+        lists: audit the choices of the 2 and 3 best candidates in place of single choices, where they have a closed
+            form: one row for every way, relation and number; `thorough` changes nothing then.
         progress: called with the fraction done.
 
     Raises BadParameter for unusable parameters, NotPrivate for "exact".
@@ -87,7 +87,7 @@ def audit(
 
     See Also:
         dpmine.auditing.epsilon_lower_bound: for code whose output distribution is unknown.
-        dpmine.law: the law of a mechanism on scores of your own.
+        dpmine.law: the output distribution of a mechanism on scores of your own.
     """
     names = _private_names() if mechanism is None else [_known(mechanism)]
     claimed = positive("epsilon", epsilon), probability("delta", delta)
@@ -95,7 +95,9 @@ def audit(
     if lists:
         audits = [partial(audit_top_k, way) for way in _ways(*claimed) if way.name in names]
         if not audits:
-            raise BadParameter(f"{names[0]} has no law of lists to audit: drop lists (--lists), or the mechanism.")
+            raise BadParameter(
+                f"{names[0]} has no known output distribution of lists: drop lists (--lists), or the mechanism."
+            )
     else:
         effort, bits, points = THOROUGH if thorough else DEFAULT, SystemBits(), _grid(*claimed, thorough=thorough)
         pure = [(e, Fraction(0)) for e, _ in points]
@@ -160,12 +162,12 @@ def _grid(epsilon: Fraction, delta: Fraction, *, thorough: bool) -> list[tuple[F
 COUNTS = (2, 3)
 """How many winners are audited: the number of lists grows with their power; 4 take minutes."""
 
-_EVERY = 3  # of the gaps, one serves the many structured pairs
+_EVERY = 3  # of the leads, one serves the many structured pairs
 _CROWD = 2**20
 
 
 def _ways(epsilon: Fraction, delta: Fraction) -> Iterator[TopK]:
-    """Every way to choose k candidates that has a law of one piece; one that needs no δ claims 0."""
+    """Every way to choose k candidates whose output distribution has a closed form; one that needs no δ claims 0."""
     for neighbors, count in product(Neighbors, COUNTS):
         yield OneShot.of(count, epsilon, delta, neighbors)
         yield LimitedDomainTopK.of(count, epsilon, delta, neighbors, SMALL_KBAR)
@@ -174,12 +176,12 @@ def _ways(epsilon: Fraction, delta: Fraction) -> Iterator[TopK]:
 
 
 def audit_top_k(way: TopK) -> AuditRow:
-    """The worst that the law of the list shows over structured pairs, in both directions, against its (ε, δ).
+    """The worst that the list shows over structured pairs, in both directions, against its (ε, δ).
 
     Raises BadParameter for a way that is neither one-shot, limited-domain nor peeling.
     """
     if not isinstance(way, OneShot | LimitedDomainTopK | Peeling):
-        raise BadParameter("Only one-shot, limited-domain and peeled choices have a law of lists.")
+        raise BadParameter("Only one-shot, limited-domain and peeled lists can be audited.")
     once = way.mechanism
     scope, claim = scope_of(once), Terms(float(way.epsilon), float(way.delta))
     precision = Precision((way.count + 1) * DIRECT.relative, DIRECT.absolute)
@@ -193,7 +195,7 @@ def audit_top_k(way: TopK) -> AuditRow:
 
 
 def _overtaking(scope: ClaimScope, gaps: Sequence[float], count: int) -> Iterator[Pair]:
-    """As many as there are places lead a crowd by a gap, or lie behind it, and all of them move apart from it."""
+    """As many as there are places lead a crowd by a number, or lie behind it, and all of them move apart from it."""
     down, up = min(scope.moves), max(scope.moves)
     for gap, crowd, dummies in product(gaps, (1, 2, _CROWD), scope.dummies):
         for leaders, others in ((0.0, gap), (gap, 0.0)):
@@ -259,5 +261,5 @@ def _kept_lists(counts: FloatArray, logs: FloatArray, count: int) -> FloatArray:
 
 
 def _sequences(kinds: int, count: int) -> int:
-    """How many lists there are for so many places."""
+    """How many lists there are for a number of places."""
     return 1 + kinds * _sequences(kinds, count - 1) if count else 1

@@ -1,8 +1,8 @@
 """The search for the worst pair of neighbours, of a whole mechanism and of its stages.
 
-From structured pairs, random ones or known bad ones by small changes that do no harm. Each stage is held against its
-own share of the guarantee: the final choice hides where a search stopped, so the whole law stays far below the claim
-and would hide a broken stage.
+It starts from structured pairs, random ones or known bad ones, and makes small changes that do no harm. Each stage is
+held against its own share of the guarantee. The final choice hides where a search stopped, so the whole
+stays far below its claim and would hide a broken stage.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def scope_of(mechanism: Mechanism) -> ClaimScope:
 
 
 def audit_whole(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> Finding:
-    """The worst that the mechanism's law shows over all pairs tried, in both directions.
+    """The worst that the mechanism shows over all pairs tried, in both directions.
 
-    Requires: `mechanism.law` is the exact law of `mechanism.choose`.
+    Requires: `mechanism.law` is the exact output distribution of `mechanism.choose`.
     """
     scope, claim = scope_of(mechanism), Terms(float(mechanism.epsilon), float(mechanism.delta))
     searches = [stage.search for stage in mechanism.stages() if isinstance(stage, SearchStage)]
@@ -122,9 +122,9 @@ _GROUPS = 5  # of a random pair, at most
 
 @dataclass(frozen=True)
 class Climber:
-    """Proposes pairs that the scope admits, at the given critical gaps.
+    """Proposes pairs that the scope admits, at the given critical leads.
 
-    Requires: at least one gap.
+    Requires: at least one lead.
     """
 
     scope: ClaimScope
@@ -222,7 +222,7 @@ def audit_stages(mechanism: Mechanism, *, effort: Effort, bits: BitSource) -> li
 def _search(
     stage: SearchStage, scope: ClaimScope, gaps: Sequence[float], *, effort: Effort, bits: BitSource
 ) -> Finding:
-    """The worst that outcomes of the search show; of a stop at rank 1, less what it may cost more than the others."""
+    """The worst that outcomes of the search show; of a stop at rank 1, less what it may lose more than the others."""
     claim, relief = Terms(stage.epsilon, 0.0), math.exp(stage.epsilon - stage.first_epsilon)
 
     def shows(pair: Pair, known: Finding = NOTHING) -> Finding:
@@ -239,7 +239,7 @@ def _search(
 
 
 def _stops(search: StoppingSearch, profile: Profile) -> StopLaw:
-    """The law of stopping at each of the first ranks, and behind them."""
+    """The probabilities of stopping at each of the first ranks, and behind them."""
     last = min(_LAST_RANK, (profile.dummies or sum(profile.counts)) - 1)
     return stopping_law(profile, search=search, limit=last)
 
@@ -286,7 +286,7 @@ def _draw(stage: DrawStage, claim: Terms, scope: ClaimScope, gaps: Sequence[floa
 
 
 def _draws(stage: DrawStage, scope: ClaimScope, gaps: Sequence[float]) -> Iterator[tuple[int, Pair]]:
-    """Draws among everybody, and among a leader and others of whom some leave the top ranks on the neighbour."""
+    """Draws among all, and among a leader and others of whom some leave the top ranks on the neighbour."""
     for pair in structured(scope, gaps):
         if not pair.dummies:
             yield sum(group.count for group in pair.groups), pair

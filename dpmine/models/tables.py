@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from dpmine.io.source import Source
     from dpmine.ledger.charging import Charge
 
-
 _MOST_NAMED = 20  # columns in a message
 
 

@@ -104,7 +104,7 @@ class Batch(ShownAsText):
 
     @property
     def together(self) -> Amount:
-        """What the jobs cost at most, those of other windows and what has no result included."""
+        """What the jobs are charged at most, those of other windows and what has no result included."""
         other = [step.charge for step in self.steps if not (step.pending or step.job.key)]
         return Amount.total([self.charges.total, self.to_charge, *other])
 
@@ -118,8 +118,8 @@ class JobOutcome:
         guarantee: of its result; where it failed, the most that it would have been charged.
         result: what it released; None where it failed.
         reused: whether the result was there already.
-        error: why it failed, or why its result could not be stored; for whoever runs the batch, not for a page, because
-            it may depend on the data.
+        error: why it failed, or why its result could not be stored; for those who run the batch, not for a page,
+            because it may depend on the data.
         charged: whether a job without a result may have been charged.
     """
 
@@ -132,7 +132,7 @@ class JobOutcome:
 
     @property
     def said(self) -> str:
-        """What became of it, in one line, for whoever runs the batch; it quotes no data."""
+        """What became of it, in one line, for those who run the batch; it quotes no data."""
         if self.error is None:
             what = "stored before" if self.reused else "done"
         elif isinstance(self.error, DpmineError):
@@ -199,9 +199,9 @@ class Report(ShownAsText):
         return "\n".join([*(outcome.said for outcome in self.followed), *filter(None, [self.rejected, self.left])])
 
     def raise_failures(self) -> None:
-        """An error for jobs without a result: refused budgets, bugs, or anything else. Its notes say why each failed.
+        """An error for jobs without a result: rejected charges, bugs, or anything else. Its notes say why each failed.
 
-        Raises BudgetExceeded where the budget refused every job that failed, a bug as it is, else BadData.
+        Raises BudgetExceeded where the budget rejected every job that failed, a bug as it is, else BadData.
         """
         failed = [(outcome, outcome.error) for outcome in self.followed if outcome.error is not None]
         if self.rejected and not failed:
@@ -253,7 +253,7 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
     with store.lock():
         batch = checked_batch(job_file, store, retry=retry)
         ledger = Ledger(terms.ledger)
-        if batch.budget is None:  # somebody else may have granted it meanwhile
+        if batch.budget is None:  # another run may have granted it meanwhile
             ledger.grant(
                 terms.dataset,
                 epsilon=terms.total.epsilon,
@@ -313,7 +313,7 @@ def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Calla
         return JobOutcome(step.job, step.guarantee, None, error=error, charged=charged)
     try:
         return JobOutcome(step.job, released.guarantee, store.write(step.job, released))
-    except Exception as error:  # noqa: BLE001 - it was charged, so it is shown all the same
+    except Exception as error:  # noqa: BLE001 - it was charged, so it is shown nevertheless
         return JobOutcome(step.job, released.guarantee, Stored(released.document, released.guarantee, ()), error=error)
 
 

@@ -139,7 +139,7 @@ def report(
     batch: its text says what each job would be charged.
     Raises BadParameter, BadData, UnreadableFile, NotPrivate, BadLedger or BudgetExceeded before anything is charged.
     Where a job fails, the others are run, the page is written, and an error is raised whose notes say why:
-    BudgetExceeded where the budget refused all that failed, a bug as it is, else BadData.
+    BudgetExceeded where the budget rejected all that failed, a bug as it is, else BadData.
 
     Example:
         >>> import tempfile
@@ -199,4 +199,4 @@ def _path(name: str, value: PathName) -> Path:
 
 
 def _unwatched(number: int, job: Job, share: float) -> None:
-    """Nobody follows."""
+    """No one follows."""

@@ -76,7 +76,7 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All windows so far, in order, and what they cost together for each unit."""
+    """All windows so far, in order, and what they were charged together for each unit."""
 
     windows: tuple[Passed, ...]
     cost: Amount

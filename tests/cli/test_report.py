@@ -45,6 +45,7 @@ def test_a_page_and_its_results(batch: Folder, run: outcome_of) -> None:
         "dpmine: job 'Ages': done",
         "dpmine: job 'Rule': done",
         "dpmine: ε = 96000, δ = 0.008 left for each customer",
+        'dpmine: the page names no owner of the data: to name one, write owner = "…" atop the job file',
         "dpmine: the page is 'shop.html', the results are in 'jobs-results'",
     ]
     page = (batch.path / "shop.html").read_text(encoding="utf-8")
@@ -123,7 +124,7 @@ def test_a_failing_job(
     page = (batch.path / "report.html").read_text(encoding="utf-8")
     assert "This job has no result." in page
     assert "no such thing" not in page
-    assert "age &gt;= 50" in page
+    assert "age ≥ 50" in page
 
 
 def test_what_is_stored_needs_no_input(batch: Folder, run: outcome_of) -> None:
@@ -189,6 +190,7 @@ def test_a_window_of_a_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     assert done.lines == [
         *(f"dpmine: job 'Pairs 2025-W0{week}': done" for week in (2, 3, 4)),
         "dpmine: ε = 13000, δ = 0.013 left for each customer",
+        'dpmine: the page names no owner of the data: to name one, write owner = "…" atop the job file',
         "dpmine: the page is 'report.html', the results are in 'jobs-results'",
     ]
     again = run("report", "jobs.toml", "--window", "2025-W04")

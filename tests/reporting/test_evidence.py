@@ -266,6 +266,16 @@ def test_what_is_asserted_is_for_a_person_to_confirm(tmp_path: Path) -> None:
     assert "- [ ] **Is the assertion true?** The job file asserts, and nothing checked: one row each." in page
 
 
+def test_the_unit_has_its_label(tmp_path: Path) -> None:
+    made = Folder(tmp_path)
+    jobs = made.write(job(**AGES), unit_label='"buyer"')
+    dpmine.report(jobs, tmp_path / "page.html", evidence=tmp_path / "evidence")
+    page = (tmp_path / "evidence" / "checklist.md").read_text(encoding="utf-8")
+    assert "**What is the privacy unit?** buyer (customer): all data of one buyer are protected together." in page
+    loss = read(tmp_path / "evidence", "registry.json")["deployment"]["privacy_loss"]
+    assert loss["privacy_unit"] == "buyer (customer)"
+
+
 def test_the_entry_of_the_registry(sound: Path) -> None:
     entry = read(sound / "evidence", "registry.json")
     loss = entry["deployment"]["privacy_loss"]

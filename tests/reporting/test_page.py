@@ -76,8 +76,8 @@ def test_what_stands_on_it(html: str) -> None:
         "have the largest noisy number of 2 listed. About 30 customers have each of them in a basket.",
         "Association rules, by confidence",
         "The most frequent bin of age is “",
-        "A weighted sum of 2 features predicts rich: True, or False.",
-        "rich = True where age >= 50, else False.",
+        "A weighted sum of 2 features predicts whether rich is true or false.",
+        "The chosen rule: rich is true where age ≥ 50, and false elsewhere.",
         "A model for rich that reached the target.",
         "with the data of any one customer replaced by any other data",
         "What is not protected",
@@ -210,7 +210,7 @@ def test_passwords_of_inputs_are_not_shown(folder: Folder) -> None:
 def test_a_ledger_that_is_gone_costs_no_page(folder: Folder) -> None:
     html = render(replace(folder.run(job(**RULE)), budget=None), today=DAY)
     assert "The ledger could not be read when this page was written." in html
-    assert "age &gt;= 50" in html
+    assert "age ≥ 50" in html
 
 
 def test_a_failed_job_says_nothing_of_why(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -384,12 +384,12 @@ def test_ranks_are_those_of_the_numbers_beside_them() -> None:
     drawn = re.findall(r">([abcd])</text>", body.charts[0].wide)
     assert drawn == ["b", "d", "c", "a"]
     assert "Ranks and bars follow the noisy numbers." in body.remarks[0]
-    assert body.sure.startswith("Each number is right within ±1 units, with probability 95 %.")
+    assert body.sure.startswith("Each number is right within ±1 units.")
 
 
 def test_ranks_without_numbers_are_those_of_the_choice() -> None:
     body = body_of("top-itemset", listed(None, None))
-    assert body.answer == "a has the largest noisy number of 2 listed."
+    assert body.answer == "a was chosen first of 2 listed."
     assert body.tables[0].caption == "Itemsets, in the order of the choice"
 
 
@@ -407,7 +407,7 @@ def test_a_rule_about_a_count_names_a_count(folder: Folder) -> None:
     column = table.column_names.index("age")
     pq.write_table(table.set_column(column, "age", ages), folder.path / "people.parquet")
     html = render(folder.run(job(**RULE | {"grid": "998"})), today=DAY)
-    assert "rich = True where age &gt;= 50, else False." in html
+    assert "rich is true where age ≥ 50, and false elsewhere." in html
 
 
 def test_labels_of_bars_are_told_apart() -> None:
@@ -487,9 +487,11 @@ def test_the_column_says_whether_bins_hold_whole_numbers(folder: Folder) -> None
 
 def test_how_sure_a_density_is() -> None:
     document = {**density(0.2, 0.5, 0.3), "rows_per_unit": 1, "count_error": 40}
-    assert body_of("histogram", document).sure.startswith(
-        "Each number is right within ±40 units, with probability 95 %."
-    )
+    assert body_of("histogram", document).sure.startswith("Each number is right within ±40 units.")
+    table = body_of("histogram", document).tables[0]
+    assert table.head[-1] == "Interval"
+    assert [row[-1] for row in table.rows] == ["0 to 60", "10 to 90", "0 to 70"]
+    assert "Interval" not in body_of("histogram", density(0.2, 0.5, 0.3)).tables[0].head
     assert "±40 rows" in body_of("histogram", {**document, "rows_per_unit": 2}).sure
     assert "not in the stored result" in body_of("histogram", density(0.2, 0.5, 0.3)).sure  # of an earlier version
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import exp, expm1, inf, isnan, log
+from math import exp, inf, isnan
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from dpmine.auditing.binomial import joint_bounds
 from dpmine.auditing.pairs import Precision, measured_epsilon, privacy_profile
 from dpmine.errors import BadParameter
 from dpmine.parameters import Number, below_one, positive
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from dpmine.selection.laws.profile import FloatArray
 
 GIVEN = Precision(1e-9, 1e-14)
-"""What a law of somebody else is trusted with: small masses are often differences of large ones."""
+"""How exact an output distribution of other code is: small masses are often differences of large ones."""
 _LARGEST = 1e4  # a claimed ε or ρ above it is a mistake
 GRID = np.concatenate([np.linspace(0, 4, 41), np.linspace(4.25, 16, 48)])
 """The ε at which privacy profiles are compared, and drawn."""
@@ -61,7 +62,7 @@ class Evidence:
 
 
 class Figures(NamedTuple):
-    """Of several events, or of one pair of laws: arrays of shape (cases,). `at` is the ε of a profile's δ, else 0."""
+    """Of several events, or of two distributions: arrays of shape (cases,). `at` is the ε of a profile's δ, else 0."""
 
     measured: FloatArray
     claimed: FloatArray
@@ -80,7 +81,7 @@ class Form(Protocol):
         ...
 
     def of_laws(self, left: FloatArray, right: FloatArray) -> Figures:
-        """The figures of two laws on the same outcomes, from `left` to `right`."""
+        """The figures of two output distributions on the same outcomes, from `left` to `right`."""
         ...
 
     def figure(self, at: float) -> str:
@@ -130,7 +131,7 @@ class _Rho:
     rho: Fraction
 
     def of_events(self, above: FloatArray, below: FloatArray) -> Figures:
-        """The figures of the two outcomes "in the event" and "not in it", whose divergences are not above the laws'."""
+        """Of the two outcomes "in the event" and "not in it": their divergences are at most the full ones."""
         usable = above > below
         p, q = np.where(usable, above, 0.5), np.where(usable, below, 0.5)
         with np.errstate(divide="ignore"):
@@ -278,8 +279,13 @@ class Claim:
         place = int(np.argmax(np.where(excess == excess.max(), figures.hint, -inf)))  # the first of equal ones
         return place, self._evidence(figures, place)
 
+    def least(self, above: FloatArray, below: FloatArray) -> Evidence:
+        """What is shown by the least telling of several bounds, one of which holds; see `joint_bounds`."""
+        figures = self.form.of_events(above, below)
+        return self._evidence(figures, int(np.argmin(figures.measured - figures.claimed)))
+
     def of_laws(self, left: FloatArray, right: FloatArray) -> Evidence:
-        """What two laws on the same outcomes show in the direction from `left` to `right`."""
+        """What two output distributions on the same outcomes show in the direction from `left` to `right`."""
         return self._evidence(self.form.of_laws(left, right), 0)
 
     def _evidence(self, figures: Figures, place: int) -> Evidence:
@@ -311,5 +317,5 @@ def _small(name: str, value: Number) -> Fraction:
 
 def largest_visible(miss: float, draws: int) -> float:
     """The largest ε that a number of draws on each side can show: of an event that always, and never, occurs."""
-    rare = -expm1(log(miss) / draws)
-    return max(0.0, log((1 - rare) / rare))
+    above, below = joint_bounds(draws, 0, draws, miss)
+    return max(0.0, float(np.log(above / below).min()))

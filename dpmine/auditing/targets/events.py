@@ -15,11 +15,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from dpmine.auditing.targets.sampling import Raised, lower_bounds, upper_bounds
+from dpmine.auditing.binomial import joint_bounds, lower_bounds, upper_bounds
+from dpmine.auditing.targets.sampling import Raised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -27,12 +28,15 @@ if TYPE_CHECKING:
     from dpmine.auditing.targets.claims import Claim, Evidence
     from dpmine.selection.laws.profile import FloatArray, IntArray
 
+    Counts: TypeAlias = "Counter[Hashable]"
+
 _MOST_KINDS = 1000  # of different values that are each a bin
 _BINS = 64  # of numbers that are mostly different
 _ENTRIES = 12  # of a sequence, looked at one by one
 _TYPED = 200  # outcomes of each side whose types decide how to look
 _LONGEST = 70  # characters of a value in a text
 _OTHER = "anything else"
+_COUNTABLE = frozenset({int, bool, str, type(None)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +69,10 @@ class Bins:
             return len(self.values) + bisect_left(self.edges, float(seen))  # type: ignore[arg-type]
         return self.count - 1
 
-    def counts(self, seen: Iterable[Hashable]) -> FloatArray:
-        """How many of what is seen are in each bin: shape (count,)."""
+    def counts(self, seen: Counts) -> FloatArray:
+        """How often what is seen is in each bin: shape (count,)."""
         places = [self.place(value) for value in seen]
-        return np.bincount(places, minlength=self.count).astype(np.float64)
+        return np.bincount(places, list(seen.values()), minlength=self.count).astype(np.float64)
 
     def described(self, places: AbstractSet[int]) -> str:
         """The bins in words."""
@@ -97,7 +101,8 @@ class Event:
 
     def hits(self, outcomes: Sequence[Any]) -> int:
         """How many outcomes are in the event."""
-        return sum(self.bins.place(self.look.see(frozen(outcome))) in self.places for outcome in outcomes)
+        found = Counter(map(frozen, outcomes))
+        return sum(n for outcome, n in found.items() if self.bins.place(self.look.see(outcome)) in self.places)
 
     def __str__(self) -> str:
         return f"{self.look.name} is {self.bins.described(self.places)}"
@@ -123,17 +128,17 @@ def choose_event(
     floats are looked at. Requires: as many outcomes on both sides, at least 2.
     """
     best, considered = None, 0
-    left, right = ([frozen(outcome) for outcome in outcomes] for outcomes in (before, after))
-    ways = looks([*left[:_TYPED], *right[:_TYPED]], bits=bits)
-    for look in [*ways, *_together(ways, left[::2], right[::2])]:
-        seen = [[look.see(outcome) for outcome in outcomes] for outcomes in (left, right)]
-        bins = _bins([*seen[0], *seen[1]])
-        ordering, choosing = ([bins.counts(each[start::2]) for each in seen] for start in (0, 1))
+    parts = [[Counter(map(frozen, outcomes[start::2])) for outcomes in (before, after)] for start in (0, 1)]
+    trials = parts[1][0].total()
+    ways = looks(list({frozen(outcome) for outcomes in (before, after) for outcome in outcomes[:_TYPED]}), bits=bits)
+    for look in [*ways, *_together(ways, *parts[0])]:
+        seen = [[_seen(look, outcomes) for outcomes in part] for part in parts]
+        bins = _bins(seen[0][0] + seen[0][1] + seen[1][0] + seen[1][1])
+        ordering, choosing = ([bins.counts(outcomes) for outcomes in part] for part in seen)
         for backwards in (False, True):
             one, other = (1, 0) if backwards else (0, 1)
             orders = _orders(ordering[one], ordering[other], len(bins.values))
             hits = [np.concatenate([np.cumsum(choosing[side][order]) for order in orders]) for side in (one, other)]
-            trials = len(left) // 2
             bounds = lower_bounds(hits[0], trials, miss), upper_bounds(hits[1], trials, miss)
             place, evidence = claim.worst_event(*bounds)
             considered += hits[0].size
@@ -144,18 +149,35 @@ def choose_event(
     return Chosen(best.event, best.backwards, best.evidence, considered)
 
 
-def measure_event(
-    chosen: Chosen, left: Sequence[Any], right: Sequence[Any], claim: Claim, miss: float
-) -> tuple[Evidence, tuple[float, float]]:
-    """What fresh outcomes show of the chosen event, and the bounds (p from below, p' from above) that show it.
+@dataclass(frozen=True)
+class Measured:
+    """What fresh outcomes show of the chosen event.
+
+    Attributes:
+        evidence: the figure, from below.
+        shares: how often the event occurred on both sides.
+        corners: see `joint_bounds`.
+    """
+
+    evidence: Evidence
+    shares: tuple[float, float]
+    corners: tuple[FloatArray, FloatArray]
+
+    def delta(self, epsilon: float) -> float:
+        """A lower bound on δ(ε), at least 0."""
+        above, below = self.corners
+        return max(0.0, float((above - math.exp(epsilon) * below).min()))
+
+
+def measure_event(chosen: Chosen, left: Sequence[Any], right: Sequence[Any], claim: Claim, miss: float) -> Measured:
+    """What fresh outcomes show of the chosen event.
 
     Law: if the claim is true, the evidence refutes it with probability at most `miss`.
     """
     sides = (right, left) if chosen.backwards else (left, right)
-    hits = np.array([[chosen.event.hits(outcomes) for outcomes in sides]])
-    above = lower_bounds(hits[:, 0], len(left), miss / 2)
-    below = upper_bounds(hits[:, 1], len(left), miss / 2)
-    return claim.worst_event(above, below)[1], (float(above[0]), float(below[0]))
+    hits, hits_neighbor = (chosen.event.hits(outcomes) for outcomes in sides)
+    corners = joint_bounds(hits, hits_neighbor, len(left), miss)
+    return Measured(claim.least(*corners), (hits / len(left), hits_neighbor / len(left)), corners)
 
 
 def _orders(left: FloatArray, right: FloatArray, values: int) -> list[IntArray]:
@@ -178,16 +200,23 @@ def _prefix(orders: list[IntArray], place: int) -> frozenset[int]:
     raise AssertionError
 
 
-def _bins(outcomes: Sequence[Hashable]) -> Bins:
+def _seen(look: Look, outcomes: Counts) -> Counts:
+    """What is seen of the outcomes, and how often."""
+    found: Counts = Counter()
+    for outcome, count in outcomes.items():
+        found[look.see(outcome)] += count
+    return found
+
+
+def _bins(seen: Counts) -> Bins:
     """Values that are frequent have bins of their own; other numbers lie between quantiles."""
-    seen = Counter(outcomes)
     if len(seen) <= _MOST_KINDS:
         return _each(seen)
-    numbers = [float(value) for value in outcomes if _is_number(value)]  # type: ignore[arg-type]
-    if 2 * len(numbers) < len(outcomes):  # texts or lists that are mostly different
+    numbers = [float(value) for value in seen.elements() if _is_number(value)]  # type: ignore[arg-type]
+    if 2 * len(numbers) < seen.total():  # texts or lists that are mostly different
         return _each([value for value, count in seen.most_common(_MOST_KINDS) if count > 1])
     edges = np.unique(np.quantile(numbers, np.linspace(0, 1, _BINS + 1), method="inverted_cdf"))
-    frequent = [value for value, count in seen.most_common(_MOST_KINDS) if count >= len(outcomes) / 100]
+    frequent = [value for value, count in seen.most_common(_MOST_KINDS) if count >= seen.total() / 100]
     return Bins(_each(frequent).values, tuple(edges.tolist()))
 
 
@@ -232,13 +261,13 @@ def _of_mappings(outcomes: Sequence[Any]) -> list[Look]:
     return [*found, *(Look(f"the value of {_short(key)}", _Value(key)) for key, _ in keys.most_common(_ENTRIES))]
 
 
-def _together(ways: Sequence[Look], left: Sequence[Any], right: Sequence[Any]) -> Iterator[Look]:
+def _together(ways: Sequence[Look], left: Counts, right: Counts) -> Iterator[Look]:
     """What single entries say for one side, added up as if they were independent of each other: for several entries."""
     parts = []
     for look in ways:
         if isinstance(look.see, _Entry | _Value):
-            seen = [[look.see(outcome) for outcome in outcomes] for outcomes in (left, right)]
-            bins = _bins([*seen[0], *seen[1]])
+            seen = [_seen(look, outcomes) for outcomes in (left, right)]
+            bins = _bins(seen[0] + seen[1])
             one, other = (bins.counts(each) for each in seen)
             parts.append((look, bins, np.log((one + 0.5) / (other + 0.5)).tolist()))
     if len(parts) > 1:
@@ -283,6 +312,8 @@ class _Table(frozenset[Any]):
 
 def frozen(outcome: Any) -> Hashable:
     """The outcome as something that can be counted: lists and arrays as tuples, mappings as tables, NaN as a text."""
+    if type(outcome) in _COUNTABLE:
+        return outcome  # type: ignore[no-any-return]
     if isinstance(outcome, float):
         return float(outcome) if outcome == outcome else "not a number"  # noqa: PLR0124 - NaN is unequal to itself
     if isinstance(outcome, list | tuple):

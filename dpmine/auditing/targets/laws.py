@@ -1,4 +1,4 @@
-"""Exact laws of a mechanism on two neighbours, on the same outcomes, and the outcomes that show most."""
+"""Exact output distributions of a mechanism on two neighbours, and the outcomes that show most."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from dpmine.auditing.targets.neighbours import Pair
     from dpmine.selection.laws.profile import FloatArray
 
-_OFF = 1e-6  # what the sum of a law may differ from 1
+_OFF = 1e-6  # how far the sum of probabilities may be from 1
 _NAMED = 5  # outcomes of an event
 
 
 @dataclass(frozen=True)
 class TwoLaws:
-    """The laws on both sides of a pair: the outcomes, and their probabilities, shape (outcomes,) each."""
+    """The outcomes on both sides of a pair, and their probabilities on each side, shape (outcomes,)."""
 
     outcomes: tuple[Hashable, ...]
     left: FloatArray
@@ -33,7 +33,7 @@ class TwoLaws:
 
     @classmethod
     def of(cls, mechanism: Any, pair: Pair) -> TwoLaws:
-        """As `mechanism.law` gives them. Raises BadParameter for what is no law."""
+        """As `mechanism.law` gives them. Raises BadParameter for what is no distribution."""
         sides = [_masses(mechanism.law(data)) for data in pair.sides()]
         outcomes = tuple(dict.fromkeys([*sides[0], *sides[1]]))
         return cls(outcomes, *(np.array([side.get(outcome, 0.0) for outcome in outcomes]) for side in sides))
@@ -67,7 +67,7 @@ def _masses(law: Any) -> dict[Hashable, float]:
     elif isinstance(law, Mapping):
         masses = {frozen(outcome): float(mass) for outcome, mass in law.items()}
     else:
-        raise BadParameter("law(data) must return a mapping from outcomes to probabilities, or a dpmine.Law.")
+        raise BadParameter("`law(data)` must return a mapping from outcomes to probabilities, or a dpmine.Law.")
     if not all(mass >= 0 for mass in masses.values()) or abs(sum(masses.values()) - 1) > _OFF:
-        raise BadParameter("The probabilities that law(data) returns must be at least 0, and their sum must be 1.")
+        raise BadParameter("The probabilities that `law(data)` returns must be at least 0, and their sum must be 1.")
     return masses

@@ -97,7 +97,7 @@ class GivenPairs:
         """One after the other. Raises BadParameter for what is no pair."""
         for pair in self.pairs:
             if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise BadParameter("neighbors must give pairs (before, after) of neighbouring data sets.")
+                raise BadParameter("The neighbours must be pairs (before, after) of data sets.")
             yield GivenPair(*pair)
 
     def changed(self, _pair: GivenPair, _bits: BitSource) -> None:
@@ -156,7 +156,7 @@ class ScoreVectors:
         return self.form([number(score) for score in scores])
 
     def starts(self) -> Iterator[Vectors]:
-        """A leader before a crowd, a crowd before a loser, a ladder, at all gaps, with all moves; no repetitions."""
+        """A leader before a crowd, a crowd before a loser, a ladder, at all leads, with all moves; no repetitions."""
         pairs = (
             self._pair(scores, moves)
             for gap, size in product(_GAPS, self.sizes)
@@ -314,7 +314,7 @@ def as_family(neighbors: Family | Iterable[Sides]) -> Family:
     if isinstance(neighbors, Family):
         return neighbors
     if not isinstance(neighbors, Iterable):
-        raise BadParameter("neighbors must be a family, such as ScoreVectors(), or give pairs (before, after).")
+        raise BadParameter("The neighbours must be a family, such as ScoreVectors(), or pairs (before, after).")
     return GivenPairs(neighbors)
 
 

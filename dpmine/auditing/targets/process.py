@@ -62,8 +62,8 @@ class InEnvironment:
     def claim(self, function: str) -> Claim:
         """What the module's function of this name claims.
 
-        It takes no argument, and returns {"epsilon": …, "delta": …}, {"rho": …}, {"profile": [[ε, δ], …]} with rising
-        ε, or an event of dp_accounting, whose privacy profile its accountant computes.
+        It takes no argument. It returns {"epsilon": …, "delta": …}, {"rho": …}, or {"profile": [[ε, δ], …]} with rising
+        ε. It may also return an event of dp_accounting, whose privacy profile its accountant computes.
         """
         terms = self._ask({"claim": function})
         return Claim(profile=_Steps(terms["profile"])) if "profile" in terms else Claim(**terms)

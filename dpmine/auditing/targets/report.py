@@ -1,4 +1,4 @@
-"""What an audit of somebody's mechanism reports: a verdict, what shows it, and how strong the test was."""
+"""What an audit of a mechanism reports: a verdict, what shows it, and how strong the test was."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Tried:
 
     Attributes:
         pairs: of neighbours.
-        events: that the choice was made among; 0 for laws, which compare all events.
-        draws: runs of the mechanism; 0 for laws.
-        measured_draws: the runs on each side of the last measurement, which nothing was chosen from; 0 for laws.
+        events: that the choice was made among; 0 with `law`, which compares all events.
+        draws: runs of the mechanism; 0 with `law`.
+        measured_draws: the runs on each side of the last measurement, which nothing was chosen from; 0 with `law`.
         seconds: the time taken.
         stopped: whether the time ended the search.
     """
@@ -48,13 +48,14 @@ class TargetReport(ShownAsText):
     Attributes:
         claim: what is claimed.
         evidence: the figure measured, a lower bound on the true one, and the figure claimed.
-        confidence: the probability, at least, that a true claim is not refuted; 1 where laws were compared.
+        confidence: the probability, at least, that a true claim is not refuted; 1 with `law`.
         before: one data set of the worst pair found, where the event is more likely.
         after: its neighbour, where the event is less likely.
         event: the outcomes that show the figure.
-        probabilities: the event's, on `before` from below and on `after` from above; None for laws.
+        shares: how often the event occurred in the measured runs, on `before` and on `after`; None for output
+            distributions.
         tried: how much was tried.
-        visible: the largest ε that the measurement could have shown; infinite for laws.
+        visible: the largest ε that the measurement could have shown; infinite with `law`.
         profile: (ε, δ measured, δ claimed) for the picture.
     """
 
@@ -64,7 +65,7 @@ class TargetReport(ShownAsText):
     before: Any
     after: Any
     event: str
-    probabilities: tuple[float, float] | None
+    shares: tuple[float, float] | None
     tried: Tried
     visible: float
     profile: tuple[tuple[float, float, float], ...]
@@ -101,7 +102,7 @@ class TargetReport(ShownAsText):
             "before": repr(self.before),
             "after": repr(self.after),
             "event": self.event,
-            "probabilities": None if self.probabilities is None else list(self.probabilities),
+            "shares": None if self.shares is None else list(self.shares),
             "largest_visible_epsilon": self.visible if isfinite(self.visible) else None,
             "tried": {name: getattr(self.tried, name) for name in Tried.__slots__},
             "profile": [list(point) for point in self.profile],
@@ -135,15 +136,15 @@ class TargetReport(ShownAsText):
         return "\n".join(lines if self.refuted else [*lines, f"strength   {self._strength()}"])
 
     def _certainty(self) -> str:
-        if self.probabilities is None:
+        if self.shares is None:
             return "output distributions were compared: certain, up to the rounding of floats"
         return f"a true claim is refuted with probability at most {1 - self.confidence:.2g}"
 
     def _shares(self) -> str:
-        if self.probabilities is None:
+        if self.shares is None:
             return ""
-        above, below = self.probabilities
-        return f"; probability at least {above:.4g} before, at most {below:.4g} after"
+        before, after = self.shares
+        return f"; in {before:.4g} of the runs before, in {after:.4g} after"
 
     def _effort(self) -> str:
         tried = self.tried

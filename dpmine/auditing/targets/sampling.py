@@ -1,4 +1,4 @@
-"""Outcomes of a mechanism by running it, and bounds on an event's probabilities from them.
+"""Outcomes of a mechanism by running it.
 
 An exception is an outcome too: that it was raised can be seen. Its text is not looked at.
 """
@@ -9,15 +9,10 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dpmine.auditing.targets.neighbours import Pair
-    from dpmine.selection.laws.profile import FloatArray
-
-_ROUNDING = 1e-9  # relative: what scipy's inverse of the incomplete beta function may be off
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,27 +62,8 @@ class Sampler:
 def _run(mechanism: Callable[[Any], Any], data: Any) -> Any:
     try:
         return mechanism(data)
-    except Exception as error:  # noqa: BLE001 - whatever a stranger's code raises can be seen from outside
+    except Exception as error:  # noqa: BLE001 - any exception of the mechanism is visible from outside
         return Raised(type(error).__name__)
-
-
-def lower_bounds(hits: FloatArray, trials: int, miss: float) -> FloatArray:
-    """Bounds that are above the success probabilities with probability at most `miss` each.
-
-    Source: Clopper & Pearson 1934, rounded down.
-    """
-    from scipy.special import betaincinv
-
-    bounds = betaincinv(np.maximum(hits, 1), trials - hits + 1, miss)
-    return np.where(hits == 0, 0.0, bounds * (1 - _ROUNDING))
-
-
-def upper_bounds(hits: FloatArray, trials: int, miss: float) -> FloatArray:
-    """Bounds that are below the success probabilities with probability at most `miss` each, rounded up."""
-    from scipy.special import betainccinv
-
-    bounds = betainccinv(hits + 1, np.maximum(trials - hits, 1), miss)
-    return np.where(hits == trials, 1.0, np.minimum(1.0, bounds * (1 + _ROUNDING)))
 
 
 def all_raised(outcomes: Sequence[Any]) -> bool:

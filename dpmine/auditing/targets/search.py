@@ -1,14 +1,14 @@
-"""The search for the worst neighbours of somebody's mechanism, and the measurement of the worst that was found.
+"""The search for the worst neighbours of a mechanism, and the measurement of the worst that was found.
 
-From laws every pair tried is a certain measurement, so the worst of them is reported. From runs, the search only
-chooses a pair and an event, by runs of its own; then the event is measured once, on fresh runs whose number was fixed
-before. Nothing needs to be corrected for what was tried: the measurement does not know of it.
+From output distributions every pair tried is a certain measurement, so the worst is reported. From runs, the search
+only chooses a pair and an event, by runs of its own. Then the event is measured once, on fresh runs whose number was
+fixed before. Nothing needs to be corrected for what was tried: the measurement does not know of it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, inf
+from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -20,22 +20,25 @@ from dpmine.auditing.targets.neighbours import Family, Pair, SeededBits
 from dpmine.auditing.targets.report import TargetReport, Tried
 from dpmine.auditing.targets.sampling import Sampler, all_raised
 from dpmine.errors import BadParameter
+from dpmine.parameters import positive, probability, truth, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpmine.auditing.targets.neighbours import Pair
+    from dpmine.parameters import Number
 
-_ROUNDS = ((2000, 0.2, 12), (8000, 0.02, 3), (25_000, 1e-4, 1))
+_ROUNDS = ((2000, 0.2, 12), (10_000, 0.05, 3), (100_000, 1e-3, 1))
 """Of choosing: runs on each side of a pair, the probability with which each bound there fails, and how many pairs stay.
 
-The first bounds are loose, or a rare event that only one side has would never be looked at again. They serve a choice.
+The first bounds are loose, or a rare event that only one side has would never be looked at again. The last ones are
+about as tight as the measurement, so that the pair and the event are those that it shows most of.
 """
 _FIRST_DRAWS = 500  # of the first pair, which says how fast the mechanism is; and of each pair if it is slow
 _ONE_PAIR = 0.03  # of the seconds: what a pair may take
 _FEW_DRAWS = 500  # of each pair in later rounds, at least
 _LEAST_DRAWS = 1000  # of a measurement
-_STARTS, _CLIMBED, _CHOSEN = 0.25, 0.35, (0.5, 0.65)  # of the seconds: when each part of the search ends
+_STARTS, _CLIMBED, _CHOSEN = 0.25, 0.35, (0.45, 0.6)  # of the seconds: when each part of the search ends
 _SAFETY = 0.9  # of the time that is left: runs vary
 _CLIMBS = 3
 
@@ -45,20 +48,39 @@ class Budget:
     """How much to try.
 
     Attributes:
+        confidence: the probability, at least, that a true claim is not refuted by runs.
         seconds: when to stop searching; the measurement that follows takes what is left of them.
         samples: runs on each side for the last measurement, if the time suffices.
         pairs: structured pairs to try at most.
         steps: changes tried in each of three climbs.
         seed: of the choices of the search; the mechanism's randomness is its own.
-        bits: whether to look at those of floats.
+        float_bits: whether to look at those of floats.
+
+    Raises BadParameter for unusable values.
     """
 
-    seconds: float
-    samples: int
-    pairs: int
-    steps: int
-    seed: int
-    bits: bool
+    confidence: Number = "0.999"
+    seconds: Number = 60
+    samples: int = 100_000
+    pairs: int = 500
+    steps: int = 40
+    seed: int = 0
+    float_bits: bool = True
+
+    def __post_init__(self) -> None:
+        _ = self.limit, self.miss, truth("float_bits", self.float_bits)
+        for name, least in (("samples", 100), ("pairs", 1), ("steps", 0), ("seed", 0)):
+            whole(name, getattr(self, name), least=least)
+
+    @property
+    def limit(self) -> float:
+        """The seconds, as a float."""
+        return float(positive("seconds", self.seconds))
+
+    @property
+    def miss(self) -> float:
+        """The probability, at most, that a true claim is refuted by runs."""
+        return float(1 - probability("confidence", self.confidence))
 
 
 @dataclass
@@ -102,7 +124,7 @@ def compare_laws(mechanism: Any, claim: Claim, family: Family, budget: Budget) -
 
     Raises BadParameter where there are no neighbours.
     """
-    clock = _Clock(budget.seconds, perf_counter())
+    clock = _Clock(budget.limit, perf_counter())
 
     def shows(pair: Pair) -> Evidence:
         return TwoLaws.of(mechanism, pair).worst(claim)[0]
@@ -119,20 +141,20 @@ def compare_laws(mechanism: Any, claim: Claim, family: Family, budget: Budget) -
     return TargetReport(claim, evidence, 1.0, before, after, laws.event(level), None, tried, inf, profile)
 
 
-def compare_runs(mechanism: Any, claim: Claim, family: Family, budget: Budget, *, miss: float) -> TargetReport:
+def compare_runs(mechanism: Any, claim: Claim, family: Family, budget: Budget) -> TargetReport:
     """The worst pair and event that the search finds, measured on fresh runs.
 
-    Law: a true claim is refuted with probability at most `miss`, if runs are independent. Raises BadParameter where
-    there are no neighbours, or every run raises.
+    Law: a true claim is refuted with probability at most `budget.miss`, if runs are independent.
+    Raises BadParameter where there are no neighbours, or every run raises.
     """
-    clock, sampler, events = _Clock(budget.seconds, perf_counter()), Sampler(mechanism), 0
+    clock, sampler, events = _Clock(budget.limit, perf_counter()), Sampler(mechanism), 0
     usable = False
 
     def choose(pair: Pair, draws: int, loose: float) -> Chosen:
         nonlocal events, usable
         left, right = sampler.both(pair, draws)
         usable |= not all_raised(left + right)
-        chosen = choose_event(left, right, claim, loose, bits=budget.bits)
+        chosen = choose_event(left, right, claim, loose, bits=budget.float_bits)
         events += chosen.considered
         return chosen
 
@@ -147,20 +169,20 @@ def compare_runs(mechanism: Any, claim: Claim, family: Family, budget: Budget, *
         raise BadParameter("The mechanism raised an exception in every run: call it once with such a data set to see.")
     pair, chosen = _chosen([pair for _, pair in ranking.found], choose, clock, sampler, budget)
     draws = _affordable(budget.samples, clock, sampler)
-    evidence, shares = measure_event(chosen, *sampler.both(pair, draws), claim, miss)
+    measured = measure_event(chosen, *sampler.both(pair, draws), claim, budget.miss)
     before, after = pair.sides()[::-1] if chosen.backwards else pair.sides()
     tried = Tried(ranking.pairs, events, sampler.draws, draws, clock.used, clock.stopped)
     return TargetReport(
         claim=claim,
-        evidence=evidence,
-        confidence=1 - miss,
+        evidence=measured.evidence,
+        confidence=1 - budget.miss,
         before=before,
         after=after,
         event=str(chosen.event),
-        probabilities=shares,
+        shares=measured.shares,
         tried=tried,
-        visible=largest_visible(miss / 2, draws),
-        profile=_profile(claim, lambda epsilon: max(0.0, shares[0] - exp(epsilon) * shares[1])),
+        visible=largest_visible(budget.miss, draws),
+        profile=_profile(claim, measured.delta),
     )
 
 
@@ -180,7 +202,7 @@ def _search(
         if ranking.pairs >= budget.pairs or clock.passed(ends[0]):
             break
     if not ranking.found:
-        raise BadParameter("There are no neighbours to try: neighbors gave no pair.")
+        raise BadParameter("There are no neighbours to try: give at least one pair.")
     bits = SeededBits(budget.seed)
     for climb in range(_CLIMBS):
         best, place = ranking.found[climb % len(ranking.found)]
@@ -204,7 +226,8 @@ def _chosen(
     found: list[tuple[Pair, Chosen]] = []
     for (draws, loose, kept), end in zip(_ROUNDS[1:], _CHOSEN, strict=True):
         wanted, found = min(draws, budget.samples), []
-        room = (end * clock.seconds - clock.used) / (2 * len(pairs) * sampler.speed)
+        each_run = max(sampler.speed, clock.used / max(1, sampler.draws))  # looking at outcomes included
+        room = (end * clock.seconds - clock.used) / (2 * len(pairs) * each_run)
         each = max(min(wanted, _FEW_DRAWS), min(wanted, int(room)))
         for pair in pairs:
             found.append((pair, choose(pair, each, loose)))

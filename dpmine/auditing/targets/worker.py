@@ -1,7 +1,7 @@
 """The other side of `InEnvironment`: runs a target where it is installed. It needs Python alone, and imports no dpmine.
 
 Called as: python worker.py MODULE FUNCTION. Each line of standard input is a question in JSON, and each line of output
-the answer: {"data": …, "count": n} for outcomes, {"claim": NAME} for what the module's function NAME claims.
+the answer. {"data": …, "count": n} asks for outcomes, {"claim": NAME} for what the module's function NAME claims.
 """
 
 import json

@@ -16,6 +16,7 @@ from dpmine.ledger.budget import Amount, name_and_part
 from dpmine.ledger.records import reread
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.jobs.options import OPTIONS
+from dpmine.reporting.jobs.unit_words import UnitWords
 from dpmine.reporting.store import ResultsFolder
 
 if TYPE_CHECKING:
@@ -63,6 +64,17 @@ class Facts:
     def together(self) -> Amount:
         """What the results of this job file come to."""
         return Amount.total([Amount.settled(result.guarantee) for _, result in self.released])
+
+    @property
+    def words(self) -> UnitWords:
+        """What the job file calls the privacy unit; without a label, its column."""
+        return UnitWords.of(self.budget.unit, self.job_file.terms.unit_label)
+
+    @property
+    def unit(self) -> str:
+        """The unit's label with its column, such as "customer (CustomerID)"."""
+        one, column = self.words.one, self.budget.unit
+        return one if one == column else f"{one} ({column})"
 
     def guarantees(self) -> dict[str, Any]:
         """The guarantee of each job, and what all come to, JSON-ready."""

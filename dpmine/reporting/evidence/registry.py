@@ -49,8 +49,8 @@ def registry_entry(facts: Facts) -> dict[str, Any]:
             },
             "dp_variant": {"variant_name": "Approximate DP" if facts.together.delta else "Pure DP"},
             "privacy_loss": {
-                "privacy_unit": budget.unit,
-                "privacy_unit_details": _NEIGHBOURING[budget.neighbors].format(budget.unit),
+                "privacy_unit": facts.unit,
+                "privacy_unit_details": _NEIGHBOURING[budget.neighbors].format(facts.unit),
                 **_parameters(facts),
             },
             "deployment_model": {

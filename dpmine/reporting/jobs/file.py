@@ -1,4 +1,4 @@
-"""Job files: TOML with a budget, named inputs and jobs. Every key is known, or refused."""
+"""Job files: TOML with a budget, named inputs and jobs. Every key is known, or rejected."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class Schedule:
         )
 
     def share(self, total: Amount) -> Amount:
-        """What one window may cost of the file's total; a public function of the file."""
+        """What one window may be charged of the file's total; a public function of the file."""
         return total if self.disjoint_units else Amount(*(number / self.runs for number in total))
 
     def window(self, text: str | None, today: date) -> Window:

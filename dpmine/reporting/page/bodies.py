@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from math import ceil
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.itemsets.results import printable
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _NOT_MEASURED = "How well it predicts was not measured: that needs a charge of its own."
+_INTERVAL = "Interval"
 _LONGEST = 400  # characters of an itemset
 _UNNAMED = UnitWords("unit", "units")
 
@@ -32,23 +33,35 @@ def percent(share: float, digits: int = 0) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
-_CERTAIN = f"with probability {percent(float(LEVEL))}"
+CERTAIN = f"with probability {percent(float(LEVEL))}"
 
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """Texts in rows; the columns from `numbers` on are aligned as numbers. A folded one is shown when asked for."""
+    """Texts in rows; the columns from `numbers` on are aligned as numbers. A folded one is shown when asked for.
+
+    `meaning` says in plain words what the columns hold.
+    """
 
     caption: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numbers: int = 1
     folded: bool = False
+    meaning: str = ""
 
     @classmethod
-    def of(cls, caption: str, columns: Mapping[str, Sequence[str]], *, numbers: int = 1, folded: bool = False) -> Self:
+    def of(
+        cls,
+        caption: str,
+        columns: Mapping[str, Sequence[str]],
+        *,
+        numbers: int = 1,
+        folded: bool = False,
+        meaning: str = "",
+    ) -> Self:
         """The table of these columns, by their heads. Raises ValueError unless they are equally long."""
-        return cls(caption, tuple(columns), tuple(zip(*columns.values(), strict=True)), numbers, folded)
+        return cls(caption, tuple(columns), tuple(zip(*columns.values(), strict=True)), numbers, folded, meaning)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +73,11 @@ class Body:
     charts: tuple[Chart, ...] = ()
     tables: tuple[PageTable, ...] = ()
     remarks: tuple[str, ...] = ()
+
+    @property
+    def intervals(self) -> bool:
+        """Whether a table shows where the true numbers are."""
+        return any(_INTERVAL in table.head for table in self.tables)
 
 
 def body_of(kind: str, document: dict[str, Any], words: UnitWords = _UNNAMED) -> Body:
@@ -97,7 +115,8 @@ def _unnumbered(rows: Sequence[dict[str, Any]]) -> Body:
     names = [_names(row["items"]) for row in rows]
     ranks = [str(place) for place in range(1, len(rows) + 1)]
     table = PageTable.of("Itemsets, in the order of the choice", {"Rank": ranks, "Items": names}, numbers=2)
-    return Body(f"{_leads(names[:1], len(rows))}.", "No numbers were asked for.", tables=(table,))
+    first = f"{names[0]} was chosen first of {len(rows)} listed." if len(rows) > 1 else f"{names[0]} stands out."
+    return Body(first, "No numbers were asked for.", tables=(table,))
 
 
 def _numbered(rows: Sequence[dict[str, Any]], words: UnitWords, *, together: bool) -> Body:
@@ -110,9 +129,9 @@ def _numbered(rows: Sequence[dict[str, Any]], words: UnitWords, *, together: boo
     these = "each of them" if len(leaders) > 1 else "it" if size == 1 else "both" if size == 2 else "all of these"
     error = max(abs(int(row["noisy_support"]) - int(end)) for row in rows for end in row["interval"])
     caption = (
-        f"Noisy number of {words.many} that have these items in one basket; each {words.one} counts once. Lines: where "
-        f"the true numbers are, {'all of them together' if together else 'each'} {_CERTAIN}. Where two lines overlap, "
-        "the true order may be the other way round."
+        f"Noisy number of {words.many} that have these items in one basket; each {words.one} counts once. The thin "
+        f"lines are the intervals of the table{', which hold all together' if together else ''}. Where two lines "
+        "overlap, the true order may be the other way round."
     )
     order = (
         "Ranks and bars follow the noisy numbers. A separate choice, with noise of its own, decided what is listed. "
@@ -120,8 +139,7 @@ def _numbered(rows: Sequence[dict[str, Any]], words: UnitWords, *, together: boo
     )
     return Body(
         f"{_leads(leaders, len(rows))}. About {first:,} {words.many} have {these} in a basket.",
-        f"{'All numbers together are' if together else 'Each number is'} right within ±{error:,} {words.many}, "
-        f"{_CERTAIN}.",
+        f"{'All numbers together are' if together else 'Each number is'} right within ±{error:,} {words.many}.",
         (bars(caption, [_support_bar(row, name) for row, name in zip(rows, names, strict=True)]),),
         (_support_table(rows, names, words),),
         (order,),
@@ -149,11 +167,17 @@ def _support_table(rows: Sequence[dict[str, Any]], names: Sequence[str], words: 
         "Rank": [str(1 + numbers.index(number)) for number in numbers],  # equal numbers share a rank
         "Items": names,
         f"{words.many.capitalize()}, about": [f"{number:,}" for number in numbers],
-        "Interval": [f"{low:,} to {high:,}" for low, high in (row["interval"] for row in rows)],
+        _INTERVAL: [f"{low:,} to {high:,}" for low, high in (row["interval"] for row in rows)],
     }
+    meaning = (
+        "Rank: the place by the noisy number; equal numbers share one. "
+        f"{words.many.capitalize()}, about: how many {words.many} have all of these items in one basket, with noise."
+    )
     if "support" in rows[0]:
-        columns["Share of all"] = [percent(float(row["support"]), 1) for row in rows]
-    return PageTable.of("Itemsets, by noisy number", columns, numbers=2)
+        share = f"Share of all {words.many}"
+        columns[share] = [percent(float(row["support"]), 1) for row in rows]
+        meaning = f"{meaning} {share}: the same number in per cent."
+    return PageTable.of("Itemsets, by noisy number", columns, numbers=2, meaning=meaning)
 
 
 def _rule_tables(rules: Sequence[dict[str, Any]], words: UnitWords) -> tuple[PageTable, ...]:
@@ -163,16 +187,19 @@ def _rule_tables(rules: Sequence[dict[str, Any]], words: UnitWords) -> tuple[Pag
         f"Of {words.many} with": [_names(rule["antecedents"]) for rule in rules],
         "also have": [_names(rule["consequents"]) for rule in rules],
         "about": [percent(float(rule["confidence"])) for rule in rules],
-        "interval": [
+        _INTERVAL: [
             f"{100 * float(rule['confidence_low']):.0f} to {percent(float(rule['confidence_high']))}" for rule in rules
         ],
     }
     lifts = [rule.get("lift") for rule in rules]
-    caption = f"Association rules, by confidence. All intervals hold together {_CERTAIN}."
+    meaning = (
+        f"About: of the {words.many} that have the items on the left in one basket, the share that also has those of "
+        "the second column in it, with noise. This is the confidence of the rule. All intervals hold together."
+    )
     if any(lift is not None for lift in lifts):
         columns["lift"] = ["" if lift is None else f"{float(lift):.3g}" for lift in lifts]
-        caption = f"{caption} Lift: how many times as frequent as in all {words.many}."
-    return (PageTable.of(caption, columns, numbers=2),)
+        meaning = f"{meaning} Lift: how many times as frequent as in all {words.many}."
+    return (PageTable.of("Association rules, by confidence", columns, numbers=2, meaning=meaning),)
 
 
 def _histogram(document: dict[str, Any], words: UnitWords) -> Body:
@@ -184,9 +211,8 @@ def _histogram(document: dict[str, Any], words: UnitWords) -> Body:
     counted = words.many if document.get("rows_per_unit") == 1 else "rows"
     caption = (
         f"Share of the {counted} in each bin of {column}, with noise. The first and the last bin also hold everything "
-        "beyond the bounds, and the first one missing values. Shares are of the sum of all noisy counts, and a count "
-        "that noise brought below 0 is shown as 0. Where two bins differ by less than the noise, the true "
-        "order may be the other way round."
+        "beyond the bounds, and the first one missing values. Where the intervals of two bins overlap, the true order "
+        "may be the other way round."
     )
     columns = {
         "Bin": names,
@@ -195,13 +221,19 @@ def _histogram(document: dict[str, Any], words: UnitWords) -> Body:
     }
     among = ", ".join(str(int(bins)) for bins in document["candidates"])
     chosen = f", chosen by {_words(document['mechanism'])} among {among}" if document["mechanism"] else ""
-    error = document.get("count_error")
-    sure = f"Each number is right within ±{int(error):,} {counted}, {_CERTAIN}." if error else ""
+    meaning = (
+        f"{counted.capitalize()}, about: how many {counted} have a value in the bin, with noise; 0 where noise brought "
+        "it below 0. Share: that number in per cent of the sum of all of them."
+    )
+    error, sure = document.get("count_error"), ""
+    if error:
+        sure = f"Each number is right within ±{int(error):,} {counted}."
+        columns[_INTERVAL] = [f"{max(0, floor(n - error)):,} to {ceil(n + error):,}" for n in counts]
     return Body(
         f"The most frequent bin of {column} is {_peak(names, shares, counted)}.",
         sure or "Every bin has noise; its size is not in the stored result.",
         (steps(caption, edges, [100 * share for share in shares], column, "%"),),
-        (PageTable.of("The bins in numbers", columns, folded=True),),
+        (PageTable.of("The bins in numbers", columns, folded=True, meaning=meaning),),
         (f"{len(shares)} bins of width {float(document['bin_width']):g}{chosen}.{_uneven(edges, document)}",),
     )
 
@@ -247,8 +279,9 @@ def _classifier(document: dict[str, Any], words: UnitWords) -> Body:
     if len(document["classes"]) > 2:
         return _several_classes(document, words)
     first, second, label = map(printable, (*document["classes"], document["label"]))
-    answer = f"A weighted sum of {len(document['coef'])} features predicts {label}: {second}, or {first}."
-    remark = f"Regulariser λ = {float(document['lambda']):g}. A positive weight speaks for {second}."
+    classes = f"whether {label} is {_value(second)} or {_value(first)}"
+    answer = f"A weighted sum of {len(document['coef'])} features predicts {classes}."
+    remark = f"Regulariser λ = {float(document['lambda']):g}. A positive weight speaks for {_value(second)}."
     return Body(answer, _NOT_MEASURED, *_weights(document), (remark,))
 
 
@@ -283,15 +316,25 @@ def _accuracy_first(document: dict[str, Any], _words: UnitWords) -> Body:
     return Body(f"A model for {label} that reached the target.", goal, *_weights(document))
 
 
-def _hypothesis(document: dict[str, Any], _unit: UnitWords) -> Body:
+def _hypothesis(document: dict[str, Any], words: UnitWords) -> Body:
     chosen = f"Mechanism of the choice: {_words(document['mechanism'])}, among {_words(document['class']['name'])}."
     if document["hypothesis"] is None:
         return Body("No rule stands out clearly enough to be shown.", "No rule led by enough.", remarks=(chosen,))
     label, first, second, rule = map(printable, (document["label"], *document["classes"], document["hypothesis"]))
-    answer = f"{label} = {second} where {rule}, else {first}."
-    return Body(
-        answer, f"Noise was added to the choice, so another rule may fit better. {_NOT_MEASURED}", remarks=(chosen,)
-    )
+    answer = f"The chosen rule: {label} is {_value(second)} where {_signs(rule)}, and {_value(first)} elsewhere."
+    guess = f"This is a rule of thumb for all {words.many} together. It does not hold for every {words.one}."
+    sure = f"Noise was added to the choice, so another rule may fit better. {_NOT_MEASURED}"
+    return Body(answer, sure, remarks=(guess, chosen))
+
+
+def _value(name: str) -> str:
+    """A class in a sentence: true and false as words."""
+    return name.lower() if name in {"True", "False"} else f"“{name}”"
+
+
+def _signs(rule: str) -> str:
+    """A rule with the signs of mathematics."""
+    return rule.replace(" >= ", " ≥ ").replace(" <= ", " ≤ ")
 
 
 def _weights(document: dict[str, Any]) -> tuple[tuple[Chart, ...], tuple[PageTable, ...]]:

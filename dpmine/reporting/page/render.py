@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from math import exp
@@ -12,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 from dpmine.exact.reals import decimal_above, decimal_below
 from dpmine.io.paths import shown_name
 from dpmine.itemsets.results import printable
+from dpmine.itemsets.support_noise import LEVEL
 from dpmine.ledger.budget import Accounting, Amount, guaranteed, name_and_part
 from dpmine.ledger.charging import ROW
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.jobs.unit_words import UnitWords
 from dpmine.reporting.page.bodies import Body, body_of, percent
 from dpmine.reporting.page.charts import stacked, templates
+from dpmine.reporting.page.remaining import rest_of
 from dpmine.reporting.page.windows import windows_of
 from dpmine.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from dpmine.ledger.budget import Budget
@@ -37,6 +38,8 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DIGITS = 4  # of an ε that is rounded up for readers
 _SPENT = {"charged by this page": "bar", "charged by other runs": "other", "remaining": "soft"}
 """The parts of a budget, with their colours."""
+_COUNTED = {Accounting.BASIC: ("ε", "δ"), Accounting.ZCDP: ("ρ", "δ of single results")}
+"""What a budget counts."""
 _FAILED = Body("This job has no result.", "The reason may depend on the data, so it is not shown here.")
 
 
@@ -55,6 +58,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         here = most = report.timeline.cost
     promised, came_to = _guaranteed(report, most, most), _guaranteed(report, here, most)
     replaced = terms.neighbors is Neighbors.REPLACE_ONE
+    sections = [_section(outcome, report, words, here) for outcome in outcomes]
     page = templates().get_template("report.html.j2")
     return page.render(
         title=job_file.title,
@@ -68,14 +72,19 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         total=readable(promised.decimals),
         came_to="" if came_to == promised else readable(came_to.decimals),
         charged=_charge(here, here, report.accounting),
-        sections=[_section(outcome, report, words, here) for outcome in outcomes],
+        sections=sections,
         zcdp=report.accounting is Accounting.ZCDP,
         by_rho=_by_rho(report, most),
         slack=readable(short(_slack(report))),
-        spending=_spending(report.budget, name_and_part(terms.dataset)[1], here) if report.budget else None,
+        own_delta=readable(short(most.approximate_delta)) if most.approximate_delta else "",
+        intervals=any(section["body"].intervals for section in sections),
+        level=percent(float(LEVEL)),
+        any_failed=any(section["failed"] for section in sections),
+        asserted=sorted({each.guarantee.assertion for each in outcomes if each.guarantee.assertion}),
+        spending=_spending(report, report.budget, here) if report.budget else None,
         replaced=replaced,
         factor=factor_text(promised.epsilon),
-        # A fact about somebody's data is another one with other data: one taken away, and one added.
+        # A fact about a unit's data is another one with other data: one taken away, and one added.
         odds=odds_text(promised.epsilon if replaced else 2 * promised.epsilon),
         delta=readable(short(promised.delta)) if promised.delta else "",
         chance=f"1 in {int(decimal_below(1 / promised.delta, 2)):,}" if promised.delta else "",
@@ -117,7 +126,6 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords, here: Amount
         "failed": result is None,
         "charge": _charge(outcome.charge, here, report.accounting),
         "reused": outcome.reused,
-        "alone": readable(Amount.of(result.guarantee if result else outcome.guarantee).decimals),
         "guarantee": readable(str(result.guarantee if result else outcome.guarantee)),
         "files": result.files if result else (),
         "label": label[1] if label else "",
@@ -127,26 +135,27 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords, here: Amount
 
 def _charge(amount: Amount, here: Amount, accounting: Accounting) -> dict[str, str]:
     """A charge: its two numbers, and its share of all charges of this page."""
-    (loss, slack), total = amount.compared(accounting), here.compared(accounting)[0]
-    if accounting is Accounting.ZCDP and loss:
-        loss = decimal_above(loss, _DIGITS - 1)
-    symbol = "ε" if accounting is Accounting.BASIC else "ρ"
+    slack, total = amount.compared(accounting)[1], here.compared(accounting)[0]
+    loss = _loss(amount, accounting, decimal_above)
     return {
-        "loss": f"{symbol} = {readable(short(loss))}",
-        "slack": f"δ = {readable(short(slack))}" if slack else "",
+        "loss": f"ε = {loss}" if accounting is Accounting.BASIC else f"ρ at most {loss}",
+        "slack": readable(short(slack)) if slack else "",
         "share": percent(_share(amount.compared(accounting)[0], total)) if total else "",
     }
 
 
-def _rounded_down(amount: Amount, accounting: Accounting) -> Amount:
-    """With few digits of ρ, to be read."""
-    if accounting is Accounting.BASIC or amount.rho <= 0:
-        return amount
-    return replace(amount, rho=decimal_below(amount.rho, _DIGITS - 1))
+def _loss(amount: Amount, accounting: Accounting, rounded: Callable[[Fraction, int], Fraction]) -> str:
+    """ε exactly, or ρ to few digits: charges are rounded up, and what is granted or left is rounded down."""
+    loss = amount.compared(accounting)[0]
+    if accounting is Accounting.ZCDP and loss > 0:
+        loss = rounded(loss, _DIGITS)
+    return readable(short(loss))
 
 
 def _amount(amount: Amount, accounting: Accounting) -> str:
-    return readable(amount.shown(accounting, short))
+    """What is granted or left."""
+    loss, slack = _loss(amount, accounting, decimal_below), readable(short(amount.compared(accounting)[1]))
+    return f"ε = {loss}, δ = {slack}" if accounting is Accounting.BASIC else f"ρ = {loss}"
 
 
 def readable(text: str) -> str:
@@ -173,24 +182,31 @@ def _written(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def _spending(budget: Budget, part: str, here: Amount) -> dict[str, Any]:
+def _spending(report: Report, budget: Budget, here: Amount) -> dict[str, Any]:
     """The ledger on the page."""
-    granted, remaining = budget.granted, budget.remaining_of(part)
+    granted, remaining = budget.granted, budget.remaining_of(name_and_part(report.job_file.terms.dataset)[1])
     rest = granted - remaining - here
     elsewhere = Amount(*(max(number, Fraction(0)) for number in rest))
     spent, kind = (here, elsewhere, remaining), budget.accounting
     losses, slacks = zip(*(each.compared(kind) for each in (granted, *spent)), strict=True)
     shares = {
         name: [_share(amount, total) for amount in amounts]
-        for name, (total, *amounts) in (("ε" if kind is Accounting.BASIC else "ρ", losses), ("δ", slacks))
+        for name, (total, *amounts) in zip(_COUNTED[kind], (losses, slacks), strict=True)
     }
     caption = f"The budget: {_amount(granted, kind)} granted, {_amount(remaining, kind)} remaining."
-    named = zip(("granted", *_SPENT), (granted, *spent), strict=True)
+    rounding = decimal_below, decimal_above, decimal_above, decimal_below
+    named = zip(("granted", *_SPENT), (granted, *spent), rounding, strict=True)
+    rows = [(name, _loss(each, kind, to), readable(short(each.compared(kind)[1]))) for name, each, to in named]
+    buys = rest_of(remaining, kind, {each.job.name: Amount.of(each.guarantee) for each in report.outcomes})
     return {
         "chart": stacked(caption, _SPENT, shares),
-        "rows": [(name, *map(readable, each.readable(kind))) for name, each in named],
-        "left": readable(_rounded_down(remaining, kind).shown(kind, short)),
+        "rows": rows,
+        "left": _amount(remaining, kind),
         "granted": readable(granted.decimals),
+        "slack": readable(short(granted.delta - granted.approximate_delta)),
+        "own": readable(short(granted.approximate_delta)),
+        "rest": buys,
+        "most": readable(short(buys.epsilon)),
     }
 
 

@@ -95,7 +95,7 @@ def _compared(
         "Direction": [row.verdict for row in rows],
     }
     remark = (
-        "The intervals hold the changes of the true numbers, all of them together with probability 0.95: both windows "
+        "The intervals hold the changes of the true numbers, all of them together with probability 95 %: both windows "
         "have noise. An itemset that is listed in one window only may have been left out by noise in the other."
     )
     return (PageTable.of(f"{name}: what changed from {earlier} to {later}", columns),), (remark,)
@@ -109,7 +109,7 @@ def _charts(name: str, windows: Sequence[Passed], found: Sequence[tuple[str, Map
         return ()
     panels = [Panel(_items(items), [series.get(window.window, {}).get(items) for window in windows]) for items in shown]
     caption = (
-        f"{name}: noisy supports by window, on one scale. A line holds the true number with probability 0.95; there is "
+        f"{name}: noisy supports by window, on one scale. A line holds the true number with probability 95 %; there is "
         "none where the itemset was not listed."
     )
     return (multiples(caption, panels, windows[0].window, windows[-1].window),)

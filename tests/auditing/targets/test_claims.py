@@ -120,6 +120,7 @@ def test_a_profile_must_give_numbers() -> None:
 
 
 def test_what_a_number_of_draws_can_show() -> None:
-    """An event that occurs in all of n runs, and in none, has bounds m^(1/n) and 1 − m^(1/n)."""
+    """An event that occurs in all of n runs, and in none, has bounds m^(1/n) and 1 − m^(1/n). Joint ones show less."""
     least = 0.001 ** (1 / 5000)
-    assert largest_visible(0.001, 5000) == pytest.approx(log(least / (1 - least)))
+    alone = log(least / (1 - least))
+    assert 0.93 * alone < largest_visible(0.001, 5000) < alone

@@ -1,4 +1,4 @@
-"""Events: bounds on their probabilities, ways to look at outcomes, and the choice among them."""
+"""Events: ways to look at outcomes, and the choice among them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 from support.cases import every
 
 from dpmine.auditing import Claim
 from dpmine.auditing.targets.events import choose_event, frozen, looks, measure_event
-from dpmine.auditing.targets.sampling import Raised, Sampler, lower_bounds, upper_bounds
+from dpmine.auditing.targets.sampling import Raised, Sampler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,27 +18,10 @@ if TYPE_CHECKING:
 PURE = Claim(1)
 
 
-@every("trials", [2, 17, 400])
-@every("p", [0.003, 0.2, 0.5, 0.97])
-@every("miss", [0.2, 0.005])
-def test_bounds_miss_no_more_often_than_stated(trials: int, p: float, miss: float) -> None:
-    """The probability of a miss, summed over all numbers of hits: no sampling."""
-    hits = np.arange(trials + 1.0)
-    masses = binom.pmf(hits, trials, p)
-    assert masses[lower_bounds(hits, trials, miss) > p].sum() <= miss
-    assert masses[upper_bounds(hits, trials, miss) < p].sum() <= miss
-
-
-def test_bounds_at_the_ends() -> None:
-    assert lower_bounds(np.array([0.0]), 50, 0.01) == 0
-    assert upper_bounds(np.array([50.0]), 50, 0.01) == 1
-    assert upper_bounds(np.array([0.0]), 50, 0.01) == pytest.approx(1 - 0.01 ** (1 / 50))
-
-
 def shown(left: Sequence[Any], right: Sequence[Any]) -> tuple[str, float]:
     """The event chosen from all outcomes, and what they show of it again."""
     chosen = choose_event(left, right, PURE, 0.05)
-    return str(chosen.event), measure_event(chosen, left, right, PURE, 0.05)[0].measured
+    return str(chosen.event), measure_event(chosen, left, right, PURE, 0.05).evidence.measured
 
 
 BOTH = list(range(1000))

@@ -84,7 +84,7 @@ def test_pairs_of_the_caller() -> None:
     assert [pair.sides() for pair in family.starts()] == [([1], [2])]
     with pytest.raises(BadParameter, match="pairs"):
         list(as_family([1, 2, 3]).starts())  # type: ignore[list-item]
-    with pytest.raises(BadParameter, match="neighbors"):
+    with pytest.raises(BadParameter, match="neighbours"):
         as_family(3)  # type: ignore[arg-type]
 
 

@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[3]
 NOT_EDITED = {
-    "dpmine/auditing",
-    "dpmine/auditing/targets",
     "dpmine/itemsets/spark",
-    "dpmine/pytest_plugin.py",
     "dpmine/reporting",
     "dpmine/reporting/evidence",
     "dpmine/reporting/jobs",

@@ -1,0 +1,60 @@
+"""What the rest of a budget buys: how often each job of the page, and how exact a further number.
+
+All of it follows from public parameters: charges that were fixed before the run, and what is left. The noise is that
+which `dpmine plan --noise` plans with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpmine.exact.reals import decimal_below
+from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace
+from dpmine.ledger.budget import Accounting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from dpmine.ledger.budget import Amount
+
+_SEVERAL = 10
+_MOST_NOISE = 10**9  # a half width beyond it is of no use, and takes long to compute
+_DIGITS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What is left, in terms of what it suffices for.
+
+    Attributes:
+        times: how often each job could be run again, by its name; without the jobs that were charged nothing.
+        epsilon: the most that one job with δ = 0 may ask for, rounded down.
+        one: how far one more number of units is from the true one at most, with probability 0.95, if all is spent on
+            it; None where nothing useful is left.
+        several: the same for each of ten numbers that are released together.
+    """
+
+    times: Mapping[str, int]
+    epsilon: Fraction
+    one: int | None
+    several: int | None
+
+
+def rest_of(remaining: Amount, accounting: Accounting, charges: Mapping[str, Amount]) -> Rest:
+    """What `remaining` suffices for, given the most that each job may be charged."""
+    loss = remaining.compared(accounting)[0]
+    times = {name: _times(remaining, most, accounting) for name, most in charges.items() if any(most)}
+    if loss <= 0:
+        return Rest(times, loss, None, None)
+    noise = DiscreteLaplace(loss) if accounting is Accounting.BASIC else DiscreteGaussian(loss)
+    useful = loss * _MOST_NOISE > 1
+    one, several = (noise.half_width(count) if useful else None for count in (1, _SEVERAL))
+    return Rest(times, decimal_below(remaining.epsilon, _DIGITS), one, several)
+
+
+def _times(remaining: Amount, most: Amount, accounting: Accounting) -> int:
+    """How many charges fit. Raises ValueError for a charge of nothing."""
+    pairs = zip(remaining.compared(accounting), most.compared(accounting), strict=True)
+    return max(0, min(int(left // asked) for left, asked in pairs if asked))

@@ -1,0 +1,237 @@
+"""Lists of this project with their exact output distributions: peeled ones, items first, and discovered items.
+
+The distributions are those of the oracles, with which the draws are compared elsewhere. `run` is the code itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
+from math import exp
+from typing import TYPE_CHECKING, Any
+
+import dpmine
+from dpmine.auditing import Claim, RowSets, ScoreVectors
+from dpmine.exact.bits import SystemBits
+from dpmine.itemsets.by_items import ItemsFirst
+from dpmine.itemsets.discovery import Discover, Discovery
+from dpmine.itemsets.universe import ItemsetUniverse
+from dpmine.privacy import Neighbors
+from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
+from dpmine.selection.top_k import OneShot, Peeling
+from dpmine.selection.universes.dense import Dense
+from dpmine.zcdp import delta_at
+from support.oracles import top_k
+from support.oracles.discovery import law_of_sets
+from support.oracles.itemsets import all_supports, baskets_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dpmine.privacy import Zcdp
+    from support.oracles.itemsets import Units
+
+ONE, NONE = Fraction(1), Fraction(0)
+ITEMS = 3
+BASKETS = [frozenset(), frozenset({0, 1, 2}), frozenset({0}), frozenset({0, 1}), frozenset({1, 2})]
+Lists = dict[Any, float]
+
+
+@dataclass(frozen=True)
+class Peeled:
+    """The k best of a vector of scores, round by round."""
+
+    way: OneShot | Peeling
+
+    def law(self, scores: Sequence[int]) -> Lists:
+        """Of all lists of positions."""
+        once = self.way.mechanism
+        options: dict[str, Any] = {"epsilon": once.epsilon, "mechanism": once.name, "neighbors": once.neighbors}
+        return dict(top_k.peeled(scores, self.way.count, lambda left: _winners(tuple(left), **options)))
+
+    def run(self, scores: Sequence[int]) -> list[int]:
+        """One list."""
+        return list(self.way.choose(Dense(list(scores)), bits=SystemBits()))
+
+
+@dataclass(frozen=True)
+class ItemsFirstList:
+    """Pairs of the items that a first stage keeps; a row is the only basket of its unit."""
+
+    way: ItemsFirst
+    exact_items: bool = False
+    """Whether the first stage has no noise: a mistake."""
+
+    def law(self, rows: Sequence[frozenset[int]]) -> Lists:
+        """Of all lists of pairs."""
+        singles, pairs = (all_supports(_units(rows), size) for size in (1, 2))
+        supports, found = [singles[item,] for item in range(ITEMS)], Lists()
+        kept = self.way.items.count
+        best = tuple(sorted(range(ITEMS), key=lambda item: -supports[item])[:kept])
+        first = {best: 1.0} if self.exact_items else _chosen(supports, self.way.items)
+        for items, mass in first.items():
+            left = list(combinations(sorted(items), 2))
+            for chosen, share in _chosen([pairs[pair] for pair in left], self.way.last).items():
+                names = tuple(left[place] for place in chosen)
+                found[names] = found.get(names, 0.0) + mass * share
+        return found
+
+    def run(self, rows: Sequence[frozenset[int]]) -> list[Any]:
+        """One list."""
+        return list(self.way.choose(_universe(rows, public=True), bits=SystemBits()))
+
+
+class Coarse(Discovery):
+    """A unit's weights have length 8 in place of 2^20: noise of that scale can be enumerated."""
+
+    @property
+    def weight(self) -> int:
+        """8."""
+        return 8
+
+
+@dataclass(frozen=True)
+class DiscoveredList:
+    """One pair of the items that were found; None where there is no pair of such items."""
+
+    way: Discover
+
+    def law(self, rows: Sequence[frozenset[int]]) -> Lists:
+        """Of all pairs, and None."""
+        units, discovery, found = _units(rows), self.way.discovery, Lists()
+        sums = baskets_of(units, ITEMS).item_weights(discovery.weights).tolist()
+        supports = all_supports(units, 2)
+        for items, mass in law_of_sets(discovery, sums).items():
+            left = list(combinations(items, 2))
+            for chosen, share in _chosen([supports[pair] for pair in left], self.way.itemsets).items():
+                name = left[chosen[0]] if chosen else None
+                found[name] = found.get(name, 0.0) + mass * share
+        return found
+
+    def run(self, rows: Sequence[frozenset[int]]) -> Any:
+        """One pair, or None."""
+        return next(iter(self.way.choose(_universe(rows, public=False), bits=SystemBits())), None)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A list, its claim, and neighbours."""
+
+    target: Any
+    claim: Claim
+    family: Any
+
+
+def lists() -> Mapping[str, Listed]:
+    """By name, under both relations."""
+    found = {}
+    for relation in Neighbors:
+        rows, scores = RowSets(BASKETS, relation, sizes=(2, 4)), ScoreVectors(neighbors=relation, sizes=(3,), lowest=0)
+        for way in (
+            OneShot.of(2, ONE, NONE, relation),
+            Peeling.of(2, MaxOfLaplaces(ONE, NONE, relation), NONE),
+            Peeling.of(2, MaxOfExponentials(ONE, NONE, relation), Fraction(1, 10**6)),
+        ):
+            found[f"{way.name}, two of three, {relation}"] = Listed(Peeled(way), of(way), scores)
+        first = items_first(relation)
+        found[f"items_first, {relation}"] = Listed(ItemsFirstList(first), of(first), rows)
+        discovered = discover(relation)
+        found[f"discover, {relation}"] = Listed(DiscoveredList(discovered), of_zcdp(charge(discovered)), rows)
+    return found
+
+
+def broken_lists() -> Mapping[str, Listed]:
+    """By what is wrong."""
+    relation = Neighbors.REPLACE_ONE
+    peeled, first, found = OneShot.of(2, ONE, NONE, relation), items_first(relation), discover(relation)
+    rows, scores = RowSets(BASKETS, relation, sizes=(2, 4)), ScoreVectors(neighbors=relation, sizes=(3,), lowest=0)
+    narrow = replace(found, discovery=Coarse(found.discovery.rho, found.discovery.delta, relation, 1))
+    return {
+        "each round has all of ε": Listed(Peeled(replace(peeled, round_epsilon=ONE)), of(peeled), scores),
+        "the items have no noise": Listed(ItemsFirstList(first, exact_items=True), of(first), rows),
+        "the threshold is for one item": Listed(Wide(narrow), of_zcdp(charge(found)), rows),
+    }
+
+
+@dataclass(frozen=True)
+class Wide(DiscoveredList):
+    """Each unit gives the weight of one item to all of its items."""
+
+    def law(self, rows: Sequence[frozenset[int]]) -> Lists:
+        """Of all pairs, and None."""
+        units, discovery, found = _units(rows), self.way.discovery, Lists()
+        singles, pairs = (all_supports(units, size) for size in (1, 2))
+        sums = [int(discovery.weights[0]) * singles[item,] for item in range(ITEMS)]
+        for items, mass in law_of_sets(discovery, sums).items():
+            left = list(combinations(items, 2))
+            for chosen, share in _chosen([pairs[pair] for pair in left], self.way.itemsets).items():
+                name = left[chosen[0]] if chosen else None
+                found[name] = found.get(name, 0.0) + mass * share
+        return found
+
+
+def items_first(relation: Neighbors) -> ItemsFirst:
+    """One pair of two items of three, ε = 1."""
+    return ItemsFirst.of(1, ONE, NONE, relation, sizes=(2, 2), catalogue_size=ITEMS, kept=2)
+
+
+def discover(relation: Neighbors) -> Discover:
+    """One pair; ρ = 1/2 and δ = 1/5 for the items, ε = 1 for the pair."""
+    shot = OneShot(1, ONE, NONE, relation, ONE)
+    discovery = Coarse(Fraction(1, 2), Fraction(1, 5), relation, ITEMS)
+    return Discover(1, ONE, Fraction(1, 2), relation, (2, 2), discovery, (shot,), (None,))
+
+
+def charge(way: Discover) -> Zcdp:
+    """Of both stages."""
+    return way.discovery.zcdp + way.itemsets.zcdp
+
+
+def of(way: OneShot | Peeling | ItemsFirst) -> Claim:
+    """What the list guarantees."""
+    guarantee = way.guarantee()
+    return Claim(guarantee.epsilon, guarantee.delta)
+
+
+def of_zcdp(charged: Zcdp) -> Claim:
+    """As a privacy profile."""
+    return Claim(profile=lambda epsilon: min(1.0, _delta(charged, epsilon)))
+
+
+def _delta(charged: Zcdp, epsilon: float) -> float:
+    return float(charged.delta) + (float(delta_at(charged.rho, Fraction(epsilon))) if epsilon else 1.0)
+
+
+def _chosen(supports: Sequence[int], way: Any) -> Mapping[tuple[int, ...], float]:
+    """The lists of positions that rounds of the exponential mechanism choose."""
+    rate, count = float(way.round_epsilon) / (2 if way.neighbors is Neighbors.REPLACE_ONE else 1), way.count
+    found: dict[tuple[int, ...], float] = {(): 1.0}
+    for _ in range(min(count, len(supports))):
+        found = {
+            (*chosen, place): mass * share
+            for chosen, mass in found.items()
+            for place, share in _softmax(supports, rate, without=chosen).items()
+        }
+    return found
+
+
+@lru_cache(10_000)
+def _winners(scores: tuple[int, ...], **options: Any) -> list[float]:
+    winners: list[float] = dpmine.law(scores, **options).pmf.tolist()
+    return winners
+
+
+def _softmax(supports: Sequence[int], rate: float, *, without: tuple[int, ...]) -> dict[int, float]:
+    weights = {place: exp(rate * support) for place, support in enumerate(supports) if place not in without}
+    return {place: weight / sum(weights.values()) for place, weight in weights.items()}
+
+
+def _units(rows: Sequence[frozenset[int]]) -> Units:
+    return [[row] for row in rows]
+
+
+def _universe(rows: Sequence[frozenset[int]], *, public: bool) -> ItemsetUniverse:
+    baskets = baskets_of(_units(rows), ITEMS)
+    return ItemsetUniverse(baskets.miner(), range(2, 3), catalogue_is_public=public, transactions=baskets)
