@@ -146,7 +146,7 @@ def report_margins(runs: Runs) -> None:
 
 
 def planned(sizes: dict[str, int]) -> dict[str, float]:
-    """Bytes written to the shuffles of each native step, lines that are dealt apart: see docs/explanation/spark.md."""
+    """Bytes written to the shuffles of each native step, lines that are dealt left out: see docs/explanation/spark.md."""
     blocks = sizes["blocks"]
     return {
         "read": sizes["items"] * blocks * _row(2),
@@ -168,7 +168,8 @@ def report_shuffles(runs: Runs) -> None:
             continue
         for step, expected in planned(found[0]["sizes"]).items():
             written = found[0]["shuffled"].get(step, 0)
-            estimate = expected
+            dealt = step == "read" and kind.endswith("shuffled")
+            estimate = expected + (COMPRESSED * 16 * millions * MILLION if dealt else 0)  # two numbers in each line
             print(
                 f"{millions:>6g}M {kind:>16} {step:>8} {written / MILLION:9.3f} {estimate / MILLION:9.3f} "
                 f"{written / estimate:6.2f}"
