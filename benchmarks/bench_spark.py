@@ -146,7 +146,7 @@ def report_margins(runs: Runs) -> None:
 
 
 def planned(sizes: dict[str, int]) -> dict[str, float]:
-    """Bytes written to the shuffles of each native step, lines that are dealt left out: see docs/explanation/spark.md."""
+    """Bytes written to the shuffles of each native step, without dealing: see docs/explanation/spark.md."""
     blocks = sizes["blocks"]
     return {
         "read": sizes["items"] * blocks * _row(2),
