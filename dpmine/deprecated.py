@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 REMOVED_IN = "1.0"
-"""The version in which names of 0.1 that are deprecated stop to work."""
+"""The version in which names of 0.1 that are deprecated stop working."""
 
 MOVED: Mapping[str, Mapping[str, str]] = {
     "dpmine.accounting": {},

@@ -105,9 +105,9 @@ def evidence(data: bytes) -> None:
     """Folders of evidence, some bytes of one file changed. Whatever is changed, they do not hold."""
     choices = Choices(data)
     with tempfile.TemporaryDirectory() as folder:
-        for name, content in _evidence().items():
+        for name, original in _evidence().items():
             Path(folder, name).parent.mkdir(exist_ok=True)
-            Path(folder, name).write_bytes(content)
+            Path(folder, name).write_bytes(original)
         path = Path(folder, choices.one(sorted(_evidence())))
         content = bytearray(before := path.read_bytes())
         place = choices.whole() % len(content)

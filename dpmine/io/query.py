@@ -38,10 +38,12 @@ _MIXING = {
     "GROUP BY": r"\bgroup\s+by\b",
     "an aggregate": r"\b(count|sum|avg|min|max|array_agg|string_agg|group_concat|list)\s*\(",
     "DISTINCT": r"\bdistinct\b",
-    "LIMIT": r"\b(limit|offset|fetch\s+(first|next)|sample)\b",
+    "LIMIT": r"\b(limit|offset|fetch\s+(first|next)|sample|tablesample|top)\b",
     "JOIN": r"\bjoin\b",
+    "several tables": r"\bfrom\s+\S+(\s+(as\s+)?\w+)?\s*,",
     "a window (OVER)": r"\bover\b",
     "UNION": r"\b(union|intersect|except)\b",
+    "a second SELECT": r"\bselect\b[\s\S]*\bselect\b",
 }
 """Words that can make the rows of one unit depend on those of another."""
 _LISTED = 20  # tables in a message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -21,7 +22,8 @@ _NOWHERE = "sqlite:///nowhere"  # never opened
 def dry_run(call: Callable[..., Any], /, *arguments: Any, **options: Any) -> DryRun:
     """What a call would be charged, and what the ledger would have left. Nothing is charged or released.
 
-    Columns and parameters are checked as for a run, by names and types. No file is read beyond that.
+    Columns and parameters are checked as for a run, by names and types. No file is read beyond that. A function that
+    has the options, but does not charge by them, is run.
 
     Args:
         call: a function with the options `ledger` and `dataset`, such as `dpmine.top_itemsets`, or the method `fit`
@@ -44,6 +46,9 @@ def dry_run(call: Callable[..., Any], /, *arguments: Any, **options: Any) -> Dry
         Ledger.after: the budget after a charge that is not made.
         plan: the lead that a run needs.
     """
+    if isinstance(call, partial):
+        bound: partial[Any] = call
+        call, arguments, options = bound.func, (*bound.args, *arguments), {**bound.keywords, **options}
     owner = getattr(call, "__self__", None)
     try:
         if hasattr(owner, "ledger"):
@@ -72,14 +77,11 @@ class DryLedger(Ledger):
     """A ledger at which a run ends in place of being charged; without another one, every run fits into it."""
 
     def __init__(self, ledger: Ledger | str | None = None) -> None:
-        if isinstance(ledger, Ledger):
-            self._database = ledger._database  # noqa: SLF001 - another ledger's, of the same class
-        else:
-            super().__init__(_NOWHERE if ledger is None else ledger)
-        self._is_given = ledger is not None
+        super().__init__(_NOWHERE)
+        self._given = Ledger(ledger) if isinstance(ledger, str) else ledger
 
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> NoReturn:
         """Raises DryRun where the charge would be accepted, else as `Ledger.charge`."""
-        if not self._is_given:
+        if self._given is None:
             raise DryRun(job, guarantee)
-        raise DryRun(job, guarantee, dataset, self.after(dataset, guarantee).left_of(dataset))
+        raise DryRun(job, guarantee, dataset, self._given.after(dataset, guarantee).left_of(dataset))

@@ -149,9 +149,7 @@ class Ledger:
         with self._database.writing() as connection:
             found = self._found(connection, name)
             if only_once and records.has_job(connection, name, part, only_once):
-                raise AlreadyCharged(
-                    f"{dataset!r} was charged for {only_once} before: nothing was run, or charged again."
-                )
+                raise _charged_before(dataset, only_once)
             after = _after(found, name, part, guarantee)
             after = records.append(connection, after, kind, part, amount, job=job)
             _begun[0] += 1  # here, so that it is known before it is on the disk
@@ -273,6 +271,18 @@ class KeyedLedger(Ledger):
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:
         """As `Ledger.charge`; raises AlreadyCharged."""
         return self._charge(dataset, guarantee, f"{job} {self._mark}", "" if self._again else self._mark)
+
+    def after(self, dataset: str, guarantee: Guarantee) -> Budget:
+        """As `Ledger.after`; raises AlreadyCharged."""
+        after = super().after(dataset, guarantee)
+        with self._database.reading() as connection:
+            if not self._again and records.has_job(connection, *name_and_part(dataset), self._mark):
+                raise _charged_before(dataset, self._mark)
+        return after
+
+
+def _charged_before(dataset: str, mark: str) -> AlreadyCharged:
+    return AlreadyCharged(f"{dataset!r} was charged for {mark} before: nothing was run, or charged again.")
 
 
 def _exported(connection: Connection, budget: Budget) -> dict[str, Any]:

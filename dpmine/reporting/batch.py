@@ -118,8 +118,8 @@ class JobOutcome:
         guarantee: of its result; where it failed, the most that it would have been charged.
         result: what it released; None where it failed.
         reused: whether the result was there already.
-        error: why it failed, or why its result could not be stored; for those who run the batch, not for a page,
-            because it may depend on the data.
+        error: why it failed, or why its result could not be stored. It may depend on the data, so it is for the
+            person who runs the batch, not for a page.
         charged: whether a job without a result may have been charged.
     """
 
@@ -224,8 +224,8 @@ def checked_batch(job_file: JobFile, store: ResultsFolder, *, retry: bool = Fals
     """What is to be charged and run; jobs that failed before, only to `retry` them. Reads no values, writes nothing.
 
     An input is opened once, however often the batch is checked.
-    Raises BadParameter, BadData and UnreadableFile, with the job's name; NotPrivate for a job without a guarantee;
-    BadLedger; BudgetExceeded where the file's total, or what the ledger has left, does not suffice.
+    Raises BadParameter, BadData and UnreadableFile, with the job's name, and BadLedger. Raises NotPrivate for a job
+    without a guarantee. Raises BudgetExceeded where the file's total, or what the ledger has left, does not suffice.
     """
     terms, steps, ledger = job_file.terms, [], Ledger(job_file.terms.ledger)
     budget = ledger.known(terms.dataset)  # first: what is charged meanwhile is then no pending job of this batch
@@ -336,11 +336,11 @@ def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None, 
     for step in steps:
         if step.guarantee.neighbors is not terms.neighbors:
             raise BadParameter(
-                f"job {step.job.name!r} is for neighbors {step.guarantee.neighbors}, and [budget] for "
+                f"job {step.job.name!r} is for `neighbors` {step.guarantee.neighbors}, and [budget] for "
                 f"{terms.neighbors}: give both the same."
             )
     if budget is not None and budget.neighbors is not terms.neighbors:
-        raise BadParameter(f"{terms.dataset!r} was granted for neighbors {budget.neighbors}: say so in [budget].")
+        raise BadParameter(f"{terms.dataset!r} was granted for the relation {budget.neighbors}: say so in [budget].")
     accounting = (terms.accounting or Accounting.BASIC) if budget is None else budget.accounting
     if terms.accounting not in {None, accounting}:
         raise BadParameter(f"{terms.dataset!r} was granted under {accounting} accounting: say so in [budget].")

@@ -138,8 +138,8 @@ def report(
     Returns the report: its text says what became of each job, `outcomes` holds their documents. With `check=True`, the
     batch: its text says what each job would be charged.
     Raises BadParameter, BadData, UnreadableFile, NotPrivate, BadLedger or BudgetExceeded before anything is charged.
-    Where a job fails, the others are run, the page is written, and an error is raised whose notes say why:
-    BudgetExceeded where the budget rejected all that failed, a bug as it is, else BadData.
+    Where a job fails, the others are run, the page is written, and an error is raised whose notes say why. It is
+    BudgetExceeded where the budget rejected all that failed. A bug is raised as it is, all else as BadData.
 
     Example:
         >>> import tempfile

@@ -1,4 +1,4 @@
-"""The windows of a schedule: which of them a run is for, each as a batch of its own; and all of them, for a page."""
+"""The windows of a schedule: those that a run is for, each as its own batch, and all of them for a page."""
 
 from __future__ import annotations
 

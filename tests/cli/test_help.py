@@ -243,6 +243,8 @@ def command_line(command: str, flag: str, choice: str) -> str:
     line = OTHER_RUNS.get(f"{command} {chosen}", RUNS[command])
     if flag == "--input-format":
         line = line.replace("data.parquet", f"data.{choice}")
+    if flag == "--encoding":
+        line = line.replace("data.parquet", "data.csv")
     needed = NEEDED.get(chosen, "")
     known = {each for name, option in OPTIONS[command].items() for each in flags_of(name, option)}
     return f"{line} {chosen} {needed if needed.split(' ')[0] in known else ''}"

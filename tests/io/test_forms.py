@@ -370,10 +370,13 @@ def test_a_table_or_column_that_is_not_in_a_database_is_said(query: str, said: s
         ("SELECT who, what FROM rows WHERE what <> 'LIMIT' -- no JOIN", ""),
         ('SELECT who, what FROM rows AS "max(" /* GROUP BY */', ""),
         ("SELECT who, max(what) AS what FROM rows\ngroup  by who", "the query has GROUP BY, an aggregate: "),
+        ("SELECT who, what FROM rows WHERE what IN ('a', 'b') ORDER BY who, what", ""),
+        ("SELECT a.who, b.what FROM rows AS a, rows b", "the query has several tables: "),
+        ("SELECT who, what FROM rows\nWHERE who IN (SELECT who FROM rows)", "the query has a second SELECT: "),
         ("SELECT DISTINCT who, what FROM rows LIMIT 5", "the query has DISTINCT, LIMIT: "),
         ("SELECT who, what FROM rows JOIN rows AS r USING (who, what)", "the query has JOIN: "),
         ("SELECT who, what, row_number() OVER () FROM rows", "the query has a window (OVER): "),
-        ("SELECT who, what FROM rows UNION ALL SELECT who, what FROM rows", "the query has UNION: "),
+        ("SELECT who, what FROM rows UNION ALL SELECT who, what FROM rows", "the query has UNION, a second SELECT: "),
     ],
 )
 @every("kind", ["sqlite", "duckdb"])

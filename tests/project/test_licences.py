@@ -34,9 +34,9 @@ LESSER = {"python-flint", "psycopg", "psycopg-binary"}
 def families(name: str) -> set[str]:
     """The kinds of licence that an installed package states; KeyError for one that is not known here."""
     stated = metadata(name)
-    expression = stated.get("License-Expression")  # [] warns from 3.12 on where there is none
-    if expression:
-        return {KNOWN[part.strip("() ")] for part in re.split(r" AND | OR ", expression)}
+    expressions = stated.get_all("License-Expression")  # [] warns from 3.12 on where there is none
+    if expressions:
+        return {KNOWN[part.strip("() ")] for part in re.split(r" AND | OR ", expressions[0])}
     classifiers = [c.split(" :: ")[-1] for c in stated.get_all("Classifier") or [] if c.startswith("License ::")]
     return {KNOWN[text] for text in classifiers or [stated["License"]]}
 

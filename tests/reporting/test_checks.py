@@ -140,7 +140,7 @@ def test_one_relation(folder: Folder) -> None:
     with pytest.raises(BadParameter, match="give both the same"):
         folder.run(job(**PAIRS | {"neighbors": "add-remove"}))
     folder.run(job(**PAIRS), neighbors='"add-remove"')
-    with pytest.raises(BadParameter, match="was granted for neighbors add_remove"):
+    with pytest.raises(BadParameter, match="was granted for the relation add_remove"):
         folder.run(job(**RULE))
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from html.parser import HTMLParser
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from reporting.jobs import ALL, PAIRS, RULE, Folder, job
 from support.pages.prose import WORDS
 
 from dpmine.errors import BadData
+from dpmine.ledger.budget import Amount
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.page import render as render_module
 from dpmine.reporting.page.bodies import body_of
@@ -75,13 +77,13 @@ def test_what_stands_on_it(html: str) -> None:
         "for each customer; by their outcomes the jobs came to ε = ",
         "have the largest noisy number of 2 listed. About 30 customers have each of them in a basket.",
         "Association rules, by confidence",
-        "The most frequent bin of age is “",
+        "The bin of age with the largest noisy number is “",
         "A weighted sum of 2 features predicts whether rich is true or false.",
         "The chosen rule: rich is true where age ≥ 50, and false elsewhere.",
         "A model for rich that reached the target.",
         "with the data of any one customer replaced by any other data",
         "What is not protected",
-        "The number of customers, which counts as public.",
+        "The number of customers, which counts as public and may be named on this page.",
         "Ages, Weights, Line, Rule, Target: every customer keeps one row, drawn at random from its own; rows without a",
         "charged by this page",
         "Made with dpmine 0.1.0 on 2030-01-02.",
@@ -384,7 +386,7 @@ def test_ranks_are_those_of_the_numbers_beside_them() -> None:
     drawn = re.findall(r">([abcd])</text>", body.charts[0].wide)
     assert drawn == ["b", "d", "c", "a"]
     assert "Ranks and bars follow the noisy numbers." in body.remarks[0]
-    assert body.sure.startswith("Each number is right within ±1 units.")
+    assert body.sure.startswith("Each number is right within ±1 units, with probability 95 %.")
 
 
 def test_ranks_without_numbers_are_those_of_the_choice() -> None:
@@ -444,6 +446,24 @@ def test_add_remove(folder: Folder) -> None:
     assert "any one customer and all its data added or taken away" in Page(html).text
 
 
+def test_other_data_of_a_unit_have_the_delta_of_two_steps(folder: Folder) -> None:
+    """One unit taken away and another added: 2ε, and (1 + e^ε)·δ, by the definition used twice."""
+    report = folder.run(job(**PAIRS | {"epsilon": 1, "delta": 1e-6, "release_support": 1}), neighbors='"add-remove"')
+    amount = Amount.of(report.outcomes[0].guarantee)
+    assert amount.delta > 0
+    shown = re.search(r"except with probability about (\S+?) \(1 in", Page(render(report, today=DAY)).text)
+    assert shown is not None
+    factor, power = re.fullmatch(r"([\d.]+)·10⁻(\S)", shown[1]).groups()  # type: ignore[union-attr]
+    wrong = float(factor) * 10.0 ** -"⁰¹²³⁴⁵⁶⁷⁸⁹".index(power)
+    assert wrong == pytest.approx((1 + exp(float(amount.epsilon))) * float(amount.delta), rel=1e-3)
+
+
+def test_charges_without_a_result_here_are_a_condition(folder: Folder) -> None:
+    condition = "You accept that the budget shows charges without a result on this page."
+    assert condition not in Page(render(folder.run(job(**PAIRS)), today=DAY)).text
+    assert condition in Page(render(folder.run(job(**RULE)), today=DAY)).text
+
+
 def test_weights_of_several_classes_stand_side_by_side() -> None:
     document = {"classes": ["a", "b", "c"], "label": "kind", "features": ["x", "y"], "lambda": 0.1}
     body = body_of("classify", {**document, "coef": [[1, 2], [3, 4], [-4, -6]], "intercept": [0.5, 0, -0.5]})
@@ -487,7 +507,9 @@ def test_the_column_says_whether_bins_hold_whole_numbers(folder: Folder) -> None
 
 def test_how_sure_a_density_is() -> None:
     document = {**density(0.2, 0.5, 0.3), "rows_per_unit": 1, "count_error": 40}
-    assert body_of("histogram", document).sure.startswith("Each number is right within ±40 units.")
+    assert body_of("histogram", document).sure.startswith(
+        "Each number is right within ±40 units, with probability 95 %."
+    )
     table = body_of("histogram", document).tables[0]
     assert table.head[-1] == "Interval"
     assert [row[-1] for row in table.rows] == ["0 to 60", "10 to 90", "0 to 70"]

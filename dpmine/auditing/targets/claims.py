@@ -80,6 +80,10 @@ class Form(Protocol):
         """
         ...
 
+    def of_corners(self, above: FloatArray, below: FloatArray) -> Figures:
+        """The figure that all corners of a joint region show, of which one holds: see `joint_bounds`."""
+        ...
+
     def of_laws(self, left: FloatArray, right: FloatArray) -> Figures:
         """The figures of two output distributions on the same outcomes, from `left` to `right`."""
         ...
@@ -106,6 +110,10 @@ class _EpsilonDelta:
             shown = np.log(np.maximum(above - self.slack, 0) / below)
         measured = np.maximum(np.nan_to_num(shown, nan=0.0, posinf=inf, neginf=0.0), 0.0)
         return _figures(measured, self.epsilon, above - exp(self.epsilon) * below)
+
+    def of_corners(self, above: FloatArray, below: FloatArray) -> Figures:
+        """The least figure of all corners."""
+        return _least(self.of_events(above, below))
 
     def of_laws(self, left: FloatArray, right: FloatArray) -> Figures:
         """The figures: the least ε with δ(ε) ≤ δ."""
@@ -140,6 +148,10 @@ class _Rho:
         shown = np.where(usable, _per_order(np.logaddexp(inside, outside)), 0.0)
         return _figures(shown, float(self.rho), above - below)
 
+    def of_corners(self, above: FloatArray, below: FloatArray) -> Figures:
+        """The least figure of all corners."""
+        return _least(self.of_events(above, below))
+
     def of_laws(self, left: FloatArray, right: FloatArray) -> Figures:
         """The figures. Every term grows with the left mass and falls with the right one, so rounding those suffices."""
         least = left * (1 - GIVEN.relative) - GIVEN.absolute
@@ -172,6 +184,10 @@ class _Profile:
         """The figures: p − e^ε p'."""
         return self._worst(above[:, None] - np.exp(GRID) * below[:, None])
 
+    def of_corners(self, above: FloatArray, below: FloatArray) -> Figures:
+        """The figure: the least δ of all corners at each ε, since it holds at one ε for all of them."""
+        return self._worst((above[:, None] - np.exp(GRID) * below[:, None]).min(axis=0, keepdims=True))
+
     def of_laws(self, left: FloatArray, right: FloatArray) -> Figures:
         """The figures: δ(ε)."""
         return self._worst(np.array([[privacy_profile(left, right, epsilon, GIVEN) for epsilon in GRID.tolist()]]))
@@ -196,6 +212,12 @@ class _Profile:
 def _figures(measured: FloatArray, claimed: float, hint: FloatArray) -> Figures:
     """Where one figure is claimed of all cases."""
     return Figures(measured, np.full(measured.shape, claimed), hint, np.zeros(measured.shape))
+
+
+def _least(figures: Figures) -> Figures:
+    """The smallest figure, where the same is claimed of all cases."""
+    place = int(np.argmin(figures.measured))
+    return Figures(*(column[place : place + 1] for column in figures))
 
 
 def _powers(left: FloatArray, right: FloatArray) -> FloatArray:
@@ -281,8 +303,7 @@ class Claim:
 
     def least(self, above: FloatArray, below: FloatArray) -> Evidence:
         """What is shown by the least telling of several bounds, one of which holds; see `joint_bounds`."""
-        figures = self.form.of_events(above, below)
-        return self._evidence(figures, int(np.argmin(figures.measured - figures.claimed)))
+        return self._evidence(self.form.of_corners(above, below), 0)
 
     def of_laws(self, left: FloatArray, right: FloatArray) -> Evidence:
         """What two output distributions on the same outcomes show in the direction from `left` to `right`."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from dpmine.errors import BadParameter
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -49,6 +51,11 @@ class Sampler:
         start = perf_counter()
         batch = getattr(self.mechanism, "sample", None)
         found = list(batch(data, count)) if batch is not None else [_run(self.mechanism, data) for _ in range(count)]
+        if len(found) != count:
+            raise BadParameter(
+                "sample(data, count) of the mechanism must give `count` outcomes: give one for a run that failed, too, "
+                "because to leave it out changes the probabilities."
+            )
         self.seconds += perf_counter() - start
         self.draws += count
         return found

@@ -1,12 +1,12 @@
 """How deep a search on the cluster goes, and the itemsets of the stored baskets that the cluster counts in it.
 
 Items are ranked by decreasing support (ties by code), so the items above a threshold are the first ranks. An itemset
-belongs to its rarest item; `work[k]` is how many occurrences of itemsets belong to the item of rank k, so that the work
-of any range of ranks is known before it is done.
+belongs to its rarest item. `work[k]` is the number of occurrences of itemsets that belong to the item of rank k. So the
+work of any range of ranks is known before it is done.
 
 Itemsets are written from the rarest item to the most frequent one: columns a0, a1, … of falling ranks. The *parent* of
 an itemset is itself without its last, most frequent item. A search over a range of parents' supports finds every
-itemset with a parent in that range, whatever its own support; as every itemset has one parent, ranges that do not
+itemset with a parent in that range, whatever its own support. Every itemset has one parent. So ranges that do not
 overlap count nothing twice, and nothing is counted again when the threshold falls.
 """
 
@@ -43,7 +43,7 @@ class ParentSearch:
         size: their number of items, at least 2.
         first: the lowest rank of a0 for pairs; 0 for larger itemsets, whose parents say more.
         end: one more than the highest rank of a0.
-        parents: frames with the columns a0, … of smaller itemsets, one after the other of 2, 3, … items: a row goes on
+        parents: frames with the columns a0, … of smaller itemsets: of 2 items, of 3 items, and so on. A row goes on
             only where its first items are in them. Empty for pairs.
     """
 

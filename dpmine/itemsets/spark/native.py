@@ -3,14 +3,14 @@
 The cluster keeps blocks: each holds the baskets of some units, and all baskets of each. No unit is in two blocks, so
 the support of an itemset is the sum of its supports in the blocks.
 
-*Pairs.* Let t be the threshold, P the number of blocks and l = ⌈t / P⌉. If the support of a pair is at least t, its
-support in some block is at least t / P, and so at least l, an integer. So the pairs that some block has l times
-are all that need be looked at. Let s be the sum over the c blocks that report the pair. Each of the others has it l − 1
-times at most, so its support is at most s + (P − c)(l − 1): where this is below t, the pair is dropped. What is
-left is counted exactly in all blocks. With l = 1 every block that has the pair reports it, so s is the support already.
+*Pairs.* Let t be the threshold, P the number of blocks and l = ⌈t / P⌉. Suppose that the support of a pair is at least
+t. Then its support in some block is at least t / P, and so at least l, an integer. So only pairs that some block has l
+times are candidates. Let s be the sum over the c blocks that report the pair. Each of the others has it l − 1 times at
+most. So its support is at most s + (P − c)(l − 1). Where this is below t, the pair is dropped. What is left is counted
+exactly in all blocks. With l = 1 every block that has the pair reports it, so s is the support already.
 
 *Larger itemsets.* An itemset that reaches t has only subsets that reach t. So those of r items are candidates for which
-all subsets of r − 1 items reach t (Agrawal & Srikant 1994); they are counted exactly in all blocks.
+all subsets of r − 1 items reach t (Agrawal & Srikant 1994). They are counted exactly in all blocks.
 
 A deeper threshold neither reports nor counts an itemset again. Where candidates become too many for one process, SQL
 counts that size (`SparkMiner`): it needs no list of them.

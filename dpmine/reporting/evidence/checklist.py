@@ -1,7 +1,7 @@
 """A page of questions that an evaluation of a guarantee asks, with the values of a run.
 
-The questions follow the parts of a guarantee that NIST SP 800-226 (March 2025) puts into a pyramid, in words of ours:
-the parameters and the privacy unit; algorithms, utility and bias; trust, access, side channels and data collection.
+The questions follow the pyramid of NIST SP 800-226 (March 2025), in words of ours. Its parts are the parameters and the
+privacy unit; algorithms, utility and bias; trust, access, side channels and data collection.
 """
 
 from __future__ import annotations

@@ -117,8 +117,8 @@ def reading(path: Path) -> Iterator[None]:
 def read_facts(folder: Path) -> Facts:
     """The sources in the folder, each checked against the others.
 
-    Raises BadData, with the file, where a history does not replay, a result is not that of a job, or the
-    ledger's charges do not cover the results, in amount, relation and unit.
+    Raises BadData, with the file, where a history does not replay or a result is not that of a job. It also does where
+    the ledger's charges do not cover the results, in amount, relation and unit.
     """
     with reading(folder / JOBS):
         job_file = read_job_file(folder / JOBS, here=False)

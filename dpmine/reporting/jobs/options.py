@@ -1,7 +1,8 @@
 """The options of the kinds of jobs, each described once.
 
-Made of this table are the options of the commands of the same names with their help, and the keys of job files with
-their checks. A default is what the library's call has by itself; it stands here for `--help`, which loads no library.
+The options of the commands of the same names, with their help, are made of this table. So are the keys of job files,
+with their checks. A default is what the library's call has by itself. It stands here for `--help`, which loads no
+library.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ TOP_ITEMSET = {
     "item": Option("Column of the items (a list column: one row per basket).", "COL", flags=("--item", "--items")),
     "unit": _UNIT,
     "basket": Option(
-        "Column that tells the baskets of one unit apart, or day(COL), week(COL), month(COL) of one; may repeat.",
+        "Column that distinguishes the baskets of one unit, or day(COL), week(COL), month(COL) of one; may repeat.",
         "COL",
         kind=list,
     ),
@@ -165,7 +166,7 @@ TOP_ITEMSET = {
         "auto",
     ),
     "neighbors": _RELATION,
-    "catalogue": Option("Public list of all items: text, one a line, or Parquet.", "FILE", kind=Path),
+    "catalogue": Option("Public list of all items: text, one per line, or Parquet.", "FILE", kind=Path),
     "catalogue_from_data": Option(
         "Take the items seen as the catalogue. NOT private.", default=False, kind=bool, in_jobs=False
     ),
@@ -189,7 +190,7 @@ TOP_ITEMSET = {
     ),
     "kbar": Option("limited-domain (both): candidates that are kept; items-first: items (public).", "N", kind=int),
     "max_items_per_unit": Option(
-        "bounded-growth: cut every unit to so many items before counting; discover: how many of its items a unit may "
+        "bounded-growth: cut every unit to N items before counting; discover: how many of its items a unit may "
         "name (default 50).",
         "N",
         kind=int,
@@ -300,7 +301,7 @@ ACCURACY_FIRST = {
         "Excess risk to reach; only below y_bound²/2 (logistic: 0.69) it asks much.", "R", needed=True
     ),
     "regularization": Option("Weight of the penalty L/2·|w|², in the units of the risk.", "L", needed=True),
-    "epsilon_max": Option("The most that the run may cost, its tests included.", "E", "10"),
+    "epsilon_max": Option("The most ε that the run may charge, its tests included.", "E", "10"),
     "x_bound": Option("Public bound on the sum of a row's absolute values; longer: clipped.", "B", needed=True),
     "y_bound": Option(
         "Ridge: public bound on the target's absolute value; more is clipped.",
@@ -318,7 +319,7 @@ ACCURACY_FIRST = {
     "slack": Option("Share of the target spent on cheap tests instead of the model.", "S", "1"),
     "intercept": replace(_INTERCEPT, default=False),
     "keep_last": Option(
-        "Keep the last model where none reaches the target, at the same price.", default=False, kind=bool
+        "Keep the last model where none reaches the target; the charge is the same.", default=False, kind=bool
     ),
     **_OF_TABLES,
     **_MODEL,

@@ -1,4 +1,4 @@
-"""Jobs of a schedule: what each window may cost, a public function of the job file, and the file for one window.
+"""Jobs of a schedule: what each window may charge, a public function of the job file, and the file for one window.
 
 The file's total is divided once, before anything is released, so no result decides what a later window gets.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.jobs.schedule import Schedule, Window
 
 _BUDGET = ("epsilon", "delta")
-"""The options of a job that say what it may cost."""
+"""The options of a job that say what it may charge."""
 _DIGITS = 4  # of an ε that was computed from ρ
 _STEPS = 6  # of that computation
 _CLOSE = 0.9999  # of what ρ allows: ε is rounded down, and ρ grows nearly as its square
@@ -61,9 +61,9 @@ class Recurring:
 
     @cached_property
     def jobs(self) -> tuple[Job, ...]:
-        """The jobs, each with its part of what a window may cost, where the file leaves that to the schedule.
+        """The jobs, each with its part of what a window may charge, where the file leaves that to the schedule.
 
-        Raises BadParameter for jobs that cannot recur, BudgetExceeded where all runs together cost more than [budget].
+        Raises BadParameter for jobs that cannot recur, BudgetExceeded where all runs together exceed [budget].
         """
         self._require_disjoint_possible()
         share = self._share
@@ -97,7 +97,7 @@ class Recurring:
 
     @property
     def _share(self) -> Amount:
-        """What one job of one window may cost."""
+        """What one job of one window may charge."""
         window = self.schedule.share(self.terms.total_under(self.accounting))
         return Amount(*(number / len(self.job_file.jobs) for number in window))
 
@@ -106,8 +106,8 @@ class Recurring:
             return job
         if job.options.get("release_support", "auto") != "auto":
             raise BadParameter(
-                f"release_support of job {job.name!r} must be 'auto', for [schedule] says what a window may cost: "
-                "or give epsilon and delta in every job."
+                f"release_support of job {job.name!r} must be 'auto', because [schedule] says what a window may "
+                "charge: or give epsilon and delta in every job."
             )
         delta = share.compared(self.accounting)[1]
         if self.accounting is Accounting.BASIC:
@@ -116,7 +116,7 @@ class Recurring:
 
     @property
     def _is_stated(self) -> bool:
-        """Whether the jobs say themselves what they cost. BadParameter where only some do."""
+        """Whether the jobs say themselves what they charge. BadParameter where only some do."""
         stated = [any(name in job.options for name in _BUDGET) for job in self.job_file.jobs]
         if any(stated) and not all("epsilon" in job.options for job in self.job_file.jobs):
             raise BadParameter(
@@ -158,7 +158,7 @@ def _with(job: Job, epsilon: Fraction, delta: Fraction) -> Job:
 
 
 def _largest(job: Job, share: Amount, delta: Fraction) -> Fraction:
-    """An ε of few digits whose run costs at most the share's ρ, close to the largest.
+    """An ε of few digits whose run charges at most the share's ρ, close to the largest.
 
     √(2ρ) suffices for every mechanism. ρ grows about as ε²; a step that goes too far is halved.
     """

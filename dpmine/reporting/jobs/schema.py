@@ -26,10 +26,10 @@ _RELATION = {"enum": ["replace-one", "add-remove", "replace_one", "add_remove"],
 _BUDGET: dict[str, tuple[str, dict[str, Any]]] = {
     "ledger": ("Where charges are recorded: sqlite:///budget.db or postgresql://….", _TEXT),
     "dataset": ("The data set's name in the ledger, or a part of it (shop/north).", _TEXT),
-    "epsilon": ("The most ε that the file's jobs may cost together.", _NUMBER),
-    "delta": ("The most δ that the file's jobs may cost together.", {**_NUMBER, "default": 0}),
+    "epsilon": ("The most ε that the file's jobs may charge together.", _NUMBER),
+    "delta": ("The most δ that the file's jobs may charge together.", {**_NUMBER, "default": 0}),
     "neighbors": ("The neighbouring relation of every job.", _RELATION),
-    "neighbours": ("The same as neighbors.", _RELATION),
+    "neighbours": ("The same as `neighbors`.", _RELATION),
     "unit": ("The privacy unit of every job.", _TEXT),
     "accounting": ("What is added up: ε and δ, or ρ.", {"enum": ["basic", "zcdp"]}),
     "unit_label": (
@@ -64,7 +64,7 @@ def job_file_schema() -> dict[str, Any]:
     """
     paths = [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]
     said = {
-        "owner": {"description": "Who answers for the data.", **_TEXT},
+        "owner": {"description": "The person or body that answers for the data.", **_TEXT},
         "period": {"description": "Which the data are from.", **_TEXT},
     }
     files = {"path": {"description": "A path, or a list of paths.", "anyOf": paths}, **said}

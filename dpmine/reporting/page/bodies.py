@@ -135,11 +135,12 @@ def _numbered(rows: Sequence[dict[str, Any]], words: UnitWords, *, together: boo
     )
     order = (
         "Ranks and bars follow the noisy numbers. A separate choice, with noise of its own, decided what is listed. "
-        "Its order may differ, and is kept in the files."
+        "Its order may differ, and is in the result's files: the noisy numbers are the better guide to sizes."
     )
     return Body(
         f"{_leads(leaders, len(rows))}. About {first:,} {words.many} have {these} in a basket.",
-        f"{'All numbers together are' if together else 'Each number is'} right within ±{error:,} {words.many}.",
+        f"{'All numbers together are' if together else 'Each number is'} right within ±{error:,} {words.many}, "
+        f"{CERTAIN}.",
         (bars(caption, [_support_bar(row, name) for row, name in zip(rows, names, strict=True)]),),
         (_support_table(rows, names, words),),
         (order,),
@@ -223,14 +224,19 @@ def _histogram(document: dict[str, Any], words: UnitWords) -> Body:
     chosen = f", chosen by {_words(document['mechanism'])} among {among}" if document["mechanism"] else ""
     meaning = (
         f"{counted.capitalize()}, about: how many {counted} have a value in the bin, with noise; 0 where noise brought "
-        "it below 0. Share: that number in per cent of the sum of all of them."
+        "it below 0. Share: that number in per cent of the sum of the column."
     )
+    if kept := document.get("rows_per_unit"):
+        rows = "row" if kept == 1 else "rows"
+        meaning = (
+            f"{meaning} Only rows that were kept count: of every {words.one} at most {kept} {rows}, drawn at random."
+        )
     error, sure = document.get("count_error"), ""
     if error:
-        sure = f"Each number is right within ±{int(error):,} {counted}."
+        sure = f"Each number is right within ±{ceil(error):,} {counted}, {CERTAIN}."
         columns[_INTERVAL] = [f"{max(0, floor(n - error)):,} to {ceil(n + error):,}" for n in counts]
     return Body(
-        f"The most frequent bin of {column} is {_peak(names, shares, counted)}.",
+        f"The bin of {column} with the largest noisy number is {_peak(names, shares, counted)}.",
         sure or "Every bin has noise; its size is not in the stored result.",
         (steps(caption, edges, [100 * share for share in shares], column, "%"),),
         (PageTable.of("The bins in numbers", columns, folded=True, meaning=meaning),),

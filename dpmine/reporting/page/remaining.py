@@ -1,7 +1,7 @@
 """What the rest of a budget buys: how often each job of the page, and how exact a further number.
 
-All of it follows from public parameters: charges that were fixed before the run, and what is left. The noise is that
-which `dpmine plan --noise` plans with.
+All of it follows from the charges that were fixed before the run, and from what is left, which the page shows. The
+noise is that which `dpmine plan --noise` plans with.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Rest:
     Attributes:
         times: how often each job could be run again, by its name; without the jobs that were charged nothing.
         epsilon: the most that one job with δ = 0 may ask for, rounded down.
-        one: how far one more number of units is from the true one at most, with probability 0.95, if all is spent on
-            it; None where nothing useful is left.
+        one: if all is charged for one more number of units, its half width at probability 0.95; None where nothing
+            useful is left.
         several: the same for each of ten numbers that are released together.
     """
 

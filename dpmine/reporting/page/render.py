@@ -36,7 +36,7 @@ _MOST_SAID = 20  # ε beyond which the factor is too large to be of use
 _POWER = re.compile(r"\b(\d+(?:\.\d+)?)e\+?(-?)0*(\d+)")
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DIGITS = 4  # of an ε that is rounded up for readers
-_SPENT = {"charged by this page": "bar", "charged by other runs": "other", "remaining": "soft"}
+_SPENT = {"charged by this page": "bar", "charged otherwise": "other", "remaining": "soft"}
 """The parts of a budget, with their colours."""
 _COUNTED = {Accounting.BASIC: ("ε", "δ"), Accounting.ZCDP: ("ρ", "δ of single results")}
 """What a budget counts."""
@@ -58,6 +58,7 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         here = most = report.timeline.cost
     promised, came_to = _guaranteed(report, most, most), _guaranteed(report, here, most)
     replaced = terms.neighbors is Neighbors.REPLACE_ONE
+    failing = promised.delta if replaced else _for_other_data(promised)
     sections = [_section(outcome, report, words, here) for outcome in outcomes]
     page = templates().get_template("report.html.j2")
     return page.render(
@@ -79,19 +80,41 @@ def render(report: Report, *, today: datetime | None = None) -> str:
         own_delta=readable(short(most.approximate_delta)) if most.approximate_delta else "",
         intervals=any(section["body"].intervals for section in sections),
         level=percent(float(LEVEL)),
-        any_failed=any(section["failed"] for section in sections),
-        asserted=sorted({each.guarantee.assertion for each in outcomes if each.guarantee.assertion}),
+        any_failed=any(section["failed"] for section in sections) or _any_window_failed(report),
+        asserted=_asserted(report, outcomes, words),
         spending=_spending(report, report.budget, here) if report.budget else None,
         replaced=replaced,
         factor=factor_text(promised.epsilon),
         # A fact about a unit's data is another one with other data: one taken away, and one added.
         odds=odds_text(promised.epsilon if replaced else 2 * promised.epsilon),
         delta=readable(short(promised.delta)) if promised.delta else "",
-        chance=f"1 in {int(decimal_below(1 / promised.delta, 2)):,}" if promised.delta else "",
+        failing=readable(short(failing)) if failing else "",
+        chance=f"1 in {int(decimal_below(1 / failing, 3)):,}" if failing else "",
         notes=_notes((each.job.name, each.result.guarantee) for each in outcomes if each.result),
         most_rows=_MOST_ROWS,
         windows=windows_of(report.timeline) if report.timeline else None,
     )
+
+
+def _for_other_data(guarantee: Amount) -> Fraction:
+    """δ where a unit's data are taken away and others added: (1 + e^ε)·δ for 2ε, rounded up, and at most 1."""
+    if not guarantee.delta:
+        return Fraction(0)
+    factor = 1 + Fraction(exp(min(100.0, float(guarantee.epsilon)))) * Fraction(1 + 10**-9)
+    return min(Fraction(1), decimal_above(factor * guarantee.delta, _DIGITS))
+
+
+def _any_window_failed(report: Report) -> bool:
+    """Whether a window was charged without a result of every job."""
+    windows = report.timeline.windows if report.timeline else ()
+    return any(each.charged and None in each.documents.values() for each in windows)
+
+
+def _asserted(report: Report, outcomes: Sequence[JobOutcome], words: UnitWords) -> list[str]:
+    """What the guarantee takes from the job file, and nothing checks."""
+    schedule = report.job_file.schedule
+    disjoint = {f"no {words.one} has data in two windows"} if schedule and schedule.disjoint_units else set()
+    return sorted({each.guarantee.assertion for each in outcomes if each.guarantee.assertion} | disjoint)
 
 
 def _meaning(report: Report, words: UnitWords) -> str:
@@ -126,6 +149,7 @@ def _section(outcome: JobOutcome, report: Report, words: UnitWords, here: Amount
         "failed": result is None,
         "charge": _charge(outcome.charge, here, report.accounting),
         "reused": outcome.reused,
+        "converts": outcome.guarantee.delta > outcome.charge.compared(Accounting.ZCDP)[1],
         "guarantee": readable(str(result.guarantee if result else outcome.guarantee)),
         "files": result.files if result else (),
         "label": label[1] if label else "",
@@ -201,6 +225,7 @@ def _spending(report: Report, budget: Budget, here: Amount) -> dict[str, Any]:
     return {
         "chart": stacked(caption, _SPENT, shares),
         "rows": rows,
+        "elsewhere": any(elsewhere),
         "left": _amount(remaining, kind),
         "granted": readable(granted.decimals),
         "slack": readable(short(granted.delta - granted.approximate_delta)),
@@ -252,7 +277,7 @@ def factor_text(epsilon: Fraction) -> str:
 
 
 def rounded_up_at(value: float, digits: int) -> float:
-    """The value with so many decimals, never below it."""
+    """The value rounded up to `digits` decimals."""
     lower = round(value, digits)
     return lower if lower >= value else round(lower + 10.0**-digits, digits)
 

@@ -193,6 +193,17 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
 ]
 
 
+def test_runs_that_are_left_out_are_rejected() -> None:
+    """A fair coin that never depends on the data: without half of one side's runs it would seem to."""
+
+    class Dropping:
+        def sample(self, rows: list[int], count: int) -> list[int]:
+            return [CHANCE.randrange(2) for _ in range(count // (1 + rows[0]))]
+
+    with pytest.raises(BadParameter, match="must give `count` outcomes"):
+        audit(Dropping(), "epsilon=1", [([0], [1])], samples=1000)
+
+
 @every(("call", "said"), CALLS)
 def test_bad_requests(call: Callable[[], Any], said: str) -> None:
     with pytest.raises(BadParameter, match=said):

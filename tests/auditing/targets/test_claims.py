@@ -87,6 +87,18 @@ def test_laws_show_a_profile() -> None:
     assert shown.figure == f"δ at ε = {worst:g}"
 
 
+def test_runs_show_a_profile_at_one_epsilon() -> None:
+    """Corners miss most at different ε. What is printed at an ε is the least δ of all corners there."""
+    above, below = np.array([0.75, 0.6]), np.array([0.25, 0.0])
+    shown = Claim(profile=lambda epsilon: max(0.0, 0.3 - epsilon)).least(above, below)
+    at = float(shown.figure.removeprefix("δ at ε = "))
+    deltas = np.maximum(0, above - exp(at) * below)
+    assert shown.measured == pytest.approx(deltas.min())
+    assert shown.measured > shown.claimed
+    worst = Claim(profile=lambda epsilon: max(0.0, 0.3 - epsilon)).worst_event(above, below)[1]
+    assert worst.measured > shown.measured
+
+
 @every("claim", [Claim(1), Claim(1, "0.1"), Claim(rho="0.3"), Claim(profile=lambda epsilon: 0.1 / (1 + epsilon))])
 def test_an_event_shows_no_more_than_its_two_outcomes(claim: Claim) -> None:
     """Probabilities that bound the true ones show at most what the laws "in the event" and "not in it" show."""

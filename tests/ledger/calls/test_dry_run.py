@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,7 @@ def test_no_row_of_a_file_is_read(tmp_path: Path) -> None:
     footer = int.from_bytes(content[-8:-4], "little") + 8
     path.write_bytes(b"PAR1" + b"\xff" * (len(content) - footer - 4) + content[-footer:])
     assert dpmine.dry_run(dpmine.top_itemset, path, unit="who", item="what").guarantee.unit == "who"
+    assert dpmine.dry_run(partial(dpmine.top_itemset, unit="who"), path, item="what").guarantee.unit == "who"
     with pytest.raises(dpmine.DpmineError):
         dpmine.top_itemset(path, unit="who", item="what")
 
@@ -87,6 +89,11 @@ def test_what_a_run_rejects_is_rejected(shop: dpmine.Ledger) -> None:
     with pytest.raises(dpmine.BadLedger, match="There is no ledger at"):
         dpmine.dry_run(dpmine.top_itemset, BASKETS, ledger="sqlite:///nowhere.db", dataset="shop")
     assert not Path("nowhere.db").exists()
+    weekly = shop.once("week 1")
+    assert dpmine.dry_run(dpmine.top_itemset, BASKETS, ledger=weekly, dataset="shop").left
+    dpmine.top_itemset(BASKETS, ledger=weekly, dataset="shop")
+    with pytest.raises(dpmine.AlreadyCharged, match="week 1"):
+        dpmine.dry_run(dpmine.top_itemset, BASKETS, ledger=weekly, dataset="shop")
 
 
 @every("call", [dpmine.itemset_supports, lambda ledger=None, dataset=None: None, fit_table])  # noqa: ARG005

@@ -44,21 +44,22 @@ people="people.parquet $ledger --dataset people"
 dpmine histogram $people --column age --lower 20 --upper 80 --bins 4,8 --epsilon 20 -o histogram.json
 
 # Model files, and what 0.1.0 predicts with them.
+mkdir -p models
 score() {
-    dpmine "$1" --model "$2.json" --predict people.parquet -o "$2.predictions.csv"
+    dpmine "$1" --model "models/$2.json" --predict people.parquet -o "models/$2.predictions.csv"
 }
 linear="$people --label rich --features age,hours --norm-bound 100 --lambdas 0.01 --epsilon 30"
-dpmine classify $linear --model logistic.json && score classify logistic
-dpmine classify $linear --loss huber --method output --model huber.json && score classify huber
+dpmine classify $linear --model models/logistic.json && score classify logistic
+dpmine classify $linear --loss huber --method output --model models/huber.json && score classify huber
 first="$people --features share --epsilon-max 60 --x-bound 1 --regularization 0.1"
-dpmine accuracy-first $first --model-kind ridge --target spent --excess-risk 0.2 --y-bound 1 --model ridge.json
+dpmine accuracy-first $first --model-kind ridge --target spent --excess-risk 0.2 --y-bound 1 --model models/ridge.json
 score accuracy-first ridge
-dpmine accuracy-first $first --model-kind logistic --target rich --excess-risk 0.4 --model first.json
+dpmine accuracy-first $first --model-kind logistic --target rich --excess-risk 0.4 --model models/first.json
 score accuracy-first first
 rule() {
     name=$1
     shift
-    dpmine hypothesis $people --label rich --epsilon 20 --class "$@" --model "$name.json"
+    dpmine hypothesis $people --label rich --epsilon 20 --class "$@" --model "models/$name.json"
     score hypothesis "$name"
 }
 rule thresholds thresholds --features age --lower 20 --upper 80 --grid 61

@@ -120,7 +120,7 @@ def test_the_page_shows_all_windows(tmp_path: Path) -> None:
         "Pairs: what changed from 2025-W06 to 2025-W07",
         "bread + butter 30 30 +0 +0 to +0 not clear",
         "jam + tea 4 5 +1 +1 to +1 more",
-        "all of them together with probability 0.95",
+        "all of them together with probability 95 %",
         "All together A guarantee of ε = 5000, δ = 0.005 for each customer",
     ):
         assert said in page.text, said

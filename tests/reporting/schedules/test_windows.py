@@ -272,6 +272,9 @@ def test_disjoint_units_have_all_of_the_budget_in_each_window(tmp_path: Path) ->
     assert report.timeline is not None
     assert report.timeline.cost.epsilon == 52000
     assert report.unit == "customer, week(at)"
+    assert (
+        "What the job file asserts is true: no customer, week(at) has data in two windows." in Page(render(report)).text
+    )
 
 
 def test_without_parts_disjoint_windows_are_rejected(tmp_path: Path) -> None:
