@@ -19,7 +19,6 @@ from dpmine.itemsets.counting.rows import at_most, item_supports
 from dpmine.itemsets.ingest.encode import coded, labelled
 from dpmine.itemsets.ingest.line_hashes import line_hashes
 from dpmine.itemsets.ingest.read import Cells, grouped
-from dpmine.itemsets.spark.files import numbers_in
 from dpmine.itemsets.transactions.base import Baskets, starts_of
 from dpmine.version import __version__
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.itemsets.counting.listed import ListedItemsets
-    from dpmine.itemsets.spark.files import Reading
 
     Batches = Iterable[pa.RecordBatch]
 
@@ -43,8 +41,6 @@ PAIRS = "a0 int, a1 int, support bigint"
 VERSION = "version string"
 TOO_MANY = -1
 """In place of a0: a block has more pairs than are listed."""
-MISLED = -1
-"""In place of a block's lines: a footer is wrong about first keys."""
 _DEALT_LINES = 1 << 20
 _DEALT_BYTES = 1 << 28  # Arrow's arrays of bytes end at 2^31
 _LISTED_BYTES = 1 << 29  # for the pairs of a block: some eleven million
@@ -174,21 +170,11 @@ def packed_rows(batches: Batches, *, lines: int) -> Iterator[pa.RecordBatch]:
         yield _block(rest.columns, 1, numbered=False)
 
 
-def packed_range(batches: Batches, *, reading: Reading, units: int) -> Iterator[pa.RecordBatch]:
-    """The block of a task that reads all lines of its units; a row that says MISLED where it cannot know that."""
-    for number in numbers_in(batches):
-        found = [batch for batch in reading.batches(number) if batch is None or batch.num_rows]
-        if None in found:
-            yield _row([b"", b"", b"", b""], MISLED)
-        elif found:
-            yield _block(pa.Table.from_batches(found).columns, units, numbered=False)
-
-
 def _tables(batches: Batches, lines: int) -> Iterator[pa.Table]:
     """The rows in tables of about that number of rows, none of them empty."""
     taken: list[pa.RecordBatch] = []
     count = size = 0
-    for batch in batches:
+    for batch in _pieces(batches, lines):
         taken.append(batch)
         count, size = count + batch.num_rows, size + batch.nbytes
         if count >= lines or size >= _DEALT_BYTES:
@@ -196,6 +182,16 @@ def _tables(batches: Batches, lines: int) -> Iterator[pa.Table]:
             taken, count, size = [], 0, 0
     if count:
         yield pa.Table.from_batches(taken)
+
+
+def _pieces(batches: Batches, lines: int) -> Iterator[pa.RecordBatch]:
+    """The batches, those cut in half that hold more than a table."""
+    for batch in batches:
+        if batch.num_rows > 1 and (batch.num_rows > lines or batch.nbytes > _DEALT_BYTES):
+            middle = batch.num_rows // 2
+            yield from _pieces([batch.slice(0, middle), batch.slice(middle)], lines)
+        else:
+            yield batch
 
 
 def _block(columns: Sequence[pa.ChunkedArray], units: int, *, numbered: bool) -> pa.RecordBatch:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dpmine.io.arrow import integer_array, integers, integers_or, is_integer, is_text
+from dpmine.io.arrow import integer_array, integers_or, is_integer, is_text
 from dpmine.io.paths import READ_ERRORS
 from dpmine.itemsets.ingest.encode import valid_texts
 
@@ -26,9 +27,16 @@ if TYPE_CHECKING:
 
     Batches = Iterable[pa.RecordBatch]
 
-FOOTERS = "file int, row_group int, rows bigint, entries bigint, low bigint, high bigint, fits boolean, bounded boolean"
-_AT_ONCE = 1 << 18  # rows of a batch
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+FOOTERS = "file int, row_group int, rows bigint, entries bigint, size bigint, written bigint, fits boolean"
+_AT_ONCE = 1 << 18  # lines of a batch
+_AS_SPARK_READS = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+}
+_SAME_VALUES = {pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.string(), pa.date32()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,32 +62,39 @@ class Wanted:
             for name, kind in zip(self.names, self.kinds, strict=True)
         )
 
-    def lines(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
-        """The lines of rows, the first of which has the number `first`: keys, the row's number if listed, item."""
-        *keys, items = batch.columns
+    def lines(self, rows: pa.RecordBatch, first: int) -> pa.RecordBatch:
+        """The lines of rows, the first of which has the number `first`: keys, the row's number if listed, item.
+
+        Integers are int64 and texts large_string, whatever the file has. Nothing is null.
+        """
+        *keys, items = (rows.column(name) for name in self.names)
         if self.listed:
-            rows = np.repeat(np.arange(len(items)), integers_or(0, pc.list_value_length(items)))
-            places = integer_array(rows)
-            keys, items = [*(key.take(places) for key in keys), integer_array(rows + first)], items.flatten()
-        items = items.cast(pa.int64() if is_integer(items.type) else pa.large_string())
-        columns = [*keys, items]
-        whole = [column.is_valid() for column in columns if column.null_count]
+            places = integer_array(np.repeat(np.arange(len(items)), integers_or(0, pc.list_value_length(items))))
+            numbers = integer_array(integers_or(0, places) + first)
+            keys, items = [*(key.take(places) for key in keys), numbers], items.flatten()
+        columns = [_widened(column) for column in (*keys, items)]
+        kept = [column.is_valid() for column in columns if column.null_count]
         if self.catalogue is not None:
-            known = self.catalogue.cast(items.type)
-            whole.append(pc.is_in(valid_texts(items) if is_text(items.type) else items, value_set=known))
+            shown = valid_texts(columns[-1]) if is_text(columns[-1].type) else columns[-1]
+            kept.append(pc.is_in(shown, value_set=self.catalogue.cast(shown.type)))
         found = pa.RecordBatch.from_arrays(columns, names=[f"c{place}" for place in range(len(columns))])
-        for mask in whole[1:]:
-            whole[0] = pc.and_(whole[0], mask)
-        return found.filter(whole[0]) if whole else found
+        for mask in kept[1:]:
+            kept[0] = pc.and_(kept[0], mask)
+        return found.filter(kept[0]) if kept else found
 
 
 def _is_same(kind: pa.DataType, wanted: pa.DataType) -> bool:
+    """Narrower integers than those of the file, which a schema may ask for, are left to Spark: it cuts bits off."""
     if pa.types.is_list(wanted):
         return (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and _is_same(kind.value_type, wanted.value_type)
-    if is_integer(wanted) or is_text(wanted):
-        plain = is_integer(kind) and kind != pa.uint64() if is_integer(wanted) else is_text(kind)
-        return plain and not pa.types.is_dictionary(kind)
-    return bool(kind == wanted) and bool(pa.types.is_date32(kind) or pa.types.is_timestamp(kind))
+    kind = _AS_SPARK_READS.get(kind, kind)
+    return bool(kind == wanted) and (kind in _SAME_VALUES or pa.types.is_timestamp(kind))
+
+
+def _widened(column: pa.Array) -> pa.Array:
+    if is_integer(column.type):
+        return column.cast(pa.int64())
+    return column.cast(pa.large_string()) if is_text(column.type) else column
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +107,7 @@ class Groups:
         row_group: int64, its number in the file.
         rows: int64, their number.
         entries: int64, the number of lines, at most.
-        low: int64, a number that no first key is below, by the footer; `high`: one that none is above.
+        size: int64, bytes of the file; `written`: when it was changed last, in nanoseconds.
     """
 
     files: tuple[str, ...]
@@ -100,12 +115,18 @@ class Groups:
     row_group: NDArray[np.int64]
     rows: NDArray[np.int64]
     entries: NDArray[np.int64]
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
+    size: NDArray[np.int64]
+    written: NDArray[np.int64]
 
     def first_rows(self) -> NDArray[np.int64]:
         """The number of the first row of each, all rows being numbered."""
         return np.cumsum(self.rows) - self.rows
+
+    def split(self, count: int) -> tuple[NDArray[np.int64], ...]:
+        """Places of row groups that follow one another, in about `count` parts of about as many lines."""
+        ends = np.cumsum(self.entries)
+        share = -(-int(ends[-1]) // count)
+        return tuple(np.split(np.arange(len(ends)), np.flatnonzero(np.diff((ends - 1) // share)) + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,46 +137,40 @@ class Reading:
         wanted: the columns.
         groups: the row groups.
         tasks: for each task the places of its row groups.
-        bounds: int64[tasks, 2], the first keys that a task keeps, both ends included; None where it keeps all.
     """
 
     wanted: Wanted
     groups: Groups
     tasks: tuple[NDArray[np.int64], ...]
-    bounds: NDArray[np.int64] | None
 
-    def batches(self, number: int) -> Iterator[pa.RecordBatch | None]:
-        """The lines of one task; None where the footer is wrong about the first keys."""
-        first_rows = self.groups.first_rows()
-        for file, places in groupby(self.tasks[number].tolist(), key=lambda place: int(self.groups.file[place])):
-            with pq.ParquetFile(self.groups.files[file]) as opened:
+    def batches(self, number: int) -> Iterator[pa.RecordBatch]:
+        """The lines of one task; raises ArrowInvalid where a file is another one than its footer was read of."""
+        groups = self.groups
+        for file, places in groupby(self.tasks[number].tolist(), key=lambda place: int(groups.file[place])):
+            with pq.ParquetFile(groups.files[file]) as opened:
                 for place in places:
-                    done = 0
-                    for batch in opened.iter_batches(
-                        batch_size=_AT_ONCE,
-                        row_groups=[int(self.groups.row_group[place])],
-                        columns=list(self.wanted.names),
-                        use_threads=False,
-                    ):
-                        rows = batch.select(self.wanted.names)
-                        if self.bounds is None:
-                            yield self.wanted.lines(rows, int(first_rows[place]) + done)
-                        else:
-                            yield self._kept(rows, place, self.bounds[number])
-                        done += batch.num_rows
-                    if done != self.groups.rows[place]:
-                        raise pa.ArrowInvalid  # the file is another one now, or is damaged
+                    if _stamp(groups.files[file]) != (groups.size[place], groups.written[place]):
+                        raise pa.ArrowInvalid
+                    yield from self._lines(opened, place)
 
-    def _kept(self, rows: pa.RecordBatch, place: int, bounds: NDArray[np.int64]) -> pa.RecordBatch | None:
-        """The lines with the first keys of a task."""
-        lines = self.wanted.lines(rows, 0)
-        keys = integers(pa.chunked_array([lines.column(0)]))
-        low, high = int(keys.min(initial=_HIGHEST)), int(keys.max(initial=_LOWEST))
-        if len(keys) and (low < self.groups.low[place] or high > self.groups.high[place]):
-            return None
-        if low >= bounds[0] and high <= bounds[1]:
-            return lines
-        return lines.filter(pa.array((keys >= bounds[0]) & (keys <= bounds[1])))
+    def _lines(self, opened: pq.ParquetFile, place: int) -> Iterator[pa.RecordBatch]:
+        rows, entries = int(self.groups.rows[place]), int(self.groups.entries[place])
+        first = int(self.groups.first_rows()[place])
+        at_once = max(1, _AT_ONCE * rows // max(rows, entries))
+        done = 0
+        for batch in opened.iter_batches(
+            at_once, [int(self.groups.row_group[place])], list(self.wanted.names), use_threads=False
+        ):
+            yield self.wanted.lines(batch, first + done)
+            done += batch.num_rows
+        if done != rows:
+            raise pa.ArrowInvalid
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    """By which a file is known to be the same: its bytes, and when it was changed."""
+    found = Path(path).stat()
+    return found.st_size, found.st_mtime_ns
 
 
 def numbers_in(batches: Batches) -> list[int]:
@@ -164,54 +179,47 @@ def numbers_in(batches: Batches) -> list[int]:
 
 
 def read_lines(batches: Batches, *, reading: Reading) -> Iterator[pa.RecordBatch]:
-    """The lines of a task that keeps all: as Spark would give them."""
+    """The lines of a task: as Spark would give them."""
     for number in numbers_in(batches):
-        for batch in reading.batches(number):
-            if batch is not None and batch.num_rows:
-                yield batch
+        yield from reading.batches(number)
 
 
 def read_footers(batches: Batches, *, files: Sequence[str], wanted: Wanted, tasks: int) -> Iterator[pa.RecordBatch]:
     """The row groups of every `tasks`-th file, from the task's number on; one that does not fit, if a file does not."""
     for number in numbers_in(batches):
         for file in range(number, len(files), tasks):
-            yield _footer(file, files[file], wanted)
+            yield _described(_footer(file, files[file], wanted))
 
 
-def _footer(file: int, path: str, wanted: Wanted) -> pa.RecordBatch:
+def _footer(file: int, path: str, wanted: Wanted) -> list[tuple[Any, ...]]:
+    """Its row groups, as `FOOTERS`."""
     try:
+        stamp = _stamp(path)
         with pq.ParquetFile(path) as opened:
-            fits, footer = wanted.fits(opened.schema_arrow), opened.metadata
+            footer = opened.metadata
+            fits = wanted.fits(opened.schema_arrow) and not _is_legacy(footer)
     except READ_ERRORS:
         fits = False
     if not fits:
-        return _described([(file, 0, 0, 0, 0, 0, False, False)])
+        return [(file, 0, 0, 0, 0, 0, False)]
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-    bounds = [_bounds(group, wanted) for group in groups]
-    return _described(
-        [
-            (file, number, group.num_rows, _entries(group, wanted), *(found or (0, 0)), True, found is not None)
-            for number, (group, found) in enumerate(zip(groups, bounds, strict=True))
-            if group.num_rows
-        ]
-    )
+    return [
+        (file, number, group.num_rows, _entries(group, wanted), *stamp, True)
+        for number, group in enumerate(groups)
+        if group.num_rows
+    ]
 
 
-def _entries(group: Any, wanted: Wanted) -> int:
+def _is_legacy(footer: pq.FileMetaData) -> bool:
+    """Whether an old Spark wrote the dates, which Spark then reads by another calendar."""
+    return any(b"legacy" in key for key in footer.metadata or {})
+
+
+def _entries(group: pq.RowGroupMetaData, wanted: Wanted) -> int:
     columns = [group.column(place) for place in range(group.num_columns)]
     return max(
         int(column.num_values) for column in columns if f"{column.path_in_schema}.".startswith(f"{wanted.names[-1]}.")
     )
-
-
-def _bounds(group: Any, wanted: Wanted) -> tuple[int, int] | None:
-    """Between which numbers the first keys of a row group lie; None where its footer does not say."""
-    if wanted.listed or not is_integer(wanted.kinds[0]):
-        return None
-    columns = [group.column(place) for place in range(group.num_columns)]
-    found = next(column.statistics for column in columns if column.path_in_schema == wanted.names[0])
-    known = found is not None and found.has_min_max
-    return (int(found.min), int(found.max)) if known else None
 
 
 def _described(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
@@ -221,40 +229,3 @@ def _described(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
         [pa.array(column, types[kind]) for column, kind in zip(columns, kinds, strict=True)], names=names
     )
-
-
-def by_first_key(
-    groups: Groups, count: int, most: int
-) -> tuple[tuple[NDArray[np.int64], ...], NDArray[np.int64]] | None:
-    """`tasks` and `bounds` for about `count` tasks, each with all lines of its units; None where too much is read.
-
-    A task keeps a range of first keys, and reads every row group that may hold some of them. That is little more than
-    its share where the files are sorted by unit. None if some task would read more than `most` rows, or all of
-    them together more than half as much again as there are, or if there are less than half as many tasks.
-    """
-    order = np.argsort(groups.low, kind="stable")
-    low, high = groups.low[order], np.maximum.accumulate(groups.high[order])
-    ends = np.cumsum(groups.entries[order])
-    share = -(-int(ends[-1]) // count)
-    wanted = np.searchsorted(
-        ends, np.arange(share, int(ends[-1]), share)
-    )  # the groups that fill each share but the last
-    cuts = np.unique(np.minimum(low[np.minimum(wanted + 1, len(low) - 1)], low[-1]))
-    starts = np.concatenate([[_LOWEST], cuts[cuts > low[0]]]).astype(np.int64)
-    stops = np.concatenate([starts[1:] - 1, [_HIGHEST]]).astype(np.int64)
-    firsts, lasts = np.searchsorted(high, starts), np.searchsorted(low, stops, side="right")
-    tasks = tuple(
-        order[first:last][groups.high[order[first:last]] >= start]
-        for first, last, start in zip(firsts.tolist(), lasts.tolist(), starts.tolist(), strict=True)
-    )
-    read = [int(groups.entries[task].sum()) for task in tasks]
-    if max(read) > most or 2 * sum(read) > 3 * int(ends[-1]) or 2 * len(tasks) < count:
-        return None
-    return tasks, np.column_stack([starts, stops])
-
-
-def in_order(groups: Groups, count: int) -> tuple[NDArray[np.int64], ...]:
-    """`tasks`, about `count` of them, each with some row groups that follow one another."""
-    ends = np.cumsum(groups.entries)
-    share = -(-int(ends[-1]) // count)
-    return tuple(np.split(np.arange(len(ends)), np.flatnonzero(np.diff((ends - 1) // share)) + 1))

@@ -31,7 +31,7 @@ from dpmine.io.arrow import integer_array, integers
 from dpmine.itemsets.counting.listed import ListedItemsets
 from dpmine.itemsets.counting.miner import ordered
 from dpmine.itemsets.spark import blocks as on_executors
-from dpmine.itemsets.spark.files import FOOTERS, Groups, Reading, by_first_key, in_order, read_footers, read_lines
+from dpmine.itemsets.spark.files import FOOTERS, Groups, Reading, read_footers, read_lines
 from dpmine.itemsets.spark.session import functions, replacing
 from dpmine.itemsets.spark.source import ITEM
 from dpmine.itemsets.spark.supports import require_room
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from dpmine.itemsets.spark.supports import SparkMiner
 
 _MOST_CANDIDATES = 4_000_000  # that are listed in this process and sent to every task
-_MOST_READ = 4 * on_executors.BLOCK_LINES  # rows by a task that leaves most of them to others
 _FOOTER_TASKS = 200
 _FEWEST_LINES = 1 << 17  # of a block: smaller ones take longer to start than to count
 _ONE_UNIT = (
@@ -71,13 +70,11 @@ class Blocks:
         frame: as `blocks.PACKED`, a row a block.
         number: of blocks, at most.
         kind: Spark's name of the items' type.
-        misled: whether footers of the files were wrong, so that these are no blocks.
     """
 
     frame: Any
     number: int
     kind: str
-    misled: bool = False
 
     @classmethod
     def of(cls, rows: SparkRows, kept: Kept, session: Any) -> Blocks:
@@ -94,17 +91,10 @@ class Blocks:
     def of_files(cls, wanted: Wanted, groups: Groups, rows: SparkRows, kept: Kept, session: Any) -> Blocks:
         """The blocks of the same rows, which the executors read themselves: one pass. Raises BadParameter, BadData."""
         count = _block_count(int(groups.entries.sum()), session)
-        split = None if rows.rows_are_units else by_first_key(groups, count, _MOST_READ)
-        if split is not None:
-            reading = Reading(wanted, groups, *split)
-            packing = partial(on_executors.packed_range, reading=reading, units=len(rows.units))
-            blocks = cls._kept(_mapped(_tasks(reading, session), packing, on_executors.PACKED), rows, kept)
-            if not blocks.misled:
-                return blocks
-            kept.release(blocks.frame)
-        reading = Reading(wanted, groups, in_order(groups, count), None)
+        reading = Reading(wanted, groups, groups.split(count))
+        with replacing():
+            tasks = session.range(0, len(reading.tasks), 1, len(reading.tasks))
         lines = partial(read_lines, reading=reading)
-        tasks = _tasks(reading, session)
         frame = (
             _mapped(tasks, *_packing(), first=lines) if rows.rows_are_units else _dealt(tasks, rows, count, first=lines)
         )
@@ -114,11 +104,11 @@ class Blocks:
     def _kept(cls, frame: Any, rows: SparkRows, kept: Kept) -> Blocks:
         frame = kept.keep(frame)
         with replacing(UNREADABLE):
-            measured = frame.agg(functions.count("*"), functions.min("lines"), functions.max("lines")).toArrow()
-        number, shortest, longest = (column[0].as_py() or 0 for column in measured.columns)
+            measured = frame.agg(functions.count("*"), functions.max("lines")).toArrow()
+        number, longest = (column[0].as_py() or 0 for column in measured.columns)
         if longest > on_executors.MOST_LINES:
             raise BadParameter(_ONE_UNIT)
-        return cls(frame, number, dict(rows.frame.dtypes)[ITEM], misled=shortest == on_executors.MISLED)
+        return cls(frame, number, dict(rows.frame.dtypes)[ITEM])
 
     def item_counts(self) -> Any:
         """A frame of the items and their supports: `item`, `support`."""
@@ -177,10 +167,7 @@ def row_groups(files: Sequence[str], wanted: Wanted, session: Any) -> Groups | N
         found = _mapped(numbers, reading, FOOTERS).orderBy("file", "row_group").toArrow()
     if not len(found) or not pc.all(found.column("fits")).as_py():
         return None
-    file, group, rows, entries, low, high = map(integers, found.columns[:6])
-    if not pc.all(found.column("bounded")).as_py():
-        low, high = np.full(len(low), -(2**63)), np.full(len(low), 2**63 - 1)
-    return Groups(tuple(files), file, group, rows, entries, low, high)
+    return Groups(tuple(files), *map(integers, found.columns[:-1]))
 
 
 def _packing() -> tuple[Any, str]:
@@ -196,13 +183,6 @@ def _dealt(source: Any, rows: SparkRows, count: int, first: Any = None) -> Any:
     met = _mapped(source, dealing, on_executors.dealt_columns(texts), first).repartition(count, "destination")
     packing = partial(on_executors.packed, texts=texts, units=units, numbered=rows.owners is not None)
     return _mapped(met, packing, on_executors.PACKED)
-
-
-def _tasks(reading: Reading, session: Any) -> Any:
-    """A partition for each task, which holds its number."""
-    count = len(reading.tasks)
-    with replacing():
-        return session.range(0, count, 1, count)
 
 
 def _mapped(frame: Any, function: Any, columns: str, first: Any = None) -> Any:

@@ -201,18 +201,19 @@ _SCAN = {
     "format": f"{_SQL}execution.datasources.parquet.ParquetFileFormat",
     "location": f"{_SQL}execution.datasources.InMemoryFileIndex",
 }
+_FIELD_NUMBER = "parquet.field.id"
 
 
 def _scanned(frame: Any) -> list[str]:
     """The URLs of the Parquet files of which a frame has all rows, with some of their columns, and nothing else.
 
-    None of a frame with any other step in its plan, of partition folders, of a table, or behind Spark Connect, which
-    shows no plan.
+    None of a frame with any other step in its plan, of files given twice, of columns found by a field's number, of what
+    Spark has cached, of partition folders, of a table, or behind Spark Connect, which shows no plan.
     """
     java = getattr(frame, "_jdf", None)
-    if java is None:
+    if java is None or any(_FIELD_NUMBER in field.metadata for field in frame.schema.fields):
         return []
-    plan = java.queryExecution().analyzed()
+    plan = java.queryExecution().withCachedData()
     while plan.nodeName() == "Project" and all(
         _is_column(plan.projectList().apply(place)) for place in range(plan.projectList().size())
     ):
@@ -223,7 +224,10 @@ def _scanned(frame: Any) -> list[str]:
     if relation.getClass().getName() != _SCAN["relation"] or relation.partitionSchema().size():
         return []
     kinds = (relation.fileFormat().getClass().getName(), relation.location().getClass().getName())
-    return list(frame.inputFiles()) if kinds == (_SCAN["format"], _SCAN["location"]) else []
+    if kinds != (_SCAN["format"], _SCAN["location"]):
+        return []
+    files = list(frame.inputFiles())
+    return _without_bookkeeping(files) if relation.location().allFiles().size() == len(files) else []
 
 
 def _is_column(expression: Any) -> bool:

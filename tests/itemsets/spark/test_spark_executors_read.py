@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,45 +15,36 @@ from support.conformance.sources import check, table_of
 from support.oracles.spark import LONG, ONE_BASKET, answers, random_rows
 from support.reading import read_baskets
 
+import dpmine
 from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.spark import native
-from dpmine.itemsets.spark.files import Groups, by_first_key
+from dpmine.itemsets.spark.files import Groups
 from dpmine.itemsets.spark.native import Blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several blocks even of a few rows."""
-    monkeypatch.setattr("dpmine.itemsets.spark.native._FEWEST_LINES", 8)
-    monkeypatch.setattr("dpmine.itemsets.spark.blocks.BLOCK_LINES", 16)
-
-
-@pytest.fixture
-def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """How the blocks came about: "range" and "dealt" of files, or "rows" of Spark."""
+@pytest.fixture(params=["few blocks", "many blocks"])
+def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """How the blocks came about: of "files" or of "rows" of Spark; in as many blocks as by default, and in more."""
+    if request.param == "many blocks":
+        monkeypatch.setattr("dpmine.itemsets.spark.native._FEWEST_LINES", 8)
+        monkeypatch.setattr("dpmine.itemsets.spark.blocks.BLOCK_LINES", 16)
     seen: list[str] = []
-    of_rows = Blocks.of
-
-    def by_key(*arguments: Any) -> Any:
-        found = by_first_key(*arguments)
-        seen.append("dealt" if found is None else "range")
-        return found
-
-    def of(*arguments: Any) -> Blocks:
-        seen.append("rows")
-        return of_rows(*arguments)
-
-    monkeypatch.setattr("dpmine.itemsets.spark.native.by_first_key", by_key)
-    monkeypatch.setattr(Blocks, "of", of)
+    for name, way in (("of", "rows"), ("of_files", "files")):
+        monkeypatch.setattr(Blocks, name, partial(_noted, seen, way, getattr(Blocks, name)))
     return seen
+
+
+def _noted(seen: list[str], way: str, packing: Any, *arguments: Any) -> Blocks:
+    seen.append(way)
+    blocks: Blocks = packing(*arguments)
+    return blocks
 
 
 def written(folder: Path, tables: Sequence[pa.Table], rows: int = 7) -> str:
@@ -70,108 +64,166 @@ def same(data: Any, table: pa.Table, columns: Columns, **options: Any) -> None:
     there.close()
 
 
-def in_order_of_units(rows: Sequence[Any]) -> pa.Table:
-    return table_of(sorted(rows, key=lambda row: (row[0] is None, row[0] or 0)))
+def lists_of(rows: Sequence[Any]) -> pa.Table:
+    """A row for each basket, with texts as items: some empty, some null, some with nulls."""
+    lists: dict[Any, list[Any]] = {}
+    for unit, basket, item in rows:
+        lists.setdefault((unit, basket), []).append(None if item is None else f"ü{item}")
+    units = [unit for unit, _ in lists]
+    return pa.table({"u": [*units, 3, 4], "items": [*lists.values(), [], None]})
 
 
 @pytest.mark.usefixtures("spark")
-def test_sorted_files_are_not_shuffled(tmp_path: Path, ways: list[str]) -> None:
-    """Most row groups begin in the middle of a unit; some rows have nulls."""
-    rows = [row for row in random_rows(3, units=80) if row[0] is not None]
-    table = in_order_of_units(rows)
+@pytest.mark.parametrize("order", ["sorted", "mixed"])
+def test_rows_of_units_in_several_files(tmp_path: Path, ways: list[str], order: str) -> None:
+    """Row groups begin in the middle of a unit; some rows have nulls."""
+    rows = random_rows(3, units=80)
+    table = table_of(sorted(rows, key=lambda row: (row[0] is None, row[0] or 0)))
+    if order == "mixed":
+        table = table.take(np.random.default_rng(1).permutation(len(table)))
     path = written(tmp_path, [table.slice(0, 50), table.slice(50)], rows=4)
     read: Any = read_transactions(path, LONG, engine="spark").transactions
-    assert read.blocks.number > 3
     check(read.miner(), read.labels.to_pylist(), rows)
     read.close()
-    assert ways == ["range"]
+    assert ways == ["files"]
 
 
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("kind", ["texts", "dates"])
-def test_other_files_are_dealt(tmp_path: Path, ways: list[str], kind: str) -> None:
+@pytest.mark.parametrize("kind", ["texts", "dates", "timestamps", "narrow"])
+def test_types_of_keys(tmp_path: Path, ways: list[str], kind: str) -> None:
     table = table_of(random_rows(5, units=60))
-    table = table.take(np.random.default_rng(1).permutation(len(table)))
     if kind == "texts":
         table = pa.table({name: table.column(name).cast(pa.string()) for name in table.column_names})
-    if kind == "dates":
-        table = table.set_column(0, "u", table.column("u").cast(pa.int32()).cast(pa.date32()))
+    elif kind == "narrow":
+        narrow = zip(table.column_names, [pa.uint8(), pa.int16(), pa.uint32()], strict=True)
+        table = pa.table({name: table.column(name).cast(type_) for name, type_ in narrow})
+    else:
+        days = table.column("u").cast(pa.int32()).cast(pa.date32())
+        table = table.set_column(0, "u", days if kind == "dates" else days.cast(pa.timestamp("us", "UTC")))
     same(written(tmp_path, [table.slice(0, 70), table.slice(70)]), table, LONG)
-    assert ways == ["dealt"]
+    assert ways == ["files"]
 
 
 @pytest.mark.usefixtures("spark")
 def test_lists_and_catalogues(tmp_path: Path, ways: list[str]) -> None:
-    lists: dict[Any, list[Any]] = {}
-    for unit, basket, item in random_rows(6, units=60):
-        lists.setdefault((unit, basket), []).append(None if item is None else f"ü{item}")
-    table = pa.table({"u": [unit for unit, _ in lists], "items": [*lists.values(), []][: len(lists)]})
-    path = written(tmp_path, [table])
+    table = lists_of(random_rows(6, units=60))
     some = pa.array(["ü1", "ü2", "ü5", "no"])
-    same(path, table.drop("u"), Columns.of(items="items"))
-    same(path, table, Columns.of(unit="u", items="items"), catalogue=some)
-    assert ways == ["dealt"]  # nothing had to be dealt where each row is a unit
+    for rows in (7, 1000):
+        path = written(tmp_path, [table], rows)
+        same(path, table.drop("u"), Columns.of(items="items"))
+        same(path, table, Columns.of(unit="u", items="items"))
+        same(path, table, Columns.of(unit="u", items="items"), catalogue=some)
+    assert ways == ["files"] * 6
+
+
+@pytest.mark.usefixtures("spark")
+def test_batches_are_small_where_lists_are_long(
+    tmp_path: Path, ways: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few lines at a time, by the average list."""
+    monkeypatch.setattr("dpmine.itemsets.spark.files._AT_ONCE", 8)
+    table = lists_of(random_rows(6, units=60))
+    same(written(tmp_path, [table], 1000), table, Columns.of(unit="u", items="items"))
+    assert ways == ["files"]
 
 
 def test_frames_that_are_plain_scans(spark: Any, tmp_path: Path, ways: list[str]) -> None:
-    table = in_order_of_units([row for row in random_rows(7, units=60) if row[0] is not None])
+    table = table_of([row for row in random_rows(7, units=60) if row[0] is not None])
     frame = spark.read.parquet(written(tmp_path, [table]))
     same(frame.select("i", "u"), table, ONE_BASKET)
-    assert ways == ["range"]
+    assert ways == ["files"]
     few = table.filter(pa.array([unit < 20 for unit in table.column("u").to_pylist()]))
     same(frame.where("u < 20"), few, ONE_BASKET)
     same(frame.selectExpr("i as u", "u as i"), pa.table({"u": table.column("i"), "i": table.column("u")}), ONE_BASKET)
     assert ways[1:] == ["rows"] * 2
 
 
+def test_frames_that_spark_reads_in_its_own_way(spark: Any, tmp_path: Path, ways: list[str]) -> None:
+    """Files given twice, narrower integers, fields by number, and what Spark has cached: all rows as Spark has them."""
+    lists = pa.table({"items": [[1, 2], [2, 3], [300, 2]] * 5})
+    path = written(tmp_path, [lists])
+    columns = Columns.of(items="items")
+    same(spark.read.parquet(path), lists, columns)
+    same(spark.read.parquet(path, f"{path}/0.parquet"), pa.concat_tables([lists, lists]), columns)
+    cached = spark.read.parquet(path).cache()
+    cached.count()
+    same(cached, lists, columns)
+    cached.unpersist()
+    flat = pa.table({"u": [1, 2, 3], "i": [1, 2, 2]})
+    other = tmp_path / "flat"
+    other.mkdir()
+    pq.write_table(flat, other / "a.parquet")
+    wide = spark.read.schema("u int, i bigint").parquet(str(other))
+    with pytest.raises(dpmine.BadData, match="failed while it read"):  # Spark's own reader rejects the schema
+        read_transactions(wide, ONE_BASKET)
+    assert ways == ["files", "rows", "rows", "rows"]
+
+
+@pytest.mark.usefixtures("spark")
+def test_paths_given_twice_are_read_once(tmp_path: Path, ways: list[str]) -> None:
+    lists = pa.table({"items": [[1, 2], [2, 3]] * 5})
+    path = written(tmp_path, [lists])
+    same([path, f"{path}/0.parquet"], lists, Columns.of(items="items"))
+    assert ways == ["files"]
+
+
+@pytest.mark.usefixtures("spark")
+def test_files_of_several_encodings(tmp_path: Path, ways: list[str]) -> None:
+    """The same types to Spark: short and long texts, and unsigned integers that fit."""
+    table = table_of([row for row in random_rows(12, units=40) if None not in row])
+    table = table.set_column(2, "i", table.column("i").cast(pa.string()))
+    large = pa.table(
+        {
+            "u": table.column("u"),
+            "b": table.column("b").cast(pa.uint32()),
+            "i": table.column("i").cast(pa.large_string()),
+        }
+    )
+    same(written(tmp_path, [table.slice(0, 50), large.slice(50)]), table, LONG)
+    assert ways == ["files"]
+
+
 @pytest.mark.usefixtures("spark")
 def test_files_that_arrow_reads_otherwise_are_left_to_spark(tmp_path: Path, ways: list[str]) -> None:
-    """Categories, and a column that one of the files has not."""
+    """Categories, a column that one of the files has not, and dates by an old calendar."""
     table = table_of(random_rows(8, units=30))
     coded = table.set_column(2, "i", table.column("i").cast(pa.string()).dictionary_encode())
-    for name, tables in (("coded", [coded]), ("missing", [table, table.slice(0, 9).drop("i")])):
+    old = table.set_column(0, "u", table.column("u").cast(pa.int32()).cast(pa.date32()))
+    old = old.replace_schema_metadata({"org.apache.spark.legacyDateTime": ""})
+    found = (("coded", [coded]), ("missing", [table, table.slice(0, 9).drop("i")]), ("old", [old]))
+    for name, tables in found:
         (tmp_path / name).mkdir()
         path = written(tmp_path / name, tables)
         same(path, tables[0], LONG)
-    assert ways == ["rows"] * 2
+    assert ways == ["rows"] * 3
 
 
 @pytest.mark.usefixtures("spark")
-def test_wrong_footers_are_noticed(tmp_path: Path, ways: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Row groups that hold other keys than their footers say: everything is dealt, and counted once."""
-    table = table_of([row for row in random_rows(9, units=60) if row[0] is not None])
-    table = table.take(np.random.default_rng(2).permutation(len(table)))
+def test_a_file_that_changes_meanwhile_is_an_error(
+    tmp_path: Path, ways: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of the same rows that was written anew after its footer was read."""
+    table = table_of(random_rows(9, units=60))
+    path = Path(written(tmp_path, [table]), "0.parquet")
     found = native.row_groups
 
-    def wrong(*arguments: Any) -> Groups:
+    def rewritten(*arguments: Any) -> Groups | None:
         groups = found(*arguments)
-        assert groups is not None
-        ends = np.linspace(0, 59, len(groups.rows) + 1).astype(np.int64)
-        return Groups(groups.files, groups.file, groups.row_group, groups.rows, groups.entries, ends[:-1], ends[1:])
+        os.utime(path, ns=(0, 0))
+        return groups
 
-    monkeypatch.setattr("dpmine.itemsets.spark.read.row_groups", wrong)
-    same(written(tmp_path, [table]), table, LONG)
-    assert ways == ["range"]
+    monkeypatch.setattr("dpmine.itemsets.spark.read.row_groups", rewritten)
+    with pytest.raises(dpmine.BadData, match="failed while it read"):
+        read_transactions(str(tmp_path), LONG, engine="spark")
+    assert ways == ["files"]
 
 
-def test_every_key_belongs_to_one_task_that_reads_all_its_row_groups() -> None:
-    generator = np.random.default_rng(3)
-    shared = 0
-    for trial in range(300):
-        count = int(generator.integers(1, 40))
-        keys = [np.sort(generator.integers(0, 50, generator.integers(1, 9))) for _ in range(count)]
-        if trial % 2:
-            keys = [np.array(part) for part in np.array_split(np.sort(np.concatenate(keys)), count) if len(part)]
-        low, high, entries = (np.array([f(part) for part in keys], np.int64) for f in (np.min, np.max, len))
-        places = np.arange(len(keys))
-        groups = Groups(("a",), np.zeros_like(places), places, entries, entries, low, high)
-        split = by_first_key(groups, int(generator.integers(1, 9)), 10**9)
-        if split is None:
-            continue
-        tasks, bounds = split
-        shared += len(tasks) > 1
-        owners = {key: [n for n, (a, b) in enumerate(bounds.tolist()) if a <= key <= b] for key in range(50)}
-        assert all(len(owner) == 1 for owner in owners.values())
-        for place, part in enumerate(keys):
-            assert all(place in tasks[owners[int(key)][0]] for key in part)
-    assert shared > 20
+def test_row_groups_are_split_once_each() -> None:
+    entries = np.random.default_rng(3).integers(1, 50, 40)
+    places = np.arange(40)
+    groups = Groups(("a",), np.zeros(40, np.int64), places, entries, entries, places, places)
+    for count in (1, 2, 7, 40, 200):
+        tasks = groups.split(count)
+        assert np.concatenate(tasks).tolist() == places.tolist()
+        assert len(tasks) <= count
+        assert max(int(entries[task].sum()) for task in tasks) <= entries.sum() / count + 2 * entries.max()
