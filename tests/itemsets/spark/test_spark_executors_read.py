@@ -20,6 +20,7 @@ from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.spark import native
+from dpmine.itemsets.spark.blocks import dealt
 from dpmine.itemsets.spark.files import Groups
 from dpmine.itemsets.spark.native import Blocks
 
@@ -29,12 +30,15 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture(params=["few blocks", "many blocks"])
-def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """How the blocks came about: of "files" or of "rows" of Spark; in as many blocks as by default, and in more."""
-    if request.param == "many blocks":
-        monkeypatch.setattr("dpmine.itemsets.spark.native._FEWEST_LINES", 8)
-        monkeypatch.setattr("dpmine.itemsets.spark.blocks.BLOCK_LINES", 16)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several blocks even of a few rows."""
+    monkeypatch.setattr("dpmine.itemsets.spark.native._FEWEST_LINES", 32)
+    monkeypatch.setattr("dpmine.itemsets.spark.blocks.BLOCK_LINES", 64)
+
+
+@pytest.fixture
+def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """How the blocks came about: of "files" or of "rows" of Spark."""
     seen: list[str] = []
     for name, way in (("of", "rows"), ("of_files", "files")):
         monkeypatch.setattr(Blocks, name, partial(_noted, seen, way, getattr(Blocks, name)))
@@ -75,14 +79,20 @@ def lists_of(rows: Sequence[Any]) -> pa.Table:
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("order", ["sorted", "mixed"])
-def test_rows_of_units_in_several_files(tmp_path: Path, ways: list[str], order: str) -> None:
+@pytest.mark.parametrize("blocks", ["one", "several"])
+def test_rows_of_units_in_several_files(
+    tmp_path: Path, ways: list[str], monkeypatch: pytest.MonkeyPatch, order: str, blocks: str
+) -> None:
     """Row groups begin in the middle of a unit; some rows have nulls."""
+    if blocks == "several":
+        small_blocks(monkeypatch)
     rows = random_rows(3, units=80)
     table = table_of(sorted(rows, key=lambda row: (row[0] is None, row[0] or 0)))
     if order == "mixed":
         table = table.take(np.random.default_rng(1).permutation(len(table)))
     path = written(tmp_path, [table.slice(0, 50), table.slice(50)], rows=4)
     read: Any = read_transactions(path, LONG, engine="spark").transactions
+    assert (read.blocks.number > 1) == (blocks == "several")
     check(read.miner(), read.labels.to_pylist(), rows)
     read.close()
     assert ways == ["files"]
@@ -105,15 +115,47 @@ def test_types_of_keys(tmp_path: Path, ways: list[str], kind: str) -> None:
 
 
 @pytest.mark.usefixtures("spark")
-def test_lists_and_catalogues(tmp_path: Path, ways: list[str]) -> None:
+@pytest.mark.parametrize("blocks", ["one", "several"])
+def test_lists_and_catalogues(tmp_path: Path, ways: list[str], monkeypatch: pytest.MonkeyPatch, blocks: str) -> None:
+    if blocks == "several":
+        small_blocks(monkeypatch)
     table = lists_of(random_rows(6, units=60))
     some = pa.array(["ü1", "ü2", "ü5", "no"])
-    for rows in (7, 1000):
-        path = written(tmp_path, [table], rows)
-        same(path, table.drop("u"), Columns.of(items="items"))
-        same(path, table, Columns.of(unit="u", items="items"))
-        same(path, table, Columns.of(unit="u", items="items"), catalogue=some)
-    assert ways == ["files"] * 6
+    path = written(tmp_path, [table], 1000 if blocks == "one" else 7)
+    same(path, table.drop("u"), Columns.of(items="items"))
+    same(path, table, Columns.of(unit="u", items="items"))
+    same(path, table, Columns.of(unit="u", items="items"), catalogue=some)
+    assert ways == ["files"] * 3
+
+
+def test_numbers_travel_in_as_few_bytes_as_they_need() -> None:
+    """Over the whole range of integers, narrow and wide ones, in several batches, and texts beside them."""
+    generator = np.random.default_rng(4)
+    spans = [(0, 1), (-5, 200), (10**9, 10**9 + 60_000), (-(2**31), 2**31), (-(2**63), 2**63 - 1)]
+    for low, high in spans:
+        numbers = generator.integers(low, high, 300, endpoint=True)
+        texts = pa.array([f"ü{number}"[: number % 7] for number in numbers.tolist()], pa.large_string())
+        given = pa.record_batch({"c0": pa.array(generator.integers(0, 9, 300)), "c1": pa.array(numbers), "c2": texts})
+        sent = list(dealt([given.slice(0, 100), given.slice(100)], units=1, sent_to=np.arange(4, dtype=np.int32)))
+        width = np.min_scalar_type(int(numbers.max()) - int(numbers.min())).itemsize
+        lines = sum(batch.column("lines").to_numpy().sum() for batch in sent)
+        assert sum(len(cell.as_py()) for batch in sent for cell in batch.column("c1")) == width * lines == width * 300
+        met = [received(cell) for batch in sent for cell in batch.select(batch.schema.names[2:]).to_pylist()]
+        assert sorted(row for rows in met for row in rows) == sorted(zip(*given.to_pydict().values(), strict=True))
+
+
+def received(cells: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """The lines of one row that was dealt, read by their description alone."""
+    lengths = np.frombuffer(cells["c2"], np.int32)
+    ends = np.cumsum(lengths)
+    texts = [
+        cells["t2"][end - length : end].decode() for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)
+    ]
+    numbers = []
+    for name in ("c0", "c1"):
+        above = np.frombuffer(cells[name], f"u{len(cells[name]) // len(lengths)}").tolist()
+        numbers.append([each + cells[f"b{name[1]}"] for each in above])
+    return list(zip(*numbers, texts, strict=True))
 
 
 @pytest.mark.usefixtures("spark")
