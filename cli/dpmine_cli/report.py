@@ -55,7 +55,8 @@ def report(line: CommandLine) -> None:
             from dpmine.reporting.evidence.folder import write_evidence
 
             found = write_evidence(done, prepared.store, page, prepared.evidence, guard=_folder_guard)
-            messages.notice(f"the evidence is in '{line.evidence}'; keep its fingerprint elsewhere: {found}")
+            window = f" of {done.job_file.window}" if done.job_file.window else ""
+            messages.notice(f"the evidence{window} is in '{line.evidence}'; keep its fingerprint elsewhere: {found}")
     done.raise_failures()
 
 

@@ -140,7 +140,7 @@ def all_budgets(connection: Connection) -> tuple[Budget, ...]:
 def entries(connection: Connection, dataset: str, first: int = _FIRST) -> Iterator[tuple[Entry, str]]:
     """The history in order, from the number `first` on, each entry with its seal as it stands there."""
     for row in connection.execute(_ENTRIES, {"named": dataset, "at": first}).mappings():
-        yield _entry(row), row["seal"]
+        yield entry_of(row), row["seal"]
 
 
 def names(connection: Connection) -> set[str]:
@@ -162,7 +162,7 @@ def open_reservation(connection: Connection, dataset: str, number: int, part: st
     settled = connection.execute(_SETTLED, own).first()
     if row is None or (row["kind"], row["part"]) != (Kind.RESERVE, part) or settled is not None:
         return None
-    return _entry(row).amount
+    return entry_of(row).amount
 
 
 def add(connection: Connection, budget: Budget) -> None:
@@ -249,8 +249,8 @@ def _budget(connection: Connection, row: Any) -> Budget:
     return Budget(row.dataset, relation, rule, granted, row.unit, accounting, charged, row.entries, row.seal)
 
 
-def _entry(row: Any) -> Entry:
-    """Raises BadLedger for a row that no ledger wrote."""
+def entry_of(row: Any) -> Entry:
+    """The entry of a row, also of an exported one. Raises BadLedger for a row that no ledger wrote."""
     try:
         _require_types(row)
     except ValueError:
@@ -270,7 +270,7 @@ def reread(rows: Iterable[Mapping[str, Any]]) -> Budget:
 
     Raises as `replayed`; KeyError, ValueError for what no ledger exported.
     """
-    return replayed((_entry(row), row["seal"]) for row in rows)
+    return replayed((entry_of(row), row["seal"]) for row in rows)
 
 
 def replayed(history: Iterable[tuple[Entry, str]]) -> Budget:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.ledger.budget import Amount, name_and_part
 from dpmine.ledger.records import Kind
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from dpmine.ledger.ledger import Ledger
+    from dpmine.ledger.records import Entry
     from dpmine.reporting.jobs.job import Job
 
 _MARK = re.compile(r"\[(\S+) ([0-9a-f]{16})\]$")
@@ -32,14 +33,20 @@ class Charges:
     @classmethod
     def of(cls, ledger: Ledger, dataset: str, jobs: Iterable[Job], *, all_parts: bool = False) -> Charges:
         """Those on the data set, or its part, that is named, or on all of its parts. Raises BadLedger."""
-        asked = {job.key.rpartition(" ")[2] for job in jobs if job.key}
+        recurring = [job for job in jobs if job.key]
         name, part = name_and_part(dataset)
-        if not asked or ledger.known(name) is None:
+        if not recurring or ledger.known(name) is None:
             return cls()
+        return cls.among(ledger.history(name), recurring, None if all_parts else part)
+
+    @classmethod
+    def among(cls, history: Iterable[Entry], jobs: Iterable[Job], part: str | None) -> Self:
+        """Those among the entries of a data set that are on the part; None for any part."""
+        asked = {job.key.rpartition(" ")[2] for job in jobs}
         amounts: dict[str, Amount] = {}
-        for entry in ledger.history(name):
+        for entry in history:
             found = _MARK.search(entry.job) if entry.kind == Kind.CHARGE else None
-            if found and found[2] in asked and (all_parts or entry.part == part):
+            if found and found[2] in asked and part in {None, entry.part}:
                 key = f"{found[1]} {found[2]}"
                 amounts[key] = amounts.get(key, Amount()) + entry.amount
         return cls(amounts)

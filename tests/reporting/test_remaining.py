@@ -54,3 +54,24 @@ def test_what_the_page_says(folder: Folder) -> None:
     assert "What the rest buys It suffices to run one of these again: “Rule” (once)." in page
     page = Page(render(folder.run(job(**RULE | {"name": "Other", "epsilon": 1500}), epsilon="2500"), today=DAY)).text
     assert "Nothing more: the budget is used up." in page
+
+
+LIMITS = [
+    ("basic", "2.5", "leaves ε = 1.5, δ = 0.01 to further jobs of this file.", "again: “Rule” (once)."),
+    ("basic", "1", "leaves ε = 0, δ = 0.01 to further jobs", "Nothing more: the total of the job file is used up."),
+    ("zcdp", "5.5", "leaves ρ = 0.7753 to further jobs", "again: “Rule” (once)."),
+    ("zcdp", "4", "leaves ρ = 0.2807 to further jobs", "It does not suffice to run any job of this page again."),
+]
+"""Accounting, the file's total at δ = 0.01, and what the page says; the job is charged ε = 1, which is ρ = 1/2."""
+
+
+@pytest.mark.parametrize(("accounting", "total", "left", "buys"), LIMITS)
+def test_the_smaller_limit_holds(folder: Folder, accounting: str, total: str, left: str, buys: str) -> None:
+    """The ledger bears the job many times more, and its limit is the smaller one after charges by another file."""
+    rule, kind = job(**RULE | {"epsilon": 1}), f'"{accounting}"'
+    folder.run(job(**RULE | {"epsilon": 2}), epsilon="50", accounting=kind)
+    page = Page(render(folder.run(rule, epsilon="50", accounting=kind), today=DAY)).text
+    assert "The ledger has more left than this job file may use" not in page
+    page = Page(render(folder.run(rule, epsilon=total, accounting=kind), today=DAY)).text
+    assert f"The ledger has more left than this job file may use: the total in [budget] {left}" in page
+    assert buys in page

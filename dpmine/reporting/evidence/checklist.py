@@ -47,7 +47,9 @@ def checklist(facts: Facts) -> str:
         seal=budget.seal,
         odds=_odds(spent.epsilon if replaced else 2 * spent.epsilon),
         jobs=[_job(facts, place) for place in range(len(facts.results))],
-        asserted=sorted({result.guarantee.assertion for _, result in facts.released if result.guarantee.assertion}),
+        asserted=facts.asserted,
+        window=facts.job_file.window,
+        schedule=facts.job_file.schedule,
         notes=sorted({note for _, result in facts.released for note in result.guarantee.notes}),
         version=__version__,
     )

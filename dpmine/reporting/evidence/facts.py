@@ -1,4 +1,4 @@
-"""What a folder of evidence says, read from its sources: the job file, the stored results and the ledger's excerpt.
+"""What a folder of evidence says, read from its sources: job file, window, stored results and the ledger's excerpt.
 
 Writing and checking evidence both read it so, and then make the other documents of it.
 """
@@ -13,22 +13,26 @@ from typing import TYPE_CHECKING, Any
 from dpmine.errors import BadData, DpmineError
 from dpmine.io.atomic import read_file
 from dpmine.ledger.budget import Amount, name_and_part
-from dpmine.ledger.records import reread
+from dpmine.ledger.records import entry_of, reread
 from dpmine.reporting.jobs.file import read_job_file
 from dpmine.reporting.jobs.options import OPTIONS
+from dpmine.reporting.jobs.recurring import Recurring
+from dpmine.reporting.jobs.schedule import Window
 from dpmine.reporting.jobs.unit_words import UnitWords
 from dpmine.reporting.store import ResultsFolder
+from dpmine.reporting.timeline import Charges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from dpmine.ledger.budget import Budget
+    from dpmine.ledger.records import Entry
     from dpmine.reporting.jobs.file import JobFile
     from dpmine.reporting.jobs.job import Job
     from dpmine.reporting.store import Stored
 
-JOBS, RESULTS, LEDGER = "jobs.toml", "results", "ledger.json"
+JOBS, WINDOW, RESULTS, LEDGER = "jobs.toml", "window.txt", "results", "ledger.json"
 _LEARNT = {
     "classify": "{} perturbation",
     "regress": "noise on sufficient statistics",
@@ -43,7 +47,7 @@ class Facts:
     """The sources of evidence, read.
 
     Attributes:
-        job_file: what was asked for.
+        job_file: what was asked for; of a file with a schedule, for one window.
         results: of its jobs, in order; None for a job without a stored result.
         budget: the data set's, as its history adds up.
         day: of the last entry of that history, ISO 8601.
@@ -64,6 +68,13 @@ class Facts:
     def together(self) -> Amount:
         """What the results of this job file come to."""
         return Amount.total([Amount.settled(result.guarantee) for _, result in self.released])
+
+    @property
+    def asserted(self) -> list[str]:
+        """What the guarantees take from the job file, and nothing checked."""
+        schedule = self.job_file.schedule
+        disjoint = schedule.assertion(self.words.one) if schedule else ""
+        return sorted({disjoint, *(result.guarantee.assertion for _, result in self.released)} - {""})
 
     @property
     def words(self) -> UnitWords:
@@ -118,10 +129,9 @@ def read_facts(folder: Path) -> Facts:
     """The sources in the folder, each checked against the others.
 
     Raises BadData, with the file, where a history does not replay or a result is not that of a job. It also does where
-    the ledger's charges do not cover the results, in amount, relation and unit.
+    the ledger's charges do not cover the results, in amount, relation, unit and window.
     """
-    with reading(folder / JOBS):
-        job_file = read_job_file(folder / JOBS, here=False)
+    job_file = _asked(folder)
     store = ResultsFolder(folder / RESULTS)
     results = []
     for job in job_file.jobs:
@@ -132,7 +142,23 @@ def read_facts(folder: Path) -> Facts:
         history = excerpt.pop("history")
         facts = Facts(job_file, tuple(results), reread(history), str(history[-1]["time"])[:10])
         _require_same_budget(facts, excerpt)
+        _require_window_charged(facts, map(entry_of, history))
     return facts
+
+
+def _asked(folder: Path) -> JobFile:
+    """The job file; of one with a schedule, for the window that the folder names."""
+    with reading(folder / JOBS):
+        job_file = read_job_file(folder / JOBS, here=False)
+    if job_file.schedule is None:
+        return job_file
+    with reading(folder / WINDOW):
+        name, end, more = read_file(folder / WINDOW).decode().partition("\n")
+        window = Window.parse(name, job_file.schedule.every)
+        if not end or more:
+            raise ValueError
+    with reading(folder / JOBS):  # its budget is divided here
+        return Recurring(job_file, job_file.schedule).at(window)
 
 
 def mechanism(job: Job, result: Stored) -> str:
@@ -150,3 +176,13 @@ def _require_same_budget(facts: Facts, excerpt: dict[str, Any]) -> None:
         raise ValueError
     if terms_of - {(budget.unit, budget.neighbors)} or not budget.spent.fits(facts.together, budget.accounting):
         raise ValueError
+
+
+def _require_window_charged(facts: Facts, history: Iterable[Entry]) -> None:
+    """ValueError unless each result of a window has charges of its own that cover it."""
+    recurring = [(job, result) for job, result in facts.released if job.key]
+    part = name_and_part(facts.job_file.terms.dataset)[1]
+    amounts = Charges.among(history, (job for job, _ in recurring), part).amounts
+    for job, result in recurring:
+        if not amounts.get(job.key, Amount()).fits(Amount.settled(result.guarantee), facts.budget.accounting):
+            raise ValueError

@@ -21,7 +21,7 @@ from dpmine.io.atomic import no_guard, read_file
 from dpmine.ledger.charging import without_passwords
 from dpmine.ledger.ledger import Ledger
 from dpmine.reporting.evidence.checklist import checklist
-from dpmine.reporting.evidence.facts import JOBS, LEDGER, RESULTS, read_facts, reading
+from dpmine.reporting.evidence.facts import JOBS, LEDGER, RESULTS, WINDOW, read_facts, reading
 from dpmine.reporting.evidence.registry import registry_entry
 from dpmine.version import __version__
 
@@ -69,12 +69,7 @@ class Verified:
 
 
 def require_possible(folder: Path, job_file: JobFile) -> None:
-    """Check before the run that evidence can be written. Raises UnreadableFile; BadParameter for a secret in it.
-
-    Jobs that recur have none yet: evidence is read back by the job file alone, which has no window.
-    """
-    if job_file.schedule is not None:
-        raise BadParameter("Evidence is for job files without a [schedule]: leave out evidence (--evidence).")
+    """Check before the run that evidence can be written. Raises UnreadableFile; BadParameter for a secret in it."""
     text = job_file.source.decode()
     if without_passwords(text) != text or _PARAMETERS.search(text):
         raise BadParameter(
@@ -91,6 +86,7 @@ def require_possible(folder: Path, job_file: JobFile) -> None:
 def write_evidence(report: Report, store: ResultsFolder, page: bytes, folder: Path, *, guard: Guard = no_guard) -> str:
     """Write the evidence of a report into a new folder, as a whole or not at all; returns its fingerprint.
 
+    Of recurring jobs it is that of the window which the report is for, not of those that were caught up with.
     `guard` surrounds the time in which a temporary folder exists.
     Raises UnreadableFile; BadLedger where the ledger cannot be read any more.
     """
@@ -102,6 +98,8 @@ def write_evidence(report: Report, store: ResultsFolder, page: bytes, folder: Pa
         try:
             results = {f"{RESULTS}/{name}": read_file(store.folder / name) for name in names}
             _write(temporary, {JOBS: report.job_file.source, PAGE: page, LEDGER: _json(excerpt), **results})
+            if window := report.job_file.window:
+                _write(temporary, {WINDOW: f"{window}\n".encode()})
             _write(temporary, _derived(read_facts(temporary)))
             manifest = _manifest(temporary)
             _write(temporary, {MANIFEST: manifest})

@@ -56,8 +56,7 @@ def registry_entry(facts: Facts) -> dict[str, Any]:
             "deployment_model": {
                 "model_name": "Central",
                 "model_name_details": _MODEL,
-                "release_type": "One release",
-                "data_source_type": "Static",
+                **_repeated(facts),
                 **_period(facts.job_file.period),
                 "access_type": "Non-interactive",
             },
@@ -76,6 +75,21 @@ def registry_entry(facts: Facts) -> dict[str, Any]:
 def _period(period: str) -> dict[str, str]:
     """What the job file says of the time that the data are from."""
     return {"data_source_type_details": f"Data of {period}."} if period else {}
+
+
+def _repeated(facts: Facts) -> dict[str, str]:
+    """Whether more data and more releases follow."""
+    schedule = facts.job_file.schedule
+    if schedule is None:
+        return {"release_type": "One release", "data_source_type": "Static"}
+    return {
+        "release_type": "Many releases",
+        "release_type_details": (
+            f"This is {facts.job_file.window} of up to {schedule.runs} windows, one for each {schedule.every}. The "
+            "job file alone decides what a run of a window is charged at most."
+        ),
+        "data_source_type": "Dynamic",
+    }
 
 
 def _product(facts: Facts) -> str:

@@ -120,6 +120,12 @@ class JobFile:
     source: bytes = b""
     schedule: Schedule | None = None
 
+    @property
+    def window(self) -> str:
+        """Which window it is for; "" where it is for all of them, or has no schedule."""
+        scheduled = self.jobs[0].scheduled
+        return scheduled.window if scheduled else ""
+
 
 def read_job_file(path: Path, *, here: bool = True) -> JobFile:
     """The jobs of a TOML file, their keys checked; no input is opened.

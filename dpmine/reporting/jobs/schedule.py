@@ -144,6 +144,10 @@ class Schedule:
             truth("disjoint_units", table.get("disjoint_units", False)),
         )
 
+    def assertion(self, unit: str) -> str:
+        """What it says of each unit, and nothing checks; "" for nothing."""
+        return f"no {unit} has data in two windows" if self.disjoint_units else ""
+
     def share(self, total: Amount) -> Amount:
         """What one window may be charged of the file's total; a public function of the file."""
         return total if self.disjoint_units else Amount(*(number / self.runs for number in total))

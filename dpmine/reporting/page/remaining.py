@@ -1,23 +1,24 @@
 """What the rest of a budget buys: how often each job of the page, and how exact a further number.
 
-All of it follows from the charges that were fixed before the run, and from what is left, which the page shows. The
-noise is that which `dpmine plan --noise` plans with.
+All of it follows from the charges that were fixed before the run, and from what is left, which the page shows. Two
+limits hold: the ledger's, and the job file's own total. The noise is that which `dpmine plan --noise` plans with.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpmine.exact.reals import decimal_below
 from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace
-from dpmine.ledger.budget import Accounting
+from dpmine.ledger.budget import WHOLE, Accounting, Amount, name_and_part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
-    from dpmine.ledger.budget import Amount
+    from dpmine.ledger.budget import Budget
+    from dpmine.reporting.batch import Report
 
 _SEVERAL = 10
 _MOST_NOISE = 10**9  # a half width beyond it is of no use, and takes long to compute
@@ -40,6 +41,20 @@ class Rest:
     epsilon: Fraction
     one: int | None
     several: int | None
+
+
+def left_to_file(report: Report, budget: Budget) -> Amount:
+    """What further jobs of the file may be charged, by the ledger and by the file's total: each number is the smaller.
+
+    A job without a result is counted at its most: the file still asks for it. A schedule divides the file's total among
+    its windows, so only the ledger says what is left for anything else.
+    """
+    by_ledger = budget.remaining_of(name_and_part(report.job_file.terms.dataset)[1])
+    if report.timeline is not None:
+        return by_ledger
+    asked = Amount.total([each.charge if each.result else Amount.of(each.guarantee) for each in report.outcomes])
+    by_file = replace(budget, granted=report.total, charged={WHOLE: asked}).remaining
+    return Amount(*map(min, zip(by_ledger, by_file, strict=True)))
 
 
 def rest_of(remaining: Amount, accounting: Accounting, charges: Mapping[str, Amount]) -> Rest:

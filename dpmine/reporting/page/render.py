@@ -18,7 +18,7 @@ from dpmine.privacy import Neighbors, short
 from dpmine.reporting.jobs.unit_words import UnitWords
 from dpmine.reporting.page.bodies import Body, body_of, percent
 from dpmine.reporting.page.charts import stacked, templates
-from dpmine.reporting.page.remaining import rest_of
+from dpmine.reporting.page.remaining import left_to_file, rest_of
 from dpmine.reporting.page.windows import windows_of
 from dpmine.version import __version__
 
@@ -113,8 +113,8 @@ def _any_window_failed(report: Report) -> bool:
 def _asserted(report: Report, outcomes: Sequence[JobOutcome], words: UnitWords) -> list[str]:
     """What the guarantee takes from the job file, and nothing checks."""
     schedule = report.job_file.schedule
-    disjoint = {f"no {words.one} has data in two windows"} if schedule and schedule.disjoint_units else set()
-    return sorted({each.guarantee.assertion for each in outcomes if each.guarantee.assertion} | disjoint)
+    asserted = {each.guarantee.assertion for each in outcomes} | {schedule.assertion(words.one) if schedule else ""}
+    return sorted(asserted - {""})
 
 
 def _meaning(report: Report, words: UnitWords) -> str:
@@ -221,12 +221,14 @@ def _spending(report: Report, budget: Budget, here: Amount) -> dict[str, Any]:
     rounding = decimal_below, decimal_above, decimal_above, decimal_below
     named = zip(("granted", *_SPENT), (granted, *spent), rounding, strict=True)
     rows = [(name, _loss(each, kind, to), readable(short(each.compared(kind)[1]))) for name, each, to in named]
-    buys = rest_of(remaining, kind, {each.job.name: Amount.of(each.guarantee) for each in report.outcomes})
+    left = left_to_file(report, budget)
+    buys = rest_of(left, kind, {each.job.name: Amount.of(each.guarantee) for each in report.outcomes})
     return {
         "chart": stacked(caption, _SPENT, shares),
         "rows": rows,
         "elsewhere": any(elsewhere),
         "left": _amount(remaining, kind),
+        "left_to_file": "" if left == remaining else _amount(left, kind),
         "granted": readable(granted.decimals),
         "slack": readable(short(granted.delta - granted.approximate_delta)),
         "own": readable(short(granted.approximate_delta)),

@@ -14,7 +14,6 @@ from reporting.schedules.weeks import ITEMS, PAIRS, Shop, sales
 from support.cases import every
 from support.effort import examples
 
-import dpmine
 from dpmine.errors import BadParameter, BudgetExceeded
 from dpmine.ledger.budget import Accounting, Amount
 from dpmine.ledger.ledger import Ledger
@@ -207,11 +206,3 @@ def test_the_division_depends_on_the_file_alone(tmp_path: Path) -> None:
     Ledger(shop.url).grant("shop", epsilon=52000, delta=0.052, accounting="zcdp")
     with pytest.raises(BadParameter, match="was granted under zcdp accounting: say so"):
         shop.run("2025-W02")
-
-
-def test_evidence_is_for_files_without_a_schedule(tmp_path: Path) -> None:
-    shop = Shop(tmp_path)
-    sales(tmp_path / "sales.parquet", 3)
-    with pytest.raises(BadParameter, match=r"Evidence is for job files without a \[schedule\]"):
-        dpmine.report(shop.write(), tmp_path / "page.html", window="2025-W03", evidence=tmp_path / "evidence")
-    assert not (tmp_path / "budget.db").exists()
