@@ -4,8 +4,8 @@ Usage: .venv-spark/bin/python benchmarks/bench_spark.py [--quick] [--rows 1,10,5
 
 Pairs and triples above a threshold of 2 per mille of the baskets (datasets/generate.py: 10,000 items, ten in each).
 Every measurement is a process of its own, and the kinds take turns. Seconds include reading, and exclude the start of
-Java and of the executors' Python, which is printed apart. `shuffled` is the same data with its rows in random order, so
-that they have to be dealt. Then, for the native way: bytes written to shuffles beside the estimate
+Java and of the executors' Python, which is printed apart. `shuffled` is the same data with its rows in random order.
+Then, for the native way: bytes written to shuffles beside the estimate
 (docs/explanation/spark.md), and the memory of the driver and of tasks. `--cluster` runs executors as processes of their
 own, so that the driver's heap holds nothing of theirs.
 """
@@ -39,7 +39,9 @@ ENVIRONMENT = {
     "PYSPARK_PYTHON": sys.executable,
 }
 COMPRESSED = 0.3
-"""What is left of a row of small integers after Spark's LZ4: most of its bytes are 0."""
+"""What is left of small or sorted integers after Spark's LZ4: most bytes are 0, or those of their neighbours."""
+LINE_BYTES = 6
+"""Of a line that is dealt, before compression: four of the unit, two of the item."""
 
 
 def generate(folder: Path, millions: float) -> Path:
@@ -145,11 +147,11 @@ def report_margins(runs: Runs) -> None:
             print(f"{kind:>16} {slopes[0]:8.3f} {slopes[1]:8.3f}")
 
 
-def planned(sizes: dict[str, int]) -> dict[str, float]:
-    """Bytes written to the shuffles of each native step, without dealing: see docs/explanation/spark.md."""
+def planned(sizes: dict[str, int], lines: float, *, mixed: bool) -> dict[str, float]:
+    """Bytes written to the shuffles of each native step: see docs/explanation/spark.md."""
     blocks = sizes["blocks"]
     return {
-        "read": sizes["items"] * blocks * _row(2),
+        "read": LINE_BYTES * lines * (1 if mixed else COMPRESSED) + sizes["items"] * blocks * _row(2),
         "pairs": sizes["pairs"] * blocks * (_row(4) + _row(2)),
         "triples": sizes["triples"] * blocks * _row(2),
     }
@@ -166,13 +168,12 @@ def report_shuffles(runs: Runs) -> None:
     for (millions, kind), found in runs.items():
         if not kind.startswith("native"):
             continue
-        for step, expected in planned(found[0]["sizes"]).items():
+        steps = planned(found[0]["sizes"], millions * MILLION, mixed=kind.endswith("shuffled"))
+        for step, expected in steps.items():
             written = found[0]["shuffled"].get(step, 0)
-            dealt = step == "read" and kind.endswith("shuffled")
-            estimate = expected + (COMPRESSED * 16 * millions * MILLION if dealt else 0)  # two numbers in each line
             print(
-                f"{millions:>6g}M {kind:>16} {step:>8} {written / MILLION:9.3f} {estimate / MILLION:9.3f} "
-                f"{written / estimate:6.2f}"
+                f"{millions:>6g}M {kind:>16} {step:>8} {written / MILLION:9.3f} {expected / MILLION:9.3f} "
+                f"{written / expected:6.2f}"
             )
 
 
