@@ -58,7 +58,7 @@ def read_transactions(
         columns: those that the user named.
         catalogue: what `read_catalogue` gives; items outside it are left out. Without one, the items that occur are
             the labels.
-        progress: called with the fraction done, 0 to 1.
+        progress: called with the fraction done, 0 to 1; on Spark, in each step with the share of its tasks.
         memory: bytes, a text such as "4GB", or None for half of the machine.
         planned: called with the layout once it is known from the columns, before any data are read. Only the kind of
             Python objects in columns of pandas frames is looked up first.
@@ -72,7 +72,7 @@ def read_transactions(
         from dpmine.itemsets.spark.read import read_spark
 
         heap = memory.whole if isinstance(memory, MemoryBudget) else parse_memory(memory)
-        return read_spark(data, columns, memory=heap, catalogue=catalogue, planned=planned)
+        return read_spark(data, columns, memory=heap, catalogue=catalogue, planned=planned, progress=progress)
     budget = memory if isinstance(memory, MemoryBudget) else MemoryBudget.of(memory)
     require_catalogue_room(catalogue, budget.indivisible)
     source = open_source(data, columns)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from dpmine.io.arrow import integer_array
 from dpmine.itemsets.spark.native import Blocks, NativeMiner
+from dpmine.itemsets.spark.progress import watched
 from dpmine.itemsets.spark.session import functions, replacing
 from dpmine.itemsets.spark.source import ITEM, small
 from dpmine.itemsets.spark.supports import SparkMiner
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dpmine.io.source import Progress
     from dpmine.itemsets.spark.session import Kept
     from dpmine.itemsets.spark.source import SparkRows
     from dpmine.itemsets.transactions.base import SupportSource
@@ -40,6 +42,7 @@ class SparkBaskets(Transactions):
         session: of Spark.
         kept: what the cluster keeps for these baskets until they are closed.
         blocks: the baskets as the executors' dpmine counts in them; None where SQL counts.
+        progress: called in each step with the share of its tasks that are done.
     """
 
     labels: pa.Array
@@ -49,11 +52,12 @@ class SparkBaskets(Transactions):
     session: Any
     kept: Kept
     blocks: Blocks | None = None
+    progress: Progress | None = None
 
     @cached_property
     def total_units(self) -> int:
         """See `Transactions`. A pass over the data."""
-        with replacing(UNREADABLE):
+        with watched(self.session, self.progress), replacing(UNREADABLE):
             rows = self.rows.frame if self.rows.owners is None else self.rows.owners
             return int(rows.select(*self.rows.units).distinct().count())
 
@@ -67,20 +71,23 @@ class SparkBaskets(Transactions):
         held = self._held(max_items_per_unit)
         units = self.rows.units
         frame = self.kept.keep(self.rows.frame.join(held.select(*units, ITEM), [*units, ITEM], "left_semi"))
-        supports = added_up(held, ["rank"], functions.count("*"), len(self.labels))
         rows = replace(self.rows, frame=frame, counted=frame)
-        blocks = None if self.blocks is None else Blocks.of(rows, self.kept, self.session)
+        with watched(self.session, self.progress):
+            supports = added_up(held, ["rank"], functions.count("*"), len(self.labels))
+            blocks = None if self.blocks is None else Blocks.of(rows, self.kept, self.session)
         return replace(self, item_supports=supports, rows=rows, blocks=blocks)
 
     def item_weights(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
         """See `Transactions`. A pass over the data."""
         held = weighted(self._held(len(weights)), self.rows.units, weights, self.session)
-        return added_up(held, ["rank"], functions.sum(WEIGHT), len(self.labels))
+        with watched(self.session, self.progress):
+            return added_up(held, ["rank"], functions.sum(WEIGHT), len(self.labels))
 
     def pair_weights(self, codes: Sequence[int], weights: NDArray[np.int64]) -> NDArray[np.int64]:
         """See `Transactions`. A pass over the data."""
         held = weighted(pairs_held(self.coded(codes), self.rows), self.rows.units, weights, self.session)
-        return added_up(held, ["rank", "later"], functions.sum(WEIGHT), len(codes))
+        with watched(self.session, self.progress):
+            return added_up(held, ["rank", "later"], functions.sum(WEIGHT), len(codes))
 
     def _held(self, limit: int) -> Any:
         """A row for each of the `limit` items, at most, that a unit keeps: the columns of the unit, `item`, `rank`."""

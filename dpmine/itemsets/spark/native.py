@@ -273,7 +273,8 @@ class NativeMiner(SupportSource):
             place = -1 if known is None else int(known.listed.places(row)[0])
             if known is not None and place >= 0:
                 return int(known.supports[place])
-            return int(self._supports(ListedItemsets(row, len(self._labels)))[0])
+            with self._by_sql.watched():
+                return int(self._supports(ListedItemsets(row, len(self._labels)))[0])
 
     def _known(self, size: int, threshold: int) -> _Known | None:
         """All itemsets of `size` ≥ 2 items down to the threshold; None where SQL counts them."""
@@ -299,11 +300,12 @@ class NativeMiner(SupportSource):
         known = self._counted.get(size) or _Known(COUNT_LIMIT, self._none(size), np.zeros(0, np.int64))
         if known.threshold <= threshold:
             return known
-        if smaller is None:
-            more, supports = self._pairs(known, threshold)
-        else:
-            more = self._candidates(known, smaller.frequent(threshold))
-            supports = self._supports(more)
+        with self._by_sql.watched():
+            if smaller is None:
+                more, supports = self._pairs(known, threshold)
+            else:
+                more = self._candidates(known, smaller.frequent(threshold))
+                supports = self._supports(more)
         self._counted[size] = known.joined(threshold, more, supports)
         return self._counted[size]
 

@@ -20,6 +20,7 @@ from dpmine.itemsets.ingest.read import declared, declared_type, restricted
 from dpmine.itemsets.spark.baskets import SparkBaskets
 from dpmine.itemsets.spark.executors import count_themselves
 from dpmine.itemsets.spark.native import Blocks, row_groups
+from dpmine.itemsets.spark.progress import watched
 from dpmine.itemsets.spark.session import Kept, functions, replacing, spark_session
 from dpmine.itemsets.spark.source import ITEM, TABLE, SparkSource, small
 from dpmine.itemsets.spark.weights import UNREADABLE
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpmine.io.source import Columns
+    from dpmine.io.source import Columns, Progress
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.spark.source import SparkRows
 
@@ -42,10 +43,12 @@ def read_spark(
     memory: int,
     catalogue: pa.Array | None = None,
     planned: Callable[[LayoutPlan], None] | None = None,
+    progress: Progress | None = None,
 ) -> Read:
     """The baskets in a Spark frame or in what Spark reads at some paths; one pass counts the items.
 
-    `planned` gets the layout once it is known from the columns, before any row is read. Raises
+    `planned` gets the layout once it is known from the columns, before any row is read; `progress` the share of each
+    step's tasks that are done, see `watched`. Raises
     BadParameter (no Spark, a stream), BadData or UnreadableFile, none of which quotes Spark.
     """
     if is_spark_frame(data):
@@ -70,13 +73,14 @@ def read_spark(
             owners = None if rows.owners is None else kept.keep(rows.owners)
             frame = kept.keep(rows.frame)
             rows = replace(rows, frame=frame, owners=owners, counted=frame)
-        blocks = _blocks(source, plan, rows, known, kept) if natively else None
-        counts = _items(rows, known, session) if blocks is None else blocks.item_counts()
-        labels, supports = _supports(counts, known)
+        with watched(session, progress):
+            blocks = _blocks(source, plan, rows, known, kept) if natively else None
+            counts = _items(rows, known, session) if blocks is None else blocks.item_counts()
+            labels, supports = _supports(counts, known)
     except BaseException:
         kept.release_all()
         raise
-    baskets = SparkBaskets(labels, supports, plan.unit_name, rows, session, kept, blocks)
+    baskets = SparkBaskets(labels, supports, plan.unit_name, rows, session, kept, blocks, progress)
     return Read(baskets, declared_type(known, rows.kind))
 
 

@@ -27,6 +27,7 @@ from dpmine.itemsets.spark.counting import (
     itemset_columns,
     stored_threshold,
 )
+from dpmine.itemsets.spark.progress import watched
 from dpmine.itemsets.spark.session import functions, replacing
 from dpmine.itemsets.transactions.base import (
     COUNT_LIMIT,
@@ -38,9 +39,11 @@ from dpmine.itemsets.transactions.memory import parse_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
+    from dpmine.io.source import Progress
     from dpmine.itemsets.spark.counting import Work
     from dpmine.itemsets.spark.session import Kept
     from dpmine.itemsets.spark.source import SparkRows
@@ -99,6 +102,10 @@ class RowsOfItems(Protocol):
     def kept(self) -> Kept:
         """What the cluster keeps."""
 
+    @property
+    def progress(self) -> Progress | None:
+        """Gets the share of each step's tasks that are done."""
+
     def projected(self, codes: Sequence[int]) -> RowsOfItems:
         """See `Transactions`."""
 
@@ -124,6 +131,10 @@ class SparkMiner(SupportSource):
         self._remembered: dict[tuple[int, ...], int] = {}
         self._one_by_one = RLock()
 
+    def watched(self) -> AbstractContextManager[None]:
+        """A step whose progress is shown and whose jobs end with an interrupt."""
+        return watched(self._baskets.session, self._baskets.progress)
+
     @property
     def resident_threshold(self) -> int:
         """One more than the largest support of all: every search takes a job."""
@@ -134,7 +145,7 @@ class SparkMiner(SupportSource):
         require_room(int(found.counts.sum()), size, memory_limit)
         if not len(found.counts):
             return Itemsets(np.empty((0, size), np.int32), np.empty(0, np.int64))
-        with self._one_by_one:
+        with self._one_by_one, self.watched():
             return self._listed(size, threshold)
 
     def _histogram(self, size: int, threshold: int) -> SupportHistogram:
@@ -146,7 +157,7 @@ class SparkMiner(SupportSource):
     def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
         if n >= self.histogram(size, support).to_dict().get(support, 0):
             return None
-        with self._one_by_one:
+        with self._one_by_one, self.watched():
             level = self._counted[size].between(support, support + 1)
             ranks = _member(level, itemset_columns(size), n)
         codes: tuple[int, ...] = tuple(sorted(self._ranks.codes[ranks].tolist()))
@@ -157,7 +168,10 @@ class SparkMiner(SupportSource):
         """Takes a job, unless the itemset was listed or drawn before."""
         with self._one_by_one:
             known = self._remembered.get(tuple(codes.tolist()))
-            return self._looked_up(sorted(self._rank_of[codes].tolist(), reverse=True)) if known is None else known
+            if known is not None:
+                return known
+            with self.watched():
+                return self._looked_up(sorted(self._rank_of[codes].tolist(), reverse=True))
 
     def _looked_up(self, ranks: list[int]) -> int:
         """The support of items given by falling ranks."""
@@ -207,6 +221,11 @@ class SparkMiner(SupportSource):
         known = self._counted.setdefault(size, _Counted(int(self.item_supports.max()) + 1))
         if known.threshold <= threshold:
             return known
+        with self.watched():
+            return self._counted_deeper(size, threshold, known)
+
+    def _counted_deeper(self, size: int, threshold: int, known: _Counted) -> _Counted:
+        """What is known, and the itemsets below it down to the threshold."""
         store = self._store_for(threshold)
         work = self._work_of(store, size)
         deep = depth(self._ranks, work.of_rank, stored=work.stored, known=known.threshold, asked=threshold)
