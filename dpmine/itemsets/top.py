@@ -104,8 +104,8 @@ def top_itemset(
             streamed, through temporary files where a unit's rows are scattered.
         engine: "local", or "spark": Spark then reads paths and counts supports; this needs the extra `spark`. Spark
             always counts a Spark DataFrame. The result has the same output distribution.
-        progress: called with the fraction of the reading done, 0 to 1; on Spark, in each step from 0 to 1 with the
-            share of its tasks that are done, from another thread.
+        progress: called with the fraction of the reading done, 0 to 1. On Spark it is called in each step, from another
+            thread, with the share of the step's tasks that are done.
         notice: called before data are read, with the layout in column names, why "auto" takes its mechanism, and
             whether the result will mostly be noise. None: a `LayoutWarning` where the layout was found and not named,
             and an `AccuracyWarning`.

@@ -138,7 +138,7 @@ def _share(tracker: Any, group: str) -> float:
 
 @contextmanager
 def _tagged(session: Any, step: str, report: _Report) -> Iterator[None]:
-    """Behind Spark Connect: the step's operations have a tag, and the server tells of their tasks."""
+    """Behind Spark Connect: the step's operations have a tag, and the server reports their tasks."""
     known: dict[str, tuple[int, int]] = {}
 
     def handler(*, stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:  # noqa: ARG001

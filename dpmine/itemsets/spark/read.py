@@ -47,8 +47,8 @@ def read_spark(
 ) -> Read:
     """The baskets in a Spark frame or in what Spark reads at some paths; one pass counts the items.
 
-    `planned` gets the layout once it is known from the columns, before any row is read; `progress` the share of each
-    step's tasks that are done, see `watched`. Raises
+    `planned` gets the layout once it is known from the columns, before any row is read. `progress` gets the share
+    of each step's tasks that are done: see `watched`. Raises
     BadParameter (no Spark, a stream), BadData or UnreadableFile, none of which quotes Spark.
     """
     if is_spark_frame(data):

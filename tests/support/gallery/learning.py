@@ -196,7 +196,7 @@ def kept_rule(fitted: Any) -> float:
 
 def reached_weight(fitted: Any) -> float:
     """The weight; −9 where no target was reached."""
-    return -9.0 if fitted.coef_ is None else weight(fitted)
+    return weight(fitted) if hasattr(fitted, "coef_") else -9.0
 
 
 def shown(form: Form, runs: int, *, pilot: int = 1000, confidence: str = "0.999999") -> float:

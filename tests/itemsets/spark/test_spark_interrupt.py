@@ -1,0 +1,128 @@
+"""Ctrl-C while a cluster works: the process ends at once, its jobs with it, and a charge stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import pytest
+from support.command_line import PROGRAM, environment
+from support.datasets import DATASETS
+from support.oracles.spark import require_spark
+from support.terminal import rest_of
+
+import dpmine
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+SLOW = """
+import os, sys, threading, time
+from dpmine.itemsets.spark import blocks, progress, read, supports
+from dpmine_cli import main
+from pyspark import SparkContext
+_, way, step, *sys.argv = sys.argv
+
+def sleep(batches, **options):
+    import time
+    time.sleep(90)
+    return iter(())
+
+def slow(before):
+    pause = "reflect('java.lang.Thread', 'sleep', 90000L) = ''"
+    return lambda *given, **options: before(*given, **options).where(pause)
+
+if way == "native":
+    setattr(blocks, {"reading": "packed", "search": "block_pairs"}[step], sleep)
+else:
+    read.count_themselves = lambda session: False
+    room, name = {"reading": (read, "_items"), "search": (supports, "counted")}[step]
+    setattr(room, name, slow(getattr(room, name)))
+
+def say_when_it_sleeps():
+    active, since = (), time.monotonic()
+    while not active or time.monotonic() < since + 3:
+        time.sleep(0.2)
+        found = tuple(SparkContext._active_spark_context.statusTracker().getActiveJobsIds())
+        if found != active:
+            active, since = found, time.monotonic()
+    os.write(1, b"asleep\\n")
+
+def share(*given, before=progress._share):
+    if threads:
+        threads.pop().start()
+    return before(*given)
+
+threads = [threading.Thread(target=say_when_it_sleeps, daemon=True)]
+progress._share = share
+main.main()
+"""
+
+
+@pytest.mark.parametrize(("way", "step"), [("native", "search"), ("sql", "reading")])
+def test_an_interrupt_at_a_terminal(tmp_path: Path, way: str, step: str) -> None:
+    require_spark()
+    ledger = f"sqlite:///{tmp_path}/budget.db"
+    dpmine.Ledger(ledger).grant("shop", epsilon=3, delta=1e-3)
+    options = [str(DATASETS / "mushroom.parquet"), "--unit", "transaction_id", "--item", "item", "--engine", "spark"]
+    options += ["--mechanism", "large-margin", "--epsilon", "1", "--delta", "1e-6", "--ledger", ledger]
+    status, shown, session = interrupted(way, step, ["dpmine", "top-itemset", *options, "--dataset", "shop"])
+    assert status == 130, shown
+    assert "%" in shown
+    assert shown.rstrip().endswith("dpmine: error: interrupted; nothing was written. Charges to the ledger stay.")
+    assert "Traceback" not in shown
+    told = [*PROGRAM, "ledger", "show", "--ledger", ledger, "--format", "json"]
+    spent = json.loads(subprocess.run(told, capture_output=True, check=True, env=environment()).stdout)
+    assert spent["datasets"][0]["spent"]["epsilon"] == 1
+    end = time.monotonic() + 30
+    while members(session):
+        assert time.monotonic() < end, "Java, or Python on an executor, goes on"
+        time.sleep(0.2)
+
+
+def interrupted(way: str, step: str, line: Sequence[str]) -> tuple[int, str, int]:
+    """Exit status, what stderr showed on a terminal, and the session of the processes."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW, way, step, *line],
+        stdout=subprocess.PIPE,
+        stderr=slave,
+        start_new_session=True,
+        env={**environment(), "TERM": "xterm", "COLUMNS": "80"},
+    )
+    os.close(slave)
+    shown: list[bytes] = []
+    reading = Thread(target=lambda: shown.append(rest_of(master)))  # a full terminal would stop the process
+    reading.start()
+    assert process.stdout is not None
+    with process.stdout:
+        assert process.stdout.readline() == b"asleep\n"
+    assert len(members(process.pid)) > 1
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    status = process.wait(timeout=60)
+    reading.join(60)
+    return status, re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", b"".join(shown).decode()), process.pid
+
+
+def members(session: int) -> list[str]:
+    """The processes of a session that have not ended."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = place.read_text().rpartition(")")
+        except OSError:
+            continue
+        if int(rest.split()[3]) == session and rest.split()[0] != "Z":
+            found.append(name)
+    return found
