@@ -92,8 +92,8 @@ def dealt_columns(texts: Sequence[bool]) -> str:
 def dealt(batches: Batches, *, units: int, sent_to: NDArray[np.int32]) -> Iterator[pa.RecordBatch]:
     """Lines -> one row for each part of the units that occurs, with its lines; the first `units` columns name these.
 
-    Numbers travel as what they exceed the smallest one by, in as few bytes as these need; texts as their lengths and
-    their bytes: a shuffle of a few long rows instead of many short ones.
+    A shuffle of a few long rows takes less than one of many short rows. A number travels as what it exceeds the
+    smallest one by, in as few bytes as all of these need. Texts travel as their lengths and their bytes.
     """
     for table in _tables(batches, _DEALT_LINES):
         columns = [column.cast(pa.large_string()) if is_text(column.type) else column for column in table.columns]
