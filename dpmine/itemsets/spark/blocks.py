@@ -1,7 +1,7 @@
 """What runs on the executors: rows become blocks, and the local engine's compiled kernels count in these.
 
 A *block* holds the baskets of some units, and all baskets of each. Every function here but `destinations` takes the
-Arrow batches of one partition and gives others, as `mapInArrow` wants it; none of them shows a value to anybody.
+Arrow batches of one partition and gives others, as `mapInArrow` wants it; none of them shows a value.
 """
 
 from __future__ import annotations
@@ -83,15 +83,17 @@ def _rotated(words: NDArray[np.uint32], bits: int) -> NDArray[np.uint32]:
 
 def dealt_columns(texts: Sequence[bool]) -> str:
     """The columns that `dealt` gives, for columns that hold texts or numbers."""
-    parts = [f"c{place} binary" + (f", t{place} binary" if text else "") for place, text in enumerate(texts)]
-    return ", ".join(["destination int", *parts])
+    parts = [
+        f"c{place} binary, " + (f"t{place} binary" if text else f"b{place} bigint") for place, text in enumerate(texts)
+    ]
+    return ", ".join(["destination int, lines int", *parts])
 
 
 def dealt(batches: Batches, *, units: int, sent_to: NDArray[np.int32]) -> Iterator[pa.RecordBatch]:
     """Lines -> one row for each part of the units that occurs, with its lines; the first `units` columns name these.
 
-    Numbers travel as eight bytes each, texts as their lengths and their bytes: a shuffle of a few long rows instead of
-    many short ones.
+    A shuffle of a few long rows takes less than one of many short rows. A number travels as what it exceeds the
+    smallest one by, in as few bytes as all of these need. Texts travel as their lengths and their bytes.
     """
     for table in _tables(batches, _DEALT_LINES):
         columns = [column.cast(pa.large_string()) if is_text(column.type) else column for column in table.columns]
@@ -100,11 +102,10 @@ def dealt(batches: Batches, *, units: int, sent_to: NDArray[np.int32]) -> Iterat
         lengths = np.bincount(numbers, minlength=len(sent_to))
         present = np.flatnonzero(lengths)
         starts = starts_of(lengths[present])
-        made = [pa.array(sent_to[present], pa.int32())]
+        made = [pa.array(sent_to[present], pa.int32()), pa.array(lengths[present], pa.int32())]
         for column in columns:
-            made += (
-                _cut_texts(column, order, starts) if is_text(column.type) else [_cut(integers(column)[order], starts)]
-            )
+            cut = _cut_texts(column, order, starts) if is_text(column.type) else _cut_numbers(column, order, starts)
+            made += cut
         names = dealt_columns([is_text(column.type) for column in columns]).replace(",", "").split()[::2]
         yield pa.RecordBatch.from_arrays(made, names=names)
 
@@ -113,6 +114,15 @@ def _cut(values: NDArray[Any], starts: NDArray[np.int64]) -> pa.Array:
     """A row of bytes for each stretch of the values."""
     ends = (starts * values.itemsize).astype(np.int32)
     return pa.Array.from_buffers(pa.binary(), len(starts) - 1, [None, pa.py_buffer(ends), pa.py_buffer(values)])
+
+
+def _cut_numbers(column: pa.ChunkedArray, order: NDArray[np.int64], starts: NDArray[np.int64]) -> list[pa.Array]:
+    """What the numbers exceed the smallest one by, and that one."""
+    numbers = integers(column)
+    smallest = numbers.min()
+    above = (numbers - smallest).view(np.uint64)  # right even where the difference does not fit an int64
+    narrow = above.astype(np.min_scalar_type(int(above.max())))[order]
+    return [_cut(narrow, starts), integer_array(np.full(len(starts) - 1, smallest))]
 
 
 def _cut_texts(column: pa.ChunkedArray, order: NDArray[np.int64], starts: NDArray[np.int64]) -> list[pa.Array]:
@@ -136,24 +146,28 @@ def packed(batches: Batches, *, texts: Sequence[bool], units: int, numbered: boo
 
     The first `units` columns name the unit, the last one is the item; those between them name the basket.
     """
-    parts: list[list[NDArray[np.uint8]]] = [[] for _ in range(len(texts) + sum(texts))]
+    parts: list[list[Any]] = [[] for _ in texts]
     for batch in batches:
-        for pieces, column in zip(parts, batch.columns[1:], strict=True):
-            pieces.append(_contents(column.cast(pa.large_binary()))[1].copy())
-    contents = iter([np.concatenate([np.zeros(0, np.uint8), *pieces]) for pieces in parts])
-    columns = [_texts(next(contents), next(contents)) if text else _numbers(next(contents)) for text in texts]
-    if len(columns[0]):
-        yield _block(columns, units, numbered=numbered)
+        for _, lines, *cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            for pieces, text, first, second in zip(parts, texts, cells[::2], cells[1::2], strict=True):
+                pieces.append((first, second) if text else _numbers(first, lines, second))
+    if parts[0]:
+        columns = [
+            _texts(pieces) if text else integer_array(np.concatenate(pieces))
+            for pieces, text in zip(parts, texts, strict=True)
+        ]
+        yield _block([pa.chunked_array([column]) for column in columns], units, numbered=numbered)
 
 
-def _numbers(content: NDArray[np.uint8]) -> pa.ChunkedArray:
-    return pa.chunked_array([integer_array(content.view(np.int64))])
+def _numbers(content: bytes, lines: int, smallest: int) -> NDArray[np.int64]:
+    above = np.frombuffer(content, f"u{len(content) // lines}").astype(np.uint64)
+    return above.view(np.int64) + np.int64(smallest)
 
 
-def _texts(lengths: NDArray[np.uint8], content: NDArray[np.uint8]) -> pa.ChunkedArray:
-    ends = starts_of(lengths.view(np.int32))
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(content)]
-    return pa.chunked_array([pa.Array.from_buffers(pa.large_string(), len(ends) - 1, buffers)])
+def _texts(pieces: Sequence[tuple[bytes, bytes]]) -> pa.Array:
+    ends = starts_of(*(np.frombuffer(lengths, np.int32) for lengths, _ in pieces))
+    content = pa.py_buffer(b"".join(content for _, content in pieces))
+    return pa.Array.from_buffers(pa.large_string(), len(ends) - 1, [None, pa.py_buffer(ends), content])
 
 
 def packed_rows(batches: Batches, *, lines: int) -> Iterator[pa.RecordBatch]:
@@ -174,7 +188,7 @@ def _tables(batches: Batches, lines: int) -> Iterator[pa.Table]:
     """The rows in tables of about that number of rows, none of them empty."""
     taken: list[pa.RecordBatch] = []
     count = size = 0
-    for batch in batches:
+    for batch in _pieces(batches, lines):
         taken.append(batch)
         count, size = count + batch.num_rows, size + batch.nbytes
         if count >= lines or size >= _DEALT_BYTES:
@@ -182,6 +196,16 @@ def _tables(batches: Batches, lines: int) -> Iterator[pa.Table]:
             taken, count, size = [], 0, 0
     if count:
         yield pa.Table.from_batches(taken)
+
+
+def _pieces(batches: Batches, lines: int) -> Iterator[pa.RecordBatch]:
+    """The batches, those cut in half that hold more than a table."""
+    for batch in batches:
+        if batch.num_rows > 1 and (batch.num_rows > lines or batch.nbytes > _DEALT_BYTES):
+            middle = batch.num_rows // 2
+            yield from _pieces([batch.slice(0, middle), batch.slice(middle)], lines)
+        else:
+            yield batch
 
 
 def _block(columns: Sequence[pa.ChunkedArray], units: int, *, numbered: bool) -> pa.RecordBatch:

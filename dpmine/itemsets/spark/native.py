@@ -24,12 +24,14 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, integers
 from dpmine.itemsets.counting.listed import ListedItemsets
 from dpmine.itemsets.counting.miner import ordered
 from dpmine.itemsets.spark import blocks as on_executors
+from dpmine.itemsets.spark.files import FOOTERS, Groups, Reading, read_footers, read_lines
 from dpmine.itemsets.spark.session import functions, replacing
 from dpmine.itemsets.spark.source import ITEM
 from dpmine.itemsets.spark.supports import require_room
@@ -42,11 +44,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from dpmine.itemsets.spark.files import Wanted
     from dpmine.itemsets.spark.session import Kept
     from dpmine.itemsets.spark.source import SparkRows
     from dpmine.itemsets.spark.supports import SparkMiner
 
 _MOST_CANDIDATES = 4_000_000  # that are listed in this process and sent to every task
+_FOOTER_TASKS = 200
 _FEWEST_LINES = 1 << 17  # of a block: smaller ones take longer to start than to count
 _ONE_UNIT = (
     "Too many rows of one unit meet in one task: take a smaller unit where the guarantee allows it (a receipt instead "
@@ -77,14 +81,34 @@ class Blocks:
         """The blocks of rows: a pass over the data to count them, one to pack them. Raises BadParameter, BadData."""
         with replacing(UNREADABLE):
             lines = int(rows.counted.count())
-        kind = dict(rows.frame.dtypes)[ITEM]
-        frame = kept.keep(_in_order(rows) if rows.rows_are_units else _dealt(rows, _block_count(lines, session)))
+        found = rows.frame.select(*rows.keys, ITEM)
+        frame = (
+            _mapped(found, *_packing()) if rows.rows_are_units else _dealt(found, rows, _block_count(lines, session))
+        )
+        return cls._kept(frame, rows, kept)
+
+    @classmethod
+    def of_files(cls, wanted: Wanted, groups: Groups, rows: SparkRows, kept: Kept, session: Any) -> Blocks:
+        """The blocks of the same rows, which the executors read themselves: one pass. Raises BadParameter, BadData."""
+        count = _block_count(int(groups.entries.sum()), session)
+        reading = Reading(wanted, groups, groups.split(count))
+        with replacing():
+            tasks = session.range(0, len(reading.tasks), 1, len(reading.tasks))
+        lines = partial(read_lines, reading=reading)
+        frame = (
+            _mapped(tasks, *_packing(), first=lines) if rows.rows_are_units else _dealt(tasks, rows, count, first=lines)
+        )
+        return cls._kept(frame, rows, kept)
+
+    @classmethod
+    def _kept(cls, frame: Any, rows: SparkRows, kept: Kept) -> Blocks:
+        frame = kept.keep(frame)
         with replacing(UNREADABLE):
             measured = frame.agg(functions.count("*"), functions.max("lines")).toArrow()
         number, longest = (column[0].as_py() or 0 for column in measured.columns)
         if longest > on_executors.MOST_LINES:
             raise BadParameter(_ONE_UNIT)
-        return cls(frame, number, kind)
+        return cls(frame, number, dict(rows.frame.dtypes)[ITEM])
 
     def item_counts(self) -> Any:
         """A frame of the items and their supports: `item`, `support`."""
@@ -133,28 +157,42 @@ def _block_count(lines: int, session: Any) -> int:
     return max(1, wanted, -(-lines // on_executors.BLOCK_LINES))
 
 
-def _in_order(rows: SparkRows) -> Any:
+def row_groups(files: Sequence[str], wanted: Wanted, session: Any) -> Groups | None:
+    """The row groups of files, as the executors find them; None where one of these cannot read a file as Spark does."""
+    count = min(len(files), _FOOTER_TASKS)
+    with replacing():
+        numbers = session.range(0, count, 1, count)
+    reading = partial(read_footers, files=files, wanted=wanted, tasks=count)
+    with replacing(UNREADABLE):
+        found = _mapped(numbers, reading, FOOTERS).orderBy("file", "row_group").toArrow()
+    if not len(found) or not pc.all(found.column("fits")).as_py():
+        return None
+    return Groups(tuple(files), *map(integers, found.columns[:-1]))
+
+
+def _packing() -> tuple[Any, str]:
     """Each row of the data is a unit, whose lines follow one another: nothing has to move."""
-    lines = rows.frame.select(*rows.keys, ITEM)
-    packing = partial(on_executors.packed_rows, lines=on_executors.BLOCK_LINES)
-    return _mapped(lines, packing, on_executors.PACKED)
+    return partial(on_executors.packed_rows, lines=on_executors.BLOCK_LINES), on_executors.PACKED
 
 
-def _dealt(rows: SparkRows, count: int) -> Any:
-    """The lines of a unit meet in one partition."""
-    lines = rows.frame.select(*rows.keys, ITEM)
-    kinds = dict(lines.dtypes)
+def _dealt(source: Any, rows: SparkRows, count: int, first: Any = None) -> Any:
+    """The lines of a unit meet in one partition; `source` holds them, or `first` makes them of it."""
+    kinds = dict(rows.frame.dtypes)
     texts, units = [kinds[name] == "string" for name in (*rows.keys, ITEM)], len(rows.units)
     dealing = partial(on_executors.dealt, units=units, sent_to=on_executors.destinations(count))
-    met = _mapped(lines, dealing, on_executors.dealt_columns(texts)).repartition(count, "destination")
+    met = _mapped(source, dealing, on_executors.dealt_columns(texts), first).repartition(count, "destination")
     packing = partial(on_executors.packed, texts=texts, units=units, numbered=rows.owners is not None)
     return _mapped(met, packing, on_executors.PACKED)
 
 
-def _mapped(frame: Any, function: Any, columns: str) -> Any:
-    """What the executors make of the frame's partitions, in Arrow's batches."""
+def _mapped(frame: Any, function: Any, columns: str, first: Any = None) -> Any:
+    """What the executors make of the frame's partitions, in Arrow's batches, after they called `first` on them."""
     with replacing():
-        return frame.mapInArrow(function, columns)
+        return frame.mapInArrow(function if first is None else partial(_one_after_other, first, function), columns)
+
+
+def _one_after_other(first: Any, then: Any, batches: Any) -> Any:
+    return then(first(batches))
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,10 +314,10 @@ class NativeMiner(SupportSource):
         codes = np.flatnonzero(self.item_supports >= threshold).astype(np.int32)
         number_of = np.full(len(self._labels), -1, np.int32)
         number_of[codes] = np.arange(len(codes))
-        told = number_of[known.listed.rows]
-        told = told[(told >= 0).all(axis=1)]
+        old = number_of[known.listed.rows]
+        old = old[(old >= 0).all(axis=1)]
         labels = self._labels.take(integer_array(codes.astype(np.int64)))
-        found, exact = self._blocks.pairs(labels, ListedItemsets(told, len(codes)), threshold)
+        found, exact = self._blocks.pairs(labels, ListedItemsets(old, len(codes)), threshold)
         found = found[np.lexsort((found[:, 1], found[:, 0]))]
         listed = ListedItemsets(codes[found[:, :2]], len(self._labels))
         return listed, found[:, 2] if exact else self._supports(listed)

@@ -19,7 +19,7 @@ from dpmine.itemsets.ingest.layouts import plan_layout
 from dpmine.itemsets.ingest.read import declared, declared_type, restricted
 from dpmine.itemsets.spark.baskets import SparkBaskets
 from dpmine.itemsets.spark.executors import count_themselves
-from dpmine.itemsets.spark.native import Blocks
+from dpmine.itemsets.spark.native import Blocks, row_groups
 from dpmine.itemsets.spark.progress import watched
 from dpmine.itemsets.spark.session import Kept, functions, replacing, spark_session
 from dpmine.itemsets.spark.source import ITEM, TABLE, SparkSource, small
@@ -74,7 +74,7 @@ def read_spark(
             frame = kept.keep(rows.frame)
             rows = replace(rows, frame=frame, owners=owners, counted=frame)
         with watched(session, progress):
-            blocks = Blocks.of(_known_alone(rows, known, session), kept, session) if natively else None
+            blocks = _blocks(source, plan, rows, known, kept) if natively else None
             counts = _items(rows, known, session) if blocks is None else blocks.item_counts()
             labels, supports = _supports(counts, known)
     except BaseException:
@@ -82,6 +82,15 @@ def read_spark(
         raise
     baskets = SparkBaskets(labels, supports, plan.unit_name, rows, session, kept, blocks, progress)
     return Read(baskets, declared_type(known, rows.kind))
+
+
+def _blocks(source: SparkSource, plan: LayoutPlan, rows: SparkRows, known: pa.Array | None, kept: Kept) -> Blocks:
+    """The baskets in blocks, of files that the executors read where they can, else of the rows that Spark gives."""
+    wanted = source.wanted(plan, known)
+    groups = None if wanted is None else row_groups(source.paths(), wanted, kept.session)
+    if wanted is None or groups is None:
+        return Blocks.of(_known_alone(rows, known, kept.session), kept, kept.session)
+    return Blocks.of_files(wanted, groups, rows, kept, kept.session)
 
 
 def _known_alone(rows: SparkRows, known: pa.Array | None, session: Any) -> SparkRows:

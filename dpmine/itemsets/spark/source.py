@@ -25,6 +25,7 @@ from dpmine.io.parquet import partition_keys
 from dpmine.io.paths import shown_name
 from dpmine.io.source import ArrowSource
 from dpmine.itemsets.ingest.layouts import Layout
+from dpmine.itemsets.spark.files import Wanted
 from dpmine.itemsets.spark.session import condition_of, functions, replacing
 
 if TYPE_CHECKING:
@@ -99,23 +100,25 @@ class SparkSource:
     Attributes:
         frame: with the columns c0, c1, … in place of names, which may repeat or differ in case alone.
         source: names and types, as for local data.
+        files: URLs of the Parquet files whose rows these are, all of them and no others; none where that is not known.
     """
 
     frame: Any
     source: ArrowSource
+    files: tuple[str, ...] = ()
 
     @classmethod
     def of_frame(cls, frame: Any) -> SparkSource:
         """Raises BadData where Spark cannot describe the frame."""
         with replacing("Spark cannot describe the columns of the data: look at the frame's schema by itself first."):
-            return cls._described(frame)
+            return cls._described(frame, _scanned(frame))
 
     @classmethod
-    def _described(cls, frame: Any) -> SparkSource:
+    def _described(cls, frame: Any, files: Sequence[str]) -> SparkSource:
         fields = frame.schema.fields
         plain = frame.toDF(*(f"c{place}" for place in range(len(fields))))
         schema = pa.schema([(field.name, _arrow_type(field.dataType)) for field in fields])
-        return cls(plain, ArrowSource(schema, lambda _names: ()))
+        return cls(plain, ArrowSource(schema, lambda _names: ()), tuple(files))
 
     @classmethod
     def of_paths(cls, session: Any, paths: Sequence[str]) -> SparkSource:
@@ -127,7 +130,7 @@ class SparkSource:
         )
         with replacing(unreadable, UnreadableFile):
             try:
-                return cls._described(opened(session, paths))
+                return cls._described(*opened(session, paths))
             except Exception as error:
                 if condition_of(error) in _MISSING:
                     raise UnreadableFile(f"{shown} does not exist for Spark; check its name.") from None
@@ -138,6 +141,17 @@ class SparkSource:
     def rows(self, plan: LayoutPlan) -> SparkRows:
         """The rows of a plan."""
         return self._long(plan) if plan.layout is Layout.LONG else self._rows_of_lists(plan)
+
+    def wanted(self, plan: LayoutPlan, catalogue: pa.Array | None) -> Wanted | None:
+        """What executors read of the files; None where these are not on file systems that all of them mount."""
+        if plan.layout is Layout.ONE_HOT or not self.files or any(not file.startswith("file:") for file in self.files):
+            return None
+        names = (*plan.keys, plan.items[0])
+        return Wanted(names, tuple(map(self.source.type_of, names)), plan.layout is Layout.LIST, catalogue)
+
+    def paths(self) -> tuple[str, ...]:
+        """Of the files on the file system."""
+        return tuple(map(_path, self.files))
 
     def _long(self, plan: LayoutPlan) -> SparkRows:
         kind = self.source.type_of(plan.items[0])
@@ -181,6 +195,45 @@ def _item(column: Any, kind: pa.DataType) -> Any:
     return functions.make_valid_utf8(column.cast("string"))  # as `valid_texts` does here
 
 
+_SQL = "org.apache.spark.sql."
+_SCAN = {
+    "relation": f"{_SQL}execution.datasources.HadoopFsRelation",
+    "format": f"{_SQL}execution.datasources.parquet.ParquetFileFormat",
+    "location": f"{_SQL}execution.datasources.InMemoryFileIndex",
+}
+_FIELD_NUMBER = "parquet.field.id"
+
+
+def _scanned(frame: Any) -> list[str]:
+    """The URLs of the Parquet files of which a frame has all rows, with some of their columns, and nothing else.
+
+    None of a frame with any other step in its plan, of files given twice, of columns found by a field's number, of what
+    Spark has cached, of partition folders, of a table, or behind Spark Connect, which shows no plan.
+    """
+    java = getattr(frame, "_jdf", None)
+    if java is None or any(_FIELD_NUMBER in field.metadata for field in frame.schema.fields):
+        return []
+    plan = java.queryExecution().withCachedData()
+    while plan.nodeName() == "Project" and all(
+        _is_column(plan.projectList().apply(place)) for place in range(plan.projectList().size())
+    ):
+        plan = plan.child()
+    if plan.getClass().getName() != f"{_SQL}execution.datasources.LogicalRelation":
+        return []
+    relation = plan.relation()
+    if relation.getClass().getName() != _SCAN["relation"] or relation.partitionSchema().size():
+        return []
+    kinds = (relation.fileFormat().getClass().getName(), relation.location().getClass().getName())
+    if kinds != (_SCAN["format"], _SCAN["location"]):
+        return []
+    files = list(frame.inputFiles())
+    return _without_bookkeeping(files) if relation.location().allFiles().size() == len(files) else []
+
+
+def _is_column(expression: Any) -> bool:
+    return bool(expression.getClass().getName() == f"{_SQL}catalyst.expressions.AttributeReference")
+
+
 def _arrow_type(kind: Any) -> pa.DataType:
     """The Arrow type that speaks for a Spark type in the rules of layouts."""
     name = kind.typeName()
@@ -203,22 +256,24 @@ _BOOKKEEPING = ("_metadata", "_common_metadata")
 _UNKNOWN = "a row of a file that was not listed"
 
 
-def opened(session: Any, paths: Sequence[str]) -> Any:
-    """A frame of the Parquet files at paths, folders, globs or URLs that Spark opens, or of one table (`table:NAME`).
+def opened(session: Any, paths: Sequence[str]) -> tuple[Any, list[str]]:
+    """A frame of the Parquet files at paths, folders, globs or URLs that Spark opens, and the URLs of these files.
+
+    Or a frame of one table (`table:NAME`), and no URL.
 
     Its columns are those in the files, then the keys of their partition folders (`key=value`), which are texts.
     Raises UnreadableFile where Spark would read other files than are read locally, and Spark's own errors: of files
     whose columns differ in type, too.
     """
     if len(paths) == 1 and paths[0].startswith(TABLE):
-        return session.table(paths[0].removeprefix(TABLE))
+        return session.table(paths[0].removeprefix(TABLE)), []
     _require_seen(paths)
     named = [_literal(path) for path in paths]
     files, options = _listed(session, paths, named)
     frame = session.read.options(**_STRICT, **_ONE_SCHEMA, **_EVERYWHERE, **options).parquet(*named)
     if set(_without_bookkeeping(frame.inputFiles())) != set(files):
         raise UnreadableFile("The files changed while they were listed: stop what writes to them, and run again.")
-    return _with_keys(session, frame, _keys(files, paths))
+    return _with_keys(session, frame, _keys(files, paths)), files
 
 
 def _listed(session: Any, paths: Sequence[str], named: Sequence[str]) -> tuple[list[str], dict[str, str]]:
