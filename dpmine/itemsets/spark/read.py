@@ -15,7 +15,7 @@ from dpmine.io.open import is_spark_frame
 from dpmine.io.paths import paths_of
 from dpmine.io.periods import require_none
 from dpmine.itemsets.ingest.encode import narrow
-from dpmine.itemsets.ingest.layouts import plan_layout
+from dpmine.itemsets.ingest.layouts import Layout, plan_layout
 from dpmine.itemsets.ingest.read import declared, declared_type, restricted
 from dpmine.itemsets.spark.baskets import SparkBaskets
 from dpmine.itemsets.spark.executors import count_themselves
@@ -34,6 +34,15 @@ if TYPE_CHECKING:
     from dpmine.io.source import Columns, Progress
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.spark.source import SparkRows
+
+
+_NUMBER_BYTES = 8
+_TASK = "0.7 GB"  # measured for a block of the size that is meant, at the lowest threshold
+
+
+def _sql_bytes(columns: int) -> float:
+    """Of a row in Spark's shuffles: docs/explanation/spark.md."""
+    return 0.3 * (12 + 8 * columns)
 
 
 def read_spark(
@@ -65,7 +74,7 @@ def read_spark(
     known, _ = declared(catalogue, source.source, plan)
     natively = count_themselves(session)
     if planned is not None:
-        planned(plan)
+        planned(replace(plan, price=_price(plan, natively=natively, files=source.wanted(plan, known) is not None)))
     rows, kept = source.rows(restricted(plan, source.source, known)), Kept(session)
     try:
         if any(str(path).startswith(TABLE) for path in paths_of(data) or [TABLE]):
@@ -82,6 +91,18 @@ def read_spark(
         raise
     baskets = SparkBaskets(labels, supports, plan.unit_name, rows, session, kept, blocks, progress)
     return Read(baskets, declared_type(known, rows.kind))
+
+
+def _price(plan: LayoutPlan, *, natively: bool, files: bool) -> str:
+    """Which way counts, and what a row and a task take: by columns alone, because sizes of files depend on the data."""
+    columns = len(plan.unit_columns) + len(plan.basket_columns) + 1
+    if not natively:
+        sent = f"about {_sql_bytes(columns):.0f} bytes a row, and more for texts"
+        return f"Spark's SQL counts; {sent}, are shuffled first"
+    read = "read the files where they can, and count" if files else "count the rows that Spark reads"
+    alone = plan.layout is not Layout.LONG and not plan.unit
+    sent = "nothing is" if alone else f"at most {_NUMBER_BYTES * columns} bytes a row, and more for texts, are"
+    return f"Spark's executors {read} with dpmine's kernels; {sent} shuffled; a task takes about {_TASK} beside Java"
 
 
 def _blocks(source: SparkSource, plan: LayoutPlan, rows: SparkRows, known: pa.Array | None, kept: Kept) -> Blocks:

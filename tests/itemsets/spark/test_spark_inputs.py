@@ -14,6 +14,7 @@ from support.oracles.spark import listed
 
 import dpmine
 from dpmine.errors import BadData, BadParameter
+from dpmine.itemsets.spark import executors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,6 +111,26 @@ def test_columns_that_do_not_fit(
     frame = spark.sql(f"select * from values {row} as t(u, f, i, m, big)")
     with refused(kind, *words):
         dpmine.top_itemset(frame, **options)
+
+
+@pytest.mark.parametrize("natively", [True, False])
+def test_the_price_is_said_before_any_row_is_read(spark: Any, monkeypatch: pytest.MonkeyPatch, natively: bool) -> None:
+    """Every row would fail. The bytes are the columns' alone, so that nothing of the data is said."""
+    monkeypatch.setattr(executors, "_known", {spark: natively})
+    frame = spark.range(4).selectExpr("id as u", "id as b", f"cast(concat('{CANARY}', id) as int) as i")
+    said: list[str] = []
+    with pytest.raises(BadData):
+        dpmine.top_itemset(frame, unit="u", basket="b", item="i", notice=said.append)
+    assert said[1] == (
+        "Spark's executors count the rows that Spark reads with dpmine's kernels; at most 24 bytes a row, and more for "
+        "texts, are shuffled; a task takes about 0.7 GB beside Java"
+        if natively
+        else "Spark's SQL counts; about 11 bytes a row, and more for texts, are shuffled first"
+    )
+    lists = spark.createDataFrame(pa.table({"items": [[1, 2], [1, 2]]}))
+    said.clear()
+    dpmine.top_itemset(lists, items="items", notice=said.append)
+    assert ("nothing is shuffled" in said[1]) is natively
 
 
 def test_a_stream_is_refused(spark: Any) -> None:
