@@ -8,6 +8,8 @@ from itertools import count
 from threading import Event, Thread, local
 from typing import TYPE_CHECKING, Any
 
+from dpmine.io.source import share_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -23,7 +25,8 @@ _this_thread = local()
 def watched(session: Any, progress: Progress | None) -> Iterator[None]:
     """One step: `progress` gets the share, 0 to 1, of the tasks of the jobs that this thread starts inside.
 
-    The share falls where a further job brings further tasks. It comes from another thread, while this one waits for
+    The share is in whole per cents, because a fraction would show the number of tasks, which depends on the data. It
+    falls where a further job brings further tasks. It comes from another thread, while this one waits for
     Spark. What `progress` raises ends the step. An interrupt cancels the step's jobs, and none of the caller's.
     A step inside another one is a part of it.
     """
@@ -133,7 +136,7 @@ def _share(tracker: Any, group: str) -> float:
         if stage is not None:
             tasks += stage.numTasks
             done += stage.numCompletedTasks if number in running else stage.numTasks
-    return done / tasks if tasks else 0.0
+    return share_of(done, tasks) if tasks else 0.0
 
 
 @contextmanager
@@ -147,7 +150,7 @@ def _tagged(session: Any, step: str, report: _Report) -> Iterator[None]:
             tasks = sum(stage.num_tasks for stage in found)
             known[operation_id or ""] = (tasks, min(tasks, sum(stage.num_completed_tasks for stage in found)))
             total = sum(tasks for tasks, _ in known.values())
-            if total and not report.reached(sum(completed for _, completed in known.values()) / total):
+            if total and not report.reached(share_of(sum(completed for _, completed in known.values()), total)):
                 session.interruptTag(step)
 
     session.addTag(step)

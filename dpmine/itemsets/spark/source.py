@@ -127,7 +127,7 @@ class SparkSource:
         shown = shown_name(paths[0]) if len(paths) == 1 else "One of the files"
         unreadable = (
             f"{shown} cannot be read by Spark as Parquet: check the name, that the executors can reach it, and that no "
-            "column has a type that Spark lacks (timestamps in nanoseconds)."
+            "column has a type that Spark lacks (timestamps in nanoseconds, times of day)."
         )
         with replacing(unreadable, UnreadableFile):
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -58,6 +59,28 @@ def test_each_step_goes_from_nothing_to_one(spark: Any, monkeypatch: pytest.Monk
     finally:
         spark.sparkContext.setLocalProperty(GROUP, None)
     read.close()
+
+
+def test_shares_are_whole_per_cents() -> None:
+    """The share of 7 tasks would show that they are 7; a stage that was skipped has nothing left to do."""
+    stages = {1: (5, 5), 2: (7, 3), 3: (4, 0)}
+    jobs = {1: ("SUCCEEDED", [1, 3]), 2: ("RUNNING", [1, 2]), 9: None}
+
+    class Tracker:
+        def getJobIdsForGroup(self, _group: str) -> list[int]:  # noqa: N802 - Spark's names
+            return [*jobs]
+
+        def getJobInfo(self, number: int) -> Any:  # noqa: N802
+            known = jobs[number]
+            return known and SimpleNamespace(status=known[0], stageIds=known[1])
+
+        def getStageInfo(self, number: int) -> Any:  # noqa: N802
+            tasks, done = stages[number]
+            return SimpleNamespace(numTasks=tasks, numCompletedTasks=done)
+
+    assert progress._share(Tracker(), "a group") == 0.75
+    stages[2] = (7, 4)
+    assert progress._share(Tracker(), "a group") == 0.81  # of 13/16
 
 
 def test_what_was_counted_is_no_step(spark: Any) -> None:

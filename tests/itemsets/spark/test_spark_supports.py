@@ -10,8 +10,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.conformance.sources import brute_force, check, table_of
-from support.datasets import mushroom, online_retail_customers, online_retail_invoices, quest
-from support.oracles.spark import LONG, ONE_BASKET, answers, miner_on_spark, on_spark, random_rows
+from support.datasets import NAMED
+from support.oracles.spark import (
+    LONG,
+    ONE_BASKET,
+    THRESHOLDS,
+    answers,
+    miner_on_spark,
+    on_spark,
+    random_rows,
+    require_equal,
+)
 from support.reading import read_baskets
 
 from dpmine.errors import BadParameter
@@ -19,14 +28,13 @@ from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.spark.baskets import SparkBaskets
+from dpmine.itemsets.spark.native import NativeMiner
 from dpmine.itemsets.spark.supports import SparkMiner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from support.conformance.sources import Row
-    from support.datasets import Transactions
 
 pytestmark = pytest.mark.spark
 STEPWISE = {"spark.counting._FREE": 0, "spark.counting._TIMES_THE_STORE": 0, "spark.counting._TIMES_THE_WORK": 1}
@@ -261,28 +269,19 @@ def test_the_work_of_a_search_is_known_before(spark: Any) -> None:
     read.close()
 
 
-DATA: dict[str, tuple[Callable[[], Transactions], dict[int, tuple[int, ...]]]] = {
-    "mushroom": (mushroom, {2: (6000, 3000), 3: (7000, 5000)}),
-    "Online Retail, customers": (online_retail_customers, {2: (280, 200), 3: (200,)}),
-    "Online Retail, invoices": (online_retail_invoices, {2: (700, 300), 3: (400,)}),
-    "Quest": (quest, {2: (900, 300), 3: (400,)}),
-}
-
-
-@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize("name", THRESHOLDS)
 def test_data_sets_have_the_local_miners_supports(spark: Any, name: str, tmp_path: Path) -> None:
-    load, thresholds = DATA[name]
-    data = load()
+    """By SQL and natively."""
+    data = NAMED[name]()
     columns = Columns.of(**data.options)
     local = Miner(read_baskets(data.table, columns).baskets)
     pq.write_table(data.table, tmp_path / "data.parquet")
     read = read_transactions(spark.read.parquet(str(tmp_path / "data.parquet")), columns)
     assert isinstance(read.transactions, SparkBaskets)
-    miner = SparkMiner(read.transactions)
-    assert miner.item_supports.tolist() == local.item_supports.tolist()
-    for size, asked in thresholds.items():
-        for threshold in asked:
-            assert answers(miner, size, threshold) == answers(local, size, threshold)
+    natively = read.transactions.miner()
+    assert isinstance(natively, NativeMiner)
+    for miner in (SparkMiner(read.transactions), natively):
+        require_equal(miner, local, THRESHOLDS[name])
     read.close()
 
 

@@ -64,6 +64,23 @@ def answers(miner: Any, size: int, threshold: int) -> tuple[Any, ...]:
     )
 
 
+THRESHOLDS: dict[str, dict[int, tuple[int, ...]]] = {
+    "mushroom": {2: (6000, 3000), 3: (7000, 5000)},
+    "Online Retail, customers": {2: (280, 200), 3: (200,)},
+    "Online Retail, invoices": {2: (700, 300), 3: (400,)},
+    "Quest": {2: (900, 300), 3: (400,)},
+}
+"""Of the data sets in `support.datasets`: by size, from shallow to deep."""
+
+
+def require_equal(miner: Any, local: Any, thresholds: dict[int, tuple[int, ...]]) -> None:
+    """Both have the same supports at these thresholds of each size, to the last count."""
+    assert miner.item_supports.tolist() == local.item_supports.tolist()
+    for size, asked in thresholds.items():
+        for threshold in asked:
+            assert answers(miner, size, threshold) == answers(local, size, threshold)
+
+
 def listed(data: Any, **options: Any) -> list[tuple[int, list[Any]]]:
     """All items and pairs of some data, by their supports."""
     found = dpmine.itemset_supports(data, size="1-2", min_support=1, **options)
