@@ -73,14 +73,14 @@ class Wanted:
             numbers = integer_array(integers_or(0, places) + first)
             keys, items = [*(key.take(places) for key in keys), numbers], items.flatten()
         columns = [_widened(column) for column in (*keys, items)]
-        kept = [column.is_valid() for column in columns if column.null_count]
-        if self.catalogue is not None:
-            shown = valid_texts(columns[-1]) if is_text(columns[-1].type) else columns[-1]
-            kept.append(pc.is_in(shown, value_set=self.catalogue.cast(shown.type)))
         found = pa.RecordBatch.from_arrays(columns, names=[f"c{place}" for place in range(len(columns))])
-        for mask in kept[1:]:
-            kept[0] = pc.and_(kept[0], mask)
-        return found.filter(kept[0]) if kept else found
+        for place in range(len(columns)):
+            found = found.filter(found.column(place).is_valid()) if found.column(place).null_count else found
+        if self.catalogue is None:
+            return found
+        shown = found.column(len(columns) - 1)
+        shown = valid_texts(shown) if is_text(shown.type) else shown
+        return found.filter(pc.is_in(shown, value_set=self.catalogue.cast(shown.type)))
 
 
 def _is_same(kind: pa.DataType, wanted: pa.DataType) -> bool:
@@ -149,9 +149,9 @@ class Reading:
         for file, places in groupby(self.tasks[number].tolist(), key=lambda place: int(groups.file[place])):
             with pq.ParquetFile(groups.files[file]) as opened:
                 for place in places:
+                    yield from self._lines(opened, place)
                     if _stamp(groups.files[file]) != (groups.size[place], groups.written[place]):
                         raise pa.ArrowInvalid
-                    yield from self._lines(opened, place)
 
     def _lines(self, opened: pq.ParquetFile, place: int) -> Iterator[pa.RecordBatch]:
         rows, entries = int(self.groups.rows[place]), int(self.groups.entries[place])
@@ -212,7 +212,9 @@ def _footer(file: int, path: str, wanted: Wanted) -> list[tuple[Any, ...]]:
 
 def _is_legacy(footer: pq.FileMetaData) -> bool:
     """Whether an old Spark wrote the dates, which Spark then reads by another calendar."""
-    return any(b"legacy" in key for key in footer.metadata or {})
+    notes = footer.metadata or {}
+    version = notes.get(b"org.apache.spark.version", b"3")
+    return version.startswith((b"1.", b"2.")) or any(b"legacy" in key for key in notes)
 
 
 def _entries(group: pq.RowGroupMetaData, wanted: Wanted) -> int:

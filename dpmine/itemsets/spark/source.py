@@ -118,7 +118,8 @@ class SparkSource:
         fields = frame.schema.fields
         plain = frame.toDF(*(f"c{place}" for place in range(len(fields))))
         schema = pa.schema([(field.name, _arrow_type(field.dataType)) for field in fields])
-        return cls(plain, ArrowSource(schema, lambda _names: ()), tuple(files))
+        by_name = not any(_FIELD_NUMBER in field.metadata for field in fields)
+        return cls(plain, ArrowSource(schema, lambda _names: ()), tuple(files) if by_name else ())
 
     @classmethod
     def of_paths(cls, session: Any, paths: Sequence[str]) -> SparkSource:
@@ -201,19 +202,19 @@ _SCAN = {
     "format": f"{_SQL}execution.datasources.parquet.ParquetFileFormat",
     "location": f"{_SQL}execution.datasources.InMemoryFileIndex",
 }
-_FIELD_NUMBER = "parquet.field.id"
+_FIELD_NUMBER = "parquet.field.id"  # by which Spark may find a column, whatever its name
 
 
 def _scanned(frame: Any) -> list[str]:
     """The URLs of the Parquet files of which a frame has all rows, with some of their columns, and nothing else.
 
-    None of a frame with any other step in its plan, of files given twice, of columns found by a field's number, of what
-    Spark has cached, of partition folders, of a table, or behind Spark Connect, which shows no plan.
+    None of a frame with any other step in its plan, of files given twice, of what Spark has cached, of partition
+    folders, of a table, or behind Spark Connect, which shows no plan.
     """
     java = getattr(frame, "_jdf", None)
-    if java is None or any(_FIELD_NUMBER in field.metadata for field in frame.schema.fields):
+    if java is None:
         return []
-    plan = java.queryExecution().withCachedData()
+    plan = java.queryExecution().optimizedPlan()  # with what extensions of the session add, such as filters of rows
     while plan.nodeName() == "Project" and all(
         _is_column(plan.projectList().apply(place)) for place in range(plan.projectList().size())
     ):
@@ -306,9 +307,9 @@ def _require_seen(paths: Sequence[str]) -> None:
 
 
 def _require_visible(files: Sequence[str]) -> None:
-    """Folders that begin with _ are no data, but Spark reads those with an =."""
-    if any(re.search(r"/_[^/]*=[^/]*/", _path(file)) for file in files):
-        raise UnreadableFile("Spark reads folders called _key=value, which are no data here: give them other names.")
+    """Files and folders that begin with _ are no data, but Spark reads those with an =."""
+    if any(re.search(r"/_[^/]*=", _path(file)) for file in files):
+        raise UnreadableFile("Spark reads what is called _key=value, which is no data here: give it another name.")
 
 
 def _require_content(files: Sequence[str]) -> None:
@@ -362,7 +363,8 @@ def _with_keys(session: Any, frame: Any, keys: dict[str, Keys]) -> Any:
 
 
 def _without_bookkeeping(files: Iterable[str]) -> list[str]:
-    return [file for file in files if not _name(file).startswith(_BOOKKEEPING)]
+    """Spark leaves these files out when it reads rows, but not those with an =."""
+    return [file for file in files if "=" in _name(file) or not _name(file).startswith(_BOOKKEEPING)]
 
 
 def _name(file: str) -> str:

@@ -201,6 +201,31 @@ def test_frames_that_spark_reads_in_its_own_way(spark: Any, tmp_path: Path, ways
     assert ways == ["files", "rows", "rows", "rows"]
 
 
+def test_names_that_begin_with_an_underscore(spark: Any, tmp_path: Path, ways: list[str]) -> None:
+    """Spark reads those with an = as data, and summaries not at all."""
+    summed, more = pa.table({"u": [1, 1, 2], "i": [1, 2, 1]}), pa.table({"u": [7, 7, 8], "i": [1, 2, 1]})
+    pq.write_table(summed, tmp_path / "_metadata=1.parquet")
+    pq.write_table(more, tmp_path / "x.parquet")
+    same(spark.read.parquet(str(tmp_path)), pa.concat_tables([summed, more]), ONE_BASKET)
+    with pytest.raises(dpmine.UnreadableFile, match="_key=value"):
+        read_transactions(str(tmp_path), ONE_BASKET, engine="spark")
+    (tmp_path / "_metadata=1.parquet").rename(tmp_path / "_metadata")
+    same(spark.read.parquet(str(tmp_path)), more, ONE_BASKET)
+    same(str(tmp_path), more, ONE_BASKET)
+    assert ways == ["files"] * 3
+
+
+@pytest.mark.usefixtures("spark")
+def test_damaged_texts_beside_nulls_and_a_catalogue(tmp_path: Path, ways: list[str]) -> None:
+    content = b"ab\xffa"
+    ends = np.array([0, 1, 3, 3, 4], np.int32)
+    valid = pa.py_buffer(bytes([0b1011]))
+    items = pa.Array.from_buffers(pa.string(), 4, [valid, pa.py_buffer(ends), pa.py_buffer(content)])
+    table = pa.table({"u": [1, 1, 2, 2], "i": items})
+    same(written(tmp_path, [table]), table, ONE_BASKET, catalogue=pa.array(["a", "b"]))
+    assert ways == ["files"]
+
+
 @pytest.mark.usefixtures("spark")
 def test_paths_given_twice_are_read_once(tmp_path: Path, ways: list[str]) -> None:
     lists = pa.table({"items": [[1, 2], [2, 3]] * 5})
@@ -231,13 +256,15 @@ def test_files_that_arrow_reads_otherwise_are_left_to_spark(tmp_path: Path, ways
     table = table_of(random_rows(8, units=30))
     coded = table.set_column(2, "i", table.column("i").cast(pa.string()).dictionary_encode())
     old = table.set_column(0, "u", table.column("u").cast(pa.int32()).cast(pa.date32()))
+    older = old.replace_schema_metadata({"org.apache.spark.version": "2.4.8"})
     old = old.replace_schema_metadata({"org.apache.spark.legacyDateTime": ""})
-    found = (("coded", [coded]), ("missing", [table, table.slice(0, 9).drop("i")]), ("old", [old]))
+    missing = [table, table.slice(0, 9).drop("i")]
+    found = (("coded", [coded]), ("missing", missing), ("old", [old]), ("older", [older]))
     for name, tables in found:
         (tmp_path / name).mkdir()
         path = written(tmp_path / name, tables)
         same(path, tables[0], LONG)
-    assert ways == ["rows"] * 3
+    assert ways == ["rows"] * 4
 
 
 @pytest.mark.usefixtures("spark")
