@@ -83,7 +83,7 @@ from dpmine.itemsets.spark.progress import watched
 
 def slow(batches):
     import time
-    time.sleep(100)
+    time.sleep(3000)
     return iter(batches)
 
 def late(share):
@@ -105,7 +105,7 @@ except KeyboardInterrupt:
     ended.append("interrupted")
 ended += sorted(spark.getTags())
 assert spark.range(2).mapInArrow(lambda batches: batches, "id bigint").count() == 2  # on executors that are free again
-print(json.dumps([*ended, time.monotonic() - begin]))
+print(json.dumps(ended))
 spark.stop()
 """
 
@@ -122,7 +122,7 @@ def printed(program: str, *arguments: str) -> list[Any]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
         env={
             **given,
             "PYTHONPATH": os.pathsep.join([given["PYTHONPATH"], tests]),
@@ -156,6 +156,5 @@ def test_data_sets_have_equal_supports_behind_connect(way: str, names: Sequence[
 
 
 def test_a_step_ends_with_an_interrupt_and_with_what_progress_raises() -> None:
-    *ended, seconds = printed(STEPS)[0]
-    assert ended == ["what progress raised", "interrupted", "the caller's"]
-    assert seconds < 60
+    """Tasks that nobody cancelled would outlast the process's limit."""
+    assert printed(STEPS)[0] == ["what progress raised", "interrupted", "the caller's"]
