@@ -270,8 +270,11 @@ def test_the_work_of_a_search_is_known_before(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("name", THRESHOLDS)
-def test_data_sets_have_the_local_miners_supports(spark: Any, name: str, tmp_path: Path) -> None:
+def test_data_sets_have_the_local_miners_supports(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, name: str, tmp_path: Path
+) -> None:
     """By SQL and natively."""
+    monkeypatch.setattr("dpmine.itemsets.spark.read.count_themselves", lambda _session: True)
     data = NAMED[name]()
     columns = Columns.of(**data.options)
     local = Miner(read_baskets(data.table, columns).baskets)
