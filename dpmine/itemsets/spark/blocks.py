@@ -19,6 +19,7 @@ from dpmine.itemsets.counting.rows import at_most, item_supports
 from dpmine.itemsets.ingest.encode import coded, labelled
 from dpmine.itemsets.ingest.line_hashes import line_hashes
 from dpmine.itemsets.ingest.read import Cells, grouped
+from dpmine.itemsets.spark.files import column_names
 from dpmine.itemsets.transactions.base import Baskets, starts_of
 from dpmine.version import __version__
 
@@ -104,9 +105,8 @@ def dealt(batches: Batches, *, units: int, sent_to: NDArray[np.int32]) -> Iterat
         starts = starts_of(lengths[present])
         made = [pa.array(sent_to[present], pa.int32()), pa.array(lengths[present], pa.int32())]
         for column in columns:
-            cut = _cut_texts(column, order, starts) if is_text(column.type) else _cut_numbers(column, order, starts)
-            made += cut
-        names = dealt_columns([is_text(column.type) for column in columns]).replace(",", "").split()[::2]
+            made += (_cut_texts if is_text(column.type) else _cut_numbers)(column, order, starts)
+        names = column_names(dealt_columns([is_text(column.type) for column in columns]))
         yield pa.RecordBatch.from_arrays(made, names=names)
 
 
@@ -228,9 +228,7 @@ def _block(columns: Sequence[pa.ChunkedArray], units: int, *, numbered: bool) ->
 
 def _row(contents: Sequence[bytes], lines: int) -> pa.RecordBatch:
     arrays = [pa.array([content], pa.binary()) for content in contents]
-    return pa.RecordBatch.from_arrays(
-        [*arrays, integer_array(np.array([lines]))], names=PACKED.replace(",", "").split()[::2]
-    )
+    return pa.RecordBatch.from_arrays([*arrays, integer_array(np.array([lines]))], names=column_names(PACKED))
 
 
 def _written(labels: pa.Array) -> bytes:

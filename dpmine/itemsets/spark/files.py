@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Batches = Iterable[pa.RecordBatch]
 
 FOOTERS = "file int, row_group int, rows bigint, entries bigint, size bigint, written bigint, fits boolean"
+_FOOTER_TYPES = [pa.int32(), pa.int32(), *[pa.int64()] * 4, pa.bool_()]
 _AT_ONCE = 1 << 18  # lines of a batch
 _AS_SPARK_READS = {
     pa.uint8(): pa.int16(),
@@ -69,9 +70,9 @@ class Wanted:
         """
         *keys, items = (rows.column(name) for name in self.names)
         if self.listed:
-            places = integer_array(np.repeat(np.arange(len(items)), integers_or(0, pc.list_value_length(items))))
-            numbers = integer_array(integers_or(0, places) + first)
-            keys, items = [*(key.take(places) for key in keys), numbers], items.flatten()
+            places = np.repeat(np.arange(len(items)), integers_or(0, pc.list_value_length(items)))
+            owned = [key.take(integer_array(places)) for key in keys]
+            keys, items = [*owned, integer_array(places + first)], items.flatten()
         columns = [_widened(column) for column in (*keys, items)]
         found = pa.RecordBatch.from_arrays(columns, names=[f"c{place}" for place in range(len(columns))])
         for place in range(len(columns)):
@@ -173,20 +174,20 @@ def _stamp(path: str) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-def numbers_in(batches: Batches) -> list[int]:
+def _numbers_in(batches: Batches) -> list[int]:
     """The numbers of the tasks that came to this one."""
     return [number for batch in batches for number in batch.column(0).to_pylist()]
 
 
 def read_lines(batches: Batches, *, reading: Reading) -> Iterator[pa.RecordBatch]:
     """The lines of a task: as Spark would give them."""
-    for number in numbers_in(batches):
+    for number in _numbers_in(batches):
         yield from reading.batches(number)
 
 
 def read_footers(batches: Batches, *, files: Sequence[str], wanted: Wanted, tasks: int) -> Iterator[pa.RecordBatch]:
     """The row groups of every `tasks`-th file, from the task's number on; one that does not fit, if a file does not."""
-    for number in numbers_in(batches):
+    for number in _numbers_in(batches):
         for file in range(number, len(files), tasks):
             yield _described(_footer(file, files[file], wanted))
 
@@ -225,9 +226,11 @@ def _entries(group: pq.RowGroupMetaData, wanted: Wanted) -> int:
 
 
 def _described(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-    names, kinds = FOOTERS.replace(",", "").split()[::2], FOOTERS.replace(",", "").split()[1::2]
-    types = {"int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
-    columns = list(zip(*rows, strict=True)) or [()] * len(names)
-    return pa.RecordBatch.from_arrays(
-        [pa.array(column, types[kind]) for column, kind in zip(columns, kinds, strict=True)], names=names
-    )
+    columns = list(zip(*rows, strict=True)) or [()] * len(_FOOTER_TYPES)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, _FOOTER_TYPES, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=column_names(FOOTERS))
+
+
+def column_names(columns: str) -> list[str]:
+    """The names in a description of columns as Spark reads it, such as "file int, rows bigint"."""
+    return [column.split()[0] for column in columns.split(",")]

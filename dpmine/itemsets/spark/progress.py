@@ -144,7 +144,7 @@ def _tagged(session: Any, step: str, report: _Report) -> Iterator[None]:
     """Behind Spark Connect: the step's operations have a tag, and the server reports their tasks."""
     known: dict[str, tuple[int, int]] = {}
 
-    def handler(*, stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:  # noqa: ARG001
+    def handler(*, stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:  # noqa: ARG001 - of pyspark
         found = list(stages or ())
         if not done and found:
             tasks = sum(stage.num_tasks for stage in found)
