@@ -6,6 +6,7 @@ import io
 import json
 import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ def sales(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("sales.csv").write_text(CSV)
     Path("sales.txt").write_text(CSV.replace(",", "\t"))
-    with sqlite3.connect("sales.db") as connection:
+    with closing(sqlite3.connect("sales.db")) as connection, connection:
         connection.execute("CREATE TABLE sales (customer, product, amount)")
         connection.executemany("INSERT INTO sales VALUES (?, ?, ?)", ROWS)
     return tmp_path

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -202,10 +204,8 @@ def test_history_verify_and_export(run: outcome_of) -> None:
 
 
 def test_a_changed_total_is_found(run: outcome_of) -> None:
-    import sqlite3
-
     run(*CLASSIFY, *SHOP)
-    with sqlite3.connect("budget.db") as connection:
+    with closing(sqlite3.connect("budget.db")) as connection, connection:
         connection.execute("UPDATE dpmine_spent SET epsilon = '0'")
     assert "not what its history adds up to" in assert_one_error(run("ledger", "verify", *LEDGER))
 

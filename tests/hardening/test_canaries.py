@@ -6,6 +6,7 @@ import json
 import logging
 import sqlite3
 import traceback
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -448,9 +449,8 @@ def test_a_ledger_holds_words_of_the_tool_only(folder: Path) -> None:
     assert [entry.job for entry in book.history("b")] == ["", "PrivateHistogram"]
     written = [book.export(), *(str(entry) for entry in book.history("a"))]
     written += [path.read_bytes().decode("latin-1") for path in folder.glob("budget.db*")]
-    with sqlite3.connect("budget.db") as connection:
+    with closing(sqlite3.connect("budget.db")) as connection:
         written += list(connection.iterdump())
-    connection.close()
     assert not [secret for secret in SECRETS for text in written if secret in text]
 
 

@@ -6,6 +6,7 @@ import gzip
 import io
 import sqlite3
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -124,9 +125,9 @@ def test_so_do_frames_tables_and_queries(tmp_path: Path) -> None:
     write_deltalake(delta, pa.table({"who": ["old"], "what": [CANARY]}))
     write_deltalake(delta, ROWS, mode="overwrite")
     assert DeltaTable(delta).version() == 1
-    with sqlite3.connect(sqlite) as connection:
-        connection.execute("CREATE TABLE rows (who TEXT, what TEXT, n)")
-        connection.executemany("INSERT INTO rows VALUES (?, ?, 1)", zip(*ROWS.to_pydict().values(), strict=True))
+    with closing(sqlite3.connect(sqlite)) as there, there:
+        there.execute("CREATE TABLE rows (who TEXT, what TEXT, n)")
+        there.executemany("INSERT INTO rows VALUES (?, ?, 1)", zip(*ROWS.to_pydict().values(), strict=True))
     with duckdb.connect(str(duck)) as connection:
         connection.register("given", ROWS)
         connection.execute("CREATE TABLE rows AS SELECT * FROM given")
@@ -355,7 +356,7 @@ def test_a_table_or_column_that_is_not_in_a_database_is_said(query: str, said: s
     """Tables and columns are the schema, which is public."""
     path = tmp_path / f"shop.{kind}"
     statements = ["CREATE TABLE IF NOT EXISTS rows (who TEXT)", "CREATE VIEW IF NOT EXISTS view AS SELECT * FROM rows"]
-    with duckdb.connect(path) if kind == "duckdb" else sqlite3.connect(path) as connection:
+    with closing(duckdb.connect(path) if kind == "duckdb" else sqlite3.connect(path)) as connection:
         for statement in statements:
             connection.execute(statement)
     shown = f"{kind}:///{path}"
@@ -384,7 +385,7 @@ def test_statements_that_can_mix_units_are_said_by_their_text(
     query: str, words: str, kind: str, tmp_path: Path
 ) -> None:
     path = tmp_path / f"shop.{kind}"
-    with duckdb.connect(path) if kind == "duckdb" else sqlite3.connect(path) as connection:
+    with closing(duckdb.connect(path) if kind == "duckdb" else sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE IF NOT EXISTS rows (who TEXT, what TEXT)")
     source, told = Input(query=query, database=f"{kind}:///{path}"), list[str]()
     dpmine.top_itemset(source, unit="who", item="what", notice=told.append)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -180,7 +181,7 @@ def test_texts_are_declared_as_dates(tmp_path: Path) -> None:
     expected = supports(with_column(table, "week"), unit="patient", basket="part")
     rows = [(str(row["patient"]), row["at"] and str(row["at"]), row["drug"]) for row in table.to_pylist()]
     path.write_text("patient,at,drug\n" + "\n".join(",".join(entry or "" for entry in row) for row in rows))
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("CREATE TABLE visits (patient TEXT, at TEXT, drug TEXT)")
         connection.executemany("INSERT INTO visits VALUES (?, ?, ?)", rows)
     query = dpmine.Input(query="SELECT * FROM visits", database=f"sqlite:///{database}", types="at=date")

@@ -379,7 +379,8 @@ SAMPLES = 4000
 def _histogram(side: float, bits: NumpyBits, *, units: bool, rows: int) -> Any:
     x = np.concatenate([OTHERS, np.full(50, side)])
     model = dpmine.PrivateHistogram(bins=[2], lower=0, upper=1, rows_per_unit=rows)
-    model.fit(x, units=LONG_UNITS if units else None, bits=bits)
+    bounding = Bounding(rows, Units.of(LONG_UNITS, "unit")) if units else contribution.EVERY_ROW
+    model._fit(x, None, bounding=bounding, bits=bits)
     return bool(model.counts_[0] > model.counts_[1])
 
 

@@ -130,8 +130,6 @@ class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
         x: Any,
         y: object = None,  # noqa: ARG002 - pipelines pass y
         units: Any = None,
-        *,
-        bits: BitSource | None = None,
     ) -> Self:
         """Estimate the density of the records x: shape (n,) or (n, 1), on a rectangle (n, 2).
 
@@ -139,11 +137,10 @@ class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
         drawn at random from its own. Those whose unit is None or NaN are dropped. Without it each record is its own
         unit.
         All parameters are checked, and the ledger is charged, before x is read; an earlier fit is forgotten then.
-        `bits` is for tests; by default the operating system's generator.
         Raises BadParameter for unusable parameters, and BadData for what is not such numbers. Raises BadData also where
         there are too few records for the stability of all candidates: the message says how many it takes.
         """
-        return self._charged_fit(x, None, units, bits or SystemBits())
+        return self._charged_fit(x, None, units, SystemBits())
 
     def search(self, rows: int = 1) -> BinSearch:
         """The parameters, read and checked, for `rows` records per privacy unit. Raises BadParameter."""
@@ -184,9 +181,9 @@ class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
         """
         return float(self.score_samples(X).sum())
 
-    def sample(self, n: int, bits: BitSource | None = None) -> Floats:
+    def sample(self, n: int) -> Floats:
         """`n` independent draws; see `Density.sample`."""
-        return self._released().sample(n, bits=bits)
+        return self._released().sample(n)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the density; see `Density.plot`."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -115,13 +117,11 @@ def test_a_picture_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_charge_does_not_trust_a_history_that_was_cut(tmp_path: Path) -> None:
-    import sqlite3
-
     ledger = dpmine.Ledger(f"sqlite:///{tmp_path / 'b.db'}")
     ledger.grant("shop", epsilon=1)
     promise = Guarantee(Fraction(1), Fraction(0), Neighbors.REPLACE_ONE)
     ledger.charge("shop", promise, job="")
-    with sqlite3.connect(tmp_path / "b.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "b.db")) as connection, connection:
         connection.execute("DELETE FROM dpmine_history WHERE number = 2")
     for book in (ledger, dpmine.Ledger(f"sqlite:///{tmp_path / 'b.db'}")):
         with pytest.raises(dpmine.BadLedger, match="not those of its history"):

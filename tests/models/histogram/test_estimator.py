@@ -74,7 +74,7 @@ def test_one_candidate_takes_the_whole_budget_for_training_and_no_delta(delta: o
     assert model.result_.mechanism is None
     bits = NumpyBits(1)
     noise = HistogramTraining().draw(BinGrid(Bounds.of(0, 1), 4), Fraction(2), bits=NumpyBits(1))
-    model = _model(bins=[4], epsilon=2).fit(X, bits=bits)
+    model = _model(bins=[4], epsilon=2)._fit(X, None, bits=bits)
     counts = np.histogram(X, np.linspace(0, 1, 5))[0]
     assert model.counts_ == pytest.approx(np.maximum(0, counts + np.array(noise) / 2**20))
 
@@ -113,13 +113,13 @@ def test_structure_is_found_when_there_is_enough_of_it() -> None:
 def test_flat_data_take_the_fewest_bins() -> None:
     """More bins add noise only: the law gives the fewest a probability of 0.99, and the bits are fixed."""
     flat = np.random.default_rng(1).random(100_000)
-    assert len(_model(bins=[2, 5000], epsilon=4).fit(flat, bits=NumpyBits(2)).density_) == 2
+    assert len(_model(bins=[2, 5000], epsilon=4)._fit(flat, None, bits=NumpyBits(2)).density_) == 2
 
 
 def test_bounds_other_than_the_unit_interval_are_mapped() -> None:
     """The same draws, data and bounds moved and stretched: the same counts."""
-    here = _model().fit(X, bits=NumpyBits(4))
-    there = _model(lower=-8, upper=8).fit(X * 16 - 8, bits=NumpyBits(4))
+    here = _model()._fit(X, None, bits=NumpyBits(4))
+    there = _model(lower=-8, upper=8)._fit(X * 16 - 8, None, bits=NumpyBits(4))
     assert there.counts_.tolist() == here.counts_.tolist()
     assert there.bin_width_ == 16 * here.bin_width_
     assert there.density_ == pytest.approx(here.density_ / 16)
@@ -239,7 +239,7 @@ def test_it_is_an_estimator() -> None:
 
 
 def test_a_tiny_budget_can_be_sampled_from() -> None:
-    model = _model(bins=[4], epsilon=1e-20).fit(X, bits=NumpyBits(1))
+    model = _model(bins=[4], epsilon=1e-20)._fit(X, None, bits=NumpyBits(1))
     assert model.counts_.max() > 2**43  # beyond the words that bins are drawn with
     drawn = model.sample(50)
     assert ((drawn >= 0) & (drawn < 1)).all()

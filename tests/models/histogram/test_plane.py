@@ -87,8 +87,8 @@ def test_it_is_the_histogram_of_the_cells_numbers() -> None:
     grid = _grid(4, 3)
     cells = np.random.default_rng(1).integers(0, 12, 500)
     pairs = np.column_stack([(cells // 3 + 0.5) / 4, (cells % 3 + 0.5) / 3])
-    here: Any = _model(bins=[(4, 3)]).fit(pairs, bits=NumpyBits(5)).result_.histogram
-    there: Any = _model(bins=[12], lower=0).fit((cells + 0.5) / 12, bits=NumpyBits(5)).result_.histogram
+    here: Any = _model(bins=[(4, 3)])._fit(pairs, None, bits=NumpyBits(5)).result_.histogram
+    there: Any = _model(bins=[12], lower=0)._fit((cells + 0.5) / 12, None, bits=NumpyBits(5)).result_.histogram
     assert here.grid.shape == grid.shape
     assert here.weights == there.weights
     checked = np.random.default_rng(2).integers(0, 12, 40)
@@ -166,8 +166,8 @@ def test_structure_is_found_along_the_number_that_has_it() -> None:
     generator = np.random.default_rng(1)
     comb = np.column_stack([(generator.integers(0, 4, 40_000) * 2 + 0.5) / 8, generator.random(40_000)])
     model = _model(bins=[(2, 2), (8, 2), (2, 8)], epsilon=5)
-    assert model.fit(comb, bits=NumpyBits(1)).density_.shape == (8, 2)
-    assert model.fit(comb[:, ::-1], bits=NumpyBits(1)).density_.shape == (2, 8)
+    assert model._fit(comb, None, bits=NumpyBits(1)).density_.shape == (8, 2)
+    assert model._fit(comb[:, ::-1], None, bits=NumpyBits(1)).density_.shape == (2, 8)
 
 
 def test_too_few_records_are_refused_by_the_number_of_cells() -> None:
