@@ -51,7 +51,7 @@ test-marked: $(DEVELOPED) ## the statistical, slow and environment-dependent tes
 	$(PYTEST) -n $(WORKERS) -m "($(MARKED)) and not spark"
 
 test-spark: .venv-spark/.installed ## counting on Spark, on a small one of this machine; needs Java 17
-	env -u PYTHONPATH .venv-spark/bin/python -m pytest -q tests/itemsets/spark tests/project/test_licences.py
+	env -u PYTHONPATH .venv-spark/bin/python -m pytest -q -n $(WORKERS) --dist loadfile tests/itemsets/spark tests/project/test_licences.py
 
 test-sanitized: $(DEVELOPED) ## the tests of the kernels under sanitizers, which test-marked runs too; needs GCC
 	$(PYTEST) tests/project/test_sanitized.py

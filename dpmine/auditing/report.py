@@ -60,18 +60,6 @@ class AuditRow:
             "holds": self.holds,
         }
 
-    def cells(self) -> tuple[str, ...]:
-        """The row of the text table."""
-        return (
-            f"  {self.stage}" if self.stage else self.mechanism,
-            str(self.neighbors).replace("_", "-"),
-            f"{rounded_up(Fraction(self.epsilon)):.6g}",
-            f"{self.measured_epsilon:.6g}",
-            f"{rounded_up(Fraction(self.delta)):.3g}",
-            f"{self.measured_delta:.3g}",
-            "holds" if self.holds else "BROKEN",
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class AuditReport(ShownAsText):
@@ -115,12 +103,25 @@ class AuditReport(ShownAsText):
         return [part for row in self.mechanisms for part in (row, *row.parts)]
 
     def __str__(self) -> str:
-        rows = [row.cells() for row in self._rows()]
+        rows = [_cells(row) for row in self._rows()]
         widths = [max(map(len, column)) for column in zip(_HEADER, *rows, strict=True)]
         return "\n".join(
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in (_HEADER, *rows)
         )
+
+
+def _cells(row: AuditRow) -> tuple[str, ...]:
+    """Of the text table."""
+    return (
+        f"  {row.stage}" if row.stage else row.mechanism,
+        str(row.neighbors).replace("_", "-"),
+        f"{rounded_up(Fraction(row.epsilon)):.6g}",
+        f"{row.measured_epsilon:.6g}",
+        f"{rounded_up(Fraction(row.delta)):.3g}",
+        f"{row.measured_delta:.3g}",
+        "holds" if row.holds else "BROKEN",
+    )
 
 
 _HOLDS, _BROKEN, _CLAIMED = "#4c78a8", "#d62728", "#333333"

@@ -108,22 +108,25 @@ def piped() -> tuple[Form, TextFile]:
     return _MAGIC.get(beginning[:4], Form.CSV), TextFile(STDIN, lambda: next(opened))
 
 
-def kept(stream: Any) -> Any:
+class Kept:
     """A temporary file with the content of a stream: formats with a footer are not read from their beginning.
 
     It vanishes with the object. Raises UnreadableFile where the disk is full.
     """
-    from shutil import copyfileobj
 
-    file = tempfile.NamedTemporaryFile(prefix="dpmine-")  # noqa: SIM115 - lives as long as its owner
-    try:
-        copyfileobj(stream, file)
-        file.flush()
-    except OSError:
-        raise UnreadableFile(
-            "The disk for temporary files is full, or cannot be written: set TMPDIR to a folder with room."
-        ) from None
-    return file
+    def __init__(self, stream: Any) -> None:
+        from shutil import copyfileobj
+
+        file = tempfile.NamedTemporaryFile(prefix="dpmine-")  # noqa: SIM115 - lives as long as its owner
+        finalize(self, file.close)
+        self.name = file.name
+        try:
+            copyfileobj(stream, file)
+            file.flush()
+        except OSError:
+            raise UnreadableFile(
+                "The disk for temporary files is full, or cannot be written: set TMPDIR to a folder with room."
+            ) from None
 
 
 class _Joined(io.RawIOBase):

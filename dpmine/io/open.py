@@ -177,7 +177,7 @@ def _dialect(given: Input, form: Form) -> Dialect:
 
 def _open_piped(given: Input) -> Source:
     """Standard input: text is read once, as it comes; other forms are kept in a temporary file first."""
-    from dpmine.io.delimited import kept, open_delimited, piped
+    from dpmine.io.delimited import Kept, open_delimited, piped
 
     if len(given.paths) > 1:
         raise BadParameter(f"{STDIN} (standard input) stands alone: leave the other files out.")
@@ -188,7 +188,7 @@ def _open_piped(given: Input) -> Source:
     if given.kinds:
         raise BadParameter(f"types (--types) are for columns of text, and files of {form} have types: leave it out.")
     file.open()
-    content = kept(file.open())
+    content = Kept(file.open())
     if form is Form.ARROW:
         return _open_arrow([(STDIN, lambda: pa.OSFile(content.name))])
     (found,) = found_files(content.name)

@@ -30,13 +30,13 @@ def file_target(path: Path, *, guard: Guard = no_guard) -> Path:
     try:
         found = path.resolve()
         writable = os.access(found.parent, os.W_OK | os.X_OK) and found.parent.is_dir()
-        if writable and (found.is_file() or not found.exists()):  # never a folder, a device or a pipe
+        if writable and (found.is_file() or not os.path.lexists(found)):  # no folder, device, pipe or circle of links
             _require_no_database(found)
             require_writable(found, guard=guard)
             return found
     except UnreadableFile:
         raise
-    except (OSError, RuntimeError):  # too long a name, links in a circle
+    except (OSError, RuntimeError):  # too long a name; before Python 3.13 links in a circle, too
         pass
     raise unwritable(path)
 

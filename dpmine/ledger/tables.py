@@ -24,6 +24,7 @@ from sqlalchemy import (
     text,
     update,
 )
+from sqlalchemy.pool import NullPool
 
 from dpmine.errors import BadLedger
 from dpmine.ledger.budget import Accounting, Amount
@@ -214,7 +215,7 @@ def _is_sound_sqlite(connection: Connection) -> bool:
 @cache
 def _made_by(migrations: tuple[Callable[[Connection], None], ...]) -> set[tuple[str, ...]]:
     """The tables of an empty ledger."""
-    with create_engine("sqlite://").begin() as connection:
+    with create_engine("sqlite://", poolclass=NullPool).begin() as connection:
         for step in migrations:
             step(connection)
         return _master(connection)

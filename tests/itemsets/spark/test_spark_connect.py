@@ -15,7 +15,7 @@ import pytest
 import support
 from support.command_line import environment
 from support.conformance.sources import brute_force, table_of
-from support.oracles.spark import THRESHOLDS, random_rows, require_spark
+from support.oracles.spark import random_rows, require_spark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,9 +149,9 @@ def test_calls_answer_behind_connect_as_they_do_without(tmp_path: Path) -> None:
     assert all(0 <= share <= 1 for share in shares)
 
 
-@pytest.mark.parametrize(("way", "names"), [("native", [*THRESHOLDS]), ("sql", ["Quest"])])
+@pytest.mark.parametrize(("way", "names"), [("native", ["Quest", "mushroom"]), ("sql", ["Quest"])])
 def test_data_sets_have_equal_supports_behind_connect(way: str, names: Sequence[str]) -> None:
-    """By SQL one of them, because each takes a minute."""
+    """Not all of them, because each takes up to a minute; test_spark_supports.py counts all without Connect."""
     assert printed(SUPPORTS, way, *names) == ["equal"]
 
 
