@@ -27,7 +27,7 @@ class OfTheFirstColumns(PrivateHistogram):
     What has no columns is passed on.
     """
 
-    def fit(self, x: Any, y: object = None, units: Any = None) -> Self:  # type: ignore[override]
+    def fit(self, x: Any, y: object = None, units: Any = None) -> Self:
         return super().fit(self._first(x), y, units)
 
     def score_samples(self, X: Any) -> Any:
