@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dpmine.auditing.targets.neighbours import Pair
     from dpmine.parameters import Number
 
-_ROUNDS = ((2000, 0.1, 40), (50_000, 0.01, 10), (100_000, 1e-3, 1))
+_ROUNDS = ((2000, 0.1, 30), (20_000, 0.02, 8), (100_000, 1e-3, 1))
 """Of choosing: runs on each side of a pair, the probability with which each bound there fails, and how many pairs stay.
 
 The first bounds are loose, or a rare event that only one side has would never be looked at again. The last ones are
