@@ -42,12 +42,12 @@ def listen() -> None:
 
 
 def _stop_listening() -> None:
-    """Ignore signals once the work is done, and messages without a reader: both would replace the exit status."""
+    """Ignore signals once the work is done, and text for a closed stderr: both would replace the exit status."""
     for number in _heard():
         signal.signal(number, signal.SIG_IGN)
     try:
         sys.stderr.flush()
-    except (OSError, ValueError):  # what is left of them is written once more while the interpreter ends
+    except (OSError, ValueError, AttributeError):  # the interpreter would try once more while it ends
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 

@@ -117,10 +117,10 @@ class Kept:
     def __init__(self, stream: Any) -> None:
         from shutil import copyfileobj
 
-        file = tempfile.NamedTemporaryFile(prefix="dpmine-")  # noqa: SIM115 - lives as long as its owner
-        finalize(self, file.close)
-        self.name = file.name
         try:
+            file = tempfile.NamedTemporaryFile(prefix="dpmine-")  # noqa: SIM115 - lives as long as its owner
+            finalize(self, file.close)
+            self.name = file.name
             copyfileobj(stream, file)
             file.flush()
         except OSError:
