@@ -246,6 +246,7 @@ def _batches(hypotheses: Iterable[Floats]) -> Iterator[list[Floats]]:
 
 _LARGEST = 1e150
 _SMALLEST_EXPONENT = -500  # smaller numbers, and zeros, are scaled as if they were 2^−500
+_TINY = 2.0**-900  # of an entry, beside norms of at least ½: too small to change the objective
 _CLIMBS = 200  # Newton steps in the basis of eigenvectors, of which 10 are many
 
 
@@ -299,12 +300,13 @@ def _within(point: Floats, radius: float) -> Floats:
 def _by_eigenvalues(matrix: Floats, vector: Floats, radius: float) -> tuple[Floats, float]:
     """θ and μ, the hard case included, where R is in [½, 1) and the norms of A and b are below 1, one at least ½.
 
-    What rounding of the eigenvectors may have made of zeros is zero: entries of b, and a bottom eigenvalue.
+    What rounding of the eigenvectors may have made of zeros is zero: entries of b, and a bottom eigenvalue. So are
+    entries whose quotients by R would lose digits below the smallest normal float.
     """
     values, vectors = np.linalg.eigh(matrix)
     noise = 4.0 * len(values) * ROUNDOFF
     entries = vectors.T @ vector
-    entries[np.abs(entries) <= noise * np.abs(entries).max(initial=0.0)] = 0.0
+    entries[np.abs(entries) <= max(noise * float(np.abs(entries).max()), _TINY)] = 0.0
     bottom = float(values[0]) if abs(values[0]) > noise * float(np.abs(values).max()) else 0.0
     gaps = values - values[0]
     least = max(bottom, 0.0)

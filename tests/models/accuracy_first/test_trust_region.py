@@ -222,6 +222,7 @@ def assert_optimal(problem: Instance, point: Floats, multiplier: float) -> None:
 @settings(max_examples=examples(300))
 @given(problem=problems())
 @example(problem=Instance(np.diag([2.0, 0.0]), np.array([0.0, 2.5e-307]), 20.0))
+@example(problem=Instance(np.array([[0.0, 0.5], [0.5, 1.0]]), np.array([0.0, 5e-324]), 0.01))
 def test_optimal_for_small_problems(problem: Instance) -> None:
     found = minimise_over_ball(problem.matrix, problem.vector, problem.radius)
     assert_optimal(problem, found.point, found.multiplier)
