@@ -5,11 +5,9 @@ Names are loaded when they are first used, so that `import dpmine` takes little 
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dpmine.deprecated import FormerModules
 from dpmine.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -126,9 +124,6 @@ _HOMES = {
     "selection.universes.dense": "Levels",
 }
 """Modules of this package, and the public names that each holds."""
-
-
-sys.meta_path.append(FormerModules)  # after those that find files
 
 
 def __getattr__(name: str) -> Any:

@@ -122,12 +122,6 @@ class Amount:
         """The four numbers, as a ledger writes them: "1/3", "0". Raises ValueError for any other value or spelling."""
         return cls(*map(_read, numbers))
 
-    @classmethod
-    def implied(cls, epsilon: object, delta: object) -> Amount:
-        """What versions before zCDP wrote, with the ρ that (ε, δ) implies. Raises ValueError as `read`."""
-        loss, slack = _read(epsilon), _read(delta)
-        return cls(loss, slack, kept_rho(loss**2 / 2), slack)
-
     @property
     def decimals(self) -> str:
         """ε and δ, as decimals where those are exact."""
@@ -332,7 +326,7 @@ class Budget:
         """Raises BudgetExceeded where charges were made and a basic total is to have less ε for more δ, or the reverse.
 
         Results could decide on the exchange. Then neither total is guaranteed for the data set, only the larger ε with
-        the larger δ. Histories that earlier versions wrote may hold such grants, so replaying them does not check this.
+        the larger δ.
         """
         both = granted.epsilon - self.granted.epsilon, granted.delta - self.granted.delta
         if self.accounting is Accounting.BASIC and self.charged and min(both) < 0 < max(both):

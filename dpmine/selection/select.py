@@ -95,11 +95,6 @@ class Selection:
         """The label of what was chosen; nothing else."""
         return iter([self.label] if self.chosen else [])
 
-    @property
-    def score_level(self) -> None:
-        """Always None: the winner's score is private."""
-        return
-
     def to_dict(self) -> dict[str, Any]:
         """A plain form for JSON."""
         index = list(self.index) if isinstance(self.index, tuple) else self.index

@@ -292,7 +292,7 @@ def _fitted(document: dict[str, Any]) -> dict[str, Any]:
         raise ValueError
     fitted = fitted_attributes({**document, "features": about["features"]}, columns)
     names = unnamed_features(columns) if about["features"] is None else about["features"]
-    whole = tuple(map(text_of, list_of(about.get("whole", []))))  # not in files of version 0.1.0
+    whole = tuple(map(text_of, list_of(about["whole"])))
     if not set(whole) <= set(names):
         raise ValueError
     return fitted | {
