@@ -121,6 +121,13 @@ def test_a_version_that_no_ledger_wrote(file: Path, version: str) -> None:
         assert "version of this ledger was changed by hand" in refusal(call)
 
 
+def test_a_ledger_of_a_later_version(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript("CREATE TABLE dpmine_version (version); INSERT INTO dpmine_version VALUES (2)")
+    for call in calls(f"sqlite:///{file}"):
+        assert "later version" in refusal(call)
+
+
 @pytest.mark.parametrize("content", [b"kanarienvogel" * 1000, b"SQLite format 3\x00" + b"\xff" * 8192])
 def test_a_file_that_is_no_database(file: Path, content: bytes) -> None:
     file.write_bytes(content)
