@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from dpmine.models.histogram.estimator import PrivateHistogram
     from dpmine.models.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
     from dpmine.models.linear.ridge import PrivateRidge
-    from dpmine.models.pac.private_learner import PrivateLearner
     from dpmine.models.pac.selector import HypothesisSelector
+    from dpmine.models.pac.theory.private_learner import PrivateLearner
     from dpmine.models.search.declared import Declared
     from dpmine.models.search.estimator import PrivateSearchCV
     from dpmine.planning.planner import plan
@@ -110,7 +110,7 @@ _HOMES = {
     "models.histogram.estimator": "PrivateHistogram",
     "models.linear.estimators": "PrivateHuberSVC PrivateLogisticRegression",
     "models.linear.ridge": "PrivateRidge",
-    "models.pac.private_learner": "PrivateLearner",
+    "models.pac.theory.private_learner": "PrivateLearner",
     "models.pac.selector": "HypothesisSelector",
     "models.search.declared": "Declared",
     "models.search.estimator": "PrivateSearchCV",

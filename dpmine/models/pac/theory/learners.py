@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.ledger.charging import ROW
-from dpmine.models.pac.sample_complexity import (
+from dpmine.models.pac.theory.sample_complexity import (
     Setting,
     Target,
     errors_lost_by_exponential,
@@ -28,8 +28,8 @@ from dpmine.selection.select import choose
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.models.pac.covers.families import Family
     from dpmine.models.pac.hypothesis import Hypothesis, HypothesisClass, Records
+    from dpmine.models.pac.theory.families import Family
     from dpmine.models.supervised import Floats
     from dpmine.parameters import Number
     from dpmine.selection.mechanisms.base import Mechanism

@@ -18,8 +18,9 @@ from support.cases import every
 from dpmine import BadParameter
 from dpmine.models.pac.classes.separators import Separators
 from dpmine.models.pac.classes.thresholds import CutSide
-from dpmine.models.pac.covers import separators
-from dpmine.models.pac.covers.families import (
+from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.theory import separator_family
+from dpmine.models.pac.theory.families import (
     IntervalFamily,
     RealInterval,
     RealThreshold,
@@ -27,11 +28,10 @@ from dpmine.models.pac.covers.families import (
     ThresholdFamily,
     threshold_cuts,
 )
-from dpmine.models.pac.covers.separators import ROUNDED_FEATURES, SeparatorFamily
-from dpmine.models.pac.hypothesis import Records
+from dpmine.models.pac.theory.separator_family import ROUNDED_FEATURES, SeparatorFamily
 
 if TYPE_CHECKING:
-    from dpmine.models.pac.covers.families import Family
+    from dpmine.models.pac.theory.families import Family
     from dpmine.models.supervised import Floats
 
 RADII = [Fraction(1, 4), Fraction(1, 5), Fraction(1, 7), Fraction(3, 40), Fraction(1, 50)]
@@ -259,9 +259,9 @@ def test_sampled_separators_are_all_of_them_where_centres_are_too_many(monkeypat
     features = np.random.default_rng(3).normal(size=(70, 3)) / 4
     found = family.sample_cover(features, Fraction(1, 20)).size
     enough = found * 386 * 70
-    monkeypatch.setattr(separators, "_MOST_COMPARED", enough)
+    monkeypatch.setattr(separator_family, "_MOST_COMPARED", enough)
     assert family.sample_cover(features, Fraction(1, 20)).size == found < 386
-    monkeypatch.setattr(separators, "_MOST_COMPARED", enough - 1)
+    monkeypatch.setattr(separator_family, "_MOST_COMPARED", enough - 1)
     assert family.sample_cover(features, Fraction(1, 20)) == Separators.of(3, 4)
 
 
@@ -272,10 +272,10 @@ def test_sampled_separators_are_all_of_them_where_there_are_too_many_predictions
     family = SeparatorFamily.of(2, resolution=4, bound=[1, 3])
     features = np.random.default_rng(4).normal(size=(70, 2)) / 4
     base = Separators.of(2, 4, bound=[1, 3])
-    monkeypatch.setattr(separators, "MOST_PREDICTIONS", base.size * 70)
+    monkeypatch.setattr(separator_family, "MOST_PREDICTIONS", base.size * 70)
     assert family.sample_cover(features, Fraction(1, 4)).size < base.size
     monkeypatch.setattr(Separators, "predictions", None)
-    monkeypatch.setattr(separators, "MOST_PREDICTIONS", base.size * 70 - 1)
+    monkeypatch.setattr(separator_family, "MOST_PREDICTIONS", base.size * 70 - 1)
     assert family.sample_cover(features, Fraction(1, 4)) == base
 
 

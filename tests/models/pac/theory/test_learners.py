@@ -14,10 +14,9 @@ from support.goodness import assert_sampled_law
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter
-from dpmine.models.pac.covers.families import IntervalFamily, StumpFamily, ThresholdFamily
-from dpmine.models.pac.covers.separators import SeparatorFamily
 from dpmine.models.pac.hypothesis import Records
-from dpmine.models.pac.learners import (
+from dpmine.models.pac.theory.families import IntervalFamily, StumpFamily, ThresholdFamily
+from dpmine.models.pac.theory.learners import (
     LABEL_ONLY,
     LABEL_UNIT,
     Learner,
@@ -27,14 +26,15 @@ from dpmine.models.pac.learners import (
     plan_label_cover,
     too_fine,
 )
-from dpmine.models.pac.sample_complexity import Setting, Target, records_for_cover, records_for_labels
+from dpmine.models.pac.theory.sample_complexity import Setting, Target, records_for_cover, records_for_labels
+from dpmine.models.pac.theory.separator_family import SeparatorFamily
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
-    from dpmine.models.pac.covers.families import Family
     from dpmine.models.pac.hypothesis import Hypothesis
+    from dpmine.models.pac.theory.families import Family
 
 ANYTHING = Target.of(epsilon="0.5", accuracy="0.8", failure="0.5")
 """A target that few records reach, so that laws are spread out."""

@@ -13,7 +13,7 @@ from support.numpy_bits import NumpyBits
 
 import dpmine
 from dpmine import BadParameter
-from dpmine.models.pac.sample_complexity import needle_failure
+from dpmine.models.pac.theory.sample_complexity import needle_failure
 from experiments.needles import TOLERATED, Example, Haystack, Needle, ThresholdLearner, try_learner
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from support.cases import every
 from support.effort import examples
 
 from dpmine import BadData, BadParameter
-from dpmine.models.pac.sample_complexity import (
+from dpmine.models.pac.theory.sample_complexity import (
     Setting,
     Target,
     errors_lost_by_exponential,

@@ -13,7 +13,7 @@ from scipy import integrate, special
 from support.cases import every
 
 from dpmine import BadParameter
-from dpmine.models.pac.sample_complexity import Target
+from dpmine.models.pac.theory.sample_complexity import Target
 from experiments.learning_bounds import (
     THRESHOLD_DIMENSION,
     band_smoothness,

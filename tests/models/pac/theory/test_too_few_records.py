@@ -11,7 +11,7 @@ import pytest
 from support.cases import every
 
 from dpmine import BadParameter
-from dpmine.models.pac.sample_complexity import (
+from dpmine.models.pac.theory.sample_complexity import (
     Target,
     needle_failure,
     records_for_labels,

@@ -9,7 +9,7 @@ from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine import BadData, BadParameter, PrivateLearner
-from dpmine.models.pac.covers.families import ThresholdFamily
+from dpmine.models.pac.theory.families import ThresholdFamily
 
 EXPECTED_FAILED_CHECKS = {
     "check_classifier_data_not_an_array": "compares two fits, whose draws differ",

@@ -21,7 +21,7 @@ from dpmine.models.pac.classes.separators import (
     net_resolution,
     require_dimension,
 )
-from dpmine.models.pac.covers.families import Family, SampleCover
+from dpmine.models.pac.theory.families import Family, SampleCover
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW
-from dpmine.models.pac.classifier import HypothesisClassifier, PublicFeatures, family_of, presumed_features
-from dpmine.models.pac.learners import LABEL_UNIT, Learner, learn, plan_cover, require_columns, too_fine
-from dpmine.models.pac.sample_complexity import Target
+from dpmine.models.pac.classifier import HypothesisClassifier, PublicFeatures, presumed_features
+from dpmine.models.pac.theory.families import IntervalFamily, StumpFamily, ThresholdFamily
+from dpmine.models.pac.theory.learners import LABEL_UNIT, Learner, learn, plan_cover, require_columns, too_fine
+from dpmine.models.pac.theory.sample_complexity import Target
+from dpmine.models.pac.theory.separator_family import SeparatorFamily
 from dpmine.parameters import below_one, named
 from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding, PrivacyUnit
-    from dpmine.models.pac.covers.families import Family
+    from dpmine.models.pac.theory.families import Family
     from dpmine.parameters import Number
 
 
@@ -65,7 +68,7 @@ class PrivateLearner(HypothesisClassifier):
     Attributes:
         hypothesis_, classes_, guarantee_: as in `HypothesisSelector`. Label privacy is called so there.
         promise_: the bound on the error of the hypothesis and its conditions, in numbers and words
-            (`dpmine.models.pac.learners.ErrorBound`).
+            (`dpmine.models.pac.theory.learners.ErrorBound`).
 
     Example:
         >>> import numpy as np
@@ -138,7 +141,35 @@ class PrivateLearner(HypothesisClassifier):
 
     def _family(self, names: Sequence[str]) -> Family:
         if isinstance(self.hypotheses, str):
-            return family_of(self.hypotheses, PublicFeatures(tuple(names), self.lower, self.upper))
+            return _family_of(self.hypotheses, PublicFeatures(tuple(names), self.lower, self.upper))
         if not hasattr(self.hypotheses, "sample_cover"):
             raise BadParameter("hypotheses must be the name of a class, or a Family.")
         return self.hypotheses
+
+
+def _family_of(name: str, public: PublicFeatures) -> Family:
+    """The infinite class of that name, its reference uniform between the bounds. Raises BadParameter."""
+    make = _FAMILIES.get(name)
+    if make is None:
+        raise BadParameter(f"hypotheses must be one of: {', '.join(_FAMILIES)}, or a Family.")
+    return make(public)
+
+
+def _family_of_one(kind: type[ThresholdFamily | IntervalFamily], public: PublicFeatures) -> Family:
+    grid, feature = public.grid_of_one(kind.name)
+    return kind(grid.lower, grid.upper, feature)
+
+
+def _stump_family(public: PublicFeatures) -> Family:
+    grids = public.grids()
+    return StumpFamily.of([grid.lower for grid in grids], [grid.upper for grid in grids], features=public.features)
+
+
+_FAMILIES: dict[str, Callable[[PublicFeatures], Family]] = {
+    "thresholds": partial(_family_of_one, ThresholdFamily),
+    "intervals": partial(_family_of_one, IntervalFamily),
+    "stumps": _stump_family,
+    "separators": lambda public: SeparatorFamily.of(
+        len(public.features), bound=public.largest, features=public.features
+    ),
+}
