@@ -15,9 +15,9 @@ from dpmine.itemsets.transactions.base import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.ledger.charging import Account
+from dpmine.options.names import AUTO
 from dpmine.parameters import truth
 from dpmine.privacy import Neighbors
-from dpmine.selection.recommend import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

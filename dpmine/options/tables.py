@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dpmine.options.names import AUTO, MECHANISMS, WAYS, typed_names
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -140,9 +142,7 @@ _INTERCEPT = Option(
 )
 _LOWER = Option("Public lower bound of the features, one for all or one each.", "A[,A]")
 _UPPER = Option("Public upper bound of the features, one for all or one each.", "B[,B]")
-_CHOOSERS = (
-    "auto, max-of-exponentials, exponential, max-of-laplaces, large-margin, large-margin-tight, stable-maximiser."
-)
+_CHOOSERS = typed_names(AUTO, *(named.name for named in MECHANISMS if not named.not_for_scores))
 _SELECTION_SHARE = Option("Share of ε for the choice; the rest trains.", "F", "0.1")
 
 TOP_ITEMSET = {
@@ -159,12 +159,7 @@ TOP_ITEMSET = {
     "top": Option("How many itemsets; the budget is that of all together.", "K", 1, int, parameter="k"),
     "epsilon": _EPSILON,
     "delta": _DELTA,
-    "mechanism": Option(
-        "auto, large-margin, large-margin-tight, limited-domain, limited-domain-permute-and-flip, stable-maximiser, "
-        "bounded-growth, exponential, max-of-exponentials, max-of-laplaces, items-first, discover, exact.",
-        "NAME",
-        "auto",
-    ),
+    "mechanism": Option(f"{typed_names(AUTO, *(named.name for named in (*MECHANISMS, *WAYS)))}.", "NAME", AUTO),
     "neighbors": _RELATION,
     "catalogue": Option("Public list of all items: text, one per line, or Parquet.", "FILE", kind=Path),
     "catalogue_from_data": Option(
@@ -215,7 +210,7 @@ HISTOGRAM = {
     "delta": _DELTA,
     **_OF_TABLES,
     "mechanism": Option(
-        f"What chooses the bins: {_CHOOSERS}",
+        f"What chooses the bins: {_CHOOSERS}.",
         "NAME",
         "max-of-exponentials",
     ),
@@ -263,7 +258,7 @@ CLASSIFY = {
     "intercept": _INTERCEPT,
     "validation_share": Option("Share of the rows that choose the regulariser.", "F", "0.1"),
     "selection_share": _SELECTION_SHARE,
-    "mechanism": Option(f"What chooses the regulariser: {_CHOOSERS}", "NAME", "max-of-exponentials"),
+    "mechanism": Option(f"What chooses the regulariser: {_CHOOSERS}.", "NAME", "max-of-exponentials"),
     "epsilon": _EPSILON,
     "delta": _DELTA,
     **_OF_TABLES,
@@ -340,12 +335,7 @@ HYPOTHESIS = {
     "grid": Option("Points of the grid between the bounds, up to 2^64 (default 1001).", "N[,N]"),
     "width": Option("The most features of a conjunction (default 3).", "W", kind=int),
     "resolution": Option("The largest weight of a separator (default 8)", "K", kind=int),
-    "mechanism": Option(
-        "auto (max-of-exponentials), exponential, max-of-laplaces, large-margin, large-margin-tight, "
-        "stable-maximiser, exact.",
-        "NAME",
-        "auto",
-    ),
+    "mechanism": Option(f"{_CHOOSERS}, exact. auto is max-of-exponentials.", "NAME", AUTO),
     "epsilon": _EPSILON,
     "delta": _DELTA,
     **_OF_TABLES,
