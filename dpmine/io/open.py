@@ -22,8 +22,10 @@ from dpmine.io.parquet import FileSource, open_file, open_files
 from dpmine.io.paths import (
     ENCODINGS,
     ENDINGS,
+    QUOTES,
     READ_ERRORS,
     STDIN,
+    TAB,
     Form,
     Input,
     WindowedInput,
@@ -169,10 +171,8 @@ def open_input(given: Input) -> Source:
 def _dialect(given: Input, form: Form) -> Dialect:
     from dpmine.io.delimited import DELIMITERS, Dialect
 
-    delimiter = given.delimiter or DELIMITERS[form]
-    return Dialect(
-        delimiter, quoted=given.quotes != "none", decimal=given.decimal or ".", encoding=given.encoding or ENCODINGS[0]
-    )
+    delimiter = "\t" if given.delimiter == TAB else given.delimiter or DELIMITERS[form]
+    return Dialect(delimiter, given.quotes or QUOTES[0], given.decimal or ".", given.encoding or ENCODINGS[0])
 
 
 def _open_piped(given: Input) -> Source:

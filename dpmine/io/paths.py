@@ -50,6 +50,10 @@ ENDINGS = {
 """How the names of files of each form end."""
 ENCODINGS = ("utf-8", "latin-1", "windows-1252")
 """Of CSV files."""
+QUOTES = ("double", "multiline", "none")
+"""How CSV files use quotation marks."""
+TAB = r"\t"
+"""How a tab may be typed as a delimiter."""
 TYPES = {"text": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "date": pa.date32()}
 """What a column of text may be declared to hold."""
 
@@ -68,10 +72,11 @@ class Input:
             standard input what its first bytes say.
         types: of columns of text, as a mapping or a text such as "age=int64,amount=float64". Also "text", and "date"
             for days as 2026-11-23, whatever time follows.
-        delimiter: what separates the fields of CSV files: one character, such as ";"; default: a comma. Files of no
-            known ending are CSV files then.
-        quotes: of CSV files. "double" (the default): quotation marks may enclose a field, with delimiters and line
-            breaks in it. "none": they mean nothing, and each line is a row whatever the others hold.
+        delimiter: what separates the fields of CSV files: one character, such as ";" or a tab; default: a comma. Files
+            of no known ending are CSV files then.
+        quotes: of CSV files. "double" (the default): quotation marks may enclose a field with delimiters in it, and
+            each line is a row, whatever the others hold. "none": each line is a row, and marks are like other
+            characters. "multiline": fields may hold line breaks, too; an open mark then hides rows up to the next.
         decimal: the decimal point of numbers in CSV files, "." (the default) or ",".
         query: a statement in SQL, in place of files.
         database: where the query runs: "duckdb:///FILE", "sqlite:///FILE" or "postgresql://…".
@@ -112,7 +117,7 @@ class Input:
         if self.delimiter is not None and (self.query is not None or self.form is not Form.CSV):
             raise BadParameter("delimiter (--delimiter) is for CSV files: leave it out, or say --input-format csv.")
         for name, value, choices in (
-            ("quotes", self.quotes, ("double", "none")),
+            ("quotes", self.quotes, QUOTES),
             ("decimal", self.decimal, (".", ",")),
             ("encoding", self.encoding, ENCODINGS),
         ):
@@ -120,10 +125,10 @@ class Input:
                 raise BadParameter(f"{name} (--{name}) must be {' or '.join(map(repr, choices))}.")
             if value is not None and (self.query is not None or self.form not in {None, Form.CSV, Form.TSV}):
                 raise BadParameter(f"{name} (--{name}) is for CSV files: leave it out, or say --input-format csv.")
-        if self.delimiter is not None and not _DELIMITER.fullmatch(self.delimiter):
+        if self.delimiter not in {None, TAB} and not _DELIMITER.fullmatch(str(self.delimiter)):
             raise BadParameter(
                 "delimiter (--delimiter) must be one character of ASCII, no letter, digit, quotation mark or line "
-                "break, such as ';'."
+                "break, such as ';', or \\t for a tab (as in files ending in .tsv)."
             )
 
     @cached_property

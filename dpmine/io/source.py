@@ -180,12 +180,20 @@ class Source(Protocol):
         """The source with these columns as 0 and 1, where they are text."""
         return self
 
+    def strict(self) -> Source:
+        """The source that fails at rows of text that do not fit: for results that are not private."""
+        return self
+
     def cautions(self, names: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 - of most there is nothing to say
         """What is to be known of these columns, without full stops: from types, options and queries, never the data."""
         return ()
 
+    def share(self, done: int) -> float | None:
+        """The share of the reading that is done once `done` rows are read, in whole per cents; None if not known."""
+        return share_of(done, self.rows) if self.rows else None
+
     def read(self, names: Sequence[str], progress: Progress) -> pa.Table:
-        """The named columns, all at once; progress is called after each batch where the number of rows is known."""
+        """The named columns, all at once; progress is called after each batch where the share is known."""
         batches = self.batches(names, whole=True)
         return collected(batches, self, names, progress)
 
@@ -275,20 +283,20 @@ class BasketSource(Source):
 
 def collected(batches: Iterable[pa.RecordBatch], source: Source, names: Sequence[str], progress: Progress) -> pa.Table:
     """A table of all batches of these columns."""
-    taken = list(followed(batches, source.rows, progress))
+    taken = list(followed(batches, source, progress))
     if taken:
         return pa.Table.from_batches(taken)
     return pa.schema([(name, source.type_of(name)) for name in names]).empty_table()
 
 
-def followed(batches: Iterable[pa.RecordBatch], rows: int | None, progress: Progress) -> Iterator[pa.RecordBatch]:
-    """The batches, with `progress` called after each where the number of rows is known."""
+def followed(batches: Iterable[pa.RecordBatch], source: Source, progress: Progress) -> Iterator[pa.RecordBatch]:
+    """The batches of a source, with `progress` called after each where the share that is read is known."""
     done = 0
     for batch in batches:
         yield batch
         done += batch.num_rows
-        if rows:
-            progress(share_of(done, rows))
+        if (share := source.share(done)) is not None:
+            progress(share)
 
 
 def first_types(schema: pa.Schema) -> dict[str, pa.DataType]:
@@ -296,6 +304,6 @@ def first_types(schema: pa.Schema) -> dict[str, pa.DataType]:
     return dict(zip(reversed(schema.names), reversed(schema.types), strict=True))
 
 
-def share_of(done: int, rows: int) -> float:
-    """The share of the rows that is done, in whole per cent: an exact share would show how many rows there are."""
-    return min(100, 100 * done // rows) / 100
+def share_of(done: int, total: int) -> float:
+    """The share that is done, in whole per cent: an exact share would show how many rows there are."""
+    return min(100, 100 * done // total) / 100

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.transactions.base import Itemsets
 
 
@@ -123,8 +124,12 @@ def list_supports(
 ) -> ListedSupports:
     """What `itemset_supports` returns, before it becomes a frame or a table; `columns` as for `Columns.of`."""
     from dpmine.itemsets.ingest.catalogue import read_catalogue
-    from dpmine.itemsets.read import notice_layout, read_transactions
+    from dpmine.itemsets.read import notice_cautions, notice_layout, read_transactions
     from dpmine.itemsets.transactions.memory import MemoryBudget
+
+    def planned(plan: LayoutPlan) -> None:
+        notice_cautions(plan, notice)
+        notice_layout(plan, notice)
 
     named = Columns.of(**columns)
     low, high = parse_sizes(size)
@@ -136,8 +141,9 @@ def list_supports(
         catalogue=None if catalogue is None else read_catalogue(catalogue),
         progress=progress,
         memory=budget,
-        planned=lambda plan: notice_layout(plan, notice),
+        planned=planned,
         engine=engine,
+        exact=True,
     )
     with closing(read):
         baskets = read.transactions

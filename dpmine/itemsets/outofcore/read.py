@@ -331,7 +331,7 @@ class Stream:
         return lines_of(chunks(batches, self.plan, self.budget.chunk // 2), self.source, self.plan, codes)
 
     def _followed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return followed(batches, self.source.rows, self.progress)
+        return followed(batches, self.source, self.progress)
 
     def _ways(self) -> int:
         rows = self.source.rows

@@ -180,7 +180,7 @@ class SparkSource:
         if plan.layout is Layout.LIST:
             kind, lists = self.source.type_of(plan.items[0]).value_type, self._column(plan.items[0])
             return kind, functions.transform(lists, lambda item: _item(item, kind))
-        bought = [functions.when(self._column(name).cast("boolean"), functions.lit(name)) for name in plan.items]
+        bought = [functions.when(self._column(name).cast("bigint") > 0, functions.lit(name)) for name in plan.items]
         return pa.string(), functions.array(*bought)
 
     def _column(self, name: str) -> Any:

@@ -76,10 +76,10 @@ OF_SOURCE = {
         "numbers are needed.",
         "COL=TYPE,…",
     ),
-    "delimiter": Option("What separates the fields of CSV files, such as ';'.", "CHAR", shown="a comma"),
+    "delimiter": Option("What separates the fields of CSV files, such as ';' or '\\t'.", "CHAR", shown="a comma"),
     "quotes": Option(
-        "Whether quotation marks may enclose the fields of CSV files; without, each line is a row.",
-        "double|none",
+        "Quotation marks in CSV files: double (they may enclose a field), multiline (with line breaks in it), or none.",
+        "double|multiline|none",
         shown="double",
     ),
     "decimal": Option("Decimal point of numbers in CSV files.", ".|,", shown="a point"),
