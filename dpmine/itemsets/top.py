@@ -82,7 +82,7 @@ def top_itemset(
             `week(at)` and `month(at)` are calendar periods of a column `at` of dates or timestamps.
         item: column of the items; for the list layout the column of lists.
         items: the same as `item`, for the list layout.
-        one_hot: one item per column; the columns hold booleans or integers, 0 for none.
+        one_hot: one item per column; the columns hold booleans or integers, present above 0.
         catalogue: the public list of all items: a path (text or one-column Parquet), a sequence or an Arrow array.
             "from-data": the items seen; NOT private, and the guarantee says so. None: unknown.
         release_support: ε for noisy supports of what is chosen, which adds to the budget. "auto": `epsilon` is the

@@ -369,7 +369,7 @@ def _check_one_hot(source: Source, name: str, kind: pa.DataType, columns: Column
         return
     raise BadData(
         f"Column {name!r} has the type {type_name(kind)}: in a one-hot layout every column but the unit's holds "
-        "booleans, or with one_hot (--one-hot) integers, 0 for none. Cast the column, leave it out, or name it as unit."
+        "booleans, or with one_hot (--one-hot) integers. Cast the column, leave it out, or name it as unit."
     )
 
 

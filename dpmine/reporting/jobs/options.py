@@ -154,7 +154,7 @@ TOP_ITEMSET = {
         "COL",
         kind=list,
     ),
-    "one_hot": Option("One item per column: booleans, or integers with 0 for none.", default=False, kind=bool),
+    "one_hot": Option("One item per column: booleans, or integers, present above 0.", default=False, kind=bool),
     "size": Option("Number of items in an itemset.", "R|R1-R2", "2"),
     "top": Option("How many itemsets; the budget is that of all together.", "K", 1, int, parameter="k"),
     "epsilon": _EPSILON,
