@@ -227,8 +227,8 @@ def _tables(
                 fit = _well_formed(records, dialect)
                 if strict and len(fit) < len(records):
                     raise ValueError
-                kept = _without_last_delimiter(fit, len(header), dialect)
-                if len(kept):
+                if len(fit):
+                    kept = _without_last_delimiter(fit, len(header), dialect)
                     yield pacsv.read_csv(_parsed(kept), *options), stream.tell() if file.size else 0
     except READ_ERRORS as error:
         raise UnreadableFile(f"{file.shown} cannot be read: {_why(error, _RAGGED if strict else _NO_ROWS)}") from None
@@ -262,8 +262,13 @@ def _binary(offsets: NDArray[np.int32], content: bytes) -> pa.Array:
 
 def _content(records: pa.Array) -> pa.Buffer:
     """The bytes of records, one after the other."""
-    bounds = np.frombuffer(records.buffers()[1], np.int32)[records.offset : records.offset + len(records) + 1]
+    bounds = _bounds(records)
     return records.buffers()[2].slice(bounds[0], bounds[-1] - bounds[0])
+
+
+def _bounds(records: pa.Array) -> NDArray[np.int32]:
+    """Where each begins, and the last ends, in the buffer of their bytes."""
+    return np.frombuffer(records.buffers()[1], np.int32)[records.offset : records.offset + len(records) + 1]
 
 
 def _parsed(records: pa.Array) -> pa.BufferReader:
@@ -293,9 +298,10 @@ def _well_formed(records: pa.Array, dialect: Dialect) -> pa.Array:
 
 def _without_last_delimiter(records: pa.Array, columns: int, dialect: Dialect) -> pa.Array:
     """The records; of those with one field too much, which is empty and the last, without it."""
-    content = _content(records).to_pybytes()
-    last = dialect.delimiter.encode()
-    if last + b"\n" not in content and last + b"\r" not in content:
+    codes, ends = np.frombuffer(records.buffers()[2], np.uint8), _bounds(records)[1:]
+    last = codes[np.maximum(ends - 2, 0)]
+    last = np.where(last == _CR, codes[np.maximum(ends - 3, 0)], last)  # of CRLF
+    if not (last == ord(dialect.delimiter)).any():
         return records
     bare = pc.replace_substring_regex(records, r'"(?:[^"]|"")*"', "") if dialect.quotes != "none" else records
     at_end = rf"\x{ord(dialect.delimiter):02x}([\r\n]+)$"
