@@ -102,8 +102,8 @@ class Ledger:
         `accounting` is "basic" (ε and δ of all charges add up) or "zcdp" (ρ adds up). Under "zcdp",
         `approximate_delta` of the total δ is for approximate parts, by default a half. Accounting that is not given
         stays as it is, at first basic. The first charge fixes it.
-        Raises BudgetExceeded below what is spent, or where ε is exchanged for δ after a charge. Raises BadParameter for
-        another relation, unit, parts or accounting than the charges rest on.
+        Raises BudgetExceeded where a number of the total falls after a charge. Raises BadParameter for another
+        relation, unit, parts or accounting than the charges rest on.
         """
         most = positive("epsilon", epsilon)
         most_delta = None if delta is None else below_one("delta", delta)
@@ -129,7 +129,6 @@ class Ledger:
                 records.add(connection, budget)
             else:
                 budget = _same_terms(known, relation, rule, unit, chosen).granting(total)
-                known.refuse_exchange(total)
             return records.append(connection, budget, Kind.GRANT, WHOLE, total)
 
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:

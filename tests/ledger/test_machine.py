@@ -75,12 +75,11 @@ class Model:
         return all(self.spent(name)[which] <= granted[which] for which in (first, first + 1))
 
     def grants(self, name: str, kind: str, granted: Four) -> bool:
-        """A charged total is never exchanged: ρ and the δ beside it only rise, ε and δ rise or fall together."""
+        """A charged total never falls: neither ε nor δ, under zCDP neither ρ nor the δ beside it."""
         if not self.charges.get(name):
             return True
         moves = [new - old for new, old in zip(granted, self.granted[name], strict=True)]
-        kept = min(moves[2:]) >= 0 if kind == "zcdp" else not min(moves[:2]) < 0 < max(moves[:2])
-        return kept and self.allows(name, kind, granted)
+        return min(moves[:2] if kind == "basic" else moves[2:]) >= 0
 
     def fits(self, name: str, charge: tuple[str, Four]) -> bool:
         self.charges.setdefault(name, []).append(charge)
