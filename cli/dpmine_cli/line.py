@@ -43,7 +43,7 @@ class CommandLine:
     def __init__(self, context: typer.Context) -> None:
         self._context = context
         self.options = {name.rstrip("_"): _plain(value) for name, value in context.params.items()}
-        if self.options.get("dry_run"):
+        if self.options.get("dry_run") and "ledger" in self.options:
             self._end_at_the_charge()
         vars(self).update(self.options)
 

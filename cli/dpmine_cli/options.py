@@ -88,7 +88,11 @@ _REPORT = {
         "W",
         shown="the last one that has ended",
     ),
-    "check": Option("Check everything and print what would be charged; run nothing.", kind=bool, default=False),
+    "dry_run": Option(
+        "Check all but the values, and print what each job would be charged. Reads no value, charges nothing.",
+        kind=bool,
+        default=False,
+    ),
     "evidence": Option("Write a new folder, too, for others to check the report by.", "FOLDER", kind=Path),
     "verify_evidence": Option("Check such a folder; run nothing.", "FOLDER", kind=Path),
     "schema": Option("Print the JSON Schema of job files, for editors.", kind=bool, default=False),

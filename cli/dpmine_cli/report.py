@@ -36,7 +36,7 @@ def report(line: CommandLine) -> None:
 
     options = {"retry": line.retry, "window": line.window, "evidence": line.evidence, "named": _NAMED, "guard": guard}
     prepared = PreparedReport.of(line.jobs, line.output, line.results, **options)
-    if line.check:
+    if line.dry_run:
         print(f"Results are kept in '{prepared.store.folder}'.")
         if prepared.course is not None and prepared.course.missed:
             print(f"Missed, and run first: {', '.join(map(str, prepared.course.missed))}.")

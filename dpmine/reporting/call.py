@@ -93,7 +93,7 @@ def report(
     retry: bool = False,
     window: str | None = None,
     evidence: PathName | None = None,
-    check: Literal[True],
+    dry_run: Literal[True],
 ) -> Batch: ...
 
 
@@ -106,7 +106,7 @@ def report(
     retry: bool = False,
     window: str | None = None,
     evidence: PathName | None = None,
-    check: Literal[False] = False,
+    dry_run: Literal[False] = False,
 ) -> Report: ...
 
 
@@ -118,7 +118,7 @@ def report(
     retry: bool = False,
     window: str | None = None,
     evidence: PathName | None = None,
-    check: bool = False,
+    dry_run: bool = False,
 ) -> Report | Batch:
     """Run the jobs of a TOML file under one budget, and write one HTML page for all of them: `dpmine report`.
 
@@ -133,9 +133,9 @@ def report(
             has ended. A window is charged once, however often it is run.
         evidence: a new folder for what others check the report by; None for none. See
             `dpmine.verify_evidence`.
-        check: whether to stop after the checks: nothing is charged, and no value is read.
+        dry_run: whether to stop after the checks: nothing is charged, and no value is read.
 
-    Returns the report: its text says what became of each job, `outcomes` holds their documents. With `check=True`, the
+    Returns the report: its text says what became of each job, `outcomes` holds their documents. With `dry_run=True`, the
     batch: its text says what each job would be charged.
     Raises BadParameter, BadData, UnreadableFile, NotPrivate, BadLedger or BudgetExceeded before anything is charged.
     Where a job fails, the others are run, the page is written, and an error is raised whose notes say why. It is
@@ -160,7 +160,7 @@ def report(
         ... input = "{folder}/sales.parquet"
         ... '''
         >>> _ = (folder / "jobs.toml").write_text(text, encoding="utf-8")
-        >>> print(report(folder / "jobs.toml", check=True))
+        >>> print(report(folder / "jobs.toml", dry_run=True))
         Pairs: is charged up to ε = 1, δ = 1e-06
         All together: up to ε = 1, δ = 1e-06 for each customer; the budget is yet to be granted.
         >>> print(report(folder / "jobs.toml", folder / "report.html"))
@@ -171,7 +171,7 @@ def report(
         dpmine.Ledger: the budget.
         top_itemsets: one such job.
     """
-    again, only_checked = truth("retry", retry), truth("check", check)
+    again, only_checked = truth("retry", retry), truth("dry_run", dry_run)
     source, page = _path("jobs", jobs), _path("output", output)
     kept = None if results is None else _path("results", results)
     proof = None if evidence is None else _path("evidence", evidence)

@@ -285,7 +285,7 @@ MISTAKES = {
     "report visits.parquet -o page.html": (
         "'visits.parquet' is not a TOML file: name the file of jobs, a text in UTF-8."
     ),
-    "report jobs.toml --dry-run": "No such option: --dry-run. Did you mean '--check'? Try: dpmine report --help.",
+    "report jobs.toml --check": "No such option: --check. Did you mean '--dry-run'? Try: dpmine report --help.",
     "report jobs.toml -o page.html": "epsilon is missing in [budget]: write there, for example, epsilon = 1.",
     "top-itemset csvs --unit customer --item product": (
         "csvs holds no file that ends in .parquet: give a folder with such files, or say what they are "

@@ -41,9 +41,9 @@ def test_a_page_results_and_what_became_of_the_jobs(batch: Folder) -> None:
     assert again.budget == done.budget
 
 
-def test_a_check_says_what_it_would_cost_and_writes_nothing(batch: Folder) -> None:
+def test_a_dry_run_says_what_it_would_cost_and_writes_nothing(batch: Folder) -> None:
     before = sorted(batch.path.iterdir())
-    checked = dpmine.report(batch.path / "jobs.toml", check=True)
+    checked = dpmine.report(batch.path / "jobs.toml", dry_run=True)
     assert str(checked).splitlines()[0] == "Pairs: is charged up to ε = 2000, δ = 0.001"
     assert checked._repr_html_().startswith("<pre>Pairs: is charged")
     assert sorted(batch.path.iterdir()) == before
@@ -99,7 +99,7 @@ BAD: dict[str, list[Any]] = {
     "evidence": [7, "", "none/evidence", ".", "people.parquet"],
     "retry": [None, 0, "no"],
     "window": [7, "", "2026-W47"],
-    "check": [None, 1, "yes"],
+    "dry_run": [None, 1, "yes"],
 }
 
 
