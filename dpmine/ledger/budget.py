@@ -172,6 +172,12 @@ class Parts(StrEnum):
         return named(cls, "parts", value)
 
 
+def first_grant(new: str, dataset: str, total: Amount) -> str:
+    """That a grant made the ledger, or the data set in it, in words: where one was lost, its budget starts afresh."""
+    granted = f"granted {total.decimals} to {dataset!r}"
+    return f"new {new}: {granted}; if there was one before, restore it, because its charges are not counted"
+
+
 def composed(whole: Amount, parts: Iterable[Amount]) -> Amount:
     """The charges on the whole and on disjoint parts, added up for one unit: it is in one part, at worst the largest.
 

@@ -98,7 +98,8 @@ class Course:
         caught_up = tuple(
             each for report in others for each in report.outcomes if each.result or each.job.key not in lost
         )
-        return replace(last, others=caught_up, rejected=rejected, timeline=self._timeline(last))
+        new = reports[0].new  # the others find what it granted
+        return replace(last, others=caught_up, rejected=rejected, timeline=self._timeline(last), new=new)
 
     def _is_due(self, window: Window, charged: Collection[str]) -> bool:
         """Whether a job of the window was never charged, and has no result."""

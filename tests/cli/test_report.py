@@ -13,6 +13,7 @@ from reporting.schedules.weeks import Shop, sales
 from support.command_line import assert_one_error, outcome_of
 
 import dpmine
+from dpmine.ledger.budget import Amount, first_grant
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.evidence import folder
 from dpmine.reporting.jobs.kinds import HistogramJob
@@ -41,6 +42,7 @@ def test_a_page_and_its_results(batch: Folder, run: outcome_of) -> None:
     outcome = run("report", "jobs.toml", "-o", "shop.html")
     assert (outcome.status, outcome.out) == (0, "")
     assert outcome.lines == [
+        f"dpmine: {first_grant('ledger', 'shop', Amount(Fraction(100000), Fraction(1, 100)))}",
         "dpmine: job 'Pairs': done",
         "dpmine: job 'Ages': done",
         "dpmine: job 'Rule': done",
@@ -117,7 +119,7 @@ def test_a_failing_job(
     monkeypatch.setattr(HistogramJob, "run", fail)
     outcome = run("report", "jobs.toml")
     assert outcome.status == status
-    assert outcome.lines[1].startswith(said)
+    assert outcome.lines[2].startswith(said)
     assert sum(line.startswith("dpmine: error: ") for line in outcome.lines) == 1
     assert "kanarienvogel" not in outcome.err
     assert "dpmine: ε = 97000, δ = 0.009 left for each customer" in outcome.lines
@@ -187,7 +189,8 @@ def test_a_window_of_a_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     ]
     done = run("report", "jobs.toml", "--window", "2025-W04")
     assert done.status == 0
-    assert done.lines == [
+    assert done.lines[0].startswith("dpmine: new ledger: granted ε = 52000, δ = 0.052 to 'shop'")
+    assert done.lines[1:] == [
         *(f"dpmine: job 'Pairs 2025-W0{week}': done" for week in (2, 3, 4)),
         "dpmine: ε = 13000, δ = 0.013 left for each customer",
         'dpmine: the page names no owner of the data: to name one, write owner = "…" atop the job file',
