@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -13,9 +13,8 @@ from dpmine.ledger.budget import Accounting, Amount, first_grant
 from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import KeyedLedger, Ledger
 from dpmine.markup import ShownAsText
-from dpmine.privacy import short
 from dpmine.reporting.store import BEGUN, BEGUN_BEFORE, CHARGED_BEFORE, NOT_STORED, UNSTORED, Stored
-from dpmine.reporting.terms import common_unit, require_no_loss, require_same_terms, require_total
+from dpmine.reporting.terms import Batch, Step, common_unit, require_no_loss, require_same_terms, require_total
 from dpmine.reporting.timeline import Charges
 
 if TYPE_CHECKING:
@@ -32,82 +31,6 @@ if TYPE_CHECKING:
 
 Watcher: TypeAlias = "Callable[[int, Job, float], None]"
 """Follows a batch: the job of that number is done to that share, between 0 and 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A job, and what is to be done with it.
-
-    Attributes:
-        job: it.
-        guarantee: of its result where one is stored, else the most that it can be charged.
-        charge: the most that it is charged, or what it was charged.
-        stored: its result, if there is one.
-        failed: whether it was begun before, without a result, and is not to be run again.
-    """
-
-    job: Job
-    guarantee: Guarantee
-    charge: Amount
-    stored: Stored | None = None
-    failed: bool = False
-
-    @property
-    def pending(self) -> bool:
-        """Whether it is to be charged and run."""
-        return self.stored is None and not self.failed
-
-
-@dataclass(frozen=True, slots=True)
-class Batch(ShownAsText):
-    """A batch that was checked. Its text says what each job would be charged, and what is left.
-
-    Attributes:
-        dataset: the data set's name in the ledger.
-        steps: the jobs in order.
-        unit: the privacy unit of all.
-        budget: the data set's, before the batch; None where it is yet to be granted.
-        total: the most that the file's jobs may be charged together.
-        accounting: by which it is counted.
-        charges: of recurring jobs, in all windows so far.
-    """
-
-    dataset: str
-    steps: tuple[Step, ...]
-    unit: str
-    budget: Budget | None
-    total: Amount
-    accounting: Accounting
-    charges: Charges = field(default_factory=Charges)
-
-    def __str__(self) -> str:
-        left = "the budget is yet to be granted" if self.budget is None else f"{self.budget.left_of(self.dataset)} left"
-        together = f"All together: up to {self.to_charge.shown(self.accounting, short)} for each {self.unit}; {left}."
-        return "\n".join([*map(self._charge, self.steps), together])
-
-    def _charge(self, step: Step) -> str:
-        if step.pending:
-            return f"{step.job.name}: is charged up to {step.charge.shown(self.accounting, short)}"
-        free = "stored already" if step.stored else "begun before, without a result"
-        return f"{step.job.name}: {free}, is charged nothing"
-
-    @property
-    def paths(self) -> list[str]:
-        """The inputs of the jobs, and public catalogues in files."""
-        jobs = [step.job for step in self.steps]
-        catalogues = [job.options.get("catalogue") for job in jobs]
-        return [path for job in jobs for path in job.paths] + [path for path in catalogues if isinstance(path, str)]
-
-    @property
-    def to_charge(self) -> Amount:
-        """The most that the jobs without a stored result are charged."""
-        return Amount.total([step.charge for step in self.steps if step.pending])
-
-    @property
-    def together(self) -> Amount:
-        """What the jobs are charged at most, those of other windows and what has no result included."""
-        other = [step.charge for step in self.steps if not (step.pending or step.job.key)]
-        return Amount.total([self.charges.total, self.to_charge, *other])
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,10 @@ from dpmine.reporting.windows import Course
 if TYPE_CHECKING:
     from dpmine.io.atomic import Guard
     from dpmine.io.targets import PathName
-    from dpmine.reporting.batch import Batch, Report, Watcher
+    from dpmine.reporting.batch import Report, Watcher
     from dpmine.reporting.jobs.file import JobFile
     from dpmine.reporting.jobs.job import Job
+    from dpmine.reporting.terms import Batch
 
 _PAGE = "report.html"
 _SUFFIXES = {"", ".html", ".htm"}

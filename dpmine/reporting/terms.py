@@ -1,21 +1,101 @@
-"""Whether a batch keeps to the terms of its job file and of the ledger, before anything is charged."""
+"""A batch that is checked: what each job is charged, and whether that keeps to the terms of its file and ledger."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadLedger, BadParameter, BudgetExceeded
-from dpmine.ledger.budget import Amount, name_and_part
+from dpmine.ledger.budget import Accounting, Amount, name_and_part
+from dpmine.markup import ShownAsText
 from dpmine.privacy import short
 from dpmine.reporting.jobs.file import Create
+from dpmine.reporting.timeline import Charges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpmine.ledger.budget import Budget
-    from dpmine.reporting.batch import Batch, Step
+    from dpmine.privacy import Guarantee
     from dpmine.reporting.jobs.file import BudgetTerms
-    from dpmine.reporting.store import ResultsFolder
+    from dpmine.reporting.jobs.job import Job
+    from dpmine.reporting.store import ResultsFolder, Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A job, and what is to be done with it.
+
+    Attributes:
+        job: it.
+        guarantee: of its result where one is stored, else the most that it can be charged.
+        charge: the most that it is charged, or what it was charged.
+        stored: its result, if there is one.
+        failed: whether it was begun before, without a result, and is not to be run again.
+    """
+
+    job: Job
+    guarantee: Guarantee
+    charge: Amount
+    stored: Stored | None = None
+    failed: bool = False
+
+    @property
+    def pending(self) -> bool:
+        """Whether it is to be charged and run."""
+        return self.stored is None and not self.failed
+
+
+@dataclass(frozen=True, slots=True)
+class Batch(ShownAsText):
+    """A batch that was checked. Its text says what each job would be charged, and what is left.
+
+    Attributes:
+        dataset: the data set's name in the ledger.
+        steps: the jobs in order.
+        unit: the privacy unit of all.
+        budget: the data set's, before the batch; None where it is yet to be granted.
+        total: the most that the file's jobs may be charged together.
+        accounting: by which it is counted.
+        charges: of recurring jobs, in all windows so far.
+    """
+
+    dataset: str
+    steps: tuple[Step, ...]
+    unit: str
+    budget: Budget | None
+    total: Amount
+    accounting: Accounting
+    charges: Charges = field(default_factory=Charges)
+
+    def __str__(self) -> str:
+        left = "the budget is yet to be granted" if self.budget is None else f"{self.budget.left_of(self.dataset)} left"
+        together = f"All together: up to {self.to_charge.shown(self.accounting, short)} for each {self.unit}; {left}."
+        return "\n".join([*map(self._charge, self.steps), together])
+
+    def _charge(self, step: Step) -> str:
+        if step.pending:
+            return f"{step.job.name}: is charged up to {step.charge.shown(self.accounting, short)}"
+        free = "stored already" if step.stored else "begun before, without a result"
+        return f"{step.job.name}: {free}, is charged nothing"
+
+    @property
+    def paths(self) -> list[str]:
+        """The inputs of the jobs, and public catalogues in files."""
+        jobs = [step.job for step in self.steps]
+        catalogues = [job.options.get("catalogue") for job in jobs]
+        return [path for job in jobs for path in job.paths] + [path for path in catalogues if isinstance(path, str)]
+
+    @property
+    def to_charge(self) -> Amount:
+        """The most that the jobs without a stored result are charged."""
+        return Amount.total([step.charge for step in self.steps if step.pending])
+
+    @property
+    def together(self) -> Amount:
+        """What the jobs are charged at most, those of other windows and what has no result included."""
+        other = [step.charge for step in self.steps if not (step.pending or step.job.key)]
+        return Amount.total([self.charges.total, self.to_charge, *other])
 
 
 def require_no_loss(terms: BudgetTerms, store: ResultsFolder) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded
 from dpmine.ledger.budget import Amount, composed
 from dpmine.ledger.ledger import Ledger
-from dpmine.reporting.batch import Batch, Report, checked_batch, run_batch
+from dpmine.reporting.batch import Report, checked_batch, run_batch
 from dpmine.reporting.jobs.recurring import Recurring
 from dpmine.reporting.jobs.schedule import Missed, Window
 from dpmine.reporting.timeline import Charges, Passed, Timeline
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.batch import Watcher
     from dpmine.reporting.jobs.file import JobFile
     from dpmine.reporting.store import ResultsFolder
+    from dpmine.reporting.terms import Batch
 
 
 @dataclass(frozen=True)
