@@ -101,7 +101,7 @@ class Ledger:
         set that is granted already stays as it is.
         `accounting` is "basic" (ε and δ of all charges add up) or "zcdp" (ρ adds up). Under "zcdp",
         `approximate_delta` of the total δ is for approximate parts, by default a half. Accounting that is not given
-        stays as it is, at first basic. The first charge fixes it. With `must_exist`, no ledger is made: NoLedger is
+        stays as it is, at first basic. The first charge fixes it. With `must_exist`, no ledger is made: BadLedger is
         raised where there is none.
         Raises BudgetExceeded where a number of the total falls after a charge. Raises BadParameter for another
         relation, unit, parts or accounting than the charges rest on.

@@ -27,7 +27,9 @@ def test_paths_in_documents_exist() -> None:
 def test_every_room_is_drawn() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     drawing = page.partition("```text")[2].partition("```")[0]
-    visible = [path for path in (ROOT / "dpmine").iterdir() if not path.name.startswith("_") and path.name != "py.typed"]
+    visible = [
+        path for path in (ROOT / "dpmine").iterdir() if not path.name.startswith("_") and path.name != "py.typed"
+    ]
     assert [path.stem for path in visible if not re.search(rf"\b{path.stem}\b", drawing)] == []
 
 
