@@ -43,7 +43,7 @@ class CommandLine:
     def __init__(self, context: typer.Context) -> None:
         self._context = context
         self.options = {name.rstrip("_"): _plain(value) for name, value in context.params.items()}
-        if self.options.get("dry_run"):
+        if self.options.get("dry_run") and "ledger" in self.options:
             self._end_at_the_charge()
         vars(self).update(self.options)
 
@@ -71,12 +71,16 @@ class CommandLine:
     @property
     def data(self) -> Any:
         """What is read: the files, or the library's description of an input. Raises BadParameter."""
+        return self.input_of(self.options["files"])
+
+    def input_of(self, files: Any) -> Any:
+        """The files, or the library's description of them as the options of sources have it. Raises BadParameter."""
         said = {name: self.options[name] for name in OF_SOURCE if self.options[name] is not None}
-        if not said and self.options["files"]:
-            return self.options["files"]
+        if not said and files:
+            return files
         from dpmine.io.paths import Input
 
-        return Input(self.options["files"], **said)
+        return Input(files, **said)
 
     def require_apart(self, **others: Path | None) -> None:
         """Raises BadParameter unless --output and `others`, by option, are files of their own: see `io.targets`."""

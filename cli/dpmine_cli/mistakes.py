@@ -25,7 +25,6 @@ _OTHER_NAMES = {
     "--supports": "--release-support",
     "--bin-width": "--bins",
     "--patients": "--units",
-    "--dry-run": "--check",
     "--check": "--dry-run",
 }
 """What options are called elsewhere, and here where the command has that one."""

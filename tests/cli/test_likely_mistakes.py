@@ -175,8 +175,8 @@ MISTAKES = {
         "ledger and dataset belong together: give both (--ledger URL --dataset NAME) or none."
     ),
     f"{SALES} --ledger sqlite:///other.db --dataset shop": (
-        "There is no ledger at sqlite:///other.db: make one with dpmine ledger grant --ledger URL --dataset "
-        "NAME --epsilon E --delta D."
+        "There is no ledger at sqlite:///other.db: restore it if it was lost, or make one with dpmine ledger grant "
+        "--ledger URL --dataset NAME --epsilon E --delta D."
     ),
     f"{SALES} --ledger sqlite:///budget.db --dataset shp": (
         "The ledger knows no data set 'shp': name one that it knows (dpmine ledger show lists them), or grant "
@@ -277,15 +277,12 @@ MISTAKES = {
     "ledger grant --ledger sqlite:///budget.db --dataset shop": (
         "--epsilon is missing: this command needs it, such as --epsilon 1."
     ),
-    "ledger history --ledger sqlite:///budget.db": (
-        "--dataset is missing: this command needs it, such as --dataset shop."
-    ),
     "report": "JOBS.toml is missing: the job file: a budget, inputs and jobs.",
     "report missing.toml": "Cannot read 'missing.toml': name a job file (TOML) that exists and is readable.",
     "report visits.parquet -o page.html": (
         "'visits.parquet' is not a TOML file: name the file of jobs, a text in UTF-8."
     ),
-    "report jobs.toml --dry-run": "No such option: --dry-run. Did you mean '--check'? Try: dpmine report --help.",
+    "report jobs.toml --check": "No such option: --check. Did you mean '--dry-run'? Try: dpmine report --help.",
     "report jobs.toml -o page.html": "epsilon is missing in [budget]: write there, for example, epsilon = 1.",
     "top-itemset csvs --unit customer --item product": (
         "csvs holds no file that ends in .parquet: give a folder with such files, or say what they are "

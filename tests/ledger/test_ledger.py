@@ -84,17 +84,6 @@ def test_a_refusal_says_what_is_missing(ledger: Ledger, asked: Guarantee, reques
     assert spent(ledger) == ("3/4", "0")
 
 
-def test_a_grant_is_never_below_what_is_spent(ledger: Ledger) -> None:
-    ledger.grant("shop", epsilon=1, delta="0.1")
-    ledger.charge("shop", promise("1/2", "0.1"), job="")
-    for epsilon, delta in [("0.49", "0.1"), ("1", "0.09"), ("2", "0")]:
-        with pytest.raises(BudgetExceeded, match=r"has spent ε = 1/2, δ = 1/10"):
-            ledger.grant("shop", epsilon=epsilon, delta=delta)
-    assert ledger.grant("shop", epsilon="1/2", delta="0.1").remaining == Amount()
-    assert ledger.grant("shop", epsilon=3, delta="0.2").granted.epsilon == 3
-    assert ledger.verify() == 4
-
-
 def test_a_delta_that_is_not_given_stays(ledger: Ledger) -> None:
     assert ledger.grant("shop", epsilon=1).granted == Amount(Fraction(1), Fraction(0))
     ledger.grant("shop", epsilon=1, delta="0.1")

@@ -94,7 +94,7 @@ def test_stored_results_are_shown_and_not_charged_again(name: str, tmp_path: Pat
         copied = shutil.copytree(FILES, tmp_path / name)
         patch.chdir(copied)
         spent = dpmine.Ledger(LEDGER).budget(name).spent
-        batch = dpmine.report(f"{name}.toml", f"{name}.html", check=True)
+        batch = dpmine.report(f"{name}.toml", f"{name}.html", dry_run=True)
         assert str(batch).count("stored already, is charged nothing") == len(JOBS[name])
         report = dpmine.report(f"{name}.toml", f"{name}.html")
         assert [outcome.job.name for outcome in report.outcomes if outcome.reused] == JOBS[name]
@@ -190,4 +190,4 @@ def test_options_of_the_figures_are_named(file: str, option: str, tmp_path: Path
     text = (FILES / f"{file}.toml").read_text(encoding="utf-8").replace("[[job]]\n", f"[[job]]\n{option}\n", 1)
     (tmp_path / "jobs.toml").write_text(text, encoding="utf-8")
     with pytest.raises(dpmine.BadParameter, match=f"no key '{option.partition(' ')[0]}' in job"):
-        dpmine.report(tmp_path / "jobs.toml", check=True)
+        dpmine.report(tmp_path / "jobs.toml", dry_run=True)

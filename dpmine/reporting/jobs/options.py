@@ -129,7 +129,7 @@ _CLASSES = Option(
 )
 _MODEL = {
     "model": Option("Model file: training writes it, --predict reads it.", "FILE.json", kind=Path, in_jobs=False),
-    "predict": Option("Score this Parquet file with the model.", "FILE", in_jobs=False),
+    "predict": Option("Score this file with the model: of any form that training reads.", "FILE", in_jobs=False),
 }
 _INTERCEPT = Option(
     "Train an intercept, regularised too.",
