@@ -16,8 +16,9 @@ import numpy as np
 from dpmine.errors import BadData, BadParameter
 from dpmine.io.arrow import integer_array
 from dpmine.itemsets.counting.miner import BasketsInMemory
-from dpmine.itemsets.exact_supports import frozensets
+from dpmine.itemsets.exact_supports import ListRoom, frozensets
 from dpmine.itemsets.transactions.base import Itemsets, starts_of
+from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,6 +30,7 @@ __all__ = ["apriori", "fpgrowth"]
 
 _MISSING = "NaN values are not permitted in the DataFrame when null_values=False."
 _ALLOWED = "The allowed values for a DataFrame are True, False, 0, 1{}: convert the columns that hold others."
+_FEWER = "raise min_support, give max_len, or write Parquet with dpmine supports"
 _AT_ONCE = 2**26  # bytes of packed rows that are compared at a time
 
 
@@ -53,7 +55,8 @@ def fpgrowth(
         verbose: above 0, the number of itemsets of each size is printed.
 
     Returns a frame with the columns support (float64) and itemsets (frozensets): by size, then by columns.
-    Raises BadParameter and BadData, which are ValueErrors. No message quotes an entry.
+    Raises BadParameter and BadData, which are ValueErrors. No message quotes an entry. Itemsets that would take more
+    than half of the machine's memory are rejected before they become Python objects.
 
     Example:
         >>> import pandas as pd
@@ -199,8 +202,9 @@ def _sizes(cells: _Cells, least: float, longest: int) -> Iterator[tuple[int, Ite
         return
     yield 1, Itemsets(cells.items[:, None], np.zeros(len(cells.items), np.int64)), cells.supports
     miner = cells.baskets.miner()
+    room = ListRoom(cells.baskets.room_for_lists(MemoryBudget.of(None)), longest, _FEWER, as_objects=True)
     for size in range(2, min(longest, len(cells.items)) + 1):
-        found = miner.itemsets(size, _threshold(least, cells.rows))
+        found = room.itemsets(miner, size, _threshold(least, cells.rows))
         if not len(found):
             return
         order = np.lexsort(found.items.T[::-1])

@@ -6,7 +6,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from dpmine_cli.messages import batch_begins, undoing
-from dpmine_cli.output import guard, replace
+from dpmine_cli.output import guard, replaced
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -48,7 +48,8 @@ def report(line: CommandLine) -> None:
         batch_begins()
         done = prepared.run(watch=messages.watch, retry=line.retry)
         page = render(done).encode()
-        replace(prepared.page, page)
+        with replaced(prepared.page) as stream:
+            stream.write(page)
         _say_outcomes(done, messages)
         messages.notice(f"the page is '{line.output}', the results are in '{prepared.store.folder}'")
         if prepared.evidence is not None:

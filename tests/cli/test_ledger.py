@@ -140,7 +140,7 @@ def test_a_full_disk_for_the_output_costs_nothing(run: outcome_of, monkeypatch: 
     def full(*_arguments: object, **_options: object) -> None:
         raise OSError(28, "No space left")
 
-    monkeypatch.setattr("dpmine.io.atomic._create", full)
+    monkeypatch.setattr("dpmine.io.atomic._created", full)
     assert "is writable and has room" in assert_one_error(run(*RUNS[name], *SHOP, "-o", "result.json"))
     assert shown(run)[0]["spent"]["epsilon"] == 0
 
