@@ -5,23 +5,19 @@ from __future__ import annotations
 import gc
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from math import ceil
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from dpmine.errors import BadParameter
 from dpmine.io.arrow import as_texts, integer_array, is_integer, items_of
 from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.transactions.base import Engine
 from dpmine.itemsets.universe import Sizes, parse_sizes
-from dpmine.parameters import Number, exact_number
+from dpmine.parameters import Number, count_or_share, least_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from fractions import Fraction
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -48,8 +44,9 @@ def itemset_supports(
 
     `data`, `size`, `unit`, `basket`, `item`, `items`, `one_hot`, `catalogue`, `memory` and `engine` are those
     of `top_itemset`.
-    `min_support` is a count of units: an integer, or text such as "100". A float, or text with a point, is a share of
-    the units: 0.01, "1.0". With `as_fraction`, supports are shares of the units instead of counts.
+    `min_support` is a count of units: an integer, or text such as "100". Any other number is a share of the units:
+    0.01, "1.0", "1/3", "2%". Shares are compared as floats, so 5 of 6 units reach 5/6. With `as_fraction`, supports are
+    shares of the units instead of counts.
 
     Returns a frame with the columns support and itemsets (frozensets), by decreasing support, then by items.
     Raises BadParameter, BadData or UnreadableFile.
@@ -128,7 +125,7 @@ def list_supports(
 
     named = Columns.of(**columns)
     low, high = parse_sizes(size)
-    limit = _parse_min_support(min_support)
+    limit = count_or_share("min_support", min_support)
     budget = MemoryBudget.of(memory)
     read = read_transactions(
         data,
@@ -141,7 +138,7 @@ def list_supports(
     )
     with closing(read):
         baskets = read.transactions
-        threshold = limit if isinstance(limit, int) else max(1, ceil(limit * baskets.total_units))
+        threshold = limit if isinstance(limit, int) else max(1, least_count(limit, baskets.total_units))
         largest = max(low, min(high, baskets.catalogue_size))  # one size at least, so that there are columns
         miner = baskets.miner()
         parts = [miner.itemsets(number, threshold, memory_limit=budget.listing) for number in range(low, largest + 1)]
@@ -170,14 +167,3 @@ def _collector_at_rest() -> Iterator[None]:
     finally:
         if running:
             gc.enable()
-
-
-def _parse_min_support(value: Number) -> int | Fraction:
-    """An int is a count of units, a Fraction a share of them."""
-    number = exact_number("min_support", value)
-    is_count = isinstance(value, Integral) or (isinstance(value, str) and value.strip().isdigit())
-    if is_count and number >= 1:
-        return int(number)
-    if not is_count and 0 < number <= 1:
-        return number
-    raise BadParameter("min_support must be a count of at least 1 (100), or a share above 0 up to 1 (0.01, 1.0).")

@@ -150,7 +150,7 @@ class TopItemsets:
         """Association rules of the chosen itemsets, out of released supports alone: no further budget.
 
         Args:
-            min_confidence: in [0, 1], compared exactly.
+            min_confidence: in [0, 1], compared with the confidence that is listed, as floats.
 
         Returns a frame as of `dpmine.itemsets.rules.association_rules`: antecedents, consequents, noisy_support and
         confidence with its bounds. With a public number of units, it also has support, lift, leverage and conviction.

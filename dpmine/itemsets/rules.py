@@ -1,7 +1,7 @@
 """Association rules of released supports: confidence, lift, leverage and conviction, each with an interval.
 
 The rules use released numbers only, so they need no privacy budget. mlxtend lists them. The measures are computed with
-fractions: floats lose most digits of 1 − confidence, and compare confidences with a threshold wrongly.
+fractions, because floats lose most digits of 1 − confidence.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from dpmine.errors import BadParameter
 from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, Consistency
 from dpmine.itemsets.transactions.base import in_order, sort_key
-from dpmine.parameters import exact_number, whole
+from dpmine.parameters import exact_number, least_count, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ def association_rules(release: SupportRelease, *, units: int | None = None, min_
         release: monotone supports of itemsets together with all of their non-empty subsets.
         units: a public number of units, n ≥ 1; supports above it are cut to it. It gives lift, leverage, conviction and
             support (all in shares of n).
-        min_confidence: in [0, 1], compared exactly.
+        min_confidence: in [0, 1], compared with the confidence that is listed, as floats.
 
     Returns a frame, one row per rule, by falling confidence, then by falling support, then by items. Its columns are
     antecedents and consequents (frozensets), noisy_support (Int64, of A ∪ C, in units), and support where units are
@@ -54,7 +54,7 @@ def association_rules(release: SupportRelease, *, units: int | None = None, min_
     least = confidence(min_confidence)
     supports = _supports(release, count)
     rules = [_Rule.of(antecedent, consequent, supports) for antecedent, consequent in _listed(supports)]
-    kept = [rule for rule in rules if rule.both.value >= least * rule.antecedent.value]
+    kept = [rule for rule in rules if rule.both.value >= least_count(least, rule.antecedent.value)]
     return _frame(sorted(kept, key=_Rule.rank), count)
 
 

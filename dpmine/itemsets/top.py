@@ -46,7 +46,7 @@ def top_itemset(
     catalogue: Any = None,
     release_support: Number | str | None = None,
     rules: bool = False,
-    min_support: int | None = None,
+    min_support: Number | None = None,
     units: int | None = None,
     kbar: int | None = None,
     max_items_per_unit: int | None = None,
@@ -89,9 +89,9 @@ def top_itemset(
             budget of both together, and is split. None: no supports.
         rules: whether the supports of all subsets of what is chosen are released, too: `TopItemsets.rules` then makes
             association rules of them, without a further charge.
-        min_support: the least noisy support, in units, that is listed; 0 lists all that was chosen. None: of released
-            supports those whose interval does not reach 0.
-        units: a public number of units, only to turn supports into shares.
+        min_support: the least noisy support that is listed: a count of units, or a share of `units` (0.02, "2%"). 0
+            lists all that was chosen. None: of released supports those whose interval does not reach 0.
+        units: a public number of units, only to turn supports into shares, and a share in `min_support` into a count.
         kbar: how many candidates `limited_domain` and `limited_domain_permute_and_flip` keep, or how many items
             `items_first` does; public.
         max_items_per_unit: for `bounded_growth`, which needs it: every unit's data are cut to this number of items
@@ -144,7 +144,7 @@ def top_itemsets(
     catalogue: Any = None,
     release_support: Number | str | None = None,
     rules: bool = False,
-    min_support: int | None = None,
+    min_support: Number | None = None,
     units: int | None = None,
     kbar: int | None = None,
     max_items_per_unit: int | None = None,

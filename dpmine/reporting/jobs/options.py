@@ -175,9 +175,9 @@ TOP_ITEMSET = {
     ),
     "rules": Option("Association rules of the released supports; needs --release-support.", default=False, kind=bool),
     "min_support": Option(
-        "Least noisy support that is listed, in units; 0: all that was chosen. Default: what is clearly above 0.",
-        "S",
-        kind=int,
+        "Least noisy support that is listed: a count of units, or a share of --units (0.02, 2%); 0: all that was "
+        "chosen. Default: what is clearly above 0.",
+        "N|F",
     ),
     "min_confidence": Option(
         "Of the rules that are shown; 0 by default.", "F", only_with=("rules", True, "only rules have a confidence.")
