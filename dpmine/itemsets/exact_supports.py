@@ -46,7 +46,8 @@ def itemset_supports(
     of `top_itemset`.
     `min_support` is a count of units: an integer, or text such as "100". Any other number is a share of the units:
     0.01, "1.0", "1/3", "2%". Shares are compared as floats, so 5 of 6 units reach 5/6. With `as_fraction`, supports are
-    shares of the units instead of counts.
+    shares of the units instead of counts. A lift computed from them needs units with one basket each: see
+    `TopItemsets.rules`.
 
     Returns a frame with the columns support and itemsets (frozensets), by decreasing support, then by items.
     Raises BadParameter, BadData or UnreadableFile.

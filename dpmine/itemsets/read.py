@@ -85,7 +85,7 @@ def read_transactions(
         planned(plan)
     if plan.layout is Layout.ONE_HOT:
         source, plan = as_lists(source, restricted(plan, source, known))
-    return Read(_read(source, plan, known, budget, progress or _ignore), kind)
+    return Read(_read(source, plan, known, budget, progress or _ignore), kind, bool(plan.basket_columns))
 
 
 def _read(

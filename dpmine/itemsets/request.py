@@ -275,7 +275,7 @@ def _least_support(given: Number | None, supports: Fraction, units: int | None) 
         return least
     if units is None:
         raise BadParameter(
-            "min_support is a share of the units: give their number, units (--units N), or a count of them, such as 100."
+            "min_support is a share of the units: give their number, units (--units N), or a count, such as 100."
         )
     return least_count(least, units)
 

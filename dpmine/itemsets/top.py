@@ -88,7 +88,8 @@ def top_itemset(
         release_support: ε for noisy supports of what is chosen, which adds to the budget. "auto": `epsilon` is the
             budget of both together, and is split. None: no supports.
         rules: whether the supports of all subsets of what is chosen are released, too: `TopItemsets.rules` then makes
-            association rules of them, without a further charge.
+            association rules of them, without a further charge. They have lift where a unit has one basket: without
+            `basket`, all that a unit has is one.
         min_support: the least noisy support that is listed: a count of units, or a share of `units` (0.02, "2%"). 0
             lists all that was chosen. None: of released supports those whose interval does not reach 0.
         units: a public number of units, only to turn supports into shares, and a share in `min_support` into a count.
@@ -235,7 +236,10 @@ def _answer(request: Request, read: Read, *, charged: bool) -> TopItemsets:
         guarantee = guarantee.noting(f"every unit was cut to {cut} items before counting")
     named = {frozenset(_items(baskets, codes)): codes for codes in chosen}
     supports = _released(request, named, baskets, miner)
-    return TopItemsets.of(request, guarantee, tuple(named), supports, read.item_type, charged=charged)
+    several = read.several_baskets
+    return TopItemsets.of(
+        request, guarantee, tuple(named), supports, read.item_type, charged=charged, several_baskets=several
+    )
 
 
 def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tuple[Itemset, ...]:

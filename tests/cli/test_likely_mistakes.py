@@ -164,7 +164,7 @@ MISTAKES = {
         "min_support is about released supports: give release_support (--release-support EPS, or auto), too."
     ),
     f"{SALES} --release-support auto --min-support 2%": (
-        "min_support is a share of the units: give their number, units (--units N), or a count of them, such as 100."
+        "min_support is a share of the units: give their number, units (--units N), or a count, such as 100."
     ),
     f"{SALES} --min-confidence 0.5": "--min-confidence is for rules: give --rules, too.",
     f"{SALES} --format excel": "--format must be one of: text, json, csv, parquet.",

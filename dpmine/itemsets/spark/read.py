@@ -90,7 +90,7 @@ def read_spark(
         kept.release_all()
         raise
     baskets = SparkBaskets(labels, supports, plan.unit_name, rows, session, kept, blocks, progress)
-    return Read(baskets, declared_type(known, rows.kind))
+    return Read(baskets, declared_type(known, rows.kind), bool(plan.basket_columns))
 
 
 def _price(plan: LayoutPlan, *, natively: bool, files: bool) -> str:

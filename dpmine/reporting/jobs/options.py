@@ -183,8 +183,8 @@ TOP_ITEMSET = {
         "Of the rules that are shown; 0 by default.", "F", only_with=("rules", True, "only rules have a confidence.")
     ),
     "units": Option(
-        "A public number of units: turns supports into shares, gives rules lift, and warns where a list will mostly be "
-        "noise (default: 5,000 assumed).",
+        "A public number of units: turns supports into shares, gives rules lift (without --basket), and warns where a "
+        "list will mostly be noise (default: 5,000 assumed).",
         "N",
         kind=int,
     ),
