@@ -23,6 +23,7 @@ from dpmine_cli.output import Destination, Format
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from dpmine.io.paths import Input
     from dpmine.privacy import Guarantee
     from dpmine.reporting.jobs.options import Option
 
@@ -69,11 +70,9 @@ class CommandLine:
             raise BadParameter("FILE is missing: give a path or several, - for standard input, or --query.")
 
     @property
-    def data(self) -> Any:
-        """What is read: the files, or the library's description of an input. Raises BadParameter."""
+    def data(self) -> Input:
+        """What is read. Raises BadParameter."""
         said = {name: self.options[name] for name in OF_SOURCE if self.options[name] is not None}
-        if not said and self.options["files"]:
-            return self.options["files"]
         from dpmine.io.paths import Input
 
         return Input(self.options["files"], **said)

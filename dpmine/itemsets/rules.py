@@ -41,7 +41,7 @@ def association_rules(
             support (all in shares of n).
         min_confidence: in [0, 1], compared with the confidence that is listed, as floats.
         several_baskets: whether a unit may have more than one basket. There are no lift, leverage and conviction then:
-            they compare A ∪ C with A and with C, and a unit may have A and C in different baskets.
+            a unit may have A and C in different baskets.
 
     The confidence is the share of units with A ∪ C in one basket among the units with A in one basket.
 
