@@ -66,8 +66,8 @@ def top_itemset(
             - a path, a list of paths, a directory, a glob or a URL of Parquet, CSV or Arrow; an `Input`
             - a pyarrow Table, RecordBatchReader or Dataset; anything with `__arrow_c_stream__` (duckdb)
             - a pandas, polars or Spark frame; a column of objects holds lists if most of its values are lists
-            - a sequence of baskets, or an iterator. An entry that is a list, tuple, set or other iterable is a basket of
-              its items. Any other entry, such as a text, is a basket of one. A list of texts alone is a list of paths.
+            - a sequence of baskets, or an iterator. An entry that is a list, tuple, set or another iterable is a basket
+              of its items. Any other entry, such as a text, is a basket of one. A list of texts alone is a list of paths.
               Arrays of numbers or texts, sparse matrices and series are rejected by their type.
         size: items in the itemset: 2, or a range "2-3".
         epsilon: ε > 0, read exactly (0.1 is one tenth).
