@@ -67,7 +67,7 @@ def top_itemset(
             - a pyarrow Table, RecordBatchReader or Dataset; anything with `__arrow_c_stream__` (duckdb)
             - a pandas, polars or Spark frame; a column of objects holds lists if most of its values are lists
             - a sequence of baskets, or an iterator. An entry that is a list, tuple, set or another iterable is a basket
-              of its items. Any other entry, such as a text, is a basket of one. A list of texts alone is a list of paths.
+              of its items. Any other entry, such as a text, is a basket of one. A list of texts alone is one of paths.
               Arrays of numbers or texts, sparse matrices and series are rejected by their type.
         size: items in the itemset: 2, or a range "2-3".
         epsilon: ε > 0, read exactly (0.1 is one tenth).
