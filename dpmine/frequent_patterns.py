@@ -8,7 +8,7 @@ one line more: `dpmine.top_itemsets(df, k=10, one_hot=True)`.
 
 from __future__ import annotations
 
-from math import ceil
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.exact_supports import ListRoom, frozensets
 from dpmine.itemsets.transactions.base import Itemsets, starts_of
 from dpmine.itemsets.transactions.memory import MemoryBudget
+from dpmine.parameters import least_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -123,10 +124,10 @@ def _frequent(
 
     if not 0.0 < min_support <= 1.0:
         raise BadParameter(f"`min_support` must be a positive number within the interval `(0, 1]`. Got {min_support}.")
-    parts, shares = [], [np.zeros(0)]
+    least, parts, shares = float(min_support), [], [np.zeros(0)]
     if df.size:
-        cells = _Cells.with_gaps(df, min_support) if gaps else _Cells.of(df, min_support)
-        for size, found, share in _sizes(cells, min_support, max_len or df.shape[1]):
+        cells = _Cells.with_gaps(df, least) if gaps else _Cells.of(df, least)
+        for size, found, share in _sizes(cells, least, max_len or df.shape[1]):
             told(size, len(found))
             parts.append(found)
             shares.append(share)
@@ -204,7 +205,7 @@ def _sizes(cells: _Cells, least: float, longest: int) -> Iterator[tuple[int, Ite
     miner = cells.baskets.miner()
     room = ListRoom(cells.baskets.room_for_lists(MemoryBudget.of(None)), longest, _FEWER, as_objects=True)
     for size in range(2, min(longest, len(cells.items)) + 1):
-        found = room.itemsets(miner, size, _threshold(least, cells.rows))
+        found = room.itemsets(miner, size, least_count(Fraction(least), cells.rows))
         if not len(found):
             return
         order = np.lexsort(found.items.T[::-1])
@@ -212,14 +213,6 @@ def _sizes(cells: _Cells, least: float, longest: int) -> Iterator[tuple[int, Ite
         shares = cells.shares(found)
         reached = shares >= least
         yield size, Itemsets(cells.items[found.items[reached]], found.supports[reached]), shares[reached]
-
-
-def _threshold(least: float, rows: int) -> int:
-    """The smallest count whose share of the rows, as a float, is at least `least`."""
-    count = max(1, ceil(least * rows) - 1)
-    while count / rows < least:
-        count += 1
-    return count
 
 
 def _flags(df: pd.DataFrame) -> NDArray[np.bool_]:

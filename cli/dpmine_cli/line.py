@@ -23,6 +23,7 @@ from dpmine_cli.output import Destination, Format
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from dpmine.io.paths import Input
     from dpmine.privacy import Guarantee
     from dpmine.reporting.jobs.options import Option
 
@@ -69,15 +70,13 @@ class CommandLine:
             raise BadParameter("FILE is missing: give a path or several, - for standard input, or --query.")
 
     @property
-    def data(self) -> Any:
-        """What is read: the files, or the library's description of an input. Raises BadParameter."""
+    def data(self) -> Input:
+        """What is read. Raises BadParameter."""
         return self.input_of(self.options["files"])
 
-    def input_of(self, files: Any) -> Any:
-        """The files, or the library's description of them as the options of sources have it. Raises BadParameter."""
+    def input_of(self, files: Any) -> Input:
+        """Files as the options of sources describe them. Raises BadParameter."""
         said = {name: self.options[name] for name in OF_SOURCE if self.options[name] is not None}
-        if not said and files:
-            return files
         from dpmine.io.paths import Input
 
         return Input(files, **said)

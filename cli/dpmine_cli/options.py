@@ -60,7 +60,7 @@ _AUDIT = {
 _SUPPORTS = {
     "files": _TOP["files"],
     **OF_SOURCE,
-    "min_support": Option("A count of units (100), or a share of them (0.01, 1.0).", "N|F", needed=True),
+    "min_support": Option("A count of units (100), or a share of them (0.01, 1.0, 2%).", "N|F", needed=True),
     **{name: _TOP[name] for name in ("item", "unit", "basket", "one_hot", "size", "catalogue", "not_private")},
     "memory": _TOP["memory"],
     "engine": _TOP["engine"],

@@ -1,12 +1,13 @@
 """Arrow types as dpmine names them, and the arrays it makes without pandas, also of Python's own items and baskets.
 
 Arrow gives a column one type. Among Python's values, one person's value could change that type for all others. So every
-Python value becomes an item by itself. Integers and texts stay as they are; anything else becomes the text that `str`
-makes of it. Such items have the type `MIXED` until they are released.
+Python value becomes an item by itself. Integers and texts stay as they are, bytes are read as UTF-8, and anything else
+becomes the text that `str` makes of it. Such items have the type `MIXED` until they are released.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from numbers import Integral
@@ -16,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpmine.errors import BadData
+from dpmine.errors import BadData, require_memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 MIXED = pa.dictionary(pa.int64(), pa.large_binary())
-"""Items or keys that were Python values: see above. Files' own columns of bytes are never accepted."""
+"""Items or keys that were Python values: see above. Files' own columns of bytes are never accepted: see `foreign`."""
 _LISTS = (
     pa.types.is_list,
     pa.types.is_large_list,
@@ -65,6 +66,15 @@ def is_mixed(kind: pa.DataType) -> bool:
     return bool(pa.types.is_large_binary(plain(kind)))
 
 
+def foreign(kind: pa.DataType) -> pa.DataType:
+    """The type that a producer of columns declares; bytes where it declares `MIXED`, which holds labels made here."""
+    if kind.id == MIXED.id and kind == MIXED:
+        return pa.large_binary()
+    if kind.num_fields == 1 and is_list(kind) and kind.value_type == MIXED:
+        return pa.large_list(pa.large_binary())
+    return kind
+
+
 def plain(kind: pa.DataType) -> pa.DataType:
     """The type of the values behind a dictionary, or the type itself."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -84,6 +94,8 @@ def can_be_key(kind: pa.DataType) -> bool:
 
 def type_name(kind: pa.DataType) -> str:
     """The type's name for a message, without the field names of nested types: they may come from values."""
+    if kind == MIXED:
+        return "object"
     if is_list(kind):
         return f"list of {type_name(kind.value_type)}"
     if pa.types.is_dictionary(kind):
@@ -187,7 +199,10 @@ def _chunk_integers(chunk: pa.Array) -> NDArray[Any]:
 _INTEGER, _TEXT = b"\x00", b"\x01"
 _SHIFT = 2**63  # makes every integer of 64 bits positive, so that digits are in the order of the integers
 _SHIFTED_DIGITS = 20
-_COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
+COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
+"""What rows of a column of objects are if they are baskets."""
+FLAGS = (bool, np.bool_)
+_BYTES = (bytes, bytearray)
 _MISSING = {"NAType", "NaTType"}  # of pandas, which need not be installed
 
 
@@ -240,7 +255,8 @@ def _coded(values: list[Any]) -> tuple[pa.Array, list[bytes]]:
 def basket_lists(baskets: Iterable[Any]) -> pa.Array:
     """Python baskets as lists of `MIXED`, missing ones null; missing items are left out.
 
-    A basket is a list, tuple, set or other iterable of items; a text, or what is no collection, is a basket of one.
+    A basket is a list, tuple, set or other iterable of items. Anything else is a basket of one: a text, bytes, what is
+    no collection, and what fails while it is iterated.
     """
     rows = list(baskets)
     lists = [_basket(basket) for basket in _present(rows)]
@@ -254,10 +270,22 @@ def basket_lists(baskets: Iterable[Any]) -> pa.Array:
     return _spread(pa.LargeListArray.from_arrays(integer_array(starts), items), rows)
 
 
-def are_baskets(values: Iterable[Any]) -> bool:
-    """Whether every value that is not missing is a collection; not so where there is none."""
-    kinds = (isinstance(value, _COLLECTIONS) for value in values if not _is_missing(value))
-    return next(kinds, False) and all(kinds)
+def object_array(values: list[Any], *, lists: bool) -> pa.Array:
+    """A column that is declared as Python objects: as baskets where `lists`, or where most values are collections.
+
+    As booleans, others null, where most are these; else as `value_array`. What most are decides, of those that are not
+    missing: so no single value does.
+    """
+    kinds = Counter(map(type, _present(values)))
+    if lists or _mostly(kinds, COLLECTIONS):
+        return basket_lists(values)
+    if _mostly(kinds, FLAGS):
+        return pa.array([bool(value) if isinstance(value, FLAGS) else None for value in values], pa.bool_())
+    return value_array(values)
+
+
+def _mostly(counts: Counter[type], kinds: tuple[type, ...]) -> bool:
+    return 2 * sum(count for kind, count in counts.items() if issubclass(kind, kinds)) > counts.total()
 
 
 def as_texts(labels: pa.Array) -> pa.Array:
@@ -321,8 +349,13 @@ def _spread(present: pa.Array, entries: list[Any]) -> pa.Array:
 
 
 def _basket(basket: Any) -> list[Any]:
-    is_one = isinstance(basket, str | bytes) or not isinstance(basket, Iterable) or getattr(basket, "ndim", 1) == 0
-    return [basket] if is_one else list(basket)
+    if isinstance(basket, (str, *_BYTES)) or not isinstance(basket, Iterable):
+        return [basket]
+    try:
+        return list(basket)
+    except Exception as error:  # noqa: BLE001 - whatever an object of the user's raises, it concerns this basket alone
+        require_memory(error)
+        return [basket]
 
 
 def _label(value: Any) -> bytes:
@@ -330,11 +363,21 @@ def _label(value: Any) -> bytes:
     if not isinstance(value, bool) and isinstance(value, Integral) and -_SHIFT <= int(value) < _SHIFT:
         return _INTEGER + f"{int(value) + _SHIFT:0{_SHIFTED_DIGITS}d}".encode()
     text = value if isinstance(value, str) else _text(value)
-    return _TEXT + text.encode(errors="surrogatepass").decode(errors="replace").encode()
+    return _TEXT + valid_text(text).encode()
+
+
+def valid_text(text: str) -> str:
+    """A text with U+FFFD for the bytes of lone surrogates, which no Unicode text has."""
+    return text.encode(errors="surrogatepass").decode(errors="replace")
 
 
 def _text(value: Any) -> str:
-    """What `str` makes of a value; its type's name where that fails, as it does for integers of thousands of digits."""
+    """What `str` makes of a value; its type's name where that fails, as it does for integers of thousands of digits.
+
+    Bytes are text in UTF-8.
+    """
+    if isinstance(value, _BYTES):
+        return value.decode(errors="replace")
     try:
         return str(value)
     except Exception:  # noqa: BLE001 - whatever an object of the user's raises, it concerns this item alone

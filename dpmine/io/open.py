@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
@@ -32,6 +34,7 @@ from dpmine.io.paths import (
     found_files,
     paths_of,
     reason,
+    require_names,
 )
 from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, Columns, Source
 
@@ -45,23 +48,49 @@ if TYPE_CHECKING:
 def open_source(data: Any, columns: Columns) -> Source:
     """The source behind `data`; BadParameter where it is nothing that the library accepts. Reads no rows.
 
-    Baskets are a sequence or another iterable of them. Frames of Spark are not opened here: see `is_spark_frame`.
+    Only the kind of `data` decides what they are. Of a collection it is asked, too, whether all entries are paths: so
+    among baskets no single entry decides. Frames of Spark are not opened here: see `is_spark_frame`.
     """
     if (paths := paths_of(data)) is not None:
+        require_names(paths)
         data = Input(paths)
     if isinstance(data, Input):
         source = _with_periods(_windowed(open_input(data), data, columns), columns)
         return source.flags([name for name in source.names if name not in columns.unit]) if columns.one_hot else source
-    if (table := _table_source(data)) is not None:
+    if (table := _table_source(data, columns)) is not None:
         return _with_periods(table, columns)
-    if isinstance(data, bytes | Mapping) or not isinstance(data, Iterable):
+    if isinstance(data, _NO_BASKETS) or hasattr(data, "readline") or not isinstance(data, Iterable):
         raise BadParameter(
             f"data must not be a {type(data).__name__}: give a path or a list of paths, a pyarrow Table, "
             "RecordBatchReader or Dataset, a pandas or polars frame, a dpmine.Input, or a sequence of baskets."
         )
+    if isinstance(data, Collection) and not isinstance(data, list | tuple) and paths_of(list(data)) is not None:
+        raise BadParameter("A list of paths must be a list or a tuple: other iterables are taken for baskets.")
     if columns != Columns():
         raise BadParameter("A sequence of baskets has no columns: leave out unit, basket, item, items and one_hot.")
     return BasketSource(data)
+
+
+_NO_BASKETS = (bytes, bytearray, range, array, Mapping)
+
+
+def _require_no_array(data: Any) -> None:
+    """BadData for arrays, matrices and series, by their type: items need names, and units columns.
+
+    An array of one dimension that holds Python objects is a sequence of baskets.
+    """
+    kind = type(data)
+    if isinstance(data, np.ndarray) and data.dtype == object and data.ndim == 1:
+        return
+    is_array = hasattr(kind, "dtype") or hasattr(kind, "__arrow_c_array__")
+    if not is_array and (hasattr(kind, "__arrow_c_stream__") or not hasattr(kind, "ndim")):
+        return
+    frame = "pandas.DataFrame(array, columns=names) with one_hot=True"
+    if hasattr(kind, "tocsr"):
+        frame = "pandas.DataFrame.sparse.from_spmatrix(matrix, columns=names) with one_hot=True"
+    elif hasattr(kind, "to_frame"):
+        frame = "series.to_frame()"
+    raise BadData(f"A {kind.__name__} is not a table of columns with names: give a data frame, such as {frame}.")
 
 
 def _windowed(source: Source, data: Input, columns: Columns) -> Source:
@@ -81,8 +110,11 @@ def _with_periods(source: Source, columns: Columns) -> Source:
     return with_periods(source, keys)
 
 
-def _table_source(data: Any) -> Source | None:
-    """The source behind columns in memory, or a stream of them; None where data are nothing of the kind."""
+def _table_source(data: Any, columns: Columns) -> Source | None:
+    """The source behind columns in memory, or a stream of them; None where data are nothing of the kind.
+
+    Raises BadData for an array: see `_require_no_array`.
+    """
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
@@ -91,9 +123,10 @@ def _table_source(data: Any) -> Source | None:
         again = isinstance(data, datasets.FileSystemDataset)
         return ArrowSource(data.schema, lambda names: _scanned(data, names), repeatable=again)
     if (pandas := sys.modules.get("pandas")) is not None and isinstance(data, pandas.DataFrame):
-        return PandasSource(data)
+        return PandasSource(data, columns.items)
     if (polars := sys.modules.get("polars")) is not None and isinstance(data, polars.LazyFrame):
         return _open_lazy(data)
+    _require_no_array(data)
     if isinstance(data, pa.RecordBatchReader) or hasattr(data, "__arrow_c_stream__"):
         reader = _reader(data)
         return ArrowSource(reader.schema, lambda names: (batch.select(names) for batch in reader))

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -28,6 +29,7 @@ STDIN = "-"
 """The path that stands for standard input."""
 _COMPRESSED = (".gz", ".bz2", ".zst")
 _FOREIGN = (".xlsx", ".xls", ".ods", ".json", ".jsonl", ".ndjson", ".xml", ".sas7bdat", ".sav", ".dta", ".orc", ".avro")
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 _DELIMITER = re.compile(r"[\t\x20-\x7e](?<![A-Za-z0-9\"])")
 
 
@@ -214,6 +216,25 @@ def paths_of(data: Any) -> list[PathName] | None:
         return [data]
     are_paths = isinstance(data, list | tuple) and data and all(isinstance(path, str | PathLike) for path in data)
     return list(data) if are_paths else None
+
+
+def require_names(paths: Sequence[PathName]) -> None:
+    """BadParameter where a text names no file: it is not quoted, because it may be a line of someone's data."""
+    if not all(_is_name(path) for path in paths):
+        raise BadParameter(
+            "data are texts, which are paths, and one of them names no file: give the path of a file, or baskets as "
+            "lists of items, such as [line.split(',') for line in lines]."
+        )
+
+
+def _is_name(path: PathName) -> bool:
+    """Whether a text can only be a path: by its ending, as a URL, or because the file is there."""
+    if not isinstance(path, str) or not path:
+        return True
+    is_known = path == STDIN or path.lower().endswith((*chain.from_iterable(ENDINGS.values()), *_FOREIGN))
+    if is_known or _URL.match(path) or os.path.lexists(path):
+        return True
+    return _is_glob(path) and bool(glob.glob(path, recursive=True))  # noqa: PTH207 - Path.glob rejects absolute patterns
 
 
 READ_ERRORS = (pa.ArrowException, OSError, ValueError)

@@ -13,11 +13,11 @@ from dpmine.errors import BadData, BadParameter, require_memory
 from dpmine.io.arrow import (
     MIXED,
     basket_lists,
+    foreign,
     is_boolean,
     text_array,
     with_dictionaries,
 )
-from dpmine.io.paths import paths_of
 
 ColumnNames: TypeAlias = str | Iterable[str] | None
 """How a key is named by the user: one column, several (a composite key), or none."""
@@ -269,14 +269,12 @@ class BasketSource(Source):
         return pa.large_list(MIXED)
 
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - as they are
-        """The baskets. BadParameter where they are paths: their iterable would have to be used up to see that."""
+        """The baskets, whatever they hold: see `basket_lists`."""
         return iter(self._table.to_batches(max_chunksize=BATCH_ROWS))
 
     @cached_property
     def _table(self) -> pa.Table:
         baskets = list(self._baskets)
-        if paths_of(baskets) is not None:
-            raise BadParameter("A list of paths must be a list or a tuple: other iterables are taken for baskets.")
         self.rows = len(baskets)
         return pa.table({BASKETS_COLUMN: basket_lists(baskets)})
 
@@ -301,7 +299,7 @@ def followed(batches: Iterable[pa.RecordBatch], source: Source, progress: Progre
 
 def first_types(schema: pa.Schema) -> dict[str, pa.DataType]:
     """The type of each column by name; of the first one where several have the name."""
-    return dict(zip(reversed(schema.names), reversed(schema.types), strict=True))
+    return dict(zip(reversed(schema.names), map(foreign, reversed(schema.types)), strict=True))
 
 
 def share_of(done: int, total: int) -> float:

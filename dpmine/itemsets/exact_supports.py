@@ -6,8 +6,7 @@ import gc
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, comb
-from numbers import Integral
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,11 +25,10 @@ from dpmine.itemsets.transactions.memory import (
     object_cost,
 )
 from dpmine.itemsets.universe import Sizes, parse_sizes
-from dpmine.parameters import Number, exact_number
+from dpmine.parameters import Number, count_or_share, least_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from fractions import Fraction
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -68,8 +66,10 @@ def itemset_supports(
 
     `data`, `size`, `unit`, `basket`, `item`, `items`, `one_hot`, `catalogue`, `memory` and `engine` are those
     of `top_itemset`.
-    `min_support` is a count of units: an integer, or text such as "100". A float, or text with a point, is a share of
-    the units: 0.01, "1.0". With `as_fraction`, supports are shares of the units instead of counts.
+    `min_support` is a count of units: an integer, or text such as "100". Any other number is a share of the units:
+    0.01, "1.0", "1/3", "2%". Shares are compared as floats, so 5 of 6 units reach 5/6. With `as_fraction`, supports are
+    shares of the units instead of counts. A lift computed from them needs units with one basket each: see
+    `TopItemsets.rules`.
 
     Returns a frame with the columns support and itemsets (frozensets), by decreasing support, then by items.
     Raises BadParameter, BadData or UnreadableFile. A frame that does not fit into `memory` is rejected before it is
@@ -215,7 +215,7 @@ def list_supports(
 
     named = Columns.of(**columns)
     sizes = parse_sizes(size)
-    limit = _parse_min_support(min_support)
+    limit = count_or_share("min_support", min_support)
     budget = MemoryBudget.of(memory)
     read = read_transactions(
         data,
@@ -229,7 +229,7 @@ def list_supports(
     )
     with closing(read):
         baskets = read.transactions
-        threshold = limit if isinstance(limit, int) else max(1, ceil(limit * baskets.total_units))
+        threshold = limit if isinstance(limit, int) else max(1, least_count(limit, baskets.total_units))
         advice = _FOR_FRAMES if as_objects else _FOR_FILES
         room = ListRoom(baskets.room_for_lists(budget), sizes[1], advice, as_objects)
         parts = _parts(baskets, sizes[0], threshold, room)
@@ -274,14 +274,3 @@ def _collector_at_rest() -> Iterator[None]:
     finally:
         if running:
             gc.enable()
-
-
-def _parse_min_support(value: Number) -> int | Fraction:
-    """An int is a count of units, a Fraction a share of them."""
-    number = exact_number("min_support", value)
-    is_count = isinstance(value, Integral) or (isinstance(value, str) and value.strip().isdigit())
-    if is_count and number >= 1:
-        return int(number)
-    if not is_count and 0 < number <= 1:
-        return number
-    raise BadParameter("min_support must be a count of at least 1 (100), or a share above 0 up to 1 (0.01, 1.0).")

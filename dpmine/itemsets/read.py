@@ -32,12 +32,17 @@ def engine_of(engine: str | Engine, data: Any) -> Engine:
     asked = named(Engine, "engine", engine)
     if is_spark_frame(data):
         return Engine.SPARK
-    if asked is Engine.SPARK and ((paths := paths_of(data)) is None or Input(paths).form is not Form.PARQUET):
+    if asked is Engine.SPARK and not _are_parquet(data):
         raise BadParameter(
             "engine 'spark' (--engine spark) reads Parquet files or a Spark DataFrame: give one of these, or "
             "leave engine out."
         )
     return asked
+
+
+def _are_parquet(data: Any) -> bool:
+    inputs = [data] if isinstance(data, Input) else map(Input, paths_of(data) or ())
+    return {each.form for each in inputs} == {Form.PARQUET}
 
 
 def read_transactions(
@@ -87,7 +92,7 @@ def read_transactions(
         planned(plan)
     if plan.layout is Layout.ONE_HOT:
         source, plan = as_lists(source.strict() if exact else source, restricted(plan, source, known))
-    return Read(_read(source, plan, known, budget, progress or _ignore), kind)
+    return Read(_read(source, plan, known, budget, progress or _ignore), kind, bool(plan.basket_columns))
 
 
 def _read(

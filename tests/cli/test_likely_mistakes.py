@@ -163,6 +163,9 @@ MISTAKES = {
     f"{SALES} --min-support 3": (
         "min_support is about released supports: give release_support (--release-support EPS, or auto), too."
     ),
+    f"{SALES} --release-support auto --min-support 2%": (
+        "min_support is a share of the units: give their number, units (--units N), or a count, such as 100."
+    ),
     f"{SALES} --min-confidence 0.5": "--min-confidence is for rules: give --rules, too.",
     f"{SALES} --format excel": "--format must be one of: text, json, csv, parquet.",
     f"{SALES} --rules --release-support auto --format csv": (
@@ -196,13 +199,13 @@ MISTAKES = {
         "where rows are the units), or grant another data set."
     ),
     "supports visits.parquet": (
-        "--min-support N|F is missing: a count of units (100), or a share of them (0.01, 1.0)."
+        "--min-support N|F is missing: a count of units (100), or a share of them (0.01, 1.0, 2%)."
     ),
     "supports visits.parquet --min-support 10": (
         "Exact supports are not private: add --not-private to confirm, or use dpmine top-itemset."
     ),
-    "supports visits.parquet --min-support 10% --not-private": (
-        "--min-support must be a finite number such as 0.1, 1e-6 or 1/3. For 1 % give 0.01."
+    "supports visits.parquet --min-support 110% --not-private": (
+        "--min-support must be a count of at least 1 (100), or a share above 0 up to 1 (0.01, 1.0, 2%)."
     ),
     "histogram people.parquet --column agee --lower 0 --upper 99": (
         "There is no column 'agee'. The columns are: 'age', 'town', 'rich'. Did you mean 'age'?"

@@ -107,10 +107,12 @@ class Read:
         transactions: of any engine; close what was read in the end.
         item_type: Arrow type of the items as the catalogue or the columns declare it; None where Python values have
             none.
+        several_baskets: whether the layout lets a unit have more than one basket.
     """
 
     transactions: Transactions
     item_type: Any
+    several_baskets: bool
 
     def close(self) -> None:
         """Nothing need be kept of what was read any more."""

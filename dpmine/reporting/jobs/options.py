@@ -175,16 +175,16 @@ TOP_ITEMSET = {
     ),
     "rules": Option("Association rules of the released supports; needs --release-support.", default=False, kind=bool),
     "min_support": Option(
-        "Least noisy support that is listed, in units; 0: all that was chosen. Default: what is clearly above 0.",
-        "S",
-        kind=int,
+        "Least noisy support that is listed: a count of units, or a share of --units (0.02, 2%); 0: all that was "
+        "chosen. Default: what is clearly above 0.",
+        "N|F",
     ),
     "min_confidence": Option(
         "Of the rules that are shown; 0 by default.", "F", only_with=("rules", True, "only rules have a confidence.")
     ),
     "units": Option(
-        "A public number of units: turns supports into shares, gives rules lift, and warns where a list will mostly be "
-        "noise (default: 5,000 assumed).",
+        "A public number of units: turns supports into shares, gives rules lift (without --basket), and warns where a "
+        "list will mostly be noise (default: 5,000 assumed).",
         "N",
         kind=int,
     ),

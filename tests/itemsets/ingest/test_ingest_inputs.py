@@ -153,7 +153,7 @@ def test_python_texts_that_are_no_unicode(text: str) -> None:
         [frozenset("ab"), iter(["b", None]), [], None],
         (basket for basket in (["a", "b"], ["b"])),
         {frozenset("ab"), frozenset("b")},
-        np.array([["a", "b"], ["b", "b"]]),
+        np.array([["a", "b"], ["b"]], dtype=object),
     ],
 )
 def test_sequences(data: object) -> None:
