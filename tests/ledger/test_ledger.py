@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from ledger.promises import ADD, REPLACE, at_most, promise
 
-from dpmine.errors import BadParameter, BudgetExceeded, NotPrivate
+from dpmine.errors import BadLedger, BadParameter, BudgetExceeded, NotPrivate
 from dpmine.ledger import records
 from dpmine.ledger.budget import Amount, kept_rho
 from dpmine.ledger.ledger import Ledger, Receipt
@@ -82,6 +82,16 @@ def test_a_refusal_says_what_is_missing(ledger: Ledger, asked: Guarantee, reques
     assert len(message.splitlines()) == 1
     assert len(ledger.history("shop")) == 2
     assert spent(ledger) == ("3/4", "0")
+
+
+def test_a_ledger_that_must_exist_is_not_made(ledger: Ledger) -> None:
+    with pytest.raises(BadLedger, match=r"There is no ledger at .*: restore it if it was lost"):
+        ledger.grant("shop", epsilon=1, must_exist=True)
+    assert not ledger.exists()
+    ledger.grant("shop", epsilon=1)
+    assert ledger.exists()
+    assert ledger.grant("barn", epsilon=1, must_exist=True).entries == 1
+    assert [(entry.dataset, entry.kind) for entry in ledger.history()] == [("barn", "grant"), ("shop", "grant")]
 
 
 def test_a_delta_that_is_not_given_stays(ledger: Ledger) -> None:
