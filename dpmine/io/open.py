@@ -151,7 +151,7 @@ def open_input(given: Input) -> Source:
     if given.query is not None and given.database is not None:
         from dpmine.io.query import open_query
 
-        return open_query(given.query, given.database, given.kinds)
+        return open_query(given.query, given.database, given.kinds, lambda name: open_input(Input(name)))
     if STDIN in given.paths:
         return _open_piped(given)
     form = given.form or Form.PARQUET
