@@ -1,7 +1,7 @@
 """SQLite and PostgreSQL, read as text.
 
-Their drivers would make Python objects of the values, and fail at those that have none: a date in the year 20000, a
-text that is not UTF-8. So SQLite gives bytes, and PostgreSQL copies rows as text, in its own encoding.
+Their drivers would make Python objects of the values, and fail at those that have none, such as a date in the year
+20000. So SQLite gives bytes, and PostgreSQL copies rows as text, in its own encoding.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ _CLOSED = {
     "arrow_large_buffer_size": "true",  # or it fails where the texts of a batch exceed two gigabytes
 }
 _TABLES = "SELECT table_name FROM information_schema.tables ORDER BY table_name"
-_NO_TABLE = re.compile(r"CatalogException: Catalog Error: Table with name|\w+: no such table|UndefinedTable:")
-_NO_COLUMN = re.compile(r"BinderException: Binder Error: Referenced column|\w+: no such column|UndefinedColumn:")
+_NO_TABLE = re.compile(r"\w+: \w+ Error: Table with name|\w+: no such table|UndefinedTable:")
+_NO_COLUMN = re.compile(r"\w+: \w+ Error: Referenced column|\w+: no such column|UndefinedColumn:")
 _NO_ACCESS = re.compile(r"PermissionException: ")
 """How errors on schemas begin that DuckDB, SQLite and PostgreSQL give; the rest of them is not shown."""
 _NOT_WORDS = re.compile(r"--[^\n]*|/\*.*?\*/|'[^']*'|\"[^\"]*\"", re.DOTALL)
@@ -195,9 +195,9 @@ def _known(statement: str, *, fails: object) -> tuple[str, ...]:
     if not (fails or _CAST.search(_words(statement))):
         return _mixing(statement)
     caution = (
-        "the query converts or divides values (DuckDB converts texts that are compared with numbers): where that "
-        "fails at one row, the run ends after its charge, and that tells about the row. Leave it out, or make it null "
-        "there (TRY_CAST, NULLIF, CASE)"
+        "the query converts or divides values (DuckDB converts texts that are compared with numbers): if that fails "
+        "at one row, the run ends after its charge, and no guarantee covers that. Leave it out, or make it null there "
+        "(TRY_CAST, NULLIF, CASE)"
     )
     return (*_mixing(statement), caution)
 
