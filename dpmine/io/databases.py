@@ -49,7 +49,7 @@ class SQLite:
     listing = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
 
     def __init__(self, path: str) -> None:
-        self._uri = f"{Path(path).absolute().as_uri()}?mode=ro"
+        self._uri = f"{Path(path).absolute().as_uri()}?mode=rw"
 
     def names(self, statement: str) -> tuple[str, ...]:
         """See `Database.names`."""
@@ -65,6 +65,7 @@ class SQLite:
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(self._uri, uri=True)) as connection:
+            connection.execute("PRAGMA query_only = ON")  # mode=ro would leave files of a write-ahead log behind
             connection.text_factory = bytes
             yield connection
 
@@ -91,7 +92,7 @@ class PostgreSQL:
     def names(self, statement: str) -> tuple[str, ...]:
         """See `Database.names`."""
         with self._connection() as (connection, codec):
-            found = connection.execute(statement.encode(codec)).pgresult
+            found = connection.execute(statement.encode(codec), prepare=True).pgresult  # one command
             return tuple((found.fname(place) or b"").decode(codec) for place in range(found.nfields)) if found else ()
 
     def rows(self, statement: str) -> Iterator[Row]:

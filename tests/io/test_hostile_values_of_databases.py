@@ -5,7 +5,9 @@ Hostile values are more rows beside fifty plain ones, and the runs are compared.
 
 from __future__ import annotations
 
+import sqlite3
 import warnings
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -20,7 +22,7 @@ from support.spending import spent
 
 import dpmine
 from dpmine.errors import DpmineError, UnreadableFile
-from dpmine.io.databases import PostgreSQL
+from dpmine.io.databases import PostgreSQL, SQLite
 from dpmine.io.paths import Days, WindowedInput
 from dpmine.models.tables import read_columns, require_columns
 
@@ -179,6 +181,18 @@ def test_no_value_of_postgresql_shows(declared: str, cluster: Cluster, tmp_path:
     require_same("postgresql", cluster, declared, POSTGRESQL[declared], tmp_path)
 
 
+def test_reading_leaves_no_file_behind(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE sales (a)")
+    database = SQLite(str(path))
+    assert list(database.rows("SELECT a FROM sales")) == []
+    with pytest.raises(database.errors):
+        list(database.rows("INSERT INTO sales VALUES (1) RETURNING a"))
+    assert list(tmp_path.iterdir()) == [path]
+
+
 @pytest.mark.slow
 def test_no_text_of_a_server_in_another_encoding_shows(cluster: Cluster) -> None:
     import psycopg
@@ -199,6 +213,9 @@ def test_the_server_cannot_be_written_to(cluster: Cluster) -> None:
     server = PostgreSQL(url)
     with pytest.raises(server.errors):
         server.names(f"INSERT INTO {TABLE} VALUES ('y') RETURNING a")
+    with refused(UnreadableFile, "rejects the query"):
+        statement = f"SELECT 1) AS x; COMMIT; DELETE FROM {TABLE}; SELECT * FROM (SELECT 1"
+        dpmine.itemset_supports(dpmine.Input(query=statement, database=url), size=1, unit="a")
     assert list(server.rows(f"SELECT a FROM {TABLE}")) == [["x"]]
 
 
