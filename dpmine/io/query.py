@@ -104,10 +104,16 @@ def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], So
 
     @contextmanager
     def opened() -> Iterator[DuckDBPyConnection]:
+        failed: list[DpmineError] = []
         with duckdb.connect(path, read_only=path != _MEMORY, config={**_CLOSED}) as connection:
             for name, source in files.items():
-                connection.register(name, _stream(source))
-            yield connection
+                connection.register(name, _stream(source, failed))
+            try:
+                yield connection
+            except (duckdb.Error, OSError, ValueError):
+                if failed:
+                    raise failed[0] from None
+                raise
 
     def tables() -> list[str]:
         with _explained(shown, duckdb.Error), opened() as connection:
@@ -120,7 +126,7 @@ def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], So
     with _explained(shown, duckdb.Error, tables), opened() as connection:
         for name in _files_in(statement, connection):
             files[name] = open_file(name)
-            connection.register(name, _stream(files[name]))
+            connection.register(name, _stream(files[name], []))
         asked = _selected(statement, None)
         schema = pa.RecordBatchReader.from_stream(connection.sql(asked)).schema
         plan = dict(connection.execute(f"EXPLAIN (FORMAT json) {asked}").fetchall())["logical_plan"]
@@ -137,15 +143,22 @@ def _files_in(statement: str, connection: DuckDBPyConnection) -> list[str]:
     return sorted({name for name in tables if name.lower().endswith(_FILES)})
 
 
-def _stream(source: Source) -> pa.RecordBatchReader:
-    """The columns of a file that DuckDB takes as they are, whatever the values; it has no form for the others."""
+def _stream(source: Source, failed: list[DpmineError]) -> pa.RecordBatchReader:
+    """The columns of a file that DuckDB takes as they are, whatever the values; it has no form for the others.
+
+    An error of the file, whose words DuckDB would not keep, is added to `failed`.
+    """
     kinds = {name: kind for name in source.names if (kind := _taken(source.type_of(name))) is not None}
     schema = pa.schema(kinds.items())
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for batch in source.batches(list(kinds)):
-            columns = [_converted(batch.column(name), kind) for name, kind in kinds.items()]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        try:
+            for batch in source.batches(list(kinds)):
+                columns = [_converted(batch.column(name), kind) for name, kind in kinds.items()]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        except DpmineError as error:
+            failed.append(error)
+            raise
 
     return pa.RecordBatchReader.from_batches(schema, batches())
 

@@ -84,3 +84,14 @@ def test_duckdb_itself_reads_and_writes_no_file(
     with refused(UnreadableFile, said):
         dpmine.top_itemset(Input(query=query, database=f"duckdb:///{place}"), unit="who", item="what")
     assert not Path("b.csv").exists()
+
+
+def test_a_damaged_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _sold("sales.parquet")
+    content = bytearray(Path("sales.parquet").read_bytes())
+    content[4:60] = b"\xff" * 56
+    Path("sales.parquet").write_bytes(content)
+    query = Input(query="SELECT who, what FROM 'sales.parquet'", database="duckdb:///:memory:")
+    with refused(UnreadableFile, "sales.parquet cannot be read: it is damaged"):
+        dpmine.itemset_supports(query, size=1, unit="who", item="what")
