@@ -20,6 +20,7 @@ _OTHER_NAMES = {
     "--target": "--label",
     "--label": "--target",
     "--k": "--top",
+    "--where": "--query",
     "--sep": "--delimiter",
     "--separator": "--delimiter",
     "--supports": "--release-support",

@@ -167,6 +167,17 @@ def text_array(texts: Sequence[str]) -> pa.Array:
     return binary_array([text.encode() for text in texts], pa.large_string())
 
 
+def valid_texts(texts: pa.Array) -> pa.Array:
+    """Texts, large_string, with bytes that are not UTF-8 replaced by U+FFFD; different ones may become equal."""
+    try:
+        texts.validate(full=True)
+    except pa.ArrowException:
+        contents = texts.cast(pa.large_binary()).to_pylist()
+        decoded = [None if content is None else content.decode(errors="replace") for content in contents]
+        return pa.array(decoded, pa.large_string())
+    return texts
+
+
 def binary_array(values: Sequence[bytes], kind: pa.DataType | None = None) -> pa.Array:
     """Bytes as large_binary, or as `kind` of the same form."""
     ends = np.zeros(len(values) + 1, np.int64)

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
-from dpmine.io.arrow import is_list
+from dpmine.io.arrow import common_type, is_integer, is_list, is_text, plain
 from dpmine.io.frame import PandasSource
 from dpmine.io.parquet import FileSource, open_file, open_files
 from dpmine.io.paths import (
@@ -36,7 +36,7 @@ from dpmine.io.paths import (
     reason,
     require_names,
 )
-from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, Columns, Source
+from dpmine.io.source import FOREIGN_ERRORS, ArrowSource, BasketSource, Columns, Source, first_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -184,7 +184,7 @@ def open_input(given: Input) -> Source:
     if given.query is not None and given.database is not None:
         from dpmine.io.query import open_query
 
-        return open_query(given.query, given.database, given.kinds)
+        return open_query(given.query, given.database, given.kinds, lambda name: open_input(Input(name)))
     if STDIN in given.paths:
         return _open_piped(given)
     form = given.form or Form.PARQUET
@@ -269,6 +269,16 @@ def _explained(shown: str) -> Iterator[None]:
         raise UnreadableFile(f"{shown} cannot be read: {reason(error)}") from None
 
 
+def _fits(stored: pa.DataType, declared: pa.DataType) -> bool:
+    """Whether Arrow reads every value of the one type as the other: for those that do not fit it would fail."""
+    stored = plain(stored)
+    if pa.types.is_timestamp(stored) and pa.types.is_timestamp(declared):
+        return bool(stored.unit == declared.unit)
+    if pa.types.is_nested(declared) or (is_text(stored) and is_text(declared)):
+        return True
+    return common_type([stored, declared]) == declared and is_integer(stored) == is_integer(declared)
+
+
 def _open_delta(paths: Sequence[PathName]) -> Source | None:
     """The present rows of a Delta table: its folder holds files of the past, too. None where there is no such table."""
     tables = [os.fspath(path) for path in paths if os.path.isdir(os.path.join(os.fspath(path), "_delta_log"))]  # noqa: PTH112, PTH118 - never raises
@@ -279,10 +289,19 @@ def _open_delta(paths: Sequence[PathName]) -> Source | None:
     try:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
+        from pyarrow.dataset import ParquetReadOptions
     except ImportError:
         raise BadParameter(f"{tables[0]} is a Delta table: pip install 'dpmine[delta]' to read it.") from None
+    options = ParquetReadOptions(coerce_int96_timestamp_unit="us")  # in nanoseconds, far ones would be none
     try:
-        rows = DeltaTable(tables[0]).to_pyarrow_dataset()
-    except (DeltaError, OSError, ValueError):
+        rows = DeltaTable(tables[0]).to_pyarrow_dataset(parquet_read_options=options)
+        stored = [field for fragment in rows.get_fragments() for field in fragment.physical_schema]
+    except (DeltaError, *READ_ERRORS):
         raise UnreadableFile(f"{tables[0]} cannot be read: it is a damaged Delta table.") from None
+    kinds = first_types(rows.schema)
+    if wrong := [field.name for field in stored if not _fits(field.type, kinds.get(field.name, field.type))]:
+        raise BadData(
+            f"{tables[0]} has files whose type of {wrong[0]!r} is not the table's, and not all values fit: write the "
+            "table again."
+        )
     return ArrowSource(rows.schema, lambda names: _scanned(rows, names), repeatable=True)

@@ -81,7 +81,8 @@ class Input:
             characters. "multiline": fields may hold line breaks, too; an open mark then hides rows up to the next.
         decimal: the decimal point of numbers in CSV files, "." (the default) or ",".
         query: a statement in SQL, in place of files.
-        database: where the query runs: "duckdb:///FILE", "sqlite:///FILE" or "postgresql://…".
+        database: where the query runs: "duckdb:///FILE", "sqlite:///FILE" or "postgresql://…"; "duckdb:///:memory:" for
+            one that names files as tables (FROM 'sales.parquet').
         encoding: of CSV files: "utf-8" (the default), "latin-1" or "windows-1252". Bytes that are none of its
             characters become U+FFFD: an error would depend on single rows.
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from dpmine.errors import BadData, BadParameter, require_memory
+from dpmine.errors import BadData, BadParameter, DpmineError, require_memory
 from dpmine.io.arrow import (
     MIXED,
     basket_lists,
@@ -208,6 +208,7 @@ class ArrowSource(Source):
         rows: how many rows there will be, where that is known.
         repeatable: whether the batches can be had again.
         known: what is to be known of the columns: see `Source.cautions`.
+        look: see `Source.look`.
     """
 
     schema: pa.Schema
@@ -215,6 +216,7 @@ class ArrowSource(Source):
     rows: int | None = None
     repeatable: bool = False
     known: tuple[str, ...] = ()
+    look: str | None = None
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -247,6 +249,8 @@ class ArrowSource(Source):
                 done += batch.num_rows
             if self.rows not in {None, done}:
                 raise ValueError
+        except DpmineError:
+            raise
         except FOREIGN_ERRORS as error:
             require_memory(error)
             raise BadData(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _TEXT = pa.string()
 _FLAG = pa.int8()
 _DATE = pa.date32()
-_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T].*)?$"
+_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T](.?|.*[^B].))?$"  # but "0044-03-15 BC", as PostgreSQL writes it
 _WHOLE = r"^-?[0-9]{1,18}$"
 _REAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,5})?$"
 _NOT_POSITIVE = r"^(-.*|[+]?[0.]+([eE].*)?)$"

@@ -31,6 +31,9 @@ BEFORE = [f"ledger grant {BUDGET} --epsilon 1 --delta 1e-6 --unit customer"]
 MISTAKES = {
     "top-itemset": "FILE is missing: give a path or several, - for standard input, or --query.",
     "top-itemsets visits.parquet": "No such command 'top-itemsets'. Did you mean 'top-itemset'? Try: dpmine --help.",
+    "top-itemset visits.parquet --where year=2026": (
+        "No such option: --where. Did you mean '--query'? Try: dpmine top-itemset --help."
+    ),
     "top-itemset visit.parquet": "visit.parquet does not exist; check its name.",
     "top-itemset notes.txt": (
         "notes.txt cannot be read: it is damaged, incomplete or not a Parquet file; write it again, or say "

@@ -375,7 +375,7 @@ def test_statements_that_can_mix_units_are_said_by_their_text(
 def test_a_database_without_tables_says_so(tmp_path: Path) -> None:
     sqlite3.connect(tmp_path / "a.db").close()
     (tmp_path / "a.db").touch()
-    with refused(UnreadableFile, "it holds none; check --database."):
+    with refused(UnreadableFile, "it holds none; check --database"):
         dpmine.top_itemset(Input(query="SELECT 1 FROM rows", database=f"sqlite:///{tmp_path / 'a.db'}"), unit="who")
 
 
@@ -384,7 +384,7 @@ def test_a_query_that_fails_at_a_value_does_not_quote_it(tmp_path: Path) -> None
     with duckdb.connect(str(path)) as connection:
         connection.execute(f"CREATE TABLE rows AS SELECT 'a' AS who, '{CANARY}' AS what")
     query = Input(query="SELECT who, CAST(what AS INTEGER) AS what FROM rows", database=f"duckdb:///{path}")
-    with refused(BadData, "producer failed"):
+    with refused(UnreadableFile, "failed while it returned rows"):
         read_baskets(query, LONG)
 
 

@@ -16,9 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dpmine.io.arrow import integer_array, integers_or, is_integer, is_text
+from dpmine.io.arrow import integer_array, integers_or, is_integer, is_text, valid_texts
 from dpmine.io.paths import READ_ERRORS
-from dpmine.itemsets.ingest.encode import valid_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

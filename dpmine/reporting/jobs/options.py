@@ -89,7 +89,11 @@ OF_SOURCE = {
         shown="utf-8",
     ),
     "query": Option("An SQL statement in place of FILE; it may choose, rename and filter rows one by one.", "SQL"),
-    "database": Option("Where the query runs: duckdb:///FILE, sqlite:///FILE or postgresql://….", "URL"),
+    "database": Option(
+        "Where the query runs: duckdb:///FILE, duckdb:///:memory: for files that it names, sqlite:///FILE or "
+        "postgresql://….",
+        "URL",
+    ),
 }
 """Options that say what is read, where the names of files do not."""
 _SOURCE: dict[str, Option] = {"files": _FILES, **OF_SOURCE}
