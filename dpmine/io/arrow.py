@@ -20,8 +20,6 @@ import pyarrow.compute as pc
 from dpmine.errors import BadData, require_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
 
@@ -245,7 +243,7 @@ def value_array(values: Iterable[Any]) -> pa.Array:
 
 def _of_one_kind(values: list[Any]) -> tuple[pa.Array, list[bytes]] | None:
     """Codes and labels as `_coded`, found by Arrow: of texts, or of integers that fit. None for others."""
-    kinds = _kinds(values)
+    kinds = set(map(type, values))
     if len(kinds) != 1 or not kinds <= {int, str}:
         return None
     try:
@@ -334,13 +332,9 @@ def parquet_bytes(table: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _kinds(values: Iterable[Any]) -> set[type]:
-    return set(map(type, values))
-
-
 def _present(values: list[Any]) -> list[Any]:
     """The values that are not missing."""
-    if _kinds(values) <= {int, str, list, tuple, set, frozenset}:
+    if set(map(type, values)) <= {int, str, list, tuple, set, frozenset}:
         return values
     return [value for value in values if not _is_missing(value)]
 
