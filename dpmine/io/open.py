@@ -18,7 +18,7 @@ import pyarrow as pa
 from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
 from dpmine.io.arrow import is_list
 from dpmine.io.frame import PandasSource
-from dpmine.io.parquet import FileSource, open_file, open_files
+from dpmine.io.parquet import VERIFIED, FileSource, open_file, open_files
 from dpmine.io.paths import (
     ENCODINGS,
     ENDINGS,
@@ -131,10 +131,11 @@ def _reader(data: Any) -> pa.RecordBatchReader:
         ) from None
 
 
-def _scanned(data: Any, names: list[str]) -> Iterator[pa.RecordBatch]:
+def _scanned(data: Any, names: list[str], **options: Any) -> Iterator[pa.RecordBatch]:
     """The named columns of a data set. Raises ValueError where Arrow leaves rows out, as it may where lists are."""
     done = 0
-    for batch in data.scanner(columns=names, use_threads=False).to_batches():  # threads hold more row groups at once
+    scanner = data.scanner(columns=names, use_threads=False, **options)  # threads hold more row groups at once
+    for batch in scanner.to_batches():
         yield batch
         done += batch.num_rows
     if any(is_list(data.schema.field(name).type) for name in names) and done != data.count_rows():
@@ -246,10 +247,14 @@ def _open_delta(paths: Sequence[PathName]) -> Source | None:
     try:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
+        from pyarrow.dataset import ParquetFragmentScanOptions
     except ImportError:
         raise BadParameter(f"{tables[0]} is a Delta table: pip install 'dpmine[delta]' to read it.") from None
     try:
         rows = DeltaTable(tables[0]).to_pyarrow_dataset()
     except (DeltaError, OSError, ValueError):
         raise UnreadableFile(f"{tables[0]} cannot be read: it is a damaged Delta table.") from None
-    return ArrowSource(rows.schema, lambda names: _scanned(rows, names), repeatable=True)
+    verified = ParquetFragmentScanOptions(**VERIFIED)
+    return ArrowSource(
+        rows.schema, lambda names: _scanned(rows, names, fragment_scan_options=verified), repeatable=True
+    )
