@@ -275,9 +275,11 @@ def test_pages_with_wrong_checksums_are_no_data(layout: str, tmp_path: Path) -> 
     table = SALES if layout == "long" else pa.table({"a": [123456789, 0], "b": [0, 1]})
     options = COLUMNS if layout == "long" else {"one_hot": True}
     path = tmp_path / "x.parquet"
-    pq.write_table(table, path, write_page_checksum=True, compression="none", use_dictionary=False)
+    plain: dict[str, Any] = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    pq.write_table(table, path, write_page_checksum=True, **plain)
     assert listed(path, engine="spark", **options)
-    old, new = (b"a", b"b") if layout == "long" else (np.int64(123456789).tobytes(), bytes(8))
+    old, new = (b"\1\0\0\0a", b"\1\0\0\0b") if layout == "long" else (np.int64(123456789).tobytes(), bytes(8))
+    assert old in path.read_bytes()
     path.write_bytes(path.read_bytes().replace(old, new, 1))
     with refused(DpmineError, "Spark failed while it read the data"):
         listed(path, engine="spark", **options)
