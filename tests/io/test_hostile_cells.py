@@ -15,7 +15,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 from ledger.postgres import Cluster, running
-from support.neighbours import BASKETS, LEAST_ROWS, Neighbours, Runs, Unheld, differing
+from support.neighbours import BASKETS, LEAST_ROWS, USUAL, Neighbours, Runs, Unheld, differing, differing_in_numbers
 
 from dpmine.io.paths import Input
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 COLUMNS = ("unit", "basket", "item", "other")
 OPTIONS = {"unit": "unit", "basket": "basket", "item": "item"}
-ROWS = [(f"u{unit}", "1", item, "x") for unit, items in enumerate(BASKETS) for item in items]
+ROWS = [(f"u{unit}", "1", item, str(USUAL)) for unit, items in enumerate(BASKETS) for item in items]
 HALF = len(ROWS) // 2
-PLAIN = ("new", "1", "a", "x")
+PLAIN = ("new", "1", "a", "2")
 
 
 @pytest.fixture
@@ -55,6 +55,7 @@ def assert_none_shows(
     )
     for more in {}, {"release_support": 1}:
         assert differing(neighbours, runs, **more) == {}
+    assert differing_in_numbers(neighbours, runs, "other") == {}
 
 
 CELLS: dict[str, bytes] = {

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from support.neighbours import BASKETS, Neighbours
+from support.neighbours import BASKETS, USUAL, Neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,6 +144,27 @@ def one_hot(kind: pa.DataType, more: dict[str, list[int | None]]) -> Table:
     return Table(base, {name: rows([row]) for name, row in (FLAGS | more).items()}, {"one_hot": True})
 
 
+REALS: dict[str, Any] = {
+    "null": None,
+    "not a number": float("nan"),
+    "infinity": float("inf"),
+    "less than all": float("-inf"),
+    "large": 1e300,
+    "tiny": 5e-324,
+    "no sign": -0.0,
+}
+DECIMALS = {"null": None, "largest": Decimal("9" * 30), "least": Decimal("-" + "9" * 30), "zero": Decimal(0)}
+
+
+def numbers(kind: pa.DataType, hostile: dict[str, Any]) -> Table:
+    """A number for each unit."""
+
+    def rows(values: list[Any]) -> pa.Table:
+        return pa.table({"unit": pa.array(range(len(values)), pa.int64()), "number": pa.array(values, kind)})
+
+    return Table(rows([USUAL] * 30), {name: rows([value]) for name, value in hostile.items()}, {})
+
+
 TEXT = {"unit": pa.string(), "item": pa.string()}
 WHOLE = {"unit": pa.int64(), "item": pa.int64()}
 TABLES: dict[str, Table] = {
@@ -160,4 +182,11 @@ TABLES: dict[str, Table] = {
     "lists with units": lists(unit=True),
     "flags": one_hot(pa.bool_(), {}),
     "zeros and ones": one_hot(pa.int64(), NUMBERS),
+}
+NUMBER_TABLES = {
+    "reals": numbers(pa.float64(), REALS),
+    "short reals": numbers(pa.float32(), REALS),
+    "integers": numbers(pa.int64(), INTEGERS),
+    "without sign": numbers(pa.uint64(), LARGE),
+    "decimals": numbers(pa.decimal128(38, 2), DECIMALS),
 }

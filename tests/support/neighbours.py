@@ -12,8 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import dpmine
 from dpmine.errors import DpmineError
+from dpmine.models.tables import read_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,6 +29,8 @@ OWN = frozenset({"a", 1})
 """The items that hostile rows may hold, beside such as no other row holds."""
 FEWEST = 3
 """Units of each pair of items in the base: one row's own pairs have fewer."""
+USUAL = 3
+"""The number that every row but a hostile one has."""
 BASKETS = [["a", "b", "c", "d", "e", "f"][unit % 3 : 3 + unit % 4] for unit in range(30)]
 """Of the units that are in all data: 0, 1, 2, …"""
 
@@ -94,26 +99,49 @@ def _supports(data: Any, options: dict[str, Any], known: Iterable[frozenset[Any]
 
 
 def differing(neighbours: Neighbours, runs: Runs, **options: Any) -> dict[str, Any]:
-    """The hostile rows that show, and how: what is seen with them, and what without."""
+    """The hostile rows that show in itemsets, and how: what is seen with them, and what without."""
     named = {**neighbours.options, **options}
     unit = named.get("unit", "row")
     exact = {name: value for name, value in named.items() if name != "release_support"}
+    known: list[frozenset[Any]] = []
 
-    def looked(make: Callable[[], Any], known: Any) -> Any:
-        data, again = make(), make()
+    def looked(data: Any, again: Any) -> Any:
         return (
             runs.show(lambda: seen(data, ledger=runs.ledger, dataset=unit, **named)[0], unit),
             runs.show(lambda: _supports(again, exact, known), unit),
         )
 
-    base = looked(neighbours.base, None)
-    supports = base[1][0]
-    assert isinstance(supports, dict), base
-    assert len(supports) > 5, base
+    base = looked(neighbours.base(), neighbours.base())
+    assert isinstance(base[1][0], dict), base
+    assert len(base[1][0]) > 5, base
     assert len(base[0][3]) == 1, base
+    known.extend(base[1][0])
+    return _compared(neighbours, base, looked)
+
+
+def differing_in_numbers(neighbours: Neighbours, runs: Runs, number: str) -> dict[str, Any]:
+    """The hostile rows that show where an estimator reads the column `number` by unit, and how."""
+
+    def looked(data: Any, _again: Any) -> Any:
+        return runs.show(lambda: _numbers(data, number), "unit")
+
+    base = looked(neighbours.base(), None)
+    assert isinstance(base[0], tuple), base
+    assert base[0][1] > 1, base
+    return _compared(neighbours, base, looked)
+
+
+def _numbers(data: Any, name: str) -> Any:
+    """The type of the numbers, and how many there are of those that every row but a hostile one has."""
+    charged: list[bool] = []
+    read = read_columns(data, [name], keys=["unit"], ready=lambda: charged.append(True))
+    return read[name].dtype, int(np.count_nonzero(read[name] == USUAL)), read.whole, charged
+
+
+def _compared(neighbours: Neighbours, base: Any, looked: Callable[[Any, Any], Any]) -> dict[str, Any]:
     found = {}
     for name, make in neighbours.others.items():
         with suppress(Unheld):
-            other = looked(make, list(supports))
+            other = looked(make(), make())
             found[name] = tuple(pair for pair in zip(other, base, strict=True) if pair[0] != pair[1])
     return {name: difference for name, difference in found.items() if difference}
