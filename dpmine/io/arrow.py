@@ -124,6 +124,27 @@ def _widened(kind: pa.DataType) -> pa.DataType:
     return pa.large_string() if is_text(values) else values
 
 
+_BYTES_OF = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+_LISTS_OF = {
+    pa.types.is_list: pa.list_,
+    pa.types.is_large_list: pa.large_list,
+    pa.types.is_list_view: pa.list_view,
+    pa.types.is_large_list_view: pa.large_list_view,
+}
+
+
+def without_texts(kind: pa.DataType) -> pa.DataType:
+    """The type with bytes in place of texts, also of those in dictionaries and lists; columns can be viewed as it."""
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, without_texts(kind.value_type), kind.ordered)
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(without_texts(kind.value_type), kind.list_size)
+    for holds, of in _LISTS_OF.items():
+        if holds(kind):
+            return of(without_texts(kind.value_type))
+    return _BYTES_OF.get(kind, kind)
+
+
 LONGEST_TEXT = 4096
 """Bytes of a key or an item; longer ones count as null."""
 

@@ -240,6 +240,12 @@ def _is_name(path: PathName) -> bool:
 
 READ_ERRORS = (pa.ArrowException, OSError, ValueError)
 """What Arrow raises for a file; damaged names are a ValueError of the codec."""
+
+
+class Encrypted(ValueError):
+    """What is raised for an encrypted Parquet file."""
+
+
 ROWS_MISSING = "not all rows that its footer counts can be read; write it again, with larger pages and row groups."
 NO_FILE = "is a pipe, a device or a socket: write its content to a file, and give the file's path."
 _DAMAGED = (
@@ -324,6 +330,8 @@ def reason(error: BaseException) -> str:
         return "it does not exist; check its name."
     if isinstance(error, PermissionError):
         return "permission denied; ask for the right to read it."
+    if isinstance(error, Encrypted):
+        return "it is encrypted; write it again without encryption."
     return _DAMAGED
 
 
