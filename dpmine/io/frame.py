@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadData, require_memory
-from dpmine.io.arrow import item_array, object_array, valid_text
+from dpmine.io.python_values import item_array, object_array, valid_text
 from dpmine.io.source import BATCH_ROWS, FOREIGN_ERRORS, Source
 
 if TYPE_CHECKING:

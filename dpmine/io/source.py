@@ -10,14 +10,8 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter, DpmineError, require_memory
-from dpmine.io.arrow import (
-    MIXED,
-    basket_lists,
-    foreign,
-    is_boolean,
-    text_array,
-    with_dictionaries,
-)
+from dpmine.io.arrow import MIXED, foreign, is_boolean, text_array, with_dictionaries
+from dpmine.io.python_values import basket_lists
 
 ColumnNames: TypeAlias = str | Iterable[str] | None
 """How a key is named by the user: one column, several (a composite key), or none."""

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpmine.errors import BadParameter
-from dpmine.io.arrow import as_texts, integer_array, is_integer, items_of
+from dpmine.io.arrow import integer_array, is_integer
+from dpmine.io.python_values import as_texts, items_of
 from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.transactions.base import Engine, starts_of
 from dpmine.itemsets.transactions.memory import (

@@ -255,7 +255,7 @@ def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tu
 
 def _items(baskets: Transactions, codes: Sequence[int]) -> list[Any]:
     """The items of these codes, as they are released."""
-    from dpmine.io.arrow import items_at
+    from dpmine.io.python_values import items_at
 
     return items_at(baskets.labels, codes)
 

@@ -20,13 +20,13 @@ from dpmine.io.arrow import (
     is_integer,
     is_mixed,
     is_text,
-    item_array,
     plain,
     type_name,
     without_long_texts,
 )
 from dpmine.io.parquet import MAGIC, VERIFIED, read_footer
 from dpmine.io.paths import NO_FILE, READ_ERRORS, ROWS_MISSING, locate, reason, shown_name
+from dpmine.io.python_values import item_array
 from dpmine.io.source import quoted
 from dpmine.itemsets.ingest.encode import narrow, plain_items, sorted_items
 

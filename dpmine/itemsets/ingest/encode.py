@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from dpmine.errors import BadData
 from dpmine.io.arrow import (
-    as_texts,
     integer_array,
     integers,
     integers_or,
@@ -21,6 +20,7 @@ from dpmine.io.arrow import (
     valid_texts,
     without_long_texts,
 )
+from dpmine.io.python_values import as_texts
 from dpmine.kernels import kernel
 
 if TYPE_CHECKING:

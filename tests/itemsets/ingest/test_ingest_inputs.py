@@ -17,7 +17,7 @@ from support.oracles.ingest import CANARY, contents, refused
 from support.reading import read_baskets
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.io.arrow import items_of, value_array
+from dpmine.io.python_values import items_of, value_array
 from dpmine.io.source import Columns
 from dpmine.itemsets.ingest.layouts import Layout
 
