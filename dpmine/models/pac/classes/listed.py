@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from dpmine.errors import BadParameter
+from dpmine.models.entries import is_missing
 from dpmine.models.pac.hypothesis import candidate_number
-from dpmine.models.supervised import is_missing
 from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dpmine.models.entries import Floats
     from dpmine.models.pac.hypothesis import Bools, Records
-    from dpmine.models.supervised import Floats
 
 _PAIRS_OF_NUMBERS = ((0, 1), (-1, 1))
 """First and second class, where the classes are not given."""
