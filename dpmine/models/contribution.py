@@ -8,6 +8,7 @@ Proof: docs/proofs/models/contribution_bounding.md.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -110,13 +111,14 @@ class Units:
         """
         import pandas as pd
 
-        try:
-            codes, _ = pd.factorize(_entries(units))
-        except Exception:  # noqa: BLE001 - of foreign classes, which are hashed as they like
-            listed = [
-                entry if is_hashable(entry) and not is_missing(entry) else None for entry in entry_by_entry(units)
-            ]
-            codes, _ = pd.factorize(np.fromiter(listed, object, len(listed)))
+        with warnings.catch_warnings():  # of foreign classes, which are compared and hashed as they like
+            warnings.simplefilter("ignore")
+            try:
+                codes, _ = pd.factorize(_entries(units))
+            except Exception:  # noqa: BLE001 - the same
+                entries = entry_by_entry(units)
+                entries[[is_missing(entry) or not is_hashable(entry) for entry in entries]] = None
+                codes, _ = pd.factorize(entries)
         return cls(name, codes.astype(np.int64, copy=False))
 
     @classmethod
