@@ -173,6 +173,8 @@ class HypothesisSelector(HypothesisClassifier):
         settings = PrivateChoice(self._mechanism())
         if names:
             _require_columns(hypotheses, names)
+            if isinstance(hypotheses, Listed):
+                hypotheses.require_answers(len(names))
         return settings
 
     def class_for(self, names: Sequence[str]) -> HypothesisClass[Any]:
