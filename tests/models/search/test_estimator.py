@@ -141,7 +141,7 @@ RARE = np.arange(400) == 7
 def test_no_split_leaves_a_run_without_a_class(model: Any, units: Any) -> None:
     """One row of a class is on the other side in a quarter of the runs; whether it is there must not show."""
     search = PrivateSearchCV(model, {}, runs=2)
-    for seed in range(15):
+    for seed in range(6):
         bounding = Bounding(1, None if units is None else Units.of(units, "unit"))
         search._fit(X[:400], RARE, bounding=bounding, bits=NumpyBits(seed))
         assert search.classes_.tolist() == [False, True]
@@ -188,7 +188,7 @@ def test_a_run_without_a_result_scores_0() -> None:
 
     grid = {"estimator__lucky": [True, False]}
     for scoring in ("accuracy", "brier", "roc_auc"):
-        search = PrivateSearchCV(Declared(Lucky(), epsilon=1), grid, scoring=scoring, epsilon=200, runs=40, shape=20)
+        search = PrivateSearchCV(Declared(Lucky(), epsilon=1), grid, scoring=scoring, epsilon=60, runs=12, shape=20)
         assert search._fit(X, Y, bits=NumpyBits(4)).best_params_ == {"estimator__lucky": True}
 
 

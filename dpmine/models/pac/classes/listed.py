@@ -56,8 +56,8 @@ class ListedHypothesis:
     def predict(self, features: Floats) -> Bools:
         """Whether the predictor says second class for each row of `features`, shape (n, d).
 
-        No row causes an error: where the predictor fails for all of them together, or answers with anything but one of
-        two classes, each row is asked by itself, and one that it fails for is not of the second class.
+        No row causes an error. Where the predictor fails for all rows together, or an answer is no class, each row is
+        asked by itself. A row that it fails for is of the first class.
         """
         if len(features) == 0:  # many estimators reject an empty array
             return np.zeros(0, np.bool_)
@@ -134,7 +134,7 @@ class Listed:
         return Dense([records.correct(self.hypothesis(position)) for position in range(self.size)])
 
     def require_answers(self, columns: int) -> None:
-        """Raises BadParameter where a predictor cannot answer rows of so many features, as a row of zeros shows."""
+        """Raises BadParameter where a predictor cannot answer a row of that number of zeros."""
         for position in range(self.size):
             self.hypothesis(position).require_answer(columns)
 
