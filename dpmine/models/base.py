@@ -72,8 +72,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Learn privately from rows X, shape (n, d), with labels or targets y, shape (n,), by the system's randomness.
 
         `units`, shape (n,), names the privacy unit of every row. Each unit keeps at most `rows_per_unit` rows, drawn at
-        random from its own, and the guarantee is for each unit. Rows whose unit is None or NaN are dropped. Without
-        `units` each row is its own unit.
+        random from its own, and the guarantee is for each unit. Rows whose unit is None, NaN or not hashable are
+        dropped. Without `units` each row is its own unit.
+        Shapes and declared types are public: what cannot be used is rejected by them, before the charge. In lists and
+        in columns of objects each entry is read by itself, and one that is no number is missing.
         Where a ledger is given, the most that the fit may spend is charged first, and stays charged if the fit fails.
         Raises BadParameter for unusable parameters, and BadData for data that do not fit them. Raises BudgetExceeded
         where the budget does not allow the fit, and BadLedger where the ledger cannot be used.

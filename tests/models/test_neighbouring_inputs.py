@@ -59,6 +59,7 @@ NEIGHBORS = {
     "many rows": _with(*[(0.9, -0.9, "yes")] * 50),
     "another label": _with((0.5, 0.5, "maybe")),
     "no label": _with((0.5, 0.5, None)),
+    "long label": _with((0.5, 0.5, "x" * 100_000)),
     "shuffled": BASE.sample(frac=1, random_state=1, ignore_index=True),
     "another key": BASE.assign(who=[*range(UNITS - 1), 2**62]),
 }

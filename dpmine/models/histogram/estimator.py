@@ -135,8 +135,8 @@ class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
         """Estimate the density of the records x: shape (n,) or (n, 1), on a rectangle (n, 2).
 
         `units`, shape (n,), names the privacy unit of every record. Each unit keeps at most `rows_per_unit` records,
-        drawn at random from its own. Those whose unit is None or NaN are dropped. Without it each record is its own
-        unit.
+        drawn at random from its own. Those whose unit is None, NaN or not hashable are dropped. Without it each
+        record is its own unit.
         All parameters are checked, and the ledger is charged, before x is read; an earlier fit is forgotten then.
         Raises BadParameter for unusable parameters, and BadData for what is not such numbers. Raises BadData also where
         there are too few records for the stability of all candidates: the message says how many it takes.

@@ -180,7 +180,8 @@ def test_a_row_that_a_predictor_cannot_answer_changes_no_other_row(odd: Any) -> 
 def test_a_predictor_that_cannot_answer_is_rejected_before_the_charge(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/b.db"
     dpmine.Ledger(url).grant("shop", epsilon=5)
-    selector = dpmine.HypothesisSelector([over(1), _Quoting(ValueError)], ledger=url, dataset="shop")
+    predictors: list[Any] = [over(1), _Quoting(ValueError)]
+    selector = dpmine.HypothesisSelector(predictors, classes=[0, 1], ledger=url, dataset="shop")
     with pytest.raises(BadParameter, match=r"^predictors\[1\] failed"):
         selector.fit(ROWS, [0, 1, 1, 0])
     assert dpmine.Ledger(url).budget("shop").spent.epsilon == 0
