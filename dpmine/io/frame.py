@@ -68,6 +68,11 @@ class PandasSource(Source):
         known = self._plain_types.get(self._kinds[self._positions[name]])
         return self._column(name).type if known is None else known
 
+    def untyped(self, names: Sequence[str]) -> list[str]:
+        """Those of the columns whose type the frame does not declare apart from the values: objects and categories."""
+        kinds = {name: self._kinds[self._positions[name]] for name in names}
+        return [name for name, kind in kinds.items() if kind == np.dtype(object) or hasattr(kind, "categories")]
+
     def labels(self, names: Sequence[str]) -> pa.Array:
         """The column labels, integers kept; BadData where they are neither all integers nor all texts."""
         if self._are_all(names):
