@@ -8,7 +8,7 @@ one line more: `dpmine.top_itemsets(df, k=10, one_hot=True)`.
 
 from __future__ import annotations
 
-from math import ceil
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,8 +16,10 @@ import numpy as np
 from dpmine.errors import BadData, BadParameter
 from dpmine.io.arrow import integer_array
 from dpmine.itemsets.counting.miner import BasketsInMemory
-from dpmine.itemsets.exact_supports import frozensets
+from dpmine.itemsets.exact_supports import ListRoom, frozensets
 from dpmine.itemsets.transactions.base import Itemsets, starts_of
+from dpmine.itemsets.transactions.memory import MemoryBudget
+from dpmine.parameters import least_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,6 +31,7 @@ __all__ = ["apriori", "fpgrowth"]
 
 _MISSING = "NaN values are not permitted in the DataFrame when null_values=False."
 _ALLOWED = "The allowed values for a DataFrame are True, False, 0, 1{}: convert the columns that hold others."
+_FEWER = "raise min_support, give max_len, or write Parquet with dpmine supports"
 _AT_ONCE = 2**26  # bytes of packed rows that are compared at a time
 
 
@@ -53,7 +56,8 @@ def fpgrowth(
         verbose: above 0, the number of itemsets of each size is printed.
 
     Returns a frame with the columns support (float64) and itemsets (frozensets): by size, then by columns.
-    Raises BadParameter and BadData, which are ValueErrors. No message quotes an entry.
+    Raises BadParameter and BadData, which are ValueErrors. No message quotes an entry. Itemsets that would take more
+    than half of the machine's memory are rejected before they become Python objects.
 
     Example:
         >>> import pandas as pd
@@ -120,10 +124,10 @@ def _frequent(
 
     if not 0.0 < min_support <= 1.0:
         raise BadParameter(f"`min_support` must be a positive number within the interval `(0, 1]`. Got {min_support}.")
-    parts, shares = [], [np.zeros(0)]
+    least, parts, shares = float(min_support), [], [np.zeros(0)]
     if df.size:
-        cells = _Cells.with_gaps(df, min_support) if gaps else _Cells.of(df, min_support)
-        for size, found, share in _sizes(cells, min_support, max_len or df.shape[1]):
+        cells = _Cells.with_gaps(df, least) if gaps else _Cells.of(df, least)
+        for size, found, share in _sizes(cells, least, max_len or df.shape[1]):
             told(size, len(found))
             parts.append(found)
             shares.append(share)
@@ -199,8 +203,9 @@ def _sizes(cells: _Cells, least: float, longest: int) -> Iterator[tuple[int, Ite
         return
     yield 1, Itemsets(cells.items[:, None], np.zeros(len(cells.items), np.int64)), cells.supports
     miner = cells.baskets.miner()
+    room = ListRoom(cells.baskets.room_for_lists(MemoryBudget.of(None)), longest, _FEWER, as_objects=True)
     for size in range(2, min(longest, len(cells.items)) + 1):
-        found = miner.itemsets(size, _threshold(least, cells.rows))
+        found = room.itemsets(miner, size, least_count(Fraction(least), cells.rows))
         if not len(found):
             return
         order = np.lexsort(found.items.T[::-1])
@@ -208,14 +213,6 @@ def _sizes(cells: _Cells, least: float, longest: int) -> Iterator[tuple[int, Ite
         shares = cells.shares(found)
         reached = shares >= least
         yield size, Itemsets(cells.items[found.items[reached]], found.supports[reached]), shares[reached]
-
-
-def _threshold(least: float, rows: int) -> int:
-    """The smallest count whose share of the rows, as a float, is at least `least`."""
-    count = max(1, ceil(least * rows) - 1)
-    while count / rows < least:
-        count += 1
-    return count
 
 
 def _flags(df: pd.DataFrame) -> NDArray[np.bool_]:

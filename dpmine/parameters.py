@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
+from math import ceil, nextafter
 from numbers import Integral, Rational
 from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
@@ -129,6 +130,34 @@ def resembling(name: str, known: Iterable[str]) -> str:
 
     found = get_close_matches(str(name), list(known), n=1, cutoff=0.7)
     return f" Did you mean {str(found[0])!r}?" if found else ""
+
+
+def count_or_share(name: str, value: Number, *, least: int = 1) -> int | Fraction:
+    """A support: a count of units as an int, or a share of them as a Fraction; else BadParameter.
+
+    A count is an integer from `least` on, or text such as "100". A share is any other number above 0 up to 1, such as
+    0.01, "1.0" or "1/3", or text in per cent: "2%".
+    """
+    text = value.strip() if isinstance(value, str) else ""
+    is_count = isinstance(value, Integral) or text.isdigit()
+    number = exact_number(name, text[:-1]) / 100 if text.endswith("%") else exact_number(name, value)
+    if is_count and number >= least:
+        return int(number)
+    if not is_count and 0 < number <= 1:
+        return number
+    raise BadParameter(f"{name} must be a count of at least {least} (100), or a share above 0 up to 1 (0.01, 1.0, 2%).")
+
+
+def least_count(share: Fraction, total: int) -> int:
+    """The smallest count c whose share c / total, rounded to the nearest float, is at least that of `share`.
+
+    So every share that a float holds reaches its own count: 5/6 of 6 is 5. pandas, numpy and mlxtend compare in the
+    same way. Requires: 0 ≤ share ≤ 1. Of no units at all, the count is 1 where the share is above 0.
+    """
+    least = float(share)
+    halfway = (Fraction(least) + Fraction(nextafter(least, 0))) / 2  # below it, the nearest float is below `least`
+    count = ceil(halfway * total)
+    return count if count / max(1, total) >= least else count + 1
 
 
 def _parse(name: str, text: str) -> Fraction:

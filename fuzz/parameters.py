@@ -105,7 +105,8 @@ def delimited(data: bytes) -> None:
         found = ask(lambda: dpmine.itemset_supports(rows, size=1, unit="u", item="i"))
     if not headed or set(body) & set(b'"\r\xef') or not body.isascii():
         return
-    pairs = {tuple(line.split(mark)) for line in body.split(b"\n") if line.count(mark) == 1}
+    lines = [line[:-1] if line.count(mark) == 2 and line.endswith(mark) else line for line in body.split(b"\n")]
+    pairs = {tuple(line.split(mark)) for line in lines if line.count(mark) == 1}
     expected = Counter(item.decode() for unit, item in pairs if unit and item)
     supports = {next(iter(items)): int(count) for items, count in zip(found.itemsets, found.support, strict=True)}
     require(supports == expected, "The rows hold other supports.")

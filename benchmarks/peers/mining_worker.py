@@ -155,11 +155,16 @@ def thresholds(data: Transactions) -> Mine:
 
 
 def dpmine_file(job: dict) -> Mine:
-    """The itemsets as an Arrow table, as the command line writes them."""
+    """The itemsets as Arrow batches, as the command line writes them."""
     from dpmine.itemsets.exact_supports import list_supports
 
     named = {"unit": job["unit"], "basket": job["basket"] or None, "item": job["item"]}
-    return lambda size, threshold: len(list_supports(job["path"], **named, size=size, min_support=threshold).table())
+
+    def mine(size: int, threshold: int) -> int:
+        listed = list_supports(job["path"], **named, size=size, min_support=threshold)
+        return sum(map(len, listed.batches(as_objects=False)))
+
+    return mine
 
 
 def dpmine_frame(job: dict) -> Mine:

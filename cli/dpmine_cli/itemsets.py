@@ -83,7 +83,7 @@ def supports(line: CommandLine) -> None:
             progress=messages.progress,
             notice=messages.notice,
         )
-    destination.write_table(supports.table())
+    destination.write_supports(supports)
     if destination.format not in {Format.TEXT, Format.JSON}:
         messages.warn("exact supports; NOT private")
 

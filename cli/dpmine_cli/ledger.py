@@ -30,8 +30,13 @@ def grant(line: CommandLine) -> None:
     destination = line.destination
     line.require_apart()
     ledger, dataset, epsilon = _ledger(line), _given(line, "dataset"), _given(line, "epsilon")
+    is_new = not ledger.exists()
     budget = ledger.grant(dataset, epsilon=epsilon, **line.values("ledger", "dataset", "epsilon"))
     destination.write_result(_shown([budget]))
+    if is_new:
+        from dpmine.ledger.budget import first_grant
+
+        line.messages.notice(first_grant("ledger", dataset, budget.granted))
     if budget.granted.delta == 0 and budget.entries == 1 and line.delta is None:
         from dpmine.selection.mechanisms.registry import MECHANISMS
 
@@ -54,14 +59,15 @@ def show(line: CommandLine) -> None:
 
 
 def history(line: CommandLine) -> None:
-    """Print every grant, charge and settlement of a data set.
+    """Print every grant, charge and settlement, of one data set or of all.
 
     Example: dpmine ledger history --ledger sqlite:///budget.db --dataset shop
     """
     destination = line.destination
-    entries = _ledger(line).history(_given(line, "dataset"))
+    entries = _ledger(line).history(line.dataset)
     rows = list(map(asdict, entries))
     shown = [name for name in _OPTIONAL if any(getattr(entry, name) for entry in entries)]
+    shown = shown if line.dataset else ["dataset", *shown]
     text = "\n".join("\t".join(_fields(entry, shown)) for entry in entries)
     destination.write_result(Prepared({"history": rows}, rows, text))
 

@@ -23,6 +23,7 @@ from dpmine_cli.output import Destination, Format
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from dpmine.io.paths import Input
     from dpmine.options.tables import Option
     from dpmine.privacy import Guarantee
 
@@ -43,7 +44,7 @@ class CommandLine:
     def __init__(self, context: typer.Context) -> None:
         self._context = context
         self.options = {name.rstrip("_"): _plain(value) for name, value in context.params.items()}
-        if self.options.get("dry_run"):
+        if self.options.get("dry_run") and "ledger" in self.options:
             self._end_at_the_charge()
         vars(self).update(self.options)
 
@@ -69,14 +70,16 @@ class CommandLine:
             raise BadParameter("FILE is missing: give a path or several, - for standard input, or --query.")
 
     @property
-    def data(self) -> Any:
-        """What is read: the files, or the library's description of an input. Raises BadParameter."""
+    def data(self) -> Input:
+        """What is read. Raises BadParameter."""
+        return self.input_of(self.options["files"])
+
+    def input_of(self, files: Any) -> Input:
+        """Files as the options of sources describe them. Raises BadParameter."""
         said = {name: self.options[name] for name in OF_SOURCE if self.options[name] is not None}
-        if not said and self.options["files"]:
-            return self.options["files"]
         from dpmine.io.paths import Input
 
-        return Input(self.options["files"], **said)
+        return Input(files, **said)
 
     def require_apart(self, **others: Path | None) -> None:
         """Raises BadParameter unless --output and `others`, by option, are files of their own: see `io.targets`."""

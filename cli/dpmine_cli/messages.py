@@ -24,7 +24,7 @@ STATUS = 130
 _NOTHING_WRITTEN = "interrupted; nothing was written."
 _JOBS_KEPT = "interrupted; no page was written. Finished jobs are kept: the same command reads them without a charge."
 _WHILE_WRITING = "interrupted while the result was written."
-_CHARGED = " Charges to the ledger stay."
+_CHARGED = " Charges that are in the ledger stay (dpmine ledger history)."
 
 _LAST_SECONDS = 5.0
 

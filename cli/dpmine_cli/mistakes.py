@@ -20,12 +20,12 @@ _OTHER_NAMES = {
     "--target": "--label",
     "--label": "--target",
     "--k": "--top",
+    "--where": "--query",
     "--sep": "--delimiter",
     "--separator": "--delimiter",
     "--supports": "--release-support",
     "--bin-width": "--bins",
     "--patients": "--units",
-    "--dry-run": "--check",
     "--check": "--dry-run",
 }
 """What options are called elsewhere, and here where the command has that one."""

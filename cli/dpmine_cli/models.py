@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from dpmine.options.tables import OF_SOURCE
+
 from dpmine.parameters import listed
 from dpmine_cli.options import OPTIONS, typed
 from dpmine_cli.output import Destination, Format, Prepared
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.jobs.kinds import ModelJob
     from dpmine_cli.line import CommandLine
 
-_OF_SCORING = {"files", "model", "predict", "format", "output", "quiet", "debug", "version"}
+_OF_SCORING = {"model", "predict", "format", "output", "quiet", "debug", *OF_SOURCE} - {"query", "database"}
 _OF_CHOICE = {"validation_share", "selection_share"}
 
 
@@ -154,7 +156,7 @@ def _trained(line: CommandLine, job: ModelJob, remark: Callable[[Any], str] | No
 
 
 def _score(line: CommandLine, read: Callable[[str], Any]) -> None:
-    """Write the predictions of a model file for a Parquet file; `read` makes a model of a text."""
+    """Write the predictions of a model file for a file; `read` makes a model of a text."""
     from dpmine.errors import BadParameter
     from dpmine.models.tables import predict_table
 
@@ -168,7 +170,7 @@ def _score(line: CommandLine, read: Callable[[str], Any]) -> None:
     line.require_apart(model=line.model)
     model = read(_text(line.model))
     with line.messages as messages:
-        table = predict_table(model, line.predict, progress=messages.progress)
+        table = predict_table(model, line.input_of(line.predict), progress=messages.progress)
         text = "\n".join(map(str, table.column("prediction").to_pylist()))
         destination.write_result(Prepared(table.to_pydict(), table, text))
         messages.notice(f"the model: {model.guarantee_}; it protects the rows it was trained on, not those scored")

@@ -60,7 +60,7 @@ _AUDIT = {
 _SUPPORTS = {
     "files": _TOP["files"],
     **OF_SOURCE,
-    "min_support": Option("A count of units (100), or a share of them (0.01, 1.0).", "N|F", needed=True),
+    "min_support": Option("A count of units (100), or a share of them (0.01, 1.0, 2%).", "N|F", needed=True),
     **{name: _TOP[name] for name in ("item", "unit", "basket", "one_hot", "size", "catalogue", "not_private")},
     "memory": _TOP["memory"],
     "engine": _TOP["engine"],
@@ -72,6 +72,9 @@ _CATALOGUE = {
     "max_items_per_unit": Option("How many of its items a unit may name.", "N", 50, int),
     **{name: _TOP[name] for name in ("ledger", "dataset", "memory", "engine")},
 }
+_MUST_EXIST = Option(
+    "Make no ledger, and grant no budget: the ledger must know the data set.", kind=bool, default=False
+)
 _REPORT = {
     "jobs": Option("The job file: a budget, inputs and jobs.", "[JOBS.toml]", kind=Path),
     "output": Option(
@@ -88,7 +91,12 @@ _REPORT = {
         "W",
         shown="the last one that has ended",
     ),
-    "check": Option("Check everything and print what would be charged; run nothing.", kind=bool, default=False),
+    "dry_run": Option(
+        "Check all but the values, and print what each job would be charged. Reads no value, charges nothing.",
+        kind=bool,
+        default=False,
+    ),
+    "ledger_must_exist": _MUST_EXIST,
     "evidence": Option("Write a new folder, too, for others to check the report by.", "FOLDER", kind=Path),
     "verify_evidence": Option("Check such a folder; run nothing.", "FOLDER", kind=Path),
     "schema": Option("Print the JSON Schema of job files, for editors.", kind=bool, default=False),
@@ -113,6 +121,7 @@ _GRANT = {
     "approximate_delta": Option(
         "With zcdp: the part of --delta that runs with a δ of their own may spend.", "D", shown="half of --delta"
     ),
+    "ledger_must_exist": replace(_MUST_EXIST, help="Make no ledger: there must be one.", parameter="must_exist"),
 }
 _EXPORT = {
     "format": Option(

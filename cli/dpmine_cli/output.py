@@ -11,17 +11,20 @@ import shutil
 import stat
 import sys
 import textwrap
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from dpmine_cli.messages import output_begins, undoing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
+
+    from dpmine.itemsets.exact_supports import ListedSupports
 
 
 _INDENT = 4
@@ -174,16 +177,15 @@ class Destination:
 
     def write_result(self, result: TableDocument) -> None:
         """A result, in any format."""
-        if self.format is Format.PARQUET:
-            self._write_parquet(result.to_arrow())
-        elif self.format is Format.CSV:
-            self._write(_csv(result.to_arrow()))
+        if self._is_table:
+            table = result.to_arrow()
+            self._write_batches(table.schema, table.to_batches())
         else:
             self.write_document(result)
 
     def write_text(self, text: str) -> None:
         """A text as it is, and the end of its line."""
-        self._write(f"{text}\n".encode())
+        self._write([f"{text}\n".encode()])
 
     def write_document(self, document: Document) -> None:
         """Anything that is read as text or JSON; BadParameter for other formats."""
@@ -191,7 +193,7 @@ class Destination:
         if self.format is Format.JSON:
             self.write_text(document.to_json())
         else:
-            self._write_lines(str(document))
+            self._write([self._lines(str(document))])
 
     def require_document(self) -> None:
         """BadParameter unless the format is text or JSON: to be asked before any work is done."""
@@ -200,51 +202,74 @@ class Destination:
         if self.format not in {Format.TEXT, Format.JSON}:
             raise BadParameter("This is written as text or json only: give --format json, or -o FILE.json.")
 
-    def write_table(self, table: Any) -> None:
-        """An Arrow table of exact supports."""
-        if self.format is Format.PARQUET:
-            self._write_parquet(table.replace_schema_metadata({"dpmine": '{"private": false}'}))
-        elif self.format is Format.CSV:
-            self._write(_csv(table))
+    def write_supports(self, supports: ListedSupports) -> None:
+        """Exact supports, block by block: no form of the whole list is ever held."""
+        batches = supports.batches(as_objects=self.format is not Format.PARQUET)
+        if self._is_table:
+            self._write_batches(supports.schema.with_metadata({"dpmine": '{"private": false}'}), batches)
         elif self.format is Format.JSON:
-            document = {"private": False, "itemsets": list(_rows(table))}
-            self.write_text(json.dumps(document, ensure_ascii=False))
+            self._write(_json(batches))
         else:
-            from dpmine.itemsets.results import listed_items
+            self._write(self._lines(block) for block in _lines_of_supports(batches))
 
-            lines = [f"{row['support']}\t{listed_items(row['items'])}" for row in _rows(table)]
-            self._write_lines("\n".join([*lines, "(exact supports; NOT private)"]))
+    @property
+    def _is_table(self) -> bool:
+        return self.format in {Format.PARQUET, Format.CSV}
 
-    def _write_parquet(self, table: Any) -> None:
-        from dpmine.io.arrow import parquet_bytes
+    def _write_batches(self, schema: Any, batches: Iterable[Any]) -> None:
+        if self.format is Format.CSV:
+            self._write(_csv(schema.names, batches))
+            return
+        import pyarrow.parquet as pq
 
-        self._write(parquet_bytes(table))
+        with self._opened() as stream, pq.ParquetWriter(stream, schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
 
-    def _write_lines(self, text: str) -> None:
+    def _lines(self, text: str) -> bytes:
         """Lines for people; on a terminal they fit it."""
         shown = fitted(text) if self.path is None else text
-        self._write(f"{shown}\n".encode() if shown else b"")
+        return f"{shown}\n".encode() if shown else b""
 
-    def _write(self, content: bytes) -> None:
-        if self.path is None:
-            _print(content)
-        else:
-            replace(self.path, content)
+    def _write(self, blocks: Iterable[bytes]) -> None:
+        with self._opened() as stream:
+            for block in blocks:
+                stream.write(block)
 
-
-def _rows(table: Any) -> Iterator[dict[str, Any]]:
-    for batch in table.to_batches():
-        yield from batch.to_pylist()
+    def _opened(self) -> AbstractContextManager[BinaryIO]:
+        return _stdout() if self.path is None else replaced(self.path)
 
 
-def _csv(table: Any) -> bytes:
+def _csv(names: list[str], batches: Iterable[Any]) -> Iterator[bytes]:
     """Lists as JSON arrays in one field; missing values empty."""
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, table.column_names, lineterminator="\n")
+    writer = csv.DictWriter(buffer, names, lineterminator="\n")
     writer.writeheader()
-    for row in _rows(table):
-        writer.writerow({name: _field(value) for name, value in row.items()})
-    return buffer.getvalue().encode()
+    yield buffer.getvalue().encode()
+    for batch in batches:
+        buffer.seek(0)
+        buffer.truncate()
+        for row in batch.to_pylist():
+            writer.writerow({name: _field(value) for name, value in row.items()})
+        yield buffer.getvalue().encode()
+
+
+def _json(batches: Iterable[Any]) -> Iterator[bytes]:
+    """What json.dumps makes of the whole object, in blocks."""
+    yield b'{"private": false, "itemsets": ['
+    separator = ""
+    for batch in batches:
+        yield (separator + ", ".join(json.dumps(row, ensure_ascii=False) for row in batch.to_pylist())).encode()
+        separator = ", "
+    yield b"]}\n"
+
+
+def _lines_of_supports(batches: Iterable[Any]) -> Iterator[str]:
+    from dpmine.itemsets.results import listed_items
+
+    for batch in batches:
+        yield "\n".join(f"{row['support']}\t{listed_items(row['items'])}" for row in batch.to_pylist())
+    yield "(exact supports; NOT private)"
 
 
 def _field(value: Any) -> Any:
@@ -282,10 +307,9 @@ def _descriptor(path: Path) -> int | None:
     return _STANDARD[found[1]] if found[1] else int(found[2])
 
 
-def _write_stream(path: Path, content: bytes) -> None:
+def _stream(path: Path) -> BinaryIO:
     number = _descriptor(path)
-    with path.open("wb") if number is None else os.fdopen(os.dup(number), "wb") as stream:
-        stream.write(content)
+    return path.open("wb") if number is None else os.fdopen(os.dup(number), "wb")
 
 
 def _is_open_for_writing(number: int) -> bool:
@@ -302,32 +326,36 @@ def _is_open_for_writing(number: int) -> bool:
         return False
 
 
-def _print(content: bytes) -> None:
+@contextmanager
+def _stdout() -> Iterator[BinaryIO]:
     from dpmine.errors import UnreadableFile
 
     output_begins()
     try:
-        sys.stdout.buffer.write(content)
+        yield sys.stdout.buffer
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise
-    except (OSError, AttributeError):  # a closed stdout is None
+    except OSError:
         raise UnreadableFile("Cannot write to the standard output: is the disk full? Give -o FILE.") from None
 
 
-def replace(path: Path, content: bytes) -> None:
-    """Write a file atomically, and a pipe directly; an interrupt leaves no temporary file.
+@contextmanager
+def replaced(path: Path) -> Iterator[BinaryIO]:
+    """A file that appears whole or not at all, or a pipe that is written directly.
 
-    Raises UnreadableFile.
+    An interrupt leaves no temporary file. Raises UnreadableFile.
     """
     from dpmine.errors import UnreadableFile
-    from dpmine.io.atomic import write_whole
+    from dpmine.io.atomic import written_whole
 
     try:
         if _is_stream(path):
             output_begins()
-            _write_stream(path, content)
+            with _stream(path) as stream:
+                yield stream
         else:
-            write_whole(path, content, guard=guard, ready=output_begins)
+            with written_whole(path, guard=guard, ready=output_begins) as file:
+                yield file
     except OSError:
         raise UnreadableFile(f"Cannot write '{path}': is the disk full?") from None

@@ -6,7 +6,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from dpmine_cli.messages import batch_begins, undoing
-from dpmine_cli.output import guard, replace
+from dpmine_cli.output import guard, replaced
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -34,9 +34,9 @@ def report(line: CommandLine) -> None:
         raise BadParameter("JOBS.toml is missing: the job file: a budget, inputs and jobs.")
     from dpmine.reporting.call import PreparedReport
 
-    options = {"retry": line.retry, "window": line.window, "evidence": line.evidence, "named": _NAMED, "guard": guard}
-    prepared = PreparedReport.of(line.jobs, line.output, line.results, **options)
-    if line.check:
+    options = {name: getattr(line, name) for name in ("retry", "window", "evidence", "ledger_must_exist")}
+    prepared = PreparedReport.of(line.jobs, line.output, line.results, named=_NAMED, guard=guard, **options)
+    if line.dry_run:
         print(f"Results are kept in '{prepared.store.folder}'.")
         if prepared.course is not None and prepared.course.missed:
             print(f"Missed, and run first: {', '.join(map(str, prepared.course.missed))}.")
@@ -48,7 +48,8 @@ def report(line: CommandLine) -> None:
         batch_begins()
         done = prepared.run(watch=messages.watch, retry=line.retry)
         page = render(done).encode()
-        replace(prepared.page, page)
+        with replaced(prepared.page) as stream:
+            stream.write(page)
         _say_outcomes(done, messages)
         messages.notice(f"the page is '{line.output}', the results are in '{prepared.store.folder}'")
         if prepared.evidence is not None:
@@ -84,6 +85,8 @@ def _folder_guard(temporary: Path) -> AbstractContextManager[None]:
 
 
 def _say_outcomes(done: Report, messages: Messages) -> None:
+    if done.granted:
+        messages.notice(done.granted)
     for outcome in done.followed:
         say = messages.notice if outcome.error is None else messages.warn
         say(outcome.said)

@@ -1,31 +1,21 @@
-"""Arrow types as dpmine names them, and the arrays it makes without pandas, also of Python's own items and baskets.
-
-Arrow gives a column one type. Among Python's values, one person's value could change that type for all others. So every
-Python value becomes an item by itself. Integers and texts stay as they are; anything else becomes the text that `str`
-makes of it. Such items have the type `MIXED` until they are released.
-"""
+"""Arrow types as dpmine names them, and the arrays it makes without pandas."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import chain
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpmine.errors import BadData
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
 
 MIXED = pa.dictionary(pa.int64(), pa.large_binary())
-"""Items or keys that were Python values: see above. Files' own columns of bytes are never accepted."""
+"""Items or keys that were Python values: see `python_values`. Files' own bytes are never accepted: see `foreign`."""
 _LISTS = (
     pa.types.is_list,
     pa.types.is_large_list,
@@ -65,6 +55,15 @@ def is_mixed(kind: pa.DataType) -> bool:
     return bool(pa.types.is_large_binary(plain(kind)))
 
 
+def foreign(kind: pa.DataType) -> pa.DataType:
+    """The type that a producer of columns declares; bytes where it declares `MIXED`, which holds labels made here."""
+    if kind.id == MIXED.id and kind == MIXED:
+        return pa.large_binary()
+    if kind.num_fields == 1 and is_list(kind) and kind.value_type == MIXED:
+        return pa.large_list(pa.large_binary())
+    return kind
+
+
 def plain(kind: pa.DataType) -> pa.DataType:
     """The type of the values behind a dictionary, or the type itself."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -84,6 +83,8 @@ def can_be_key(kind: pa.DataType) -> bool:
 
 def type_name(kind: pa.DataType) -> str:
     """The type's name for a message, without the field names of nested types: they may come from values."""
+    if kind == MIXED:
+        return "object"
     if is_list(kind):
         return f"list of {type_name(kind.value_type)}"
     if pa.types.is_dictionary(kind):
@@ -112,6 +113,27 @@ def common_type(kinds: Iterable[pa.DataType]) -> pa.DataType | None:
 def _widened(kind: pa.DataType) -> pa.DataType:
     values = plain(kind)
     return pa.large_string() if is_text(values) else values
+
+
+_BYTES_OF = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+_LISTS_OF = {
+    pa.types.is_list: pa.list_,
+    pa.types.is_large_list: pa.large_list,
+    pa.types.is_list_view: pa.list_view,
+    pa.types.is_large_list_view: pa.large_list_view,
+}
+
+
+def without_texts(kind: pa.DataType) -> pa.DataType:
+    """The type with bytes in place of texts, also of those in dictionaries and lists; columns can be viewed as it."""
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, without_texts(kind.value_type), kind.ordered)
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(without_texts(kind.value_type), kind.list_size)
+    for holds, of in _LISTS_OF.items():
+        if holds(kind):
+            return of(without_texts(kind.value_type))
+    return _BYTES_OF.get(kind, kind)
 
 
 LONGEST_TEXT = 4096
@@ -155,6 +177,17 @@ def text_array(texts: Sequence[str]) -> pa.Array:
     return binary_array([text.encode() for text in texts], pa.large_string())
 
 
+def valid_texts(texts: pa.Array) -> pa.Array:
+    """Texts, large_string, with bytes that are not UTF-8 replaced by U+FFFD; different ones may become equal."""
+    try:
+        texts.validate(full=True)
+    except pa.ArrowException:
+        contents = texts.cast(pa.large_binary()).to_pylist()
+        decoded = [None if content is None else content.decode(errors="replace") for content in contents]
+        return pa.array(decoded, pa.large_string())
+    return texts
+
+
 def binary_array(values: Sequence[bytes], kind: pa.DataType | None = None) -> pa.Array:
     """Bytes as large_binary, or as `kind` of the same form."""
     ends = np.zeros(len(values) + 1, np.int64)
@@ -184,108 +217,6 @@ def _chunk_integers(chunk: pa.Array) -> NDArray[Any]:
     return np.from_dlpack(plain)
 
 
-_INTEGER, _TEXT = b"\x00", b"\x01"
-_SHIFT = 2**63  # makes every integer of 64 bits positive, so that digits are in the order of the integers
-_SHIFTED_DIGITS = 20
-_COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
-_MISSING = {"NAType", "NaTType"}  # of pandas, which need not be installed
-
-
-def item_array(items: Sequence[Any], owner: str) -> pa.Array:
-    """Public items (a catalogue, column labels) as int64 or large_string; null type where there is no item.
-
-    Raises BadData, speaking of `owner` (plural), where items are not all integers of 64 bits or all texts.
-    """
-    kinds = set(map(type, items))
-    integers = {kind for kind in kinds if issubclass(kind, Integral)} - {bool}
-    texts = {kind for kind in kinds if issubclass(kind, str)}
-    if kinds - integers - texts:
-        wrong = min(kind.__name__ for kind in kinds - integers - texts)
-        raise BadData(f"{owner} hold items of the type {wrong}: items must be integers or texts.")
-    if integers and texts:
-        raise BadData(f"{owner} mix integers and texts: make all items one or the other.")
-    if integers:
-        return _integers(items, owner)
-    return _texts(items, owner) if texts else pa.nulls(0)
-
-
-def value_array(values: Iterable[Any]) -> pa.Array:
-    """Python values as `MIXED`; missing ones (None, NaN, and those of pandas) are null."""
-    entries = list(values)
-    present = _present(entries)
-    codes, labels = _of_one_kind(present) or _coded(present)
-    return _spread(pa.DictionaryArray.from_arrays(codes, binary_array(labels)), entries)
-
-
-def _of_one_kind(values: list[Any]) -> tuple[pa.Array, list[bytes]] | None:
-    """Codes and labels as `_coded`, found by Arrow: of texts, or of integers that fit. None for others."""
-    kinds = _kinds(values)
-    if len(kinds) != 1 or not kinds <= {int, str}:
-        return None
-    try:
-        array = integer_array(np.fromiter(values, np.int64, len(values))) if int in kinds else text_array(values)
-    except (OverflowError, UnicodeError):
-        return None
-    coded = array.dictionary_encode()
-    return coded.indices.cast(pa.int64()), [_label(value) for value in coded.dictionary.to_pylist()]
-
-
-def _coded(values: list[Any]) -> tuple[pa.Array, list[bytes]]:
-    """A code for each value, and the labels that the codes stand for, in the order of the first meeting."""
-    keys = [_label(value) for value in values]
-    codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
-    return integer_array(np.fromiter(map(codes.__getitem__, keys), np.int64, len(keys))), list(codes)
-
-
-def basket_lists(baskets: Iterable[Any]) -> pa.Array:
-    """Python baskets as lists of `MIXED`, missing ones null; missing items are left out.
-
-    A basket is a list, tuple, set or other iterable of items; a text, or what is no collection, is a basket of one.
-    """
-    rows = list(baskets)
-    lists = [_basket(basket) for basket in _present(rows)]
-    entries = list(chain.from_iterable(lists))
-    if len(_present(entries)) < len(entries):
-        lists = [_present(basket) for basket in lists]
-        entries = list(chain.from_iterable(lists))
-    starts = np.zeros(len(lists) + 1, np.int64)
-    np.cumsum([len(basket) for basket in lists], out=starts[1:])
-    items = value_array(entries)
-    return _spread(pa.LargeListArray.from_arrays(integer_array(starts), items), rows)
-
-
-def are_baskets(values: Iterable[Any]) -> bool:
-    """Whether every value that is not missing is a collection; not so where there is none."""
-    kinds = (isinstance(value, _COLLECTIONS) for value in values if not _is_missing(value))
-    return next(kinds, False) and all(kinds)
-
-
-def as_texts(labels: pa.Array) -> pa.Array:
-    """Labels of any type as large_string: integers as digits."""
-    return text_array(list(map(str, items_of(labels)))) if is_mixed(labels.type) else labels.cast(pa.large_string())
-
-
-def plain_labels(labels: pa.Array) -> pa.Array:
-    """Labels of Python values as int64 or string, in the same order, where they are all the one or the other."""
-    if not is_mixed(labels.type):
-        return labels
-    items = items_of(labels)
-    if items and all(isinstance(item, int) for item in items):
-        return integer_array(np.array(items, np.int64))
-    return text_array(items) if all(isinstance(item, str) for item in items) else labels
-
-
-def items_of(labels: pa.Array) -> list[Any]:
-    """The items that labels stand for, as Python's integers and texts."""
-    values: list[Any] = labels.to_pylist()
-    return [_item(value) for value in values] if is_mixed(labels.type) else values
-
-
-def items_at(labels: pa.Array, codes: Sequence[int] | NDArray[np.int64]) -> list[Any]:
-    """The items of these codes, their places among the labels: as they are released."""
-    return items_of(labels.take(integer_array(np.array(codes, np.int64))))
-
-
 def parquet_bytes(table: pa.Table) -> bytes:
     """A table as a Parquet file."""
     import pyarrow.parquet as pq
@@ -293,69 +224,3 @@ def parquet_bytes(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     return bytes(sink.getvalue())
-
-
-def _kinds(values: Iterable[Any]) -> set[type]:
-    return set(map(type, values))
-
-
-def _present(values: list[Any]) -> list[Any]:
-    """The values that are not missing."""
-    if _kinds(values) <= {int, str, list, tuple, set, frozenset}:
-        return values
-    return [value for value in values if not _is_missing(value)]
-
-
-def _is_missing(value: Any) -> bool:
-    if isinstance(value, float | np.floating):
-        return bool(np.isnan(value))
-    return value is None or type(value).__name__ in _MISSING
-
-
-def _spread(present: pa.Array, entries: list[Any]) -> pa.Array:
-    """The present ones among all entries, with null for each that is missing."""
-    if len(present) == len(entries):
-        return present
-    missing = np.fromiter(map(_is_missing, entries), np.bool_, len(entries))
-    return present.take(pa.array(np.cumsum(~missing) - 1, mask=missing))
-
-
-def _basket(basket: Any) -> list[Any]:
-    is_one = isinstance(basket, str | bytes) or not isinstance(basket, Iterable) or getattr(basket, "ndim", 1) == 0
-    return [basket] if is_one else list(basket)
-
-
-def _label(value: Any) -> bytes:
-    """Different for different items; sorted as integers, then as texts by code points."""
-    if not isinstance(value, bool) and isinstance(value, Integral) and -_SHIFT <= int(value) < _SHIFT:
-        return _INTEGER + f"{int(value) + _SHIFT:0{_SHIFTED_DIGITS}d}".encode()
-    text = value if isinstance(value, str) else _text(value)
-    return _TEXT + text.encode(errors="surrogatepass").decode(errors="replace").encode()
-
-
-def _text(value: Any) -> str:
-    """What `str` makes of a value; its type's name where that fails, as it does for integers of thousands of digits."""
-    try:
-        return str(value)
-    except Exception:  # noqa: BLE001 - whatever an object of the user's raises, it concerns this item alone
-        return type(value).__name__
-
-
-def _item(label: bytes) -> Any:
-    if label[:1] == _INTEGER:
-        return int(label[1:]) - _SHIFT
-    return label[1:].decode(errors="replace")
-
-
-def _integers(items: Sequence[Any], owner: str) -> pa.Array:
-    try:
-        return integer_array(np.array([int(item) for item in items], np.int64))
-    except OverflowError:
-        raise BadData(f"{owner} hold integers beyond int64: make all items texts, in the data, too.") from None
-
-
-def _texts(items: Sequence[Any], owner: str) -> pa.Array:
-    try:
-        return text_array(items)
-    except UnicodeError:
-        raise BadData(f"{owner} hold texts that are not valid Unicode: clean them first.") from None

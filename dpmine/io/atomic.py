@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import stat
 import time
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from dpmine.errors import BadParameter, UnreadableFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
 
@@ -47,12 +47,8 @@ def read_file(path: Path) -> bytes:
 
 def require_writable(target: Path, *, guard: Guard = no_guard) -> None:
     """Raises OSError where `write_whole` would fail now: no permission to write, no room on the disk."""
-    temporary = _beside(target)
-    with guard(temporary):
-        try:
-            _create(temporary, _PROBE)
-        finally:
-            temporary.unlink(missing_ok=True)
+    with _temporary(target, guard) as temporary, _created(temporary) as file:
+        file.write(_PROBE)
 
 
 def write_whole(
@@ -63,35 +59,50 @@ def write_whole(
     guard: Guard = no_guard,
     ready: Callable[[], object] = lambda: None,
 ) -> None:
-    """Write a temporary file beside the target, readable by its owner only, then rename it.
+    """Write a file at once; see `written_whole`."""
+    with written_whole(target, private=private, guard=guard, ready=ready) as file:
+        file.write(content)
+
+
+@contextmanager
+def written_whole(
+    target: Path,
+    *,
+    private: bool = False,
+    guard: Guard = no_guard,
+    ready: Callable[[], object] = lambda: None,
+) -> Iterator[BinaryIO]:
+    """A temporary file beside the target, readable by its owner only, which is renamed in the end.
 
     A `private` file stays readable by its owner only; others get the permissions of the file that they replace, or
     those of a new file.
     `guard` surrounds the time in which the temporary file exists; `ready` is called before it is renamed.
-    Raises OSError, and then leaves what was there.
+    Raises OSError, and then leaves what was there; so does any exception of the block.
     """
-    temporary = _beside(target)
+    with _temporary(target, guard) as temporary:
+        with _created(temporary) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if not private:
+            temporary.chmod(_rights(target))
+        ready()
+        temporary.replace(target)
+
+
+@contextmanager
+def _temporary(target: Path, guard: Guard) -> Iterator[Path]:
+    """A name beside the target; no file of that name is left."""
+    temporary = target.parent / f".dpmine-{os.getpid()}-{time.monotonic_ns()}.tmp"
     with guard(temporary):
         try:
-            _create(temporary, content, sync=True)
-            if not private:
-                temporary.chmod(_rights(target))
-            ready()
-            temporary.replace(target)
+            yield temporary
         finally:
             temporary.unlink(missing_ok=True)
 
 
-def _beside(target: Path) -> Path:
-    return target.parent / f".dpmine-{os.getpid()}-{time.monotonic_ns()}.tmp"
-
-
-def _create(path: Path, content: bytes, *, sync: bool = False) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        if sync:
-            os.fsync(file.fileno())
+def _created(path: Path) -> BinaryIO:
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 def _rights(target: Path) -> int:

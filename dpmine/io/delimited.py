@@ -1,4 +1,7 @@
-"""CSV and TSV files, and what is piped in: their header is read first, their rows when they are needed."""
+"""CSV and TSV files, and what is piped in: their header is read first, their rows when they are needed.
+
+Text is split into records here, before Arrow parses it: a row decides about itself alone, whatever bytes it holds.
+"""
 
 from __future__ import annotations
 
@@ -7,35 +10,54 @@ import io
 import shlex
 import sys
 import tempfile
-from codecs import getincrementaldecoder
+from codecs import BOM_UTF8
 from dataclasses import dataclass
-from threading import Event
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from dpmine.errors import BadData, UnreadableFile, require_memory
 from dpmine.io.paths import READ_ERRORS, STDIN, Form, reason
+from dpmine.io.source import share_of
 from dpmine.io.text_columns import TextSource, require_declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from dpmine.io.paths import FileSet
 
 DELIMITERS = {Form.CSV: ",", Form.TSV: "\t"}
-_LONGEST_WAIT = 1.0  # seconds
-_BLOCK = 2**20  # bytes that are parsed at once, the most that a row may take; Arrow reads 32 of them ahead
+_PIECE = 2**20  # characters that are parsed at once
+_LONGEST_ROW = 2**20  # bytes, without the line end
+_LONGEST_HEADER = 2**26  # characters
 _BEGINNING = 2**16  # bytes of standard input that are looked at before the rest
+_LF, _CR, _MARK = b'\n\r"'
+_PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _MAGIC = {b"PAR1": Form.PARQUET, b"ARRO": Form.ARROW, b"\xff\xff\xff\xff": Form.ARROW}
-_CODECS = {"utf-8": "utf-8-sig"}  # Python's, of a header; Arrow leaves out a mark at the beginning by itself
+_CODECS = {"utf-8": "utf-8-sig"}  # without a mark of byte order at the beginning of the file
 _NOT_TEXT = (
     "it is empty, or not text in UTF-8 with the columns' names in its first line; write it again so, or say what it "
     "is (--encoding latin-1)."
 )
 _NO_ROWS = "its rows are no such text; write it again."
+_RAGGED = (
+    "some of its rows do not have a field for each column, as one-hot columns need; a line that lists items is no such "
+    "row."
+)
+_LEFT_OUT = "a row of more than 1 MiB, or with another number of fields than the header, is left out"
+_CAUTIONS = {
+    "double": f"each line of text is a row; one with an open quotation mark is left out (see --quotes); {_LEFT_OUT}",
+    "multiline": f"a quotation mark that is not closed hides the rows up to the next (see --quotes); {_LEFT_OUT}",
+    "none": f"each line of text is a row; {_LEFT_OUT}",
+}
+"""By `Dialect.quotes`, what is to be known of rows: the same sentence whatever they hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +66,13 @@ class Dialect:
 
     Attributes:
         delimiter: what separates fields.
-        quoted: whether quotation marks may enclose fields. An unclosed one then hides what follows it.
+        quotes: see `Input.quotes`.
         decimal: the decimal point of numbers.
         encoding: of the text; bytes that it has no character for are replaced by U+FFFD.
     """
 
     delimiter: str
-    quoted: bool = True
+    quotes: str = "double"
     decimal: str = "."
     encoding: str = "utf-8"
 
@@ -61,17 +83,31 @@ class TextFile:
 
     Attributes:
         shown: its name in messages.
-        open: gives a stream from its beginning, unpacked.
+        open: gives a stream of its bytes, from its beginning.
+        size: how many these are, where that is known.
+        packed: how they are compressed, as Arrow calls it.
     """
 
     shown: str
     open: Callable[[], Any]
+    size: int | None = None
+    packed: str | None = None
+
+    def text(self, stream: Any, encoding: str) -> io.TextIOWrapper:
+        """The stream's text; bytes that are no characters are replaced."""
+        content = pa.CompressedInputStream(stream, self.packed) if self.packed else stream
+        return io.TextIOWrapper(content, encoding=_CODECS.get(encoding, encoding), errors="replace", newline="")
 
 
 def text_files(found: FileSet) -> Iterator[TextFile]:
     """The files found behind one argument; those packed by gzip, bzip2 or Zstandard are unpacked."""
     for path in found.paths:
-        yield TextFile(found.shown(path), lambda path=path: found.system.open_input_stream(path))  # type: ignore[misc]
+        yield TextFile(
+            found.shown(path),
+            lambda path=path: found.system.open_input_file(path),  # type: ignore[misc]
+            found.system.get_file_info(path).size,
+            next((packed for ending, packed in _PACKED.items() if path.lower().endswith(ending)), None),
+        )
 
 
 def open_delimited(
@@ -79,8 +115,8 @@ def open_delimited(
 ) -> TextSource:
     """The columns of delimited text: only headers are read here.
 
-    An empty field is null. A row with another number of fields than the header is left out, like a row with a null key.
-    One person's rows decide whether there is one, so it must not stop the run.
+    A row that does not fit, as `_CAUTIONS` says, is left out, like a row with a null key. One person's rows decide
+    whether there is one, so it must not stop the run, and must not change what the others are.
 
     Raises UnreadableFile where a header cannot be read, BadData for types of columns that do not exist.
     """
@@ -90,20 +126,40 @@ def open_delimited(
     hints = "; ".join(filter(None, (split, seen)))
     look = f"in the header ({hints})" if hints else "in the header"
     require_declared(headers[0], declared, look)
+    sizes = [file.size for file in files]
+    total = None if None in sizes else sum(size or 0 for size in sizes)
+    place = 0
 
-    def texts(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def texts(names: Sequence[str], *, strict: bool = False) -> Iterator[pa.RecordBatch]:
+        nonlocal place
+        before = 0
         for file, header in zip(files, headers, strict=True):
-            if missing := [name for name in names if name not in header]:
-                raise BadData(f"Column {missing[0]!r} is missing in some of the files: leave out those without it.")
-            yield from _rows(file, names, dialect)
+            if not {*names} <= {*header}:
+                raise BadData("A column that is read is missing in some of the files: leave out those without it.")
+            for table, inside in _tables(file, header, names, dialect, strict=strict):
+                place = before + inside
+                yield from table.to_batches()
+            before += file.size or 0
 
-    return TextSource(headers[0], declared, texts, look, repeatable, decimal=dialect.decimal)
+    return TextSource(
+        headers[0],
+        declared,
+        texts,
+        look,
+        repeatable,
+        decimal=dialect.decimal,
+        known=(_CAUTIONS[dialect.quotes],),
+        strict_texts=partial(texts, strict=True),
+        read_share=lambda: share_of(place, total) if total else None,
+    )
 
 
 def piped() -> tuple[Form, TextFile]:
     """Standard input, which can be read once, and the form that its first bytes say."""
     stdin = sys.stdin.buffer
     beginning = stdin.read(_BEGINNING)
+    if beginning[:4] not in _MAGIC and not {*b"\r\n"} & {*beginning}:
+        beginning += stdin.readline(_LONGEST_HEADER)
     opened = iter([io.BytesIO(beginning), io.BufferedReader(_Joined(beginning, stdin))])  # the header, and all
     return _MAGIC.get(beginning[:4], Form.CSV), TextFile(STDIN, lambda: next(opened))
 
@@ -146,70 +202,134 @@ class _Joined(io.RawIOBase):
 def _header(file: TextFile, dialect: Dialect) -> tuple[str, ...]:
     try:
         with file.open() as stream:
-            lines = io.TextIOWrapper(
-                stream, encoding=_CODECS.get(dialect.encoding, dialect.encoding), errors="replace", newline=""
-            )
-            quote = '"' if dialect.quoted else None
-            names = next(csv.reader(lines, delimiter=dialect.delimiter, quotechar=quote), [])
+            line = file.text(stream, dialect.encoding).readline(_LONGEST_HEADER)
+        quote = None if dialect.quotes == "none" else '"'
+        names = next(csv.reader([line], delimiter=dialect.delimiter, quotechar=quote), [])
     except csv.Error:
         names = []
     except READ_ERRORS as error:
         raise UnreadableFile(f"{file.shown} cannot be read: {_why(error, _NOT_TEXT)}") from None
-    if not names or any("\ufffd" in name or "\0" in name for name in names):
+    if not names or any({*name} & {*"\ufffd\0\r\n"} for name in names):
         raise UnreadableFile(f"{file.shown} cannot be read: {_NOT_TEXT}")
     return tuple(names)
 
 
-def _rows(file: TextFile, names: Sequence[str], dialect: Dialect) -> Iterator[pa.RecordBatch]:
-    options: Any = _options(names, dialect)
-    reader, let_go = None, Event()
-    finalize(options[1].invalid_row_handler, let_go.set)
+def _tables(
+    file: TextFile, header: Sequence[str], names: Sequence[str], dialect: Dialect, *, strict: bool
+) -> Iterator[tuple[pa.Table, int]]:
+    """The named columns, piece by piece, and how many of the file's bytes are read by then."""
+    options: Any = _options(header, names, dialect, _Unfit("error" if strict else "skip"))
     try:
-        with file.open() as stream, pacsv.open_csv(_Utf8(stream, dialect.encoding), *options) as reader:
-            yield from reader
+        with file.open() as stream:
+            text = file.text(stream, dialect.encoding)
+            text.readline(_LONGEST_HEADER)
+            for records in _records(text, across_lines=dialect.quotes == "multiline"):
+                fit = _well_formed(records, dialect)
+                if strict and len(fit) < len(records):
+                    raise ValueError
+                if len(fit):
+                    kept = _without_last_delimiter(fit, len(header), dialect)
+                    yield pacsv.read_csv(_parsed(kept), *options), stream.tell() if file.size else 0
     except READ_ERRORS as error:
-        raise UnreadableFile(f"{file.shown} cannot be read: {_why(error, _NO_ROWS)}") from None
-    finally:
-        reader = options = None
-        # A thread of Arrow's drops the last reference, and aborts a program that ends before it has.
-        let_go.wait(_LONGEST_WAIT)
+        raise UnreadableFile(f"{file.shown} cannot be read: {_why(error, _RAGGED if strict else _NO_ROWS)}") from None
 
 
-class _Utf8(io.RawIOBase):
-    """A stream as UTF-8, whose bytes that are no characters are replaced.
+def _records(text: io.TextIOBase, *, across_lines: bool) -> Iterator[pa.Array]:
+    """Records with their line ends, in UTF-8: lines, or `across_lines` those between which all quotation is closed.
 
-    Arrow says on stderr where it finds any in a bad row, and fails at some in other encodings.
+    Of a record that is too long its beginning is kept, with one byte too much, so that its length shows it.
     """
+    rest, is_open = b"", 0
+    while piece := (text.read(_PIECE) + text.readline(_LONGEST_ROW)).encode():  # no CRLF is torn apart
+        codes = np.frombuffer(piece, np.uint8)
+        is_end = codes == _LF
+        if b"\r" in piece:
+            is_end |= (codes == _CR) & (np.append(codes[1:], 0) != _LF)
+        ends = np.flatnonzero(is_end)
+        if across_lines:
+            marks = np.cumsum(codes == _MARK) + is_open
+            ends, is_open = ends[marks[ends] % 2 == 0], marks[-1] % 2
+        content = rest + piece
+        offsets = np.concatenate([[0], ends + (len(rest) + 1)]).astype(np.int32)
+        yield _binary(offsets, content)
+        rest = content[offsets[-1] :][: _LONGEST_ROW + 1]
+    yield _binary(np.array([0, len(rest) + 1], np.int32), rest + b"\n")
 
-    def __init__(self, stream: Any, encoding: str) -> None:
-        self._stream, self._decoder = stream, getincrementaldecoder(encoding)(errors="replace")
 
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        """At least a byte where there is one; not always `size`, which Arrow does not ask for."""
-        while content := self._stream.read(size):
-            if valid := self._decoder.decode(content).encode():
-                return valid
-        return self._decoder.decode(b"", final=True).encode()
+def _binary(offsets: NDArray[np.int32], content: bytes) -> pa.Array:
+    return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(content)])
 
 
-class _Skip:
-    """What is done about a row with another number of fields than the header."""
+def _content(records: pa.Array) -> pa.Buffer:
+    """The bytes of records, one after the other."""
+    bounds = _bounds(records)
+    return records.buffers()[2].slice(bounds[0], bounds[-1] - bounds[0])
+
+
+def _bounds(records: pa.Array) -> NDArray[np.int32]:
+    """Where each begins, and the last ends, in the buffer of their bytes."""
+    return np.frombuffer(records.buffers()[1], np.int32)[records.offset : records.offset + len(records) + 1]
+
+
+def _parsed(records: pa.Array) -> pa.BufferReader:
+    """Records for Arrow, which leaves out a mark of byte order where what it parses begins."""
+    content = _content(records)
+    return pa.BufferReader(BOM_UTF8 + content.to_pybytes() if content[:3].to_pybytes() == BOM_UTF8 else content)
+
+
+def _well_formed(records: pa.Array, dialect: Dialect) -> pa.Array:
+    """Those that are short enough, and leave no quotation open: Arrow would go on with the next record."""
+    lengths = pc.binary_length(records)
+    if (pc.max(lengths).as_py() or 0) > _LONGEST_ROW:  # the last row may have no line end, which must not matter
+        lengths = pc.binary_length(pc.replace_substring_regex(records, r"[\r\n]+$", ""))
+    keep = pc.less_equal(lengths, _LONGEST_ROW)
+    if dialect.quotes != "none" and _MARK in _content(records).to_pybytes():
+        end = rf"\x{ord(dialect.delimiter):02x}"
+        closed = r'"(?:[^"]|"")*"'
+        if dialect.quotes == "multiline":
+            field = rf'(?:{closed}|[^{end}"]*)'
+            keep = pc.and_(keep, pc.match_substring_regex(records, rf"^{field}(?:{end}{field})*[\r\n]+$"))
+        else:
+            field = rf'(?:(?:{closed})?(?:[^{end}"][^{end}]*)?)'
+            is_open = pc.match_substring_regex(records, rf'^(?:{field}{end})*"(?:[^"]|"")*$')
+            keep = pc.and_not(keep, is_open)
+    return records if pc.all(keep).as_py() else records.filter(keep)
+
+
+def _without_last_delimiter(records: pa.Array, columns: int, dialect: Dialect) -> pa.Array:
+    """The records; of those with one field too much, which is empty and the last, without it."""
+    codes, ends = np.frombuffer(records.buffers()[2], np.uint8), _bounds(records)[1:]
+    last = codes[np.maximum(ends - 2, 0)]
+    last = np.where(last == _CR, codes[np.maximum(ends - 3, 0)], last)  # of CRLF
+    if not (last == ord(dialect.delimiter)).any():
+        return records
+    bare = pc.replace_substring_regex(records, r'"(?:[^"]|"")*"', "") if dialect.quotes != "none" else records
+    at_end = rf"\x{ord(dialect.delimiter):02x}([\r\n]+)$"
+    is_longer = pc.and_(
+        pc.equal(pc.count_substring(bare, dialect.delimiter), columns), pc.match_substring_regex(records, at_end)
+    )
+    return pc.if_else(is_longer, pc.replace_substring_regex(records, at_end, r"\1"), records)
+
+
+class _Unfit:
+    """What is done about a row with another number of fields than the header: "skip" or "error"."""
+
+    def __init__(self, answer: str) -> None:
+        self._answer = answer
 
     def __call__(self, _row: object) -> str:
-        return "skip"
+        return self._answer
 
 
-def _options(names: Sequence[str], dialect: Dialect) -> tuple[Any, Any, Any]:
+def _options(header: Sequence[str], names: Sequence[str], dialect: Dialect, unfit: _Unfit) -> tuple[Any, Any, Any]:
     return (
-        pacsv.ReadOptions(block_size=_BLOCK),
+        # Its threads drop the last reference to the handler, and abort a program that ends before they have.
+        pacsv.ReadOptions(use_threads=False, block_size=2 * _LONGEST_ROW, column_names=list(header)),
         pacsv.ParseOptions(
             delimiter=dialect.delimiter,
-            quote_char='"' if dialect.quoted else False,
-            newlines_in_values=dialect.quoted,
-            invalid_row_handler=_Skip(),
+            quote_char=False if dialect.quotes == "none" else '"',
+            newlines_in_values=dialect.quotes == "multiline",
+            invalid_row_handler=unfit,
         ),
         pacsv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()),

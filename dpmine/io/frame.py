@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadData, require_memory
-from dpmine.io.arrow import are_baskets, basket_lists, item_array, value_array
+from dpmine.io.python_values import item_array, object_array, valid_text
 from dpmine.io.source import BATCH_ROWS, FOREIGN_ERRORS, Source
 
 if TYPE_CHECKING:
@@ -23,15 +23,16 @@ _PLAIN_KINDS = "biuM"  # numpy kinds whose Arrow type is known without looking a
 class PandasSource(Source):
     """The columns of a data frame, its index left out, converted as they are needed.
 
-    Column labels may be integers, as item labels of a one-hot frame are; columns are then named by their text.
+    Column labels may be integers, as item labels of a one-hot frame are; columns are then named by their text. The
+    column `lists` is one of lists, if it holds objects.
     """
 
     repeatable = True
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: Any, lists: str | None = None) -> None:
         if frame.columns.nlevels > 1:
             raise BadData("The data frame's columns have several levels: flatten them to one name a column.")
-        self._frame = frame
+        self._frame, self._lists = frame, lists
         self._converted: dict[str, pa.ChunkedArray] = {}
 
     @property
@@ -66,6 +67,11 @@ class PandasSource(Source):
         """Arrow type of a column; BadData where its values have several."""
         known = self._plain_types.get(self._kinds[self._positions[name]])
         return self._column(name).type if known is None else known
+
+    def untyped(self, names: Sequence[str]) -> list[str]:
+        """Those of the columns whose type the frame does not declare apart from the values: objects and categories."""
+        kinds = {name: self._kinds[self._positions[name]] for name in names}
+        return [name for name, kind in kinds.items() if kind == np.dtype(object) or hasattr(kind, "categories")]
 
     def labels(self, names: Sequence[str]) -> pa.Array:
         """The column labels, integers kept; BadData where they are neither all integers nor all texts."""
@@ -113,7 +119,9 @@ class PandasSource(Source):
 
     def _column(self, name: str) -> pa.ChunkedArray:
         if name not in self._converted:
-            self._converted[name] = _arrow_column(self._frame.iloc[:, self._positions[name]], name)
+            self._converted[name] = _arrow_column(
+                self._frame.iloc[:, self._positions[name]], name, lists=name == self._lists
+            )
         return self._converted[name]
 
 
@@ -121,15 +129,14 @@ def _frame_labels(labels: list[Any]) -> pa.Array:
     return item_array(labels, "The data frame's column labels")
 
 
-def _arrow_column(series: Any, name: str) -> pa.ChunkedArray:
+def _arrow_column(series: Any, name: str, *, lists: bool) -> pa.ChunkedArray:
     """The series in Arrow; what is declared to be objects becomes lists, booleans or single values of Python."""
     if hasattr(series.dtype, "fill_value"):
         series = series.sparse.to_dense()
-    if series.dtype == object and not _are_flags(series):
-        values = series.to_numpy().tolist()
-        return pa.chunked_array([basket_lists(values) if are_baskets(values) else value_array(values)])
+    if object in (series.dtype, getattr(getattr(series.dtype, "categories", None), "dtype", None)):
+        return pa.chunked_array([object_array(series.astype(object).to_numpy().tolist(), lists=lists)])
     try:
-        column = pa.array(series, from_pandas=True)
+        column = _arrow_array(series)
     except FOREIGN_ERRORS as error:
         require_memory(error)
         raise BadData(
@@ -139,7 +146,10 @@ def _arrow_column(series: Any, name: str) -> pa.ChunkedArray:
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
 
 
-def _are_flags(series: Any) -> bool:
-    """Whether all objects are True, False or missing, as in a one-hot frame with missing values."""
-    present = series.dropna()
-    return len(present) > 0 and all(isinstance(value, bool | np.bool_) for value in present)
+def _arrow_array(series: Any) -> Any:
+    """The series in Arrow, with U+FFFD for what is no Unicode in its texts."""
+    try:
+        return pa.array(series, from_pandas=True)
+    except UnicodeError:
+        valid = series.map(valid_text, na_action="ignore").astype(series.dtype)
+        return pa.array(valid, from_pandas=True)

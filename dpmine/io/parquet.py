@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from dpmine.errors import BadData, UnreadableFile, require_memory
 from dpmine.io.arrow import common_type, integer_array, is_text, text_array, type_name
-from dpmine.io.paths import READ_ERRORS, ROWS_MISSING, PathName, found_files, reason
+from dpmine.io.paths import READ_ERRORS, ROWS_MISSING, Encrypted, PathName, found_files, reason
 from dpmine.io.source import Source, first_types
 
 if TYPE_CHECKING:
@@ -25,11 +25,15 @@ if TYPE_CHECKING:
 
 
 _LARGEST_DICTIONARY = 2**17  # texts: a larger dictionary takes longer to repeat than a batch to read
-_MAGIC = b"PAR1"
+MAGIC = (b"PAR1", b"PARE")
+"""How Parquet files begin and end; the second where the footer is encrypted."""
 _TAIL = 8  # bytes behind a footer: its length, and the magic word
+_SIGNATURE = 28  # bytes behind a readable footer of a file with encrypted columns, counted in the footer's length
 _ARROW_SCHEMA = b"ARROW:schema"
 _CODED_ROWS = 2**18  # in a batch with dictionaries, which are made again for every batch
 _PLAIN_ROWS = 2**16  # in a batch of values, which take more memory
+VERIFIED = {"page_checksum_verification": True}
+"""How Parquet files are read: a page whose checksum is wrong is an error, where the file has checksums."""
 _MOST_THREADED = 64  # columns: reading is slower with threads where there are hundreds (measured)
 
 
@@ -81,7 +85,7 @@ class File:
 
     def _read(self, stream: Any, names: list[str], dictionaries: list[str]) -> Iterator[pa.RecordBatch]:
         done = 0
-        reader = pq.ParquetFile(stream, metadata=self.footer, read_dictionary=dictionaries)
+        reader = pq.ParquetFile(stream, metadata=self.footer, read_dictionary=dictionaries, **VERIFIED)
         threads = len(names) <= _MOST_THREADED
         for batch in reader.iter_batches(
             batch_size=_CODED_ROWS if dictionaries else _PLAIN_ROWS, columns=names, use_threads=threads
@@ -92,7 +96,7 @@ class File:
             if any(
                 len(column.dictionary) > _LARGEST_DICTIONARY for column in coded if pa.types.is_dictionary(column.type)
             ):
-                plain = pq.ParquetFile(stream, metadata=self.footer)
+                plain = pq.ParquetFile(stream, metadata=self.footer, **VERIFIED)
                 yield from _behind(done, plain.iter_batches(batch_size=_PLAIN_ROWS, columns=names))
                 return
 
@@ -222,7 +226,7 @@ def open_file(found: FileSet, path: str) -> File:
     shown = found.shown(path)
     try:
         with found.system.open_input_file(path) as stream:
-            footer = pq.ParquetFile(stream).metadata
+            footer = read_footer(stream)
             schema = footer.schema.to_arrow_schema()
             if any(pa.types.is_dictionary(kind.value_type) for kind in schema.types if hasattr(kind, "value_type")):
                 footer = _plain_footer(stream)
@@ -235,6 +239,21 @@ def open_file(found: FileSet, path: str) -> File:
     return File(found.system, path, shown, footer, schema, keys)
 
 
+def read_footer(stream: Any) -> Any:
+    """The metadata of an open file. Raises Encrypted, also where columns alone are: Arrow would end the process there.
+
+    Raises what Arrow raises for damaged files.
+    """
+    stream.seek(max(0, stream.size() - _TAIL))
+    tail = stream.read(_TAIL)
+    if tail.endswith(MAGIC[1]):
+        raise Encrypted
+    footer = pq.read_metadata(stream)
+    if int.from_bytes(tail[:4], "little") == footer.serialized_size + _SIGNATURE:
+        raise Encrypted
+    return footer
+
+
 def _plain_footer(stream: Any) -> Any:
     """The footer without the schema that Arrow adds: lists of dictionaries are then lists of their values.
 
@@ -245,7 +264,7 @@ def _plain_footer(stream: Any) -> Any:
     stream.seek(stream.size() - _TAIL - length)
     content = stream.read(length + _TAIL)
     before, key, after = content.rpartition(_ARROW_SCHEMA)
-    return pq.ParquetFile(pa.BufferReader(_MAGIC + before + key.lower() + after)).metadata
+    return pq.ParquetFile(pa.BufferReader(MAGIC[0] + before + key.lower() + after)).metadata
 
 
 def _cast(column: pa.Array, field: pa.Field) -> pa.Array:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -28,6 +29,7 @@ STDIN = "-"
 """The path that stands for standard input."""
 _COMPRESSED = (".gz", ".bz2", ".zst")
 _FOREIGN = (".xlsx", ".xls", ".ods", ".json", ".jsonl", ".ndjson", ".xml", ".sas7bdat", ".sav", ".dta", ".orc", ".avro")
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 _DELIMITER = re.compile(r"[\t\x20-\x7e](?<![A-Za-z0-9\"])")
 
 
@@ -50,6 +52,10 @@ ENDINGS = {
 """How the names of files of each form end."""
 ENCODINGS = ("utf-8", "latin-1", "windows-1252")
 """Of CSV files."""
+QUOTES = ("double", "multiline", "none")
+"""How CSV files use quotation marks."""
+TAB = r"\t"
+"""How a tab may be typed as a delimiter."""
 TYPES = {"text": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "date": pa.date32()}
 """What a column of text may be declared to hold."""
 
@@ -68,13 +74,15 @@ class Input:
             standard input what its first bytes say.
         types: of columns of text, as a mapping or a text such as "age=int64,amount=float64". Also "text", and "date"
             for days as 2026-11-23, whatever time follows.
-        delimiter: what separates the fields of CSV files: one character, such as ";"; default: a comma. Files of no
-            known ending are CSV files then.
-        quotes: of CSV files. "double" (the default): quotation marks may enclose a field, with delimiters and line
-            breaks in it. "none": they mean nothing, and each line is a row whatever the others hold.
+        delimiter: what separates the fields of CSV files: one character, such as ";" or a tab; default: a comma. Files
+            of no known ending are CSV files then.
+        quotes: of CSV files. "double" (the default): quotation marks may enclose a field with delimiters in it, and
+            each line is a row, whatever the others hold. "none": each line is a row, and marks are like other
+            characters. "multiline": fields may hold line breaks, too; an open mark then hides rows up to the next.
         decimal: the decimal point of numbers in CSV files, "." (the default) or ",".
         query: a statement in SQL, in place of files.
-        database: where the query runs: "duckdb:///FILE", "sqlite:///FILE" or "postgresql://…".
+        database: where the query runs: "duckdb:///FILE", "sqlite:///FILE" or "postgresql://…"; "duckdb:///:memory:" for
+            one that names files as tables (FROM 'sales.parquet').
         encoding: of CSV files: "utf-8" (the default), "latin-1" or "windows-1252". Bytes that are none of its
             characters become U+FFFD: an error would depend on single rows.
 
@@ -112,7 +120,7 @@ class Input:
         if self.delimiter is not None and (self.query is not None or self.form is not Form.CSV):
             raise BadParameter("delimiter (--delimiter) is for CSV files: leave it out, or say --input-format csv.")
         for name, value, choices in (
-            ("quotes", self.quotes, ("double", "none")),
+            ("quotes", self.quotes, QUOTES),
             ("decimal", self.decimal, (".", ",")),
             ("encoding", self.encoding, ENCODINGS),
         ):
@@ -120,10 +128,10 @@ class Input:
                 raise BadParameter(f"{name} (--{name}) must be {' or '.join(map(repr, choices))}.")
             if value is not None and (self.query is not None or self.form not in {None, Form.CSV, Form.TSV}):
                 raise BadParameter(f"{name} (--{name}) is for CSV files: leave it out, or say --input-format csv.")
-        if self.delimiter is not None and not _DELIMITER.fullmatch(self.delimiter):
+        if self.delimiter not in {None, TAB} and not _DELIMITER.fullmatch(str(self.delimiter)):
             raise BadParameter(
                 "delimiter (--delimiter) must be one character of ASCII, no letter, digit, quotation mark or line "
-                "break, such as ';'."
+                "break, such as ';', or \\t for a tab (as in files ending in .tsv)."
             )
 
     @cached_property
@@ -211,8 +219,33 @@ def paths_of(data: Any) -> list[PathName] | None:
     return list(data) if are_paths else None
 
 
+def require_names(paths: Sequence[PathName]) -> None:
+    """BadParameter where a text names no file: it is not quoted, because it may be a line of someone's data."""
+    if not all(_is_name(path) for path in paths):
+        raise BadParameter(
+            "data are texts, which are paths, and one of them names no file: give the path of a file, or baskets as "
+            "lists of items, such as [line.split(',') for line in lines]."
+        )
+
+
+def _is_name(path: PathName) -> bool:
+    """Whether a text can only be a path: by its ending, as a URL, or because the file is there."""
+    if not isinstance(path, str) or not path:
+        return True
+    is_known = path == STDIN or path.lower().endswith((*chain.from_iterable(ENDINGS.values()), *_FOREIGN))
+    if is_known or _URL.match(path) or os.path.lexists(path):
+        return True
+    return _is_glob(path) and bool(glob.glob(path, recursive=True))  # noqa: PTH207 - Path.glob rejects absolute patterns
+
+
 READ_ERRORS = (pa.ArrowException, OSError, ValueError)
 """What Arrow raises for a file; damaged names are a ValueError of the codec."""
+
+
+class Encrypted(ValueError):
+    """What is raised for an encrypted Parquet file."""
+
+
 ROWS_MISSING = "not all rows that its footer counts can be read; write it again, with larger pages and row groups."
 NO_FILE = "is a pipe, a device or a socket: write its content to a file, and give the file's path."
 _DAMAGED = (
@@ -297,6 +330,8 @@ def reason(error: BaseException) -> str:
         return "it does not exist; check its name."
     if isinstance(error, PermissionError):
         return "permission denied; ask for the right to read it."
+    if isinstance(error, Encrypted):
+        return "it is encrypted; write it again without encryption."
     return _DAMAGED
 
 

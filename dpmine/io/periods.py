@@ -106,6 +106,10 @@ class PeriodSource(Source):
         """Whether the inner source is."""
         return self.inner.repeatable
 
+    def share(self, done: int) -> float | None:
+        """See `Source.share`."""
+        return self.inner.share(done)
+
     @property
     def calendar(self) -> frozenset[str]:
         """See `Source.calendar`."""
@@ -131,6 +135,10 @@ class PeriodSource(Source):
     def flags(self, names: Sequence[str]) -> Self:
         """See `Source.flags`."""
         return replace(self, inner=self.inner.flags([name for name in names if name not in self.periods]))
+
+    def strict(self) -> Self:
+        """See `Source.strict`."""
+        return replace(self, inner=self.inner.strict())
 
     def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
         """See `Source.cautions`."""

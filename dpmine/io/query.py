@@ -6,34 +6,47 @@ rows can put a person's data into many of them: no guarantee sees that.
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from dpmine.errors import BadParameter, UnreadableFile, require_memory
-from dpmine.io.paths import shown_name
+from dpmine.errors import BadParameter, DpmineError, UnreadableFile, require_memory
+from dpmine.io.arrow import is_integer, is_list, is_text, plain, valid_texts
+from dpmine.io.databases import PostgreSQL, SQLite
+from dpmine.io.paths import ENDINGS, shown_name
 from dpmine.io.source import ArrowSource, Source, quoted
 from dpmine.io.text_columns import TextSource, require_declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from duckdb import DuckDBPyConnection
+
+    from dpmine.io.databases import Database
+
 _ROWS = 2**16  # in a batch
-_KINDS = "duckdb:///shop.duckdb, sqlite:///shop.db or postgresql://user@host/database"
-_DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
+_KINDS = "duckdb:///shop.duckdb, duckdb:///:memory: (for files), sqlite:///shop.db or postgresql://user@host/database"
+_MEMORY = ":memory:"
+_FILES = tuple(chain.from_iterable(ENDINGS.values()))
+_CLOSED = {
+    "enable_external_access": "false",  # DuckDB's own readers find types from values, and fail at values
+    "python_enable_replacements": "false",  # the names of our variables are no tables
+    "explain_output": "all",
+    "arrow_large_buffer_size": "true",  # or it fails where the texts of a batch exceed two gigabytes
+}
 _TABLES = "SELECT table_name FROM information_schema.tables ORDER BY table_name"
-_NO_TABLE = re.compile(
-    r"[A-Z]\w+ Error: Table with name|\(sqlite3\.\w+\) no such table|\(psycopg\.errors\.UndefinedTable\)"
-)
-_NO_COLUMN = re.compile(
-    r"Binder Error: Referenced column|\(sqlite3\.\w+\) no such column|\(psycopg\.errors\.UndefinedColumn\)"
-)
-"""How the messages on schemas begin that DuckDB, SQLite and PostgreSQL give; the rest of them is not shown."""
+_NO_TABLE = re.compile(r"\w+: \w+ Error: Table with name|\w+: no such table|UndefinedTable:")
+_NO_COLUMN = re.compile(r"\w+: \w+ Error: Referenced column|\w+: no such column|UndefinedColumn:")
+_NO_ACCESS = re.compile(r"PermissionException: ")
+"""How errors on schemas begin that DuckDB, SQLite and PostgreSQL give; the rest of them is not shown."""
 _NOT_WORDS = re.compile(r"--[^\n]*|/\*.*?\*/|'[^']*'|\"[^\"]*\"", re.DOTALL)
 """Comments, texts and quoted names."""
+_STAND_INS = {"'": " '' ", '"': " x "}
 _MIXING = {
     "GROUP BY": r"\bgroup\s+by\b",
     "an aggregate": r"\b(count|sum|avg|min|max|array_agg|string_agg|group_concat|list)\s*\(",
@@ -46,103 +59,166 @@ _MIXING = {
     "a second SELECT": r"\bselect\b[\s\S]*\bselect\b",
 }
 """Words that can make the rows of one unit depend on those of another."""
+_CAST = re.compile(r"\bcast\s*\(|[\w)]\s*::", re.IGNORECASE)
+"""Of anything but a constant text. In SQLite none fails."""
+_DIVISION = re.compile(r"[/%]")
+"""Fails at zero in PostgreSQL."""
+_PLANNED = re.compile(r"\bCAST\((?!['\d-])")
+"""A cast in a condition of a plan of DuckDB, which casts texts that are compared with numbers."""
 _LISTED = 20  # tables in a message
-_ANSWER = 10  # seconds, for a server to accept a connection
 
 
-def open_query(query: str, database: str, declared: Mapping[str, pa.DataType]) -> Source:
+def open_query(
+    query: str, database: str, declared: Mapping[str, pa.DataType], open_file: Callable[[str], Source]
+) -> Source:
     """The columns of a statement: it is run without rows here, and for its rows when they are needed.
 
     Columns have the types of DuckDB's; from the other databases they come as text, for SQLite has types by value.
+    `open_file` opens the files that a statement for DuckDB names as tables: they are read by our rules.
 
     Raises BadParameter for another kind of database, UnreadableFile where it cannot be reached, or rejects it.
     """
     statement = query.strip().rstrip(";")
     kind, _, rest = database.partition("://")
-    if kind == "duckdb":
-        if declared:
-            raise BadParameter("types (--types) are for columns of text: columns of DuckDB have types, leave it out.")
-        return _duckdb(statement, rest.removeprefix("/"), shown_name(database))
-    if kind not in _DRIVERS:
+    path, shown = rest.removeprefix("/"), shown_name(database)
+    if kind not in {"duckdb", "sqlite", "postgresql"}:
         raise BadParameter(f"database (--database) must be {_KINDS}.")
-    return _other(statement, database, declared)
+    if kind == "postgresql":
+        known = _known(statement, fails=_DIVISION.search(_words(statement)))
+        return _texts(statement, PostgreSQL(database), shown, declared, known)
+    if kind == "duckdb" and declared:
+        raise BadParameter("types (--types) are for columns of text: columns of DuckDB have types, leave it out.")
+    if not (kind == "duckdb" and path == _MEMORY):
+        _require_file(path, shown)
+    if kind == "sqlite":
+        return _texts(statement, SQLite(path), shown, declared, _mixing(statement))
+    return _duckdb(statement, path, shown, open_file)
 
 
-def _duckdb(statement: str, path: str, shown: str) -> Source:
+def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], Source]) -> Source:
     try:
         import duckdb
     except ImportError:
         raise BadParameter("duckdb is not installed: pip install 'dpmine[sql]'.") from None
-    _require_file(path, shown)
+    files: dict[str, Source] = {}
+
+    @contextmanager
+    def opened() -> Iterator[DuckDBPyConnection]:
+        failed: list[DpmineError] = []
+        with duckdb.connect(path, read_only=path != _MEMORY, config={**_CLOSED}) as connection:
+            for name, source in files.items():
+                connection.register(name, _stream(source, failed))
+            try:
+                yield connection
+            except (duckdb.Error, OSError, ValueError):
+                if failed:
+                    raise failed[0] from None
+                raise
 
     def tables() -> list[str]:
-        with _explained(shown, duckdb.Error), duckdb.connect(path, read_only=True) as connection:
+        with _explained(shown, duckdb.Error), opened() as connection:
             return [name for (name,) in connection.execute(_TABLES).fetchall()]
 
-    @contextmanager
-    def result(names: Sequence[str] | None) -> Iterator[pa.RecordBatchReader]:
-        with (
-            _explained(shown, duckdb.Error, tables if names is None else None),
-            duckdb.connect(path, read_only=True) as connection,
-        ):
-            yield pa.RecordBatchReader.from_stream(connection.sql(_selected(statement, names)))
-
     def rows(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        with result(names) as found:
-            yield from found
+        with _explained(shown, duckdb.Error), opened() as connection:
+            yield from pa.RecordBatchReader.from_stream(connection.sql(_selected(statement, names)))
 
-    with result(None) as found:
-        return ArrowSource(found.schema.remove_metadata(), rows, repeatable=True, known=_known(statement))
+    with _explained(shown, duckdb.Error, tables), opened() as connection:
+        for name in _files_in(statement, connection):
+            files[name] = open_file(name)
+            connection.register(name, _stream(files[name], []))
+        asked = _selected(statement, None)
+        schema = pa.RecordBatchReader.from_stream(connection.sql(asked)).schema
+        plan = dict(connection.execute(f"EXPLAIN (FORMAT json) {asked}").fetchall())["logical_plan"]
+    look = next((source.look for source in files.values() if source.look), None)
+    known = _known(statement, fails=_PLANNED.search(plan))
+    return ArrowSource(schema.remove_metadata(), rows, repeatable=True, known=known, look=look)
 
 
-def _other(statement: str, database: str, declared: Mapping[str, pa.DataType]) -> Source:
-    from sqlalchemy import create_engine, inspect, make_url
-    from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
-    from sqlalchemy.pool import NullPool
+def _files_in(statement: str, connection: DuckDBPyConnection) -> list[str]:
+    """The names of tables in a statement that are those of files; none where it is no SELECT."""
+    (tree,) = connection.execute("SELECT json_serialize_sql($1::VARCHAR)", [statement]).fetchall()[0]
+    tables: list[str] = []
+    json.loads(tree, object_hook=lambda node: tables.append(node.get("table_name", "")))
+    return sorted({name for name in tables if name.lower().endswith(_FILES)})
 
-    try:
-        url = make_url(database)
-        engine = create_engine(
-            url.set(drivername=_DRIVERS[url.get_backend_name()]),
-            poolclass=NullPool,
-            connect_args={} if url.get_backend_name() == "sqlite" else {"connect_timeout": _ANSWER},
-        )
-    except (ArgumentError, KeyError):
-        raise BadParameter(f"database (--database) must be {_KINDS}.") from None
-    except (ImportError, NoSuchModuleError):
-        raise BadParameter("The driver for PostgreSQL is not installed: pip install 'dpmine[postgres]'.") from None
-    shown = shown_name(database)
-    if url.get_backend_name() == "sqlite":
-        _require_file(str(url.database or ""), shown)
 
+def _stream(source: Source, failed: list[DpmineError]) -> pa.RecordBatchReader:
+    """The columns of a file that DuckDB takes as they are, whatever the values; it has no form for the others.
+
+    An error of the file, whose words DuckDB would not keep, is added to `failed`.
+    """
+    kinds = {name: kind for name in source.names if (kind := _taken(source.type_of(name))) is not None}
+    schema = pa.schema(kinds.items())
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in source.batches(list(kinds)):
+                columns = [_converted(batch.column(name), kind) for name, kind in kinds.items()]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        except DpmineError as error:
+            failed.append(error)
+            raise
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _taken(kind: pa.DataType) -> pa.DataType | None:
+    """The type as which DuckDB takes a column of this one; None where it has none, or fails at some values."""
+    values = plain(kind)
+    if is_text(values):
+        return pa.large_string()
+    if pa.types.is_timestamp(values):
+        return pa.timestamp("us", values.tz)
+    same = (pa.types.is_boolean, pa.types.is_float32, pa.types.is_float64, pa.types.is_date32, pa.types.is_decimal128)
+    entries = values.value_type if is_list(values) else values
+    if is_integer(entries) or (is_list(values) and is_text(entries)) or any(is_same(values) for is_same in same):
+        return values
+    return None
+
+
+def _converted(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The column in this type: far instants wrap around, and bytes that are not UTF-8 are replaced."""
+    values = column.cast(kind, safe=False)
+    return valid_texts(values) if is_text(kind) else values
+
+
+def _texts(
+    statement: str, database: Database, shown: str, declared: Mapping[str, pa.DataType], known: tuple[str, ...]
+) -> Source:
     def tables() -> list[str]:
-        with _explained(shown, SQLAlchemyError):
-            found = inspect(engine)
-            return [*found.get_table_names(), *found.get_view_names()]
-
-    @contextmanager
-    def result(names: Sequence[str] | None) -> Iterator[Any]:
-        with _explained(shown, SQLAlchemyError, tables if names is None else None), engine.connect() as connection:
-            streamed = connection.execution_options(stream_results=True, no_parameters=True)  # % is SQL
-            with streamed.exec_driver_sql(_selected(statement, names)) as found:  # or the server keeps its cursor
-                yield found
+        with _explained(shown, database.errors):
+            return [name for (name,) in database.rows(database.listing) if name is not None]
 
     def texts(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        with result(names) as found:
-            for rows in found.partitions(_ROWS):
-                columns = [pa.array(map(_text, column), pa.string()) for column in zip(*rows, strict=True)]
+        with _explained(shown, database.errors):
+            rows = database.rows(_selected(statement, names))
+            while taken := list(islice(rows, _ROWS)):
+                columns = [pa.array(column, pa.string()) for column in zip(*taken, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, names=list(names))
 
-    with result(None) as found:
-        header = tuple(found.keys())
+    with _explained(shown, database.errors, tables):
+        header = database.names(_selected(statement, None))
     require_declared(header, declared, "among the columns of the query")
-    return TextSource(header, declared, texts, known=_known(statement))
+    return TextSource(header, declared, texts, known=known)
 
 
-def _known(statement: str) -> tuple[str, ...]:
+def _known(statement: str, *, fails: object) -> tuple[str, ...]:
+    """What a statement can do to the guarantee: mix units, or fail at one row, by a cast or what else `fails`."""
+    if not (fails or _CAST.search(_words(statement))):
+        return _mixing(statement)
+    caution = (
+        "the query converts or divides values (DuckDB converts texts that are compared with numbers): if that fails "
+        "at one row, the run ends after its charge, and no guarantee covers that. Leave it out, or make it null there "
+        "(TRY_CAST, NULLIF, CASE)"
+    )
+    return (*_mixing(statement), caution)
+
+
+def _mixing(statement: str) -> tuple[str, ...]:
     """That the words of a statement can put the data of one unit among those of others; none where no word does."""
-    plain = _NOT_WORDS.sub(" ", statement)
-    found = [name for name, pattern in _MIXING.items() if re.search(pattern, plain, re.IGNORECASE)]
+    words = _words(statement)
+    found = [name for name, pattern in _MIXING.items() if re.search(pattern, words, re.IGNORECASE)]
     if not found:
         return ()
     caution = (
@@ -153,19 +229,16 @@ def _known(statement: str) -> tuple[str, ...]:
     return (caution,)
 
 
+def _words(statement: str) -> str:
+    """The statement without comments, with stand-ins for texts and quoted names."""
+    return _NOT_WORDS.sub(lambda found: _STAND_INS.get(found[0][0], " "), statement)
+
+
 def _selected(statement: str, names: Sequence[str] | None) -> str:
     """The statement for these columns; for None all of them, and no row."""
     chosen = "*" if names is None else ", ".join('"' + name.replace('"', '""') + '"' for name in names)
     everything = f"SELECT {chosen} FROM (\n{statement}\n) AS dpmine_rows"  # noqa: S608 - the user's own statement
     return everything if names is not None else f"{everything} LIMIT 0"
-
-
-def _text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bytes | memoryview):
-        return bytes(value).decode(errors="replace")
-    return str(value)
 
 
 def _require_file(path: str, shown: str) -> None:
@@ -178,30 +251,45 @@ def _require_file(path: str, shown: str) -> None:
 def _explained(shown: str, kind: type[Exception], tables: Callable[[], Sequence[str]] | None = None) -> Iterator[None]:
     """UnreadableFile without the database's own words, which may quote values.
 
-    With `tables`, which lists them, no row is asked for: what is not there is then said, by public names alone.
+    With `tables`, which lists them, no row is asked for: what is wrong is then said, by public names alone. Without it,
+    the message is the same whatever row failed.
     """
     try:
         yield
-    except (kind, OSError) as error:
+    except DpmineError:
+        raise
+    except (kind, OSError, ValueError) as error:
         require_memory(error)
-        said, name = str(error), type(error).__name__
+        said = f"{type(error).__name__}: {error}"
     else:
         return
-    if tables is not None and _NO_TABLE.match(said):
-        reason = f"The query names a table that is not in {shown}: {_choice(tables())}."
-    elif tables is not None and _NO_COLUMN.match(said):
-        reason = (
+    raise UnreadableFile(_why(shown, said, tables) if tables is not None else f"{shown} {_FAILED}") from None
+
+
+_FAILED = (
+    "failed while it returned rows: its connection ended, or the query computes with values (a cast, a division), "
+    "which can fail at one row. Leave such computations out, or make them null there (TRY_CAST, NULLIF, CASE)."
+)
+
+
+def _why(shown: str, said: str, tables: Callable[[], Sequence[str]]) -> str:
+    """Why the schema of a statement is not to be had."""
+    if _NO_TABLE.match(said):
+        return f"The query names a table that is not in {shown}: {_choice(tables())}."
+    if _NO_COLUMN.match(said):
+        return (
             f"The query names a column that is not in its tables in {shown}: correct it in --query; text values stand "
             "in single quotes."
         )
-    else:
-        reason = f"{shown} cannot be reached, or rejects the query ({name}): try both in the database's own shell."
-    raise UnreadableFile(reason) from None
+    if _NO_ACCESS.match(said):
+        return "The query opens a file by itself: write its name as that of a table, such as FROM 'sales.parquet'."
+    name = said.partition(":")[0]
+    return f"{shown} cannot be reached, or rejects the query ({name}): try both in the database's own shell."
 
 
 def _choice(tables: Sequence[str]) -> str:
     """What may be written in place of a table that is not there."""
     if not tables:
-        return "it holds none; check --database"
+        return "it holds none; check --database (DuckDB takes files, too: FROM 'sales.parquet')"
     more = ", …" if len(tables) > _LISTED else ""
     return f"write one that it holds in --query: {quoted(tables[:_LISTED])}{more}"

@@ -9,15 +9,9 @@ from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from dpmine.errors import BadData, BadParameter, require_memory
-from dpmine.io.arrow import (
-    MIXED,
-    basket_lists,
-    is_boolean,
-    text_array,
-    with_dictionaries,
-)
-from dpmine.io.paths import paths_of
+from dpmine.errors import BadData, BadParameter, DpmineError, require_memory
+from dpmine.io.arrow import MIXED, foreign, is_boolean, text_array, with_dictionaries
+from dpmine.io.python_values import basket_lists
 
 ColumnNames: TypeAlias = str | Iterable[str] | None
 """How a key is named by the user: one column, several (a composite key), or none."""
@@ -180,12 +174,20 @@ class Source(Protocol):
         """The source with these columns as 0 and 1, where they are text."""
         return self
 
+    def strict(self) -> Source:
+        """The source that fails at rows of text that do not fit: for results that are not private."""
+        return self
+
     def cautions(self, names: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 - of most there is nothing to say
         """What is to be known of these columns, without full stops: from types, options and queries, never the data."""
         return ()
 
+    def share(self, done: int) -> float | None:
+        """The share of the reading that is done once `done` rows are read, in whole per cents; None if not known."""
+        return share_of(done, self.rows) if self.rows else None
+
     def read(self, names: Sequence[str], progress: Progress) -> pa.Table:
-        """The named columns, all at once; progress is called after each batch where the number of rows is known."""
+        """The named columns, all at once; progress is called after each batch where the share is known."""
         batches = self.batches(names, whole=True)
         return collected(batches, self, names, progress)
 
@@ -200,6 +202,7 @@ class ArrowSource(Source):
         rows: how many rows there will be, where that is known.
         repeatable: whether the batches can be had again.
         known: what is to be known of the columns: see `Source.cautions`.
+        look: see `Source.look`.
     """
 
     schema: pa.Schema
@@ -207,6 +210,7 @@ class ArrowSource(Source):
     rows: int | None = None
     repeatable: bool = False
     known: tuple[str, ...] = ()
+    look: str | None = None
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -239,6 +243,8 @@ class ArrowSource(Source):
                 done += batch.num_rows
             if self.rows not in {None, done}:
                 raise ValueError
+        except DpmineError:
+            raise
         except FOREIGN_ERRORS as error:
             require_memory(error)
             raise BadData(
@@ -261,41 +267,39 @@ class BasketSource(Source):
         return pa.large_list(MIXED)
 
     def batches(self, names: Sequence[str], *, whole: bool = False) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - as they are
-        """The baskets. BadParameter where they are paths: their iterable would have to be used up to see that."""
+        """The baskets, whatever they hold: see `basket_lists`."""
         return iter(self._table.to_batches(max_chunksize=BATCH_ROWS))
 
     @cached_property
     def _table(self) -> pa.Table:
         baskets = list(self._baskets)
-        if paths_of(baskets) is not None:
-            raise BadParameter("A list of paths must be a list or a tuple: other iterables are taken for baskets.")
         self.rows = len(baskets)
         return pa.table({BASKETS_COLUMN: basket_lists(baskets)})
 
 
 def collected(batches: Iterable[pa.RecordBatch], source: Source, names: Sequence[str], progress: Progress) -> pa.Table:
     """A table of all batches of these columns."""
-    taken = list(followed(batches, source.rows, progress))
+    taken = list(followed(batches, source, progress))
     if taken:
         return pa.Table.from_batches(taken)
     return pa.schema([(name, source.type_of(name)) for name in names]).empty_table()
 
 
-def followed(batches: Iterable[pa.RecordBatch], rows: int | None, progress: Progress) -> Iterator[pa.RecordBatch]:
-    """The batches, with `progress` called after each where the number of rows is known."""
+def followed(batches: Iterable[pa.RecordBatch], source: Source, progress: Progress) -> Iterator[pa.RecordBatch]:
+    """The batches of a source, with `progress` called after each where the share that is read is known."""
     done = 0
     for batch in batches:
         yield batch
         done += batch.num_rows
-        if rows:
-            progress(share_of(done, rows))
+        if (share := source.share(done)) is not None:
+            progress(share)
 
 
 def first_types(schema: pa.Schema) -> dict[str, pa.DataType]:
     """The type of each column by name; of the first one where several have the name."""
-    return dict(zip(reversed(schema.names), reversed(schema.types), strict=True))
+    return dict(zip(reversed(schema.names), map(foreign, reversed(schema.types)), strict=True))
 
 
-def share_of(done: int, rows: int) -> float:
-    """The share of the rows that is done, in whole per cent: an exact share would show how many rows there are."""
-    return min(100, 100 * done // rows) / 100
+def share_of(done: int, total: int) -> float:
+    """The share that is done, in whole per cent: an exact share would show how many rows there are."""
+    return min(100, 100 * done // total) / 100

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 _TEXT = pa.string()
 _FLAG = pa.int8()
 _DATE = pa.date32()
-_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T].*)?$"
+_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T](.?|.*[^B].))?$"  # but "0044-03-15 BC", as PostgreSQL writes it
 _WHOLE = r"^-?[0-9]{1,18}$"
 _REAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,5})?$"
-_ZERO = r"^[+-]?[0.]+([eE].*)?$"
+_NOT_POSITIVE = r"^(-.*|[+]?[0.]+([eE].*)?)$"
 _TRUTHS = text_array(["true", "t", "yes", "y"]).cast(_TEXT)
 _FALSITIES = text_array(["false", "f", "no", "n"]).cast(_TEXT)
 _CONVERTED = (
@@ -47,6 +47,9 @@ class TextSource(Source):
         asked: types of columns that the caller needs as numbers, where none is declared.
         decimal: the decimal point of numbers.
         known: what is to be known of the columns: see `Source.cautions`.
+        read_share: the share that is read by now, of what can be measured before: bytes, as a number of rows would be
+            secret.
+        strict_texts: `texts`, but UnreadableFile for a row that does not fit.
     """
 
     header: tuple[str, ...]
@@ -58,6 +61,8 @@ class TextSource(Source):
     rows: int | None = None
     decimal: str = "."
     known: tuple[str, ...] = ()
+    read_share: Callable[[], float | None] = lambda: None
+    strict_texts: Callable[[Sequence[str]], Iterator[pa.RecordBatch]] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,6 +73,10 @@ class TextSource(Source):
         """What is declared, or asked for, or text."""
         return self.declared.get(name) or self.asked.get(name) or _TEXT
 
+    def share(self, done: int) -> float | None:  # noqa: ARG002 - rows are not counted
+        """See `Source.share`."""
+        return self.read_share()
+
     def numbers(self, names: Sequence[str]) -> Self:
         """See `Source.numbers`."""
         return replace(self, asked={**self.asked, **dict.fromkeys(names, pa.float64())})
@@ -75,6 +84,10 @@ class TextSource(Source):
     def flags(self, names: Sequence[str]) -> Self:
         """See `Source.flags`."""
         return replace(self, asked={**self.asked, **dict.fromkeys(names, _FLAG)})
+
+    def strict(self) -> Self:
+        """See `Source.strict`."""
+        return replace(self, texts=self.strict_texts or self.texts)
 
     def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
         """See `Source.cautions`; one is the same wherever text is read as another type, whatever the data hold."""
@@ -116,11 +129,12 @@ def _typed(texts: pa.Array, kind: pa.DataType, decimal: str = ".") -> pa.Array:
 
 
 def _flags(values: pa.Array) -> pa.Array:
-    """1 for numbers but 0, as in columns of integers, and for words of truth; 0 for 0 and the others; else null."""
+    """1 for numbers above 0, as in columns of integers, and for words of truth; 0 for the others; else null."""
     lower = pc.ascii_lower(values)
     is_number = pc.match_substring_regex(values, _REAL)
     is_set = pc.or_(
-        pc.is_in(lower, value_set=_TRUTHS), pc.and_(is_number, pc.invert(pc.match_substring_regex(values, _ZERO)))
+        pc.is_in(lower, value_set=_TRUTHS),
+        pc.and_(is_number, pc.invert(pc.match_substring_regex(values, _NOT_POSITIVE))),
     )
     is_known = pc.or_(pc.or_(is_set, is_number), pc.is_in(lower, value_set=_FALSITIES))
     return pc.if_else(is_known, is_set, pa.nulls(1, pa.bool_())[0]).cast(_FLAG)

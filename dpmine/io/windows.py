@@ -73,6 +73,10 @@ class WindowSource(Source):
         """See `Source.look`."""
         return self.inner.look
 
+    def share(self, done: int) -> float | None:
+        """See `Source.share`."""
+        return self.inner.share(done) if self.inner.rows is None else None
+
     def type_of(self, name: str) -> pa.DataType:
         """Arrow type of a column."""
         return self.inner.type_of(name)

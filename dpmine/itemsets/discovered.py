@@ -167,7 +167,7 @@ def discover_items(
     guarantee = replace(guarantee, concentrated=discovery.zcdp)
     account = Account.of(ledger, dataset)
 
-    from dpmine.io.arrow import items_at
+    from dpmine.io.python_values import items_at
     from dpmine.itemsets.read import announced, read_transactions
 
     def planned(plan: LayoutPlan) -> None:

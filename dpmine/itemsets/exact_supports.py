@@ -5,28 +5,47 @@ from __future__ import annotations
 import gc
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from math import ceil
-from numbers import Integral
+from functools import cached_property
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dpmine.errors import BadParameter
-from dpmine.io.arrow import as_texts, integer_array, is_integer, items_of
+from dpmine.io.arrow import integer_array, is_integer
+from dpmine.io.python_values import as_texts, items_of
 from dpmine.io.source import ColumnNames, Columns
-from dpmine.itemsets.transactions.base import Engine
+from dpmine.itemsets.transactions.base import Engine, starts_of
+from dpmine.itemsets.transactions.memory import (
+    MemoryBudget,
+    TooManyItemsets,
+    listed_cost,
+    listing_cost,
+    object_cost,
+)
 from dpmine.itemsets.universe import Sizes, parse_sizes
-from dpmine.parameters import Number, exact_number
+from dpmine.parameters import Number, count_or_share, least_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from fractions import Fraction
 
     import pandas as pd
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.transactions.base import Itemsets
+    from dpmine.itemsets.ingest.layouts import LayoutPlan
+    from dpmine.itemsets.transactions.base import Itemsets, SupportSource, Transactions
+
+
+_BLOCK = 1 << 24  # bytes of the itemsets that are written at a time
+_OBJECT, _ROW = 64, 512  # bytes an item and an itemset take as Python objects and as text
+_AT_ONCE = 1 << 16  # itemsets whose items are looked up at a time
+
+_MANY = 1 << 18  # itemsets of one size: with more, it is worth a look at what larger sizes take at least
+_TRIED = 64  # items by which an itemset may be extended for this
+_FOR_FILES = "raise min_support (--min-support) or memory (--memory), or lower the largest size (--size)"
+_FOR_FRAMES = "raise min_support or memory, lower the largest size, or write Parquet with dpmine supports"
 
 
 def itemset_supports(
@@ -48,11 +67,14 @@ def itemset_supports(
 
     `data`, `size`, `unit`, `basket`, `item`, `items`, `one_hot`, `catalogue`, `memory` and `engine` are those
     of `top_itemset`.
-    `min_support` is a count of units: an integer, or text such as "100". A float, or text with a point, is a share of
-    the units: 0.01, "1.0". With `as_fraction`, supports are shares of the units instead of counts.
+    `min_support` is a count of units: an integer, or text such as "100". Any other number is a share of the units:
+    0.01, "1.0", "1/3", "2%". Shares are compared as floats, so 5 of 6 units reach 5/6. With `as_fraction`, supports are
+    shares of the units instead of counts. A lift computed from them needs units with one basket each: see
+    `TopItemsets.rules`.
 
     Returns a frame with the columns support and itemsets (frozensets), by decreasing support, then by items.
-    Raises BadParameter, BadData or UnreadableFile.
+    Raises BadParameter, BadData or UnreadableFile. A frame that does not fit into `memory` is rejected before it is
+    made.
 
     Example:
         >>> import dpmine
@@ -62,7 +84,52 @@ def itemset_supports(
     See Also:
         top_itemsets: the best itemsets, chosen with differential privacy.
     """
-    return list_supports(**locals()).frame()  # nothing but the arguments is local yet
+    return list_supports(**locals(), as_objects=True).frame()  # nothing but the arguments is local yet
+
+
+@dataclass
+class ListRoom:
+    """How many bytes are left for lists of itemsets.
+
+    Attributes:
+        left: of a memory limit.
+        largest: the largest size that is asked for.
+        advice: what the caller may do where they do not suffice.
+        as_objects: whether the itemsets become frozensets, too.
+    """
+
+    left: int
+    largest: int
+    advice: str
+    as_objects: bool
+
+    def itemsets(self, miner: SupportSource, size: int, threshold: int) -> Itemsets:
+        """All of one size; raises BadParameter before these, or those of larger sizes, take more than is left."""
+        limit = min(self.left, self.left * listing_cost(size) // self._cost(size))
+        try:
+            found = miner.itemsets(size, threshold, memory_limit=limit)
+        except TooManyItemsets:
+            raise self._too_many() from None
+        self.left -= len(found) * self._cost(size)
+        if self.left < 0 or (len(found) > _MANY and self._subsets(miner, found, threshold) > self.left):
+            raise self._too_many()
+        return found
+
+    def _too_many(self) -> BadParameter:
+        return BadParameter(f"The itemsets do not fit into the memory limit: {self.advice}.")
+
+    def _subsets(self, miner: SupportSource, found: Itemsets, threshold: int) -> int:
+        """Bytes of the larger subsets of one frequent itemset: to list millions before the rejection takes long."""
+        size, items = found.items.shape[1], found.items[0].tolist()
+        if threshold >= miner.resident_threshold:
+            for item in np.argsort(-miner.item_supports, kind="stable")[:_TRIED].tolist():
+                if item not in items and miner.support([*items, item]) >= threshold:
+                    items.append(item)
+        larger = range(size + 1, min(self.largest, len(items)) + 1)
+        return sum(comb(len(items), each) * self._cost(each) for each in larger)
+
+    def _cost(self, size: int) -> int:
+        return listed_cost(size) + (object_cost(size) if self.as_objects else 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,27 +152,41 @@ class ListedSupports:
         """A frame with the columns support and itemsets (frozensets)."""
         import pandas as pd
 
-        return pd.DataFrame({"support": self.supports, "itemsets": pd.Series(self.frozensets(), dtype="object")})
+        itemsets = frozensets(self.parts, items_of(self.labels))
+        return pd.DataFrame({"support": self.supports, "itemsets": pd.Series(itemsets[self.order], dtype="object")})
 
-    def table(self) -> Any:
-        """An Arrow table with the columns items (lists, sorted) and support, a count; nothing is a Python object."""
-        return pa.table({"items": self.lists(), "support": integer_array(self.supports)})
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns items (lists, sorted) and support, a count."""
+        return self._block(slice(0, 0)).schema
 
-    def frozensets(self) -> list[frozenset[Any]]:
-        """The itemsets as Python objects."""
-        sets = frozensets(self.parts, items_of(self.labels))
-        return [sets[place] for place in self.order.tolist()] if len(self.parts) > 1 else sets
+    def batches(self, *, as_objects: bool) -> Iterator[pa.RecordBatch]:
+        """The rows in order, in blocks of a few MB: of Arrow, or of the Python objects that they become."""
+        reference, row = (_OBJECT, _ROW) if as_objects else (8, 16)
+        longest = 8 if is_integer(self.labels.type) else pc.max(pc.binary_length(self._names)).as_py() or 0
+        largest = self.parts[-1].items.shape[1]
+        step = max(1, _BLOCK // (row + largest * (reference + longest)))
+        for first in range(0, max(1, len(self.order)), step):
+            yield self._block(slice(first, first + step))
 
-    def lists(self) -> Any:
-        """The itemsets as an Arrow array of lists."""
-        lengths = np.concatenate([np.full(len(part), part.items.shape[1]) for part in self.parts])
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        codes = np.concatenate([part.items.ravel() for part in self.parts], dtype=np.int64)
-        # Labels that may be repeated without limit: integers, or texts with offsets of 64 bits.
-        wide = self.labels if is_integer(self.labels.type) else as_texts(self.labels)
-        items = wide.take(integer_array(codes))
-        lists = pa.LargeListArray.from_arrays(integer_array(offsets), items)
-        return lists.take(integer_array(self.order)) if len(self.parts) > 1 else lists
+    def _block(self, rows: slice) -> pa.RecordBatch:
+        places = self.order[rows]
+        ends = np.cumsum([len(part) for part in self.parts])
+        part_of = np.searchsorted(ends, places, side="right")
+        sizes = np.array([part.items.shape[1] for part in self.parts])
+        offsets = starts_of(sizes[part_of])
+        codes = np.empty(offsets[-1], np.int64)
+        for number in np.unique(part_of):
+            part, mine = self.parts[number], np.flatnonzero(part_of == number)
+            members = part.items[places[mine] - (ends[number] - len(part))]
+            codes[offsets[mine, None] + np.arange(sizes[number])] = members
+        lists = pa.LargeListArray.from_arrays(integer_array(offsets), self._names.take(integer_array(codes)))
+        return pa.record_batch({"items": lists, "support": integer_array(self.supports[rows])})
+
+    @cached_property
+    def _names(self) -> pa.Array:
+        """Labels that may be repeated without limit: integers, or texts with offsets of 64 bits."""
+        return self.labels if is_integer(self.labels.type) else as_texts(self.labels)
 
 
 def list_supports(
@@ -119,16 +200,23 @@ def list_supports(
     engine: str = Engine.LOCAL,
     progress: Callable[[float], None] | None = None,
     notice: Callable[[str], None] | None = None,
+    as_objects: bool = False,
     **columns: Any,
 ) -> ListedSupports:
-    """What `itemset_supports` returns, before it becomes a frame or a table; `columns` as for `Columns.of`."""
+    """What `itemset_supports` returns, before it becomes a frame or a file; `columns` as for `Columns.of`.
+
+    With `as_objects`, the memory limit holds for the frame, too.
+    """
     from dpmine.itemsets.ingest.catalogue import read_catalogue
-    from dpmine.itemsets.read import notice_layout, read_transactions
-    from dpmine.itemsets.transactions.memory import MemoryBudget
+    from dpmine.itemsets.read import notice_cautions, notice_layout, read_transactions
+
+    def planned(plan: LayoutPlan) -> None:
+        notice_cautions(plan, notice)
+        notice_layout(plan, notice)
 
     named = Columns.of(**columns)
-    low, high = parse_sizes(size)
-    limit = _parse_min_support(min_support)
+    sizes = parse_sizes(size)
+    limit = count_or_share("min_support", min_support)
     budget = MemoryBudget.of(memory)
     read = read_transactions(
         data,
@@ -136,28 +224,45 @@ def list_supports(
         catalogue=None if catalogue is None else read_catalogue(catalogue),
         progress=progress,
         memory=budget,
-        planned=lambda plan: notice_layout(plan, notice),
+        planned=planned,
         engine=engine,
+        exact=True,
     )
     with closing(read):
         baskets = read.transactions
-        threshold = limit if isinstance(limit, int) else max(1, ceil(limit * baskets.total_units))
-        largest = max(low, min(high, baskets.catalogue_size))  # one size at least, so that there are columns
-        miner = baskets.miner()
-        parts = [miner.itemsets(number, threshold, memory_limit=budget.listing) for number in range(low, largest + 1)]
-        supports = np.concatenate([part.supports for part in parts])
-        order = np.argsort(-supports, kind="stable")
-        shown = supports[order] / baskets.total_units if as_fraction else supports[order]
-        return ListedSupports(parts, order, shown, baskets.labels)
+        threshold = limit if isinstance(limit, int) else max(1, least_count(limit, baskets.total_units))
+        advice = _FOR_FRAMES if as_objects else _FOR_FILES
+        room = ListRoom(baskets.room_for_lists(budget), sizes[1], advice, as_objects)
+        parts = _parts(baskets, sizes[0], threshold, room)
+        units = baskets.total_units
+    places = np.concatenate([part.supports for part in parts])
+    order = np.argsort(np.negative(places, out=places), kind="stable")
+    supports = -places[order]
+    return ListedSupports(parts, order, supports / units if as_fraction else supports, baskets.labels)
 
 
-def frozensets(parts: list[Itemsets], names: list[Any]) -> list[frozenset[Any]]:
+def _parts(baskets: Transactions, smallest: int, threshold: int, room: ListRoom) -> list[Itemsets]:
+    """The itemsets of each size, up to one that has none; at least one part."""
+    miner = baskets.miner()
+    parts = [room.itemsets(miner, smallest, threshold)]
+    while len(parts[-1]) and smallest + len(parts) <= room.largest:
+        parts.append(room.itemsets(miner, smallest + len(parts), threshold))
+    return parts
+
+
+def frozensets(parts: list[Itemsets], names: list[Any]) -> NDArray[np.object_]:
     """The itemsets as Python objects, one part after the other; names[c] stands for code c."""
     known = np.empty(len(names), object)
     known[:] = names
     with _collector_at_rest():
-        columns = [[known[codes].tolist() for codes in part.items.T] for part in parts]
-        return [itemset for part in columns for itemset in map(frozenset, zip(*part, strict=True))]
+        return np.fromiter(_frozensets(parts, known), object, sum(map(len, parts)))
+
+
+def _frozensets(parts: list[Itemsets], names: NDArray[np.object_]) -> Iterator[frozenset[Any]]:
+    for part in parts:
+        for first in range(0, len(part), _AT_ONCE):
+            columns = [names[codes].tolist() for codes in part.items[first : first + _AT_ONCE].T]
+            yield from map(frozenset, zip(*columns, strict=True))
 
 
 @contextmanager
@@ -170,14 +275,3 @@ def _collector_at_rest() -> Iterator[None]:
     finally:
         if running:
             gc.enable()
-
-
-def _parse_min_support(value: Number) -> int | Fraction:
-    """An int is a count of units, a Fraction a share of them."""
-    number = exact_number("min_support", value)
-    is_count = isinstance(value, Integral) or (isinstance(value, str) and value.strip().isdigit())
-    if is_count and number >= 1:
-        return int(number)
-    if not is_count and 0 < number <= 1:
-        return number
-    raise BadParameter("min_support must be a count of at least 1 (100), or a share above 0 up to 1 (0.01, 1.0).")

@@ -32,12 +32,17 @@ def engine_of(engine: str | Engine, data: Any) -> Engine:
     asked = named(Engine, "engine", engine)
     if is_spark_frame(data):
         return Engine.SPARK
-    if asked is Engine.SPARK and ((paths := paths_of(data)) is None or Input(paths).form is not Form.PARQUET):
+    if asked is Engine.SPARK and not _are_parquet(data):
         raise BadParameter(
             "engine 'spark' (--engine spark) reads Parquet files or a Spark DataFrame: give one of these, or "
             "leave engine out."
         )
     return asked
+
+
+def _are_parquet(data: Any) -> bool:
+    inputs = [data] if isinstance(data, Input) else map(Input, paths_of(data) or ())
+    return {each.form for each in inputs} == {Form.PARQUET}
 
 
 def read_transactions(
@@ -49,6 +54,7 @@ def read_transactions(
     memory: int | str | MemoryBudget | None = None,
     planned: Callable[[LayoutPlan], None] | None = None,
     engine: str | Engine = Engine.LOCAL,
+    exact: bool = False,
 ) -> Read:
     """The transactions in `data`, within a limit of memory: what the process takes on top of what it held before.
 
@@ -63,6 +69,7 @@ def read_transactions(
         planned: called with the layout once it is known from the columns, before any data are read. Only the kind of
             Python objects in columns of pandas frames is looked up first.
         engine: "local" or "spark".
+        exact: whether the result is not private, so that rows of text that do not fit one-hot columns are an error.
 
     Raises UnreadableFile for files, and for a full disk of temporary files. Raises BadData for columns, types and
     layouts. Raises BadParameter for `data` of an unknown kind, and for `memory` that is no size. Raises it also for
@@ -84,8 +91,8 @@ def read_transactions(
         _require_disk(source, plan, budget)
         planned(plan)
     if plan.layout is Layout.ONE_HOT:
-        source, plan = as_lists(source, restricted(plan, source, known))
-    return Read(_read(source, plan, known, budget, progress or _ignore), kind)
+        source, plan = as_lists(source.strict() if exact else source, restricted(plan, source, known))
+    return Read(_read(source, plan, known, budget, progress or _ignore), kind, bool(plan.basket_columns))
 
 
 def _read(
@@ -121,6 +128,15 @@ def notice_layout(plan: LayoutPlan, notice: Callable[[str], None] | None) -> Non
         warn(f"{plan.description}: {named}.", LayoutWarning)
 
 
+def notice_cautions(plan: LayoutPlan, notice: Callable[[str], None] | None) -> None:
+    """What the user may not have meant, in notices, or else in warnings."""
+    for caution in plan.cautions:
+        if notice is None:
+            warn(f"{caution}.", LayoutWarning)
+        else:
+            notice(caution)
+
+
 def announced(
     plan: LayoutPlan,
     notice: Callable[[str], None] | None,
@@ -137,11 +153,7 @@ def announced(
     """
     if notice is None:
         notice_layout(plan, None)
-    for caution in plan.cautions:
-        if notice is None:
-            warn(f"{caution}.", LayoutWarning)
-        else:
-            notice(caution)
+    notice_cautions(plan, notice)
     if doubt and notice is not None:
         notice(doubt)
     elif doubt:

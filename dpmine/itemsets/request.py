@@ -16,7 +16,7 @@ from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace, Sup
 from dpmine.itemsets.universe import PublicCatalogue, Sizes, itemset_count, parse_sizes
 from dpmine.ledger.budget import Amount
 from dpmine.options.names import AUTO, plain_name
-from dpmine.parameters import below_one, positive, probability, public_count, whole
+from dpmine.parameters import below_one, count_or_share, least_count, positive, probability, public_count, whole
 from dpmine.privacy import Neighbors, Zcdp
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import unknown
@@ -172,7 +172,7 @@ class Request:
         rules: bool,
         units: int | None,
         not_private: bool,
-        min_support: int | None = None,
+        min_support: Number | None = None,
     ) -> Request:
         """The arguments of `top_itemsets`. Raises BadParameter, NotPrivate or UnreadableFile (the catalogue)."""
         requested, sizes = plain_name(mechanism), parse_sizes(size)
@@ -183,8 +183,8 @@ class Request:
         selection, supports = _split(total, release_support)
         if rules:
             _require_rules_possible(count, sizes, supports)
-        least = _least_support(min_support, supports)
         public_units = None if units is None else number_of_units(units)
+        least = _least_support(min_support, supports, public_units)
         known = PublicCatalogue.of(catalogue, sizes)
         candidates = known.candidates(sizes)
         if candidates is not None and count > candidates:
@@ -260,15 +260,25 @@ def _split(total: Fraction, release_support: Number | str | None) -> tuple[Fract
         raise BadParameter(f"{str(wrong).rstrip('.')}, or auto.") from None
 
 
-def _least_support(least: int | None, supports: Fraction) -> int | None:
-    """Of what is listed; BadParameter for what is no number of units, and where no supports are released."""
-    if least is None:
+def _least_support(given: Number | None, supports: Fraction, units: int | None) -> int | None:
+    """The count of units from which on itemsets are listed.
+
+    Raises BadParameter for what is no support, where no supports are released, and for a share of unknown units.
+    """
+    if given is None:
         return None
     if not supports:
         raise BadParameter(
             "min_support is about released supports: give release_support (--release-support EPS, or auto), too."
         )
-    return whole("min_support", least, least=0)
+    least = count_or_share("min_support", given, least=0)
+    if isinstance(least, int):
+        return least
+    if units is None:
+        raise BadParameter(
+            "min_support is a share of the units: give their number, units (--units N), or a count, such as 100."
+        )
+    return least_count(least, units)
 
 
 def _most_supports(count: int, sizes: tuple[int, int], *, subsets: bool) -> int:

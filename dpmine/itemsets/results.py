@@ -30,6 +30,13 @@ _SEPARATORS = (",", '"', "->", ": about ")
 """What stands between items, or beside them, in text."""
 
 
+_CONFIDENCE = (
+    "confidence: of the units with a rule's first items in one basket, the share with all its items in one basket; "
+    "lift needs units with one basket each: one row per item, without basket (--basket)"
+)
+"""What is said of rules where a unit may have several baskets."""
+
+
 class ItemsForm(StrEnum):
     """How an itemset stands in a frame."""
 
@@ -56,6 +63,7 @@ class TopItemsets:
         left_out: how many of the chosen itemsets are not listed, because their noisy supports are too small.
         item_type: "int64", "uint64" or "string", as the catalogue or the item column declare it. "" for baskets of
             Python values, whose items are integers and texts as they were given.
+        several_baskets: whether the layout lets a unit have more than one basket. Rules have no lift then.
 
     Example:
         >>> import dpmine
@@ -81,6 +89,7 @@ class TopItemsets:
     budget: BudgetSplit | None = None
     item_type: str = ""
     left_out: int = 0
+    several_baskets: bool = False
 
     @classmethod
     def of(
@@ -92,10 +101,11 @@ class TopItemsets:
         kind: pa.DataType | None = None,
         *,
         charged: bool = False,
+        several_baskets: bool = False,
     ) -> TopItemsets:
         """The answer to a request: without itemsets whose released supports are too small, unless it asks for them.
 
-        `charged` says whether a ledger was charged for it.
+        `charged` says whether a ledger was charged for it, `several_baskets` whether a unit may have several.
         """
         listed = itemsets if supports is None else supports.reaching(itemsets, request.min_support)
         said = ""
@@ -116,6 +126,7 @@ class TopItemsets:
             request.split if split else None,
             _type_name(kind),
             len(itemsets) - len(listed),
+            several_baskets,
         )
 
     def __len__(self) -> int:
@@ -143,24 +154,28 @@ class TopItemsets:
 
     @property
     def cautions(self) -> list[str]:
-        """What is to be known about the list: a support above the public number of units, and itemsets not listed."""
-        return [*self._excess(), *self._left_out()] if self.itemsets else []
+        """What is to be known about the list: itemsets not listed, a support above the number of units, no lift."""
+        return [*self._excess(), *self._left_out(), *self._no_lift()] if self.itemsets else []
 
     def rules(self, min_confidence: Number = 0) -> pd.DataFrame:
         """Association rules of the chosen itemsets, out of released supports alone: no further budget.
 
         Args:
-            min_confidence: in [0, 1], compared exactly.
+            min_confidence: in [0, 1], compared with the confidence that is listed, as floats.
 
         Returns a frame as of `dpmine.itemsets.rules.association_rules`: antecedents, consequents, noisy_support and
-        confidence with its bounds. With a public number of units, it also has support, lift, leverage and conviction.
+        confidence with its bounds. The confidence is the share of units with all items of the rule in one basket,
+        among the units with the antecedents in one basket. With a public number of units, the frame also has support.
+        It has lift, leverage and conviction where a unit has one basket: see `several_baskets`.
         Raises BadParameter where the run was not asked for rules.
         """
         from dpmine.itemsets.rules import association_rules
 
         if self.supports is None or self.supports.consistency is not Consistency.MONOTONE:
             raise BadParameter("This result has no rules: ask for release_support and rules=True in the run.")
-        return association_rules(self.supports, units=self.units, min_confidence=min_confidence)
+        return association_rules(
+            self.supports, units=self.units, min_confidence=min_confidence, several_baskets=self.several_baskets
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """A plain form for JSON: budget, subsets and rules are there where they were asked for."""
@@ -222,7 +237,7 @@ class TopItemsets:
         """A frame with the columns noisy_support (Int64), support (a share) and itemsets.
 
         Where rules were asked for, the subsets' rows follow those of the chosen itemsets, as mlxtend's
-        `association_rules` needs them.
+        `association_rules` needs them. Its lift misleads where `several_baskets` is true: see `rules`.
 
         Args:
             items: "frozenset", what mlxtend reads; or "list", sorted lists, which `DataFrame.to_parquet` can write:
@@ -309,11 +324,20 @@ class TopItemsets:
         small = f"{self.left_out} chosen with too small a noisy support to be listed"
         return [f"{small}; --min-support 0 lists all, in another run that is charged as much again"]
 
+    def _no_lift(self) -> list[str]:
+        """At most one line: what the confidence of rules is about, where units have several baskets."""
+        return [_CONFIDENCE] if self._has_subsets and self.several_baskets else []
+
+    @property
+    def _has_subsets(self) -> bool:
+        """Whether there are supports of all subsets, of which rules are made."""
+        return self.supports is not None and self.supports.consistency is Consistency.MONOTONE
+
     def _details(self) -> dict[str, Any]:
         """What is only there where it was asked for."""
         details: dict[str, Any] = {} if self.budget is None else {"budget": self.budget.to_dict()}
-        if self.supports is not None and self.supports.consistency is Consistency.MONOTONE:
-            details["subsets"] = self._rows(self._subsets())
+        if self._has_subsets:
+            details |= {"subsets": self._rows(self._subsets()), "several_baskets": self.several_baskets}
         if self.left_out:
             details["left_out"] = self.left_out
         if self.advice:

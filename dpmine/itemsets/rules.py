@@ -1,7 +1,7 @@
 """Association rules of released supports: confidence, lift, leverage and conviction, each with an interval.
 
 The rules use released numbers only, so they need no privacy budget. mlxtend lists them. The measures are computed with
-fractions: floats lose most digits of 1 − confidence, and compare confidences with a threshold wrongly.
+fractions, because floats lose most digits of 1 − confidence.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from dpmine.errors import BadParameter
 from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, Consistency
 from dpmine.itemsets.transactions.base import in_order, sort_key
-from dpmine.parameters import exact_number, whole
+from dpmine.parameters import exact_number, least_count, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
 
@@ -30,14 +30,20 @@ Bounded: TypeAlias = tuple[Extended, Extended, Extended]
 """A measure of the released supports, and the least and the largest of true ones that are plausible."""
 
 
-def association_rules(release: SupportRelease, *, units: int | None = None, min_confidence: Number = 0) -> pd.DataFrame:
+def association_rules(
+    release: SupportRelease, *, units: int | None = None, min_confidence: Number = 0, several_baskets: bool = False
+) -> pd.DataFrame:
     """The rules A → C of the released itemsets whose released confidence is at least `min_confidence`.
 
     Args:
         release: monotone supports of itemsets together with all of their non-empty subsets.
         units: a public number of units, n ≥ 1; supports above it are cut to it. It gives lift, leverage, conviction and
             support (all in shares of n).
-        min_confidence: in [0, 1], compared exactly.
+        min_confidence: in [0, 1], compared with the confidence that is listed, as floats.
+        several_baskets: whether a unit may have more than one basket. There are no lift, leverage and conviction then:
+            a unit may have A and C in different baskets.
+
+    The confidence is the share of units with A ∪ C in one basket among the units with A in one basket.
 
     Returns a frame, one row per rule, by falling confidence, then by falling support, then by items. Its columns are
     antecedents and consequents (frozensets), noisy_support (Int64, of A ∪ C, in units), and support where units are
@@ -54,8 +60,8 @@ def association_rules(release: SupportRelease, *, units: int | None = None, min_
     least = confidence(min_confidence)
     supports = _supports(release, count)
     rules = [_Rule.of(antecedent, consequent, supports) for antecedent, consequent in _listed(supports)]
-    kept = [rule for rule in rules if rule.both.value >= least * rule.antecedent.value]
-    return _frame(sorted(kept, key=_Rule.rank), count)
+    kept = [rule for rule in rules if rule.both.value >= least_count(least, rule.antecedent.value)]
+    return _frame(sorted(kept, key=_Rule.rank), count, () if several_baskets else (_lift, _leverage, _conviction))
 
 
 def confidence(value: Number, name: str = "min_confidence") -> Fraction:
@@ -151,7 +157,9 @@ def _listed(supports: Mapping[Itemset, _Support]) -> list[tuple[Itemset, Itemset
     return list(zip(*named, strict=True))
 
 
-def _frame(rules: Sequence[_Rule], units: int | None) -> pd.DataFrame:
+def _frame(
+    rules: Sequence[_Rule], units: int | None, comparisons: Sequence[Callable[[_Rule, int], Bounded]]
+) -> pd.DataFrame:
     import pandas as pd
 
     columns: dict[str, list[Any]] = {
@@ -162,7 +170,7 @@ def _frame(rules: Sequence[_Rule], units: int | None) -> pd.DataFrame:
     measures: dict[str, list[Bounded]] = {"confidence": [_confidence(rule) for rule in rules]}
     if units is not None:
         columns["support"] = [float(Fraction(rule.both.value, units)) for rule in rules]
-        for measure in (_lift, _leverage, _conviction):
+        for measure in comparisons:
             measures[measure.__name__[1:]] = [measure(rule, units) for rule in rules]
     for name, found in measures.items():
         columns[name] = [float(value) for value, _, _ in found]

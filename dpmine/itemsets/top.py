@@ -46,7 +46,7 @@ def top_itemset(
     catalogue: Any = None,
     release_support: Number | str | None = None,
     rules: bool = False,
-    min_support: int | None = None,
+    min_support: Number | None = None,
     units: int | None = None,
     kbar: int | None = None,
     max_items_per_unit: int | None = None,
@@ -65,8 +65,10 @@ def top_itemset(
 
             - a path, a list of paths, a directory, a glob or a URL of Parquet, CSV or Arrow; an `Input`
             - a pyarrow Table, RecordBatchReader or Dataset; anything with `__arrow_c_stream__` (duckdb)
-            - a pandas, polars or Spark frame
-            - a sequence of baskets
+            - a pandas, polars or Spark frame; a column of objects holds lists if most of its values are lists
+            - a sequence of baskets, or an iterator. An entry that is a list, tuple, set or another iterable is a basket
+              of its items. Any other entry, such as a text, is a basket of one. A list of texts alone is one of paths.
+              Arrays of numbers or texts, sparse matrices and series are rejected by their type.
         size: items in the itemset: 2, or a range "2-3".
         epsilon: ε > 0, read exactly (0.1 is one tenth).
         delta: δ in (0, 1), used by approximate mechanisms, and for supports where Gaussian noise is narrower.
@@ -82,16 +84,17 @@ def top_itemset(
             `week(at)` and `month(at)` are calendar periods of a column `at` of dates or timestamps.
         item: column of the items; for the list layout the column of lists.
         items: the same as `item`, for the list layout.
-        one_hot: one item per column; the columns hold booleans or integers, 0 for none.
+        one_hot: one item per column; the columns hold booleans or integers, present above 0.
         catalogue: the public list of all items: a path (text or one-column Parquet), a sequence or an Arrow array.
             "from-data": the items seen; NOT private, and the guarantee says so. None: unknown.
         release_support: ε for noisy supports of what is chosen, which adds to the budget. "auto": `epsilon` is the
             budget of both together, and is split. None: no supports.
         rules: whether the supports of all subsets of what is chosen are released, too: `TopItemsets.rules` then makes
-            association rules of them, without a further charge.
-        min_support: the least noisy support, in units, that is listed; 0 lists all that was chosen. None: of released
-            supports those whose interval does not reach 0.
-        units: a public number of units, only to turn supports into shares.
+            association rules of them, without a further charge. They have lift where a unit has one basket: without
+            `basket`, all that a unit has is one.
+        min_support: the least noisy support that is listed: a count of units, or a share of `units` (0.02, "2%"). 0
+            lists all that was chosen. None: of released supports those whose interval does not reach 0.
+        units: a public number of units, only to turn supports into shares, and a share in `min_support` into a count.
         kbar: how many candidates `limited_domain` and `limited_domain_permute_and_flip` keep, or how many items
             `items_first` does; public.
         max_items_per_unit: for `bounded_growth`, which needs it: every unit's data are cut to this number of items
@@ -144,7 +147,7 @@ def top_itemsets(
     catalogue: Any = None,
     release_support: Number | str | None = None,
     rules: bool = False,
-    min_support: int | None = None,
+    min_support: Number | None = None,
     units: int | None = None,
     kbar: int | None = None,
     max_items_per_unit: int | None = None,
@@ -235,7 +238,10 @@ def _answer(request: Request, read: Read, *, charged: bool) -> TopItemsets:
         guarantee = guarantee.noting(f"every unit was cut to {cut} items before counting")
     named = {frozenset(_items(baskets, codes)): codes for codes in chosen}
     supports = _released(request, named, baskets, miner)
-    return TopItemsets.of(request, guarantee, tuple(named), supports, read.item_type, charged=charged)
+    several = read.several_baskets
+    return TopItemsets.of(
+        request, guarantee, tuple(named), supports, read.item_type, charged=charged, several_baskets=several
+    )
 
 
 def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tuple[Itemset, ...]:
@@ -249,7 +255,7 @@ def _chosen(request: Request, miner: SupportSource, baskets: Transactions) -> tu
 
 def _items(baskets: Transactions, codes: Sequence[int]) -> list[Any]:
     """The items of these codes, as they are released."""
-    from dpmine.io.arrow import items_at
+    from dpmine.io.python_values import items_at
 
     return items_at(baskets.labels, codes)
 

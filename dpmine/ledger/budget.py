@@ -166,6 +166,12 @@ class Parts(StrEnum):
         return named(cls, "parts", value)
 
 
+def first_grant(new: str, dataset: str, total: Amount) -> str:
+    """That a grant made the ledger, or the data set in it, in words: where one was lost, its budget starts afresh."""
+    granted = f"granted {total.decimals} to {dataset!r}"
+    return f"new {new}: {granted}; if there was one before, restore it, because its charges are not counted"
+
+
 def composed(whole: Amount, parts: Iterable[Amount]) -> Amount:
     """The charges on the whole and on disjoint parts, added up for one unit: it is in one part, at worst the largest.
 
@@ -303,37 +309,18 @@ class Budget:
         return after
 
     def granting(self, granted: Amount) -> Budget:
-        """The budget with another total. Raises BudgetExceeded below what is spent.
+        """The budget with another total. Raises BudgetExceeded where one of its numbers falls once anything is charged.
 
-        Under zCDP accounting, neither ρ nor the δ for approximate parts may fall once anything is charged. Exchanging
-        one for the other after seeing results would allow more than either total (docs/proofs/zcdp.md, section 3).
+        So the last total is the largest of all that were in force. Otherwise results could decide to give up one number
+        for the other, in several grants, and no total would be guaranteed (docs/proofs/ledger.md, section 1).
         """
-        if not granted.fits(self.spent, self.accounting):
-            spent, total = self.spent.shown(self.accounting), granted.shown(self.accounting)
+        if self.charged and not granted.fits(self.granted, self.accounting):
+            numbers = "ε nor δ" if self.accounting is Accounting.BASIC else "ρ nor the δ for approximate parts"
             raise BudgetExceeded(
-                f"{self.dataset!r} has spent {spent}, which is more than the {total} to be granted: "
-                "grant at least what is spent."
-            )
-        kept = granted.rho >= self.granted.rho and granted.approximate_delta >= self.granted.approximate_delta
-        if self.accounting is Accounting.ZCDP and self.charged and not kept:
-            raise BudgetExceeded(
-                f"{self.dataset!r} has been charged, and neither ρ nor the δ for approximate parts may fall then: "
-                f"grant at least {self.granted.shown(self.accounting)}, with a larger --epsilon or --delta."
+                f"{self.dataset!r} has been charged, and neither {numbers} of its total may fall then: grant at least "
+                f"{self.granted.shown(self.accounting, short)}, with a larger --epsilon or --delta."
             )
         return replace(self, granted=granted)
-
-    def refuse_exchange(self, granted: Amount) -> None:
-        """Raises BudgetExceeded where charges were made and a basic total is to have less ε for more δ, or the reverse.
-
-        Results could decide on the exchange. Then neither total is guaranteed for the data set, only the larger ε with
-        the larger δ.
-        """
-        both = granted.epsilon - self.granted.epsilon, granted.delta - self.granted.delta
-        if self.accounting is Accounting.BASIC and self.charged and min(both) < 0 < max(both):
-            raise BudgetExceeded(
-                f"{self.dataset!r} has been charged, and ε and δ cannot be exchanged for each other then: grant at "
-                f"least {self.granted.shown(self.accounting, short)}, or no more of either."
-            )
 
     def __str__(self) -> str:
         granted, spent = (each.shown(self.accounting, short) for each in (self.granted, self.spent))

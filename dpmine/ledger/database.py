@@ -95,7 +95,7 @@ class Database:
 
     def _none(self) -> NoLedger:
         grant = "dpmine ledger grant --ledger URL --dataset NAME --epsilon E --delta D"
-        return NoLedger(f"There is no ledger at {self}: make one with {grant}.")
+        return NoLedger(f"There is no ledger at {self}: restore it if it was lost, or make one with {grant}.")
 
     @property
     def _on_file(self) -> bool:

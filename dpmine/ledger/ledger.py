@@ -7,7 +7,7 @@ turns: each locks its row, so no charge sees an outdated total. Proof: docs/proo
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from dpmine.ledger.database import Database
 from dpmine.ledger.events import Form, dp_event
 from dpmine.ledger.records import Entry, Kind, replayed
 from dpmine.ledger.tables import require_own_schema
-from dpmine.parameters import Number, below_one, exact_number, named, positive
+from dpmine.parameters import Number, below_one, exact_number, named, positive, truth
 from dpmine.privacy import ExPostGuarantee, Neighbors, Zcdp
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from dpmine.privacy import Guarantee
 
-_LONGEST_JOB = 1000
 _begun = [0]
 
 
@@ -93,6 +92,7 @@ class Ledger:
         only_first: bool = False,
         accounting: str | Accounting | None = None,
         approximate_delta: Number | None = None,
+        must_exist: bool = False,
     ) -> Budget:
         """Set the total of a data set, and the first time its relation, unit and parts; makes the ledger if need be.
 
@@ -101,9 +101,10 @@ class Ledger:
         set that is granted already stays as it is.
         `accounting` is "basic" (ε and δ of all charges add up) or "zcdp" (ρ adds up). Under "zcdp",
         `approximate_delta` of the total δ is for approximate parts, by default a half. Accounting that is not given
-        stays as it is, at first basic. The first charge fixes it.
-        Raises BudgetExceeded below what is spent, or where ε is exchanged for δ after a charge. Raises BadParameter for
-        another relation, unit, parts or accounting than the charges rest on.
+        stays as it is, at first basic. The first charge fixes it. With `must_exist`, no ledger is made: BadLedger is
+        raised where there is none.
+        Raises BudgetExceeded where a number of the total falls after a charge. Raises BadParameter for another
+        relation, unit, parts or accounting than the charges rest on.
         """
         most = positive("epsilon", epsilon)
         most_delta = None if delta is None else below_one("delta", delta)
@@ -116,7 +117,7 @@ class Ledger:
         share = None if approximate_delta is None else below_one("approximate_delta", approximate_delta)
         _require_short(Amount(most, most_delta or Fraction(0), Fraction(0), share or Fraction(0)))
         name = whole_name(dataset)
-        with self._database.writing(create=True) as connection:
+        with self._database.writing(create=not truth("must_exist", must_exist)) as connection:
             records.lock_ledger(connection)
             known = self._found(connection, name)
             if known is not None and only_first:
@@ -129,7 +130,6 @@ class Ledger:
                 records.add(connection, budget)
             else:
                 budget = _same_terms(known, relation, rule, unit, chosen).granting(total)
-                known.refuse_exchange(total)
             return records.append(connection, budget, Kind.GRANT, WHOLE, total)
 
     def charge(self, dataset: str, guarantee: Guarantee, *, job: str) -> Receipt:
@@ -145,7 +145,7 @@ class Ledger:
         """`only_once`: how no earlier job on this data set, or part, may end. It is looked for with the row locked."""
         name, part = name_and_part(dataset)
         amount, kind = _most(guarantee), _kind(guarantee)
-        _require_words(job)
+        records.require_words(job)
         with self._database.writing() as connection:
             found = self._found(connection, name)
             if only_once and records.has_job(connection, name, part, only_once):
@@ -187,6 +187,14 @@ class Ledger:
             after = budget.charging(receipt.part, final - reserved)
             records.append(connection, after, Kind.SETTLE, receipt.part, final, reservation=receipt.number)
 
+    def exists(self) -> bool:
+        """Whether there is a ledger: a file without one, or a new database, is none."""
+        try:
+            with self._database.reading():
+                return True
+        except NoLedger:
+            return False
+
     def budgets(self) -> tuple[Budget, ...]:
         """Every data set's budget, by name."""
         with self._database.reading() as connection:
@@ -204,13 +212,16 @@ class Ledger:
     def budget(self, dataset: str) -> Budget:
         """One data set's budget. Raises BadParameter for one that was not granted."""
         with self._database.reading() as connection:
-            return _require(records.find(connection, name_and_part(dataset)[0]), dataset)
+            return _granted(connection, dataset)
 
-    def history(self, dataset: str) -> tuple[Entry, ...]:
-        """All entries of a data set, the oldest first. Raises BadParameter for one that was not granted."""
+    def history(self, dataset: str | None = None) -> tuple[Entry, ...]:
+        """All entries of a data set, the oldest first; by default of every data set, one after another.
+
+        Raises BadParameter for a data set that was not granted.
+        """
         with self._database.reading() as connection:
-            name = _require(records.find(connection, name_and_part(dataset)[0]), dataset).dataset
-            return tuple(entry for entry, _ in records.entries(connection, name))
+            budgets = records.all_budgets(connection) if dataset is None else [_granted(connection, dataset)]
+            return tuple(entry for each in budgets for entry, _ in records.entries(connection, each.dataset))
 
     def verify(self) -> int:
         """The number of entries, all of them found to be as they were written.
@@ -240,13 +251,13 @@ class Ledger:
                 if wanted is Form.DP_EVENT:
                     datasets += dp_event(entry for entry, _ in records.entries(connection, budget.dataset))
                 else:
-                    datasets.append(_exported(connection, budget))
+                    datasets.append(records.exported(connection, budget))
         return json.dumps({"datasets": datasets}, ensure_ascii=False, indent=2)
 
     def excerpt(self, dataset: str) -> dict[str, Any]:
         """What `export` has of one data set, JSON-ready. Raises BadParameter for one that was not granted."""
         with self._database.reading() as connection:
-            return _exported(connection, _require(records.find(connection, name_and_part(dataset)[0]), dataset))
+            return records.exported(connection, _granted(connection, dataset))
 
     def _found(self, connection: Connection, dataset: str) -> Budget | None:
         """The budget, locked, as far as the last entry of its history bears it out; `verify` reads all of them.
@@ -285,12 +296,6 @@ def _charged_before(dataset: str, mark: str) -> AlreadyCharged:
     return AlreadyCharged(f"{dataset!r} was charged for {mark} before: nothing was run, or charged again.")
 
 
-def _exported(connection: Connection, budget: Budget) -> dict[str, Any]:
-    """Totals and history of a data set, each entry with its seal."""
-    history = records.entries(connection, budget.dataset)
-    return {**budget.to_dict(), "history": [{**asdict(entry), "seal": seal} for entry, seal in history]}
-
-
 def _kind(guarantee: Guarantee) -> Kind:
     return Kind.RESERVE if isinstance(guarantee, ExPostGuarantee) else Kind.CHARGE
 
@@ -307,6 +312,10 @@ def _after(known: Budget | None, name: str, part: str, guarantee: Guarantee) -> 
             f"{refused} What a search sets aside (--epsilon-max) has half its square as ρ and stays charged under zcdp "
             "accounting: run searches on a data set with basic accounting."
         ) from None
+
+
+def _granted(connection: Connection, dataset: str) -> Budget:
+    return _require(records.find(connection, name_and_part(dataset)[0]), dataset)
 
 
 def _require(budget: Budget | None, dataset: str) -> Budget:
@@ -385,9 +394,3 @@ def _total(
 def _require_short(amount: Amount) -> None:
     if not amount.is_short:
         raise BadParameter("epsilon and delta must have at most 780 digits, such as 0.1, 1e-6 or 1/3.")
-
-
-def _require_words(job: object) -> None:
-    """A history is read in terminals and pages: no control characters."""
-    if not isinstance(job, str) or len(job) > _LONGEST_JOB or not job.isprintable():
-        raise BadParameter(f"job must be printable text of at most {_LONGEST_JOB} characters.")

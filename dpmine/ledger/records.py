@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, insert, select, union, update
 
-from dpmine.errors import BadLedger, DpmineError
+from dpmine.errors import BadLedger, BadParameter, DpmineError
 from dpmine.ledger.budget import START, WHOLE, Accounting, Amount, Budget, Parts
 from dpmine.ledger.tables import DATASETS, HISTORY, SPENT, VERSION
 from dpmine.privacy import Neighbors
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from sqlalchemy import BindParameter, Connection
+
+
+_LONGEST_JOB = 1000  # characters
 
 
 class Kind(StrEnum):
@@ -132,6 +135,12 @@ def entries(connection: Connection, dataset: str, first: int = _FIRST) -> Iterat
         yield entry_of(row), row["seal"]
 
 
+def exported(connection: Connection, budget: Budget) -> dict[str, Any]:
+    """Totals and history of a data set, each entry with its seal."""
+    history = entries(connection, budget.dataset)
+    return {**budget.to_dict(), "history": [{**asdict(entry), "seal": seal} for entry, seal in history]}
+
+
 def names(connection: Connection) -> set[str]:
     """Of every data set that any table knows of."""
     columns = (table.c.dataset for table in (DATASETS, SPENT, HISTORY))
@@ -187,6 +196,12 @@ def append(
     if part in after.charged:
         _write_total(connection, after, part)
     return after
+
+
+def require_words(job: object) -> None:
+    """BadParameter for what cannot be an entry's job: histories are read in terminals, so no control characters."""
+    if not isinstance(job, str) or len(job) > _LONGEST_JOB or not job.isprintable():
+        raise BadParameter(f"job must be printable text of at most {_LONGEST_JOB} characters.")
 
 
 def _written_at(connection: Connection, dataset: str, reservation: int) -> str:

@@ -12,6 +12,7 @@ from dpmine.errors import BadLedger, BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.ledger.charging import ROW, Account, without_passwords
 from dpmine.models.contribution import EVERY_ROW, Bounding, PrivacyUnit, Units, require_units
+from dpmine.models.entries import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,12 +63,19 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """The fewest rows that a fit takes: 0 where whether there are any is private, so that it can be no error."""
         return 1
 
+    @property
+    def has_result(self) -> bool:
+        """Whether the last fit has something to predict with: some may find nothing, by their noise."""
+        return True
+
     def fit(self, X: ArrayLike, y: ArrayLike, units: Any = None) -> Self:
         """Learn privately from rows X, shape (n, d), with labels or targets y, shape (n,), by the system's randomness.
 
         `units`, shape (n,), names the privacy unit of every row. Each unit keeps at most `rows_per_unit` rows, drawn at
-        random from its own, and the guarantee is for each unit. Rows whose unit is None or NaN are dropped. Without
-        `units` each row is its own unit.
+        random from its own, and the guarantee is for each unit. Rows whose unit is None, NaN or not hashable are
+        dropped. Without `units` each row is its own unit.
+        Shapes and declared types are public: what cannot be used is rejected by them, before the charge. In lists and
+        in columns of objects each entry is read by itself, and one that is no number is missing.
         Where a ledger is given, the most that the fit may spend is charged first, and stays charged if the fit fails.
         Raises BadParameter for unusable parameters, and BadData for data that do not fit them. Raises BudgetExceeded
         where the budget does not allow the fit, and BadLedger where the ledger cannot be used.
@@ -122,9 +130,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _charged_fit(self, X: Any, y: Any, units: Any, bits: BitSource) -> Self:
         """A fit, charged before the units or any data are read."""
         name = name_of_units(units)
+        self._require_data(X, y)
         if name is not None:
             require_units(units, X)
-        charge, planned = self._charged(name, self._features_of(X), rows=None if units is not None else rows_of(X))
+        charge, planned = self._charged(name, self._features_of(X), rows=None if units is not None else shape_of(X)[0])
         bounding = Bounding(planned.unit.rows, None if name is None else Units.of(units, name))
         return self._train(X, y, bounding, charge, planned, bits=bits)
 
@@ -179,6 +188,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _require_rows(self, settings: Any, rows: int, features: Sequence[str]) -> None:
         """See `require_rows`; each row is a unit."""
 
+    def _require_data(self, X: Any, y: Any) -> None:
+        """Raises BadData where X or y cannot be used, by shapes and types alone: what entries hold is no error."""
+
     @abstractmethod
     def _learn(self, X: Any, y: Any, settings: Any, bounding: Bounding, *, bits: BitSource) -> None:
         """Set the fitted attributes, `guarantee_` among them: for each record, or what `bounding` makes one.
@@ -204,14 +216,6 @@ def forget_fit(estimator: Any) -> None:
     """Drop what an earlier fit learnt, so that a fit that fails leaves an estimator that is not fitted."""
     for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
         delattr(estimator, name)
-
-
-def rows_of(X: Any) -> int | None:
-    """Their number, as far as X has it without a look at any value."""
-    shape = getattr(X, "shape", None)
-    if isinstance(shape, tuple):
-        return shape[0] if shape and isinstance(shape[0], int) else None
-    return len(X) if isinstance(X, list) else None
 
 
 def name_of_units(units: Any) -> str | None:

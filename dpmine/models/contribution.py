@@ -8,6 +8,7 @@ Proof: docs/proofs/models/contribution_bounding.md.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -19,6 +20,7 @@ from dpmine.errors import BadData, BadParameter
 from dpmine.exact.reals import GUARD_BITS, below, exact_ball
 from dpmine.ledger.budget import checked_name
 from dpmine.ledger.charging import ROW, of_asserted_unit
+from dpmine.models.entries import entry_by_entry, is_hashable, is_missing, shape_of
 from dpmine.models.validation.procedure import random_order
 from dpmine.parameters import LEAST_PROBABILITY, whole
 from dpmine.privacy import ExPostGuarantee, Guarantee
@@ -102,17 +104,21 @@ class Units:
 
     @classmethod
     def of(cls, units: Any, name: str) -> Units:
-        """`units` has shape (n,): integers, texts, dates or other hashable values; None and NaN stand for no unit.
+        """`units` has shape (n,): integers, texts, dates or other hashable values.
 
-        Two values are one unit where they are equal, whatever else there is: no type is found for all of them together.
-        Raises BadData for anything else.
+        None and NaN stand for no unit, and so does what cannot be hashed. Two values are one unit where they are equal,
+        whatever else there is: no type is found for all of them together.
         """
         import pandas as pd
 
-        try:
-            codes, _ = pd.factorize(_entries(units))
-        except Exception:  # noqa: BLE001 - of foreign classes, whose words can quote the entries
-            raise BadData(_NO_UNITS) from None
+        with warnings.catch_warnings():  # of foreign classes, which are compared and hashed as they like
+            warnings.simplefilter("ignore")
+            try:
+                codes, _ = pd.factorize(_entries(units))
+            except Exception:  # noqa: BLE001 - the same
+                entries = entry_by_entry(units)
+                entries[[is_missing(entry) or not is_hashable(entry) for entry in entries]] = None
+                codes, _ = pd.factorize(entries)
         return cls(name, codes.astype(np.int64, copy=False))
 
     @classmethod
@@ -133,8 +139,7 @@ def require_units(units: Any, X: Any) -> None:
     shape = getattr(units, "shape", None)
     if isinstance(units, str | bytes) or not hasattr(units, "__len__") or (shape is not None and len(shape) != 1):
         raise BadData(_NO_UNITS)
-    rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else len(units)
-    if len(units) != rows:
+    if len(units) != shape_of(X)[0]:
         raise BadData("X and units have inconsistent numbers of samples: give one unit per row.")
 
 
@@ -147,14 +152,6 @@ def _entries(units: Any) -> Any:
     if isinstance(units, np.ndarray) and not isinstance(units, np.ma.MaskedArray):
         return units
     return entry_by_entry(units)
-
-
-def entry_by_entry(column: Any) -> NDArray[Any]:
-    """The entries as Python objects, shape (n,): no type is found for all of them together."""
-    readers = ("tolist", "to_list", "to_pylist")
-    reader = next((getattr(column, name) for name in readers if hasattr(column, name)), None)
-    listed = column if reader is None else reader()
-    return np.fromiter(listed, dtype=object, count=len(listed))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -14,22 +12,29 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.models.base import PrivateEstimator
-from dpmine.models.contribution import entry_by_entry
+from dpmine.models.entries import (
+    as_numbers,
+    entry_by_entry,
+    is_missing,
+    is_same,
+    require_names,
+    require_numbers,
+    shape_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-
-Floats: TypeAlias = "NDArray[np.float64]"
-"""Arrays of numbers, whatever their shape."""
+    from dpmine.models.entries import Floats
 
 _MOST_CLASSES = 1000
-_PLAIN = (bool, int, float, str, np.number, np.bool_)
-"""Types of labels for which numpy has one, too."""
-_NUMERIC = "biufO"
-"""Kinds of numpy types that may hold real numbers."""
+_PLAIN = (bool, int, float, np.number, np.bool_)
+"""Types of labels for which numpy has one, too; as texts, the longest one would make all others as long."""
+_NUMERIC = "biuf"
+_TEXTS = {"str", "string", "large_string", "string_view"}
+"""Types of texts in pandas, polars and Arrow."""
 _ONLY_TWO = "Only binary classification is supported without names of the classes, and y has more than two classes"
 _NAME_ALL = "name them all with classes=[...] (--classes A,B,C)"
 _NAME_TWO = (
@@ -38,7 +43,6 @@ _NAME_TWO = (
 )
 MISSING_NOTE = "a missing value counts as 0"
 """The guarantee's note on `checked_features`."""
-_ENCODE = "encode categories as numbers first, one 0/1 column a category (pandas.get_dummies with a public list)"
 
 
 class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
@@ -53,6 +57,12 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
             known_classes(self.classes, several=self._several)
         return super()._settings(rows, features)
 
+    def _require_data(self, X: Any, y: Any) -> None:
+        require_table(X, self.least_rows)
+        require_column(self, y, shape_of(X)[0])
+        if self.classes is not None:
+            require_types_of_classes(y, known_classes(self.classes, several=self._several))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -63,6 +73,10 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
 class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     """What private regressors of one target are to scikit-learn."""
+
+    def _require_data(self, X: Any, y: Any) -> None:
+        require_table(X, self.least_rows)
+        require_targets(self, y, shape_of(X)[0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -83,20 +97,27 @@ def checked_numbers(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> F
     """X as a float64 array with at least `least` rows and one column, its columns as at the fit (`reset` when fitting).
 
     Sparse ones are filled up: rows are mapped to their bounds, and noise is dense. Missing values are NaN. Raises
-    BadData for what is not two-dimensional, not numeric, or has other columns: shape and types are public.
+    BadData as `require_table`, and for other columns.
     """
-    features = _as_numbers(X)
-    if features.ndim != 2:
+    require_table(X, least)
+    _same_columns(estimator, X, reset=reset)
+    return as_numbers(X)
+
+
+def require_table(X: Any, least: int = 1) -> None:
+    """Raises BadData for what is not two-dimensional or not numeric, by shape and types alone, which are public."""
+    require_numbers(X)
+    shape = shape_of(X)
+    if len(shape) != 2:
         raise BadData(
-            f"Expected 2D array, got {features.ndim}D array instead. Reshape your data: one row an example, one column "
+            f"Expected 2D array, got {len(shape)}D array instead. Reshape your data: one row an example, one column "
             "a feature, with array.reshape(-1, 1) for a single feature or array.reshape(1, -1) for a single sample."
         )
-    if features.shape[1] == 0:
-        raise BadData(f"Found array with 0 feature(s) (shape={features.shape}) while a minimum of 1 is required.")
-    if features.shape[0] < least:
-        raise BadData(f"Found array with 0 sample(s) (shape={features.shape}) while a minimum of 1 is required.")
-    _same_columns(estimator, X, reset=reset)
-    return features
+    if shape[1] == 0:
+        raise BadData(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+    if shape[0] < least:
+        raise BadData(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
+    require_names(X)
 
 
 def finite(numbers: Floats) -> Floats:
@@ -112,8 +133,8 @@ def checked_labels(
     `classes` are the two in the order that is wanted, public. Every label but the second then counts as the first,
     missing ones too, so that no row can cause an error. Without them the two that occur are taken, in sorted order.
     That exactly these occur is then treated as public; rows that are not `known` to have a privacy unit do not count.
-    Raises BadData unless there is one label per row, of the type of the classes. Without `classes`, raises it unless
-    each label is one of two. Raises BadParameter for unusable classes.
+    Raises BadData unless there is one label per row. Without `classes`, raises it unless each label is one of two.
+    Raises BadParameter for unusable classes.
     """
     labels = checked_column(estimator, y, rows)
     if classes is not None:
@@ -127,6 +148,8 @@ def checked_labels(
     if len(found) != 2:
         several = getattr(estimator, "_several", False)
         raise BadData(f"{_ONLY_TWO}: {_NAME_ALL if several else _NAME_TWO}.")
+    if all(type(label) is str for label in found.tolist()):
+        found = np.array(found.tolist())
     return found, np.where(_are(labels, found, 1), 1.0, -1.0)
 
 
@@ -154,24 +177,41 @@ def classes_note(classes: Any) -> str:
 
 
 def checked_targets(estimator: Any, y: Any, rows: int, *, missing: float = 0.0) -> Floats:
-    """One finite number a row, shape (n,), as `finite` has them, but `missing` for a missing one.
+    """One finite number a row, shape (n,), as `finite` has them, but `missing` for what is missing or no number.
 
-    Raises BadData for other shapes and types.
+    Raises BadData as `require_targets`.
     """
-    targets = checked_column(estimator, y, rows)
-    numbers = _floats(targets) if targets.dtype.kind in _NUMERIC else None
-    if numbers is None:
-        raise BadData("Unknown label type: y must hold numbers, one per row, in a 1d array of numbers.")
+    require_targets(estimator, y, rows)
+    numbers = as_numbers(checked_column(estimator, y, rows))
     return finite(np.where(np.isnan(numbers), missing, numbers))
 
 
-def checked_column(estimator: Any, y: Any, rows: int) -> NDArray[Any]:
-    """Y as an array, shape (n,), of whatever type. Raises BadData unless there is one entry for each of n `rows`."""
+def require_targets(estimator: Any, y: Any, rows: int) -> None:
+    """Raises BadData for other shapes than one entry a row, and for types that are not of numbers."""
+    require_column(estimator, y, rows)
+    try:
+        require_numbers(y)
+    except BadData:
+        raise BadData("Unknown label type: y must hold numbers, one per row, in a 1d array of numbers.") from None
+
+
+def require_column(estimator: Any, y: Any, rows: int) -> None:
+    """Raises BadData unless y has one entry for each of n `rows`, by its shape alone."""
     if y is None:
         raise BadData(f"requires y to be passed, but the target y is None: {type(estimator).__name__} needs it.")
-    column = _column(y) if _has_type(y) else _entries(y)
-    if len(column) != rows:
-        raise BadData(f"X and y have inconsistent numbers of samples: {rows} and {len(column)}.")
+    shape = shape_of(y) if _has_type(y) else (len(y),)
+    if len(shape) != 1 and (len(shape) != 2 or shape[1] != 1):
+        raise BadData("bad input shape: y should be a 1d array, with one label or number for each row.")
+    if shape[0] != rows:
+        raise BadData(f"X and y have inconsistent numbers of samples: {rows} and {shape[0]}.")
+
+
+def checked_column(estimator: Any, y: Any, rows: int) -> NDArray[Any]:
+    """Y as an array, shape (n,), of whatever type. Raises BadData as `require_column`."""
+    require_column(estimator, y, rows)
+    if not _has_type(y):
+        return _entries(y)
+    column: NDArray[Any] = column_or_1d(y, warn=True)
     return column
 
 
@@ -194,33 +234,33 @@ def known_classes(classes: Any, *, several: bool = False) -> NDArray[Any]:
 
 
 def _are(labels: NDArray[Any], classes: NDArray[Any], code: int) -> NDArray[np.bool_]:
-    """Whether labels are the class in that position. Raises BadData for types that have no class."""
-    if labels.dtype.kind == "O":
-        return np.array([is_same(label, classes[code]) for label in labels], dtype=np.bool_)
-    if (labels.dtype.kind == "U") == (classes.dtype.kind == "U") or classes.dtype.kind == "O":
+    """Whether labels are the class in that position: no label causes an error, and none changes what another is."""
+    kinds = {labels.dtype.kind, classes.dtype.kind}
+    if kinds <= set(_NUMERIC) or kinds == {"U"}:
         return np.asarray(labels == classes[code])
-    raise BadData("The labels of y and the classes are of different types: give the classes as y holds them.")
+    with warnings.catch_warnings():  # of classes that compare as they like
+        warnings.simplefilter("ignore")
+        return np.array([is_same(label, classes[code]) for label in labels], dtype=np.bool_)
 
 
-def is_same(label: object, wanted: object) -> bool:
-    """Whether two labels are equal; those that cannot say so are not."""
-    try:
-        return bool(label == wanted)
-    except (TypeError, ValueError):  # pandas' NA, arrays
-        return False
+def require_types_of_classes(y: Any, classes: NDArray[Any]) -> None:
+    """Raises BadData where y declares a type that no class has. Lists and columns of objects declare none."""
+    declared = getattr(y, "dtype", None)
+    texts = str(declared).lower() in _TEXTS or getattr(declared, "kind", "") == "U"
+    numbers = getattr(declared, "kind", "O") in _NUMERIC
+    if (texts or numbers) and classes.dtype.kind != "O" and texts != (classes.dtype.kind == "U"):
+        raise BadData("The labels of y and the classes are of different types: give the classes as y holds them.")
 
 
 def _has_type(y: Any) -> bool:
     """Whether a type was found for all entries of y before, or y has other than one dimension."""
     if isinstance(getattr(y, "dtype", None), np.dtype):
         return not isinstance(y, np.ma.MaskedArray)
-    dimensions = len(getattr(y, "shape", ())) or 1
-    nested = isinstance(y, list | tuple) and bool(y) and isinstance(y[0], list | tuple)
-    return dimensions != 1 or nested or not hasattr(y, "__len__") or isinstance(y, str)
+    return len(getattr(y, "shape", ())) > 1 or not hasattr(y, "__len__") or isinstance(y, str)
 
 
 def _entries(y: Any) -> NDArray[Any]:
-    """The entries as Python has them, where no common type holds all of them exactly.
+    """The entries as Python has them, but numbers where one type of them holds all entries exactly.
 
     numpy turns integers next to a missing one into floats, so that one row would change how others are read.
     """
@@ -231,14 +271,6 @@ def _entries(y: Any) -> NDArray[Any]:
     found = np.array(entries.tolist())
     kept = found.dtype.kind == np.array(entries[0]).dtype.kind and found.tolist() == entries.tolist()
     return found if kept else entries
-
-
-def _column(y: Any) -> NDArray[Any]:
-    try:
-        column: NDArray[Any] = column_or_1d(y, warn=True)
-    except (ValueError, TypeError):
-        raise BadData("bad input shape: y should be a 1d array, with one label or number for each row.") from None
-    return column
 
 
 def _require_discrete(labels: NDArray[Any]) -> None:
@@ -259,20 +291,10 @@ def _require_discrete(labels: NDArray[Any]) -> None:
         ) from None
 
 
-def is_missing(label: object) -> bool:
-    """Whether a label is none: None, NaN, NaT, or pandas' NA, which cannot say whether it is itself."""
-    try:
-        return label is None or bool(label != label)  # noqa: PLR0124 - NaN
-    except (TypeError, ValueError):
-        return True
-
-
 def known_features(X: Any) -> list[str] | None:
-    """Names of the columns, as far as X has them without a look at any value; None where it does not."""
-    shape = getattr(X, "shape", None)
-    if isinstance(X, list) and X and isinstance(X[0], list | tuple):
-        shape = len(X), len(X[0])
-    if not isinstance(shape, tuple) or len(shape) != 2 or not isinstance(shape[1], int) or not shape[1]:
+    """Names of the columns, found without a look at any value; None where X is no table."""
+    shape = shape_of(X)
+    if len(shape) != 2 or not shape[1]:
         return None
     names = getattr(X, "columns", ())
     return list(names) if all(isinstance(name, str) for name in names) and len(names) else unnamed_features(shape[1])
@@ -281,46 +303,6 @@ def known_features(X: Any) -> list[str] | None:
 def unnamed_features(columns: int) -> list[str]:
     """What features without names are called."""
     return [f"x{column}" for column in range(columns)]
-
-
-def _as_numbers(X: Any) -> NDArray[Any]:
-    """A float64 array of whatever shape X has."""
-    schema = getattr(X, "schema", None)  # polars makes numbers of dates
-    if isinstance(schema, Mapping) and any(kind.is_temporal() for kind in schema.values()):
-        raise BadData(f"Features must be numbers, and dates are none: {_ENCODE}.")
-    try:
-        array = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
-    except (TypeError, ValueError, OverflowError):
-        raise BadData(f"Features must be numbers, in rows of equal length: {_ENCODE}.") from None
-    if array.dtype.kind == "c":
-        raise BadData("Complex data not supported: features must be real numbers.")
-    numbers = _floats(array) if array.dtype.kind in _NUMERIC else None
-    if numbers is None:
-        raise BadData(f"Features must be numbers, in rows of equal length: {_ENCODE}.")
-    return numbers
-
-
-def _floats(array: NDArray[Any]) -> Floats | None:
-    """As float64; missing entries are NaN, and numbers beyond the largest float infinite. None where some is none."""
-    try:
-        with np.errstate(over="ignore"):
-            return array.astype(np.float64, copy=False)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    try:
-        return np.array([_float(entry) for entry in array.flat]).reshape(array.shape)
-    except (TypeError, ValueError):
-        return None
-
-
-def _float(entry: Any) -> float:
-    """Raises TypeError or ValueError for what is no number and not missing."""
-    if is_missing(entry):
-        return math.nan
-    try:
-        return float(entry)
-    except OverflowError:  # an integer of many digits
-        return math.inf if entry > 0 else -math.inf
 
 
 def _same_columns(estimator: Any, X: Any, *, reset: bool) -> None:

@@ -19,6 +19,7 @@ from dpmine.itemsets.ingest.encode import coded
 from dpmine.itemsets.ingest.layouts import check_key
 from dpmine.ledger.charging import ROW
 from dpmine.models.contribution import Units
+from dpmine.models.entries import holds_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,7 +80,7 @@ def read_columns(
     _caution(source, keys, asserted)
     for caution in source.cautions(wanted):
         warn(f"{caution}.", LayoutWarning)
-    _require_types(source, () if isinstance(source, PandasSource) else numbers, keys)
+    _require_types(source, numbers, labels, keys)
     if ready is not None:
         ready()
     table = source.read(wanted, progress or (lambda _share: None))
@@ -87,8 +88,7 @@ def read_columns(
     as_labels = _any_labels if any_label else _labels
     read.update({name: as_labels(name, table.column(name)) for name in labels})
     read.update({name: coded(table.column(name)).codes for name in keys})
-    if not isinstance(source, PandasSource):  # whose types are found from the values
-        read.whole = frozenset(name for name in numbers if _is_whole(table.column(name).type))
+    read.whole = frozenset(name for name in numbers if _is_whole(table.column(name).type))
     return read
 
 
@@ -100,15 +100,9 @@ def require_columns(
     keys: Sequence[str] = (),
     asserted: str | None = None,
 ) -> frozenset[str]:
-    """Check that `read_columns` would find these columns, by their names and types. Raises as it.
-
-    Returns the columns of numbers whose type has whole numbers only.
-    No value is read, but for columns of Python objects in pandas frames, whose type only the values show.
-    """
+    """The columns of numbers whose type has whole numbers only; no value is read. Raises as `read_columns`."""
     source = _opened(data, _distinct(numbers, labels, keys), keys, asserted).numbers(numbers)
-    _require_types(source, numbers, keys)
-    for name in labels:
-        _require_labels(name, source.type_of(name))
+    _require_types(source, numbers, labels, keys)
     return frozenset(name for name in numbers if _is_whole(source.type_of(name)))
 
 
@@ -125,9 +119,16 @@ def _caution(source: Source, keys: Sequence[str], asserted: str | None) -> None:
         )
 
 
-def _require_types(source: Source, numbers: Sequence[str], keys: Sequence[str]) -> None:
+def _require_types(source: Source, numbers: Sequence[str], labels: Sequence[str], keys: Sequence[str]) -> None:
+    if isinstance(source, PandasSource) and (untyped := source.untyped([*numbers, *labels, *keys])):
+        raise BadData(
+            f"The data frame's {quoted(untyped)} hold objects or categories, whose type one row can change: convert "
+            "them first, for example with astype('Float64') or astype('string')."
+        )
     for name in numbers:
         _require_numbers(name, source.type_of(name))
+    for name in labels:
+        _require_labels(name, source.type_of(name))
     for name in keys:
         check_key(name, source.type_of(name))
 
@@ -164,8 +165,7 @@ def _opened(data: Any, wanted: Sequence[str], keys: Sequence[str] = (), asserted
 
 def _require_numbers(name: str, column_type: Any) -> None:
     kind = plain(column_type)
-    reals = pa.types.is_null, is_boolean, is_integer, pa.types.is_floating, pa.types.is_decimal
-    if not any(holds(kind) for holds in reals):
+    if not holds_numbers(kind):
         raise BadData(
             f"Column {name!r} holds {type_name(kind)}, not numbers: encode categories as 0/1 columns, "
             "dates as numbers of days."
@@ -353,10 +353,9 @@ def units_of(columns: dict[str, Any], units: Sequence[str]) -> Units | None:
 
 
 def predict_table(estimator: Any, data: Any, *, progress: Callable[[float], None] | None = None) -> pa.Table:
-    """One row a row: `prediction`, and where the classifier has them `probability`: of two classes, that of the later.
+    """One row a row: `prediction`, and where the classifier has them `probability`.
 
-    Of more classes it is the probability of the prediction.
-
+    That is of the later of two classes; of more classes that of the prediction.
     Requires: an estimator with named features. The guarantee protects the rows it was trained on, not these.
     Raises BadData for columns that are missing or not numbers.
     """

@@ -78,10 +78,10 @@ OF_SOURCE = {
         "numbers are needed.",
         "COL=TYPE,…",
     ),
-    "delimiter": Option("What separates the fields of CSV files, such as ';'.", "CHAR", shown="a comma"),
+    "delimiter": Option("What separates the fields of CSV files, such as ';' or '\\t'.", "CHAR", shown="a comma"),
     "quotes": Option(
-        "Whether quotation marks may enclose the fields of CSV files; without, each line is a row.",
-        "double|none",
+        "Quotation marks in CSV files: double (they may enclose a field), multiline (with line breaks in it), or none.",
+        "double|multiline|none",
         shown="double",
     ),
     "decimal": Option("Decimal point of numbers in CSV files.", ".|,", shown="a point"),
@@ -91,7 +91,11 @@ OF_SOURCE = {
         shown="utf-8",
     ),
     "query": Option("An SQL statement in place of FILE; it may choose, rename and filter rows one by one.", "SQL"),
-    "database": Option("Where the query runs: duckdb:///FILE, sqlite:///FILE or postgresql://….", "URL"),
+    "database": Option(
+        "Where the query runs: duckdb:///FILE, duckdb:///:memory: for files that it names, sqlite:///FILE or "
+        "postgresql://….",
+        "URL",
+    ),
 }
 """Options that say what is read, where the names of files do not."""
 _SOURCE: dict[str, Option] = {"files": _FILES, **OF_SOURCE}
@@ -131,7 +135,7 @@ _CLASSES = Option(
 )
 _MODEL = {
     "model": Option("Model file: training writes it, --predict reads it.", "FILE.json", kind=Path, in_jobs=False),
-    "predict": Option("Score this Parquet file with the model.", "FILE", in_jobs=False),
+    "predict": Option("Score this file with the model: of any form that training reads.", "FILE", in_jobs=False),
 }
 _INTERCEPT = Option(
     "Train an intercept, regularised too.",
@@ -154,7 +158,7 @@ TOP_ITEMSET = {
         "COL",
         kind=list,
     ),
-    "one_hot": Option("One item per column: booleans, or integers with 0 for none.", default=False, kind=bool),
+    "one_hot": Option("One item per column: booleans, or integers, present above 0.", default=False, kind=bool),
     "size": Option("Number of items in an itemset.", "R|R1-R2", "2"),
     "top": Option("How many itemsets; the budget is that of all together.", "K", 1, int, parameter="k"),
     "epsilon": _EPSILON,
@@ -170,16 +174,16 @@ TOP_ITEMSET = {
     ),
     "rules": Option("Association rules of the released supports; needs --release-support.", default=False, kind=bool),
     "min_support": Option(
-        "Least noisy support that is listed, in units; 0: all that was chosen. Default: what is clearly above 0.",
-        "S",
-        kind=int,
+        "Least noisy support that is listed: a count of units, or a share of --units (0.02, 2%); 0: all that was "
+        "chosen. Default: what is clearly above 0.",
+        "N|F",
     ),
     "min_confidence": Option(
         "Of the rules that are shown; 0 by default.", "F", only_with=("rules", True, "only rules have a confidence.")
     ),
     "units": Option(
-        "A public number of units: turns supports into shares, gives rules lift, and warns where a list will mostly be "
-        "noise (default: 5,000 assumed).",
+        "A public number of units: turns supports into shares, gives rules lift (without --basket), and warns where a "
+        "list will mostly be noise (default: 5,000 assumed).",
         "N",
         kind=int,
     ),

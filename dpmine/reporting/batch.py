@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from dpmine.errors import AlreadyCharged, BadData, BadLedger, BadParameter, BudgetExceeded, DpmineError, NotPrivate
-from dpmine.ledger.budget import Accounting, Amount, name_and_part
+from dpmine.errors import AlreadyCharged, BadData, BadLedger, BudgetExceeded, DpmineError, NotPrivate
+from dpmine.ledger.budget import Accounting, Amount, first_grant
 from dpmine.ledger.charging import Account
 from dpmine.ledger.ledger import KeyedLedger, Ledger
 from dpmine.markup import ShownAsText
-from dpmine.privacy import short
 from dpmine.reporting.store import BEGUN, BEGUN_BEFORE, CHARGED_BEFORE, NOT_STORED, UNSTORED, Stored
+from dpmine.reporting.terms import Batch, Step, common_unit, require_no_loss, require_same_terms, require_total
 from dpmine.reporting.timeline import Charges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from datetime import date
 
     from dpmine.ledger.budget import Budget
@@ -31,82 +31,6 @@ if TYPE_CHECKING:
 
 Watcher: TypeAlias = "Callable[[int, Job, float], None]"
 """Follows a batch: the job of that number is done to that share, between 0 and 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A job, and what is to be done with it.
-
-    Attributes:
-        job: it.
-        guarantee: of its result where one is stored, else the most that it can be charged.
-        charge: the most that it is charged, or what it was charged.
-        stored: its result, if there is one.
-        failed: whether it was begun before, without a result, and is not to be run again.
-    """
-
-    job: Job
-    guarantee: Guarantee
-    charge: Amount
-    stored: Stored | None = None
-    failed: bool = False
-
-    @property
-    def pending(self) -> bool:
-        """Whether it is to be charged and run."""
-        return self.stored is None and not self.failed
-
-
-@dataclass(frozen=True, slots=True)
-class Batch(ShownAsText):
-    """A batch that was checked. Its text says what each job would be charged, and what is left.
-
-    Attributes:
-        dataset: the data set's name in the ledger.
-        steps: the jobs in order.
-        unit: the privacy unit of all.
-        budget: the data set's, before the batch; None where it is yet to be granted.
-        total: the most that the file's jobs may be charged together.
-        accounting: by which it is counted.
-        charges: of recurring jobs, in all windows so far.
-    """
-
-    dataset: str
-    steps: tuple[Step, ...]
-    unit: str
-    budget: Budget | None
-    total: Amount
-    accounting: Accounting
-    charges: Charges = field(default_factory=Charges)
-
-    def __str__(self) -> str:
-        left = "the budget is yet to be granted" if self.budget is None else f"{self.budget.left_of(self.dataset)} left"
-        together = f"All together: up to {self.to_charge.shown(self.accounting, short)} for each {self.unit}; {left}."
-        return "\n".join([*map(self._charge, self.steps), together])
-
-    def _charge(self, step: Step) -> str:
-        if step.pending:
-            return f"{step.job.name}: is charged up to {step.charge.shown(self.accounting, short)}"
-        free = "stored already" if step.stored else "begun before, without a result"
-        return f"{step.job.name}: {free}, is charged nothing"
-
-    @property
-    def paths(self) -> list[str]:
-        """The inputs of the jobs, and public catalogues in files."""
-        jobs = [step.job for step in self.steps]
-        catalogues = [job.options.get("catalogue") for job in jobs]
-        return [path for job in jobs for path in job.paths] + [path for path in catalogues if isinstance(path, str)]
-
-    @property
-    def to_charge(self) -> Amount:
-        """The most that the jobs without a stored result are charged."""
-        return Amount.total([step.charge for step in self.steps if step.pending])
-
-    @property
-    def together(self) -> Amount:
-        """What the jobs are charged at most, those of other windows and what has no result included."""
-        other = [step.charge for step in self.steps if not (step.pending or step.job.key)]
-        return Amount.total([self.charges.total, self.to_charge, *other])
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +94,7 @@ class Report(ShownAsText):
         timeline: all windows of recurring jobs; None for jobs that run once.
         others: of windows that the same run caught up with, before this one.
         rejected: why a further window was not run; "" for none.
+        new: "ledger" or "data set", where the run made it and granted the budget; "" where both were there.
     """
 
     job_file: JobFile
@@ -182,6 +107,13 @@ class Report(ShownAsText):
     timeline: Timeline | None = None
     others: tuple[JobOutcome, ...] = ()
     rejected: str = ""
+    new: str = ""
+
+    @property
+    def granted(self) -> str:
+        """That the run made the ledger, or the data set in it, and what it granted; "" where both were there."""
+        terms = self.job_file.terms
+        return first_grant(self.new, terms.dataset, terms.total) if self.new else ""
 
     @property
     def left(self) -> str:
@@ -196,7 +128,8 @@ class Report(ShownAsText):
         return (*self.others, *self.outcomes)
 
     def __str__(self) -> str:
-        return "\n".join([*(outcome.said for outcome in self.followed), *filter(None, [self.rejected, self.left])])
+        said = [self.granted, *(outcome.said for outcome in self.followed), self.rejected, self.left]
+        return "\n".join(filter(None, said))
 
     def raise_failures(self) -> None:
         """An error for jobs without a result: rejected charges, bugs, or anything else. Its notes say why each failed.
@@ -230,9 +163,11 @@ def checked_batch(job_file: JobFile, store: ResultsFolder, *, retry: bool = Fals
     terms, steps, ledger = job_file.terms, [], Ledger(job_file.terms.ledger)
     budget = ledger.known(terms.dataset)  # first: what is charged meanwhile is then no pending job of this batch
     charges = Charges.of(ledger, terms.dataset, job_file.jobs)
+    if budget is None:
+        require_no_loss(terms, store)
     for job in job_file.jobs:
         try:
-            steps.append(_step(job, store, charges, retry=retry))
+            steps.append(_step(job, store, charges, budget, retry=retry))
         except DpmineError as error:
             raise type(error)(f"job {job.name!r}: {error}") from None
     return _within(terms, tuple(steps), budget, charges)
@@ -252,8 +187,9 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
     terms, day = job_file.terms, datetime.now(UTC).date()
     with store.lock():
         batch = checked_batch(job_file, store, retry=retry)
-        ledger = Ledger(terms.ledger)
+        ledger, new = Ledger(terms.ledger), ""
         if batch.budget is None:  # another run may have granted it meanwhile
+            new = "data set" if ledger.exists() else "ledger"
             ledger.grant(
                 terms.dataset,
                 epsilon=terms.total.epsilon,
@@ -276,7 +212,7 @@ def run_batch(job_file: JobFile, store: ResultsFolder, *, watch: Watcher, retry:
         )
         store.free_room()
     left = _budget(ledger, terms.dataset)
-    return Report(job_file, batch.unit, outcomes, left, batch.total, batch.accounting, day)
+    return Report(job_file, batch.unit, outcomes, left, batch.total, batch.accounting, day, new=new)
 
 
 def _ledger(ledger: Ledger, step: Step, *, retry: bool) -> Ledger:
@@ -301,7 +237,7 @@ def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Calla
     before = _budget(account.ledger, account.dataset)
     marked = store.marks(step.job)
     try:
-        store.begin(step.job)
+        store.begin(step.job, before.seal if before else "")
         released = step.job.run(account, progress=progress)
     except Exception as error:  # noqa: BLE001 - the others' results must not be lost with this one
         charged = before is None or before != _budget(account.ledger, account.dataset)
@@ -317,7 +253,7 @@ def _outcome(step: Step, store: ResultsFolder, account: Account, progress: Calla
         return JobOutcome(step.job, released.guarantee, Stored(released.document, released.guarantee, ()), error=error)
 
 
-def _step(job: Job, store: ResultsFolder, charges: Charges, *, retry: bool) -> Step:
+def _step(job: Job, store: ResultsFolder, charges: Charges, budget: Budget | None, *, retry: bool) -> Step:
     stored = store.find(job)
     if stored is not None:
         return Step(job, stored.guarantee, Amount.settled(stored.guarantee), stored)
@@ -327,73 +263,17 @@ def _step(job: Job, store: ResultsFolder, charges: Charges, *, retry: bool) -> S
     if not job.guarantee.private:
         raise NotPrivate("a report has private results only; leave out what is not.")
     # What was begun may not have been charged, and of recurring jobs the ledger knows.
-    failed = not retry and job.key in charges.amounts if job.key else BEGUN in marks
+    begun = BEGUN in marks and (budget is None or store.seal_before(job) != budget.seal)
+    failed = not retry and job.key in charges.amounts if job.key else begun
     return Step(job, job.guarantee, Amount.of(job.guarantee), failed=failed)
 
 
 def _within(terms: BudgetTerms, steps: tuple[Step, ...], budget: Budget | None, charges: Charges) -> Batch:
     """The batch, if it keeps to the terms of the job file and of the ledger."""
-    for step in steps:
-        if step.guarantee.neighbors is not terms.neighbors:
-            raise BadParameter(
-                f"job {step.job.name!r} is for `neighbors` {step.guarantee.neighbors}, and [budget] for "
-                f"{terms.neighbors}: give both the same."
-            )
-    if budget is not None and budget.neighbors is not terms.neighbors:
-        raise BadParameter(f"{terms.dataset!r} was granted for the relation {budget.neighbors}: say so in [budget].")
+    require_same_terms(terms, steps, budget)
     accounting = (terms.accounting or Accounting.BASIC) if budget is None else budget.accounting
-    if terms.accounting not in {None, accounting}:
-        raise BadParameter(f"{terms.dataset!r} was granted under {accounting} accounting: say so in [budget].")
     share = None if budget is None else budget.granted.approximate_delta
     total = terms.total_under(accounting, share)
-    batch = Batch(terms.dataset, steps, _common_unit(steps, terms, budget), budget, total, accounting, charges)
-    _require_total(batch, terms)
+    batch = Batch(terms.dataset, steps, common_unit(steps, terms, budget), budget, total, accounting, charges)
+    require_total(batch, terms)
     return batch
-
-
-def _common_unit(steps: Sequence[Step], terms: BudgetTerms, budget: Budget | None) -> str:
-    """The privacy unit of all jobs, of [budget] and of the ledger."""
-    said = [("[budget]", terms.unit), ("the ledger", budget.unit if budget else None)]
-    said += [(f"job {step.job.name!r}", step.guarantee.unit) for step in steps]
-    (first, unit), *others = [(who, unit) for who, unit in said if unit]
-    for who, other in others:
-        if other != unit:
-            raise BadParameter(
-                f"{first} protects each {unit!r}, and {who} each {other!r}: one budget has one privacy unit. Name the "
-                "same columns with unit (or assert it with one_row_per), or another ledger data set."
-            )
-    return unit
-
-
-def _require_total(batch: Batch, terms: BudgetTerms) -> None:
-    """That the file's total suffices for all jobs, and the ledger for those that are yet to be charged."""
-    total, accounting = batch.total, batch.accounting
-    stored = Amount.total([step.charge for step in batch.steps if step.stored])
-    if not (batch.budget.spent if batch.budget else Amount()).fits(stored, accounting):
-        raise BadLedger(
-            f"The stored results were charged {stored.shown(accounting)}, which the ledger does not know: restore the "
-            "ledger that was charged, or give another --results folder."
-        )
-    asked = batch.together
-    if not total.fits(asked, accounting):
-        advice = "lower the jobs' epsilon (and delta), or raise the budget's."
-        slack = asked.compared(accounting)[1]
-        if slack > total.compared(accounting)[1] == 0:
-            advice = f"give delta = {short(slack)} or more in [budget], or use mechanisms with δ = 0."
-        most = total.shown(accounting)
-        raise BudgetExceeded(
-            f"The jobs are charged up to {asked.shown(accounting)} together, and [budget] allows {most}: {advice}"
-        )
-    name, part = name_and_part(terms.dataset)
-    if batch.budget is None:
-        if part:
-            raise BadParameter(f"{name!r} is not granted yet: grant it with its parts (dpmine ledger grant).")
-        return
-    to_charge = batch.to_charge
-    if to_charge != Amount() and not batch.budget.granted.fits(total, accounting):
-        raise BudgetExceeded(
-            f"[budget] asks for {total.shown(accounting)}, and the ledger grants "
-            f"{batch.budget.granted.shown(accounting)} to {name!r}: ask for less, or have a larger total granted "
-            "(dpmine ledger grant)."
-        )
-    batch.budget.charging(part, to_charge)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, overload
 
@@ -13,16 +13,17 @@ from dpmine.io.targets import database_files, file_target, require_apart, unwrit
 from dpmine.parameters import truth
 from dpmine.reporting.batch import checked_batch, run_batch
 from dpmine.reporting.evidence.folder import require_possible, write_evidence
-from dpmine.reporting.jobs.file import read_job_file
+from dpmine.reporting.jobs.file import Create, read_job_file
 from dpmine.reporting.store import ResultsFolder
 from dpmine.reporting.windows import Course
 
 if TYPE_CHECKING:
     from dpmine.io.atomic import Guard
     from dpmine.io.targets import PathName
-    from dpmine.reporting.batch import Batch, Report, Watcher
+    from dpmine.reporting.batch import Report, Watcher
     from dpmine.reporting.jobs.file import JobFile
     from dpmine.reporting.jobs.job import Job
+    from dpmine.reporting.terms import Batch
 
 _PAGE = "report.html"
 _SUFFIXES = {"", ".html", ".htm"}
@@ -58,12 +59,15 @@ class PreparedReport:
         retry: bool,
         window: str | None = None,
         evidence: Path | None = None,
+        ledger_must_exist: bool = False,
         named: tuple[str, str, str] = ("output", "results", "evidence"),
         guard: Guard = no_guard,
     ) -> Self:
         """`named`: what the user calls the page, the results and the evidence. Raises as `report`."""
         page = file_target(output, guard=guard)
         job_file = read_job_file(jobs)
+        if ledger_must_exist:
+            job_file = replace(job_file, terms=replace(job_file.terms, create=Create.NEVER))
         store = ResultsFolder(results or output.with_name(f"{jobs.stem}-results"))
         course = Course.of(job_file, store, window)
         batch = checked_batch(job_file, store, retry=retry) if course is None else course.checked(retry=retry)
@@ -93,7 +97,8 @@ def report(
     retry: bool = False,
     window: str | None = None,
     evidence: PathName | None = None,
-    check: Literal[True],
+    ledger_must_exist: bool = False,
+    dry_run: Literal[True],
 ) -> Batch: ...
 
 
@@ -106,7 +111,8 @@ def report(
     retry: bool = False,
     window: str | None = None,
     evidence: PathName | None = None,
-    check: Literal[False] = False,
+    ledger_must_exist: bool = False,
+    dry_run: Literal[False] = False,
 ) -> Report: ...
 
 
@@ -118,7 +124,8 @@ def report(
     retry: bool = False,
     window: str | None = None,
     evidence: PathName | None = None,
-    check: bool = False,
+    ledger_must_exist: bool = False,
+    dry_run: bool = False,
 ) -> Report | Batch:
     """Run the jobs of a TOML file under one budget, and write one HTML page for all of them: `dpmine report`.
 
@@ -133,10 +140,11 @@ def report(
             has ended. A window is charged once, however often it is run.
         evidence: a new folder for what others check the report by; None for none. See
             `dpmine.verify_evidence`.
-        check: whether to stop after the checks: nothing is charged, and no value is read.
+        ledger_must_exist: whether the ledger must know the data set; otherwise the budget is created where it does not.
+        dry_run: whether to stop after the checks: nothing is charged, and no value is read.
 
-    Returns the report: its text says what became of each job, `outcomes` holds their documents. With `check=True`, the
-    batch: its text says what each job would be charged.
+    Returns the report: its text says what became of each job, `outcomes` holds their documents. With `dry_run=True`,
+    the batch: its text says what each job would be charged.
     Raises BadParameter, BadData, UnreadableFile, NotPrivate, BadLedger or BudgetExceeded before anything is charged.
     Where a job fails, the others are run, the page is written, and an error is raised whose notes say why. It is
     BudgetExceeded where the budget rejected all that failed. A bug is raised as it is, all else as BadData.
@@ -160,7 +168,7 @@ def report(
         ... input = "{folder}/sales.parquet"
         ... '''
         >>> _ = (folder / "jobs.toml").write_text(text, encoding="utf-8")
-        >>> print(report(folder / "jobs.toml", check=True))
+        >>> print(report(folder / "jobs.toml", dry_run=True))
         Pairs: is charged up to ε = 1, δ = 1e-06
         All together: up to ε = 1, δ = 1e-06 for each customer; the budget is yet to be granted.
         >>> print(report(folder / "jobs.toml", folder / "report.html"))
@@ -171,11 +179,14 @@ def report(
         dpmine.Ledger: the budget.
         top_itemsets: one such job.
     """
-    again, only_checked = truth("retry", retry), truth("check", check)
+    again, only_checked = truth("retry", retry), truth("dry_run", dry_run)
     source, page = _path("jobs", jobs), _path("output", output)
     kept = None if results is None else _path("results", results)
     proof = None if evidence is None else _path("evidence", evidence)
-    prepared = PreparedReport.of(source, page, kept, retry=again, window=window, evidence=proof)
+    must_exist = truth("ledger_must_exist", ledger_must_exist)
+    prepared = PreparedReport.of(
+        source, page, kept, retry=again, window=window, evidence=proof, ledger_must_exist=must_exist
+    )
     if only_checked:
         return prepared.batch
     from dpmine.reporting.page.render import render

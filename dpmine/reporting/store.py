@@ -14,6 +14,8 @@ from filelock import FileLock, Timeout
 from dpmine.errors import BadData, UnreadableFile
 from dpmine.io.arrow import parquet_bytes
 from dpmine.io.atomic import read_file, write_whole
+from dpmine.ledger.budget import name_and_part
+from dpmine.ledger.charging import without_passwords
 from dpmine.models.model_file import document_of, read_guarantee
 from dpmine.version import __version__
 
@@ -35,8 +37,8 @@ BEGUN = ".begun"
 UNSTORED = ".unstored"
 """Marks a job that came to a result that could not be stored."""
 BEGUN_BEFORE = (
-    "it was begun before and came to no result, and what was charged for it stays charged: change the job, or give "
-    "--retry to run it again, which is charged again."
+    "it was begun before and came to no result, and the ledger may have a charge for it (dpmine ledger history): "
+    "change the job, or give --retry to run it again, which is charged again."
 )
 CHARGED_BEFORE = (
     "the ledger has a charge for it, and the results folder no result: it stopped after the charge, or another machine "
@@ -134,17 +136,38 @@ class ResultsFolder:
         """What is remembered of a job of this content: that it was `BEGUN`, that its result is `UNSTORED`."""
         return {path.suffix for path in self._marked(job)}
 
-    def begin(self, job: Job) -> None:
+    def begin(self, job: Job, seal: str) -> None:
         """Remember that a job runs, in case it fails or the process dies, and reserve room for its result.
 
-        To be called before the job is charged: a full disk then charges nothing. Raises UnreadableFile.
+        To be called before the job is charged: a full disk then charges nothing. `seal` is that of the data set's last
+        entry in the ledger; the mark of an earlier attempt keeps its own. Raises UnreadableFile.
         """
-        text = json.dumps({"format": "dpmine job begun", "job": job.content}, ensure_ascii=False, indent=2)
+        mark = {"format": "dpmine job begun", "job": job.content, "seal": seal}
+        text = json.dumps(mark, ensure_ascii=False, indent=2)
         try:
             write_whole(self.folder / _ROOM, bytes(_RESERVED), private=True)
-            write_whole(self.folder / f"{job.stem}{BEGUN}", f"{text}\n".encode(), private=True)
+            if BEGUN not in self.marks(job):
+                write_whole(self.folder / f"{job.stem}{BEGUN}", f"{text}\n".encode(), private=True)
         except OSError:
             raise _unwritable(self.folder) from None
+
+    def seal_before(self, job: Job) -> str | None:
+        """The last seal before a job was begun: where the ledger still has it, the job was not charged."""
+        for path in self._marked(job):
+            with suppress(OSError, LookupError, TypeError, ValueError, RecursionError):
+                return str(json.loads(read_file(path))["seal"])
+        return None
+
+    def has_results_of(self, ledger: str, dataset: str) -> bool:
+        """Whether there is a result, of any job, that was charged to the data set in this ledger."""
+        url = without_passwords(ledger)
+        for path in self.folder.glob("*.json"):
+            with suppress(OSError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
+                job = document_of(read_file(path).decode(), _FORMAT)["job"]
+                same = job.get("ledger", url) == url  # recurring jobs name no ledger
+                if same and name_and_part(job["dataset"])[0] == name_and_part(dataset)[0]:
+                    return True
+        return False
 
     def free_room(self) -> None:
         """Give back what `begin` reserved."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dpmine.errors import BadData, BadLedger, BadParameter, BudgetExceeded
 from dpmine.ledger.budget import Amount, composed
 from dpmine.ledger.ledger import Ledger
-from dpmine.reporting.batch import Batch, Report, checked_batch, run_batch
+from dpmine.reporting.batch import Report, checked_batch, run_batch
 from dpmine.reporting.jobs.recurring import Recurring
 from dpmine.reporting.jobs.schedule import Missed, Window
 from dpmine.reporting.timeline import Charges, Passed, Timeline
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.batch import Watcher
     from dpmine.reporting.jobs.file import JobFile
     from dpmine.reporting.store import ResultsFolder
+    from dpmine.reporting.terms import Batch
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,8 @@ class Course:
         caught_up = tuple(
             each for report in others for each in report.outcomes if each.result or each.job.key not in lost
         )
-        return replace(last, others=caught_up, rejected=rejected, timeline=self._timeline(last))
+        new = reports[0].new  # the others find what it granted
+        return replace(last, others=caught_up, rejected=rejected, timeline=self._timeline(last), new=new)
 
     def _is_due(self, window: Window, charged: Collection[str]) -> bool:
         """Whether a job of the window was never charged, and has no result."""

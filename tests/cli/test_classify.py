@@ -98,6 +98,19 @@ def test_a_missing_value_does_not_stop_training_after_the_charge(run: outcome_of
     assert "a missing value counts as 0" in outcome.out
 
 
+def test_text_is_scored_as_it_is_trained_on(run: outcome_of) -> None:
+    """With the options of its form, so that the advice of a message on a CSV file can be followed."""
+    trained = run(*ONE)
+    assert trained.status == 0, trained.err
+    rows = pq.read_table("new.parquet").to_pylist()
+    text = "\n".join(";".join(map(str, row.values())) for row in rows)
+    Path("new.csv").write_text(f"{';'.join(rows[0])}\n{text}\n", encoding="utf-8")
+    score = ["classify", "--model", "model.json", "--predict"]
+    scored = run(*score, "new.csv", "--delimiter", ";")
+    assert (scored.status, scored.out) == (0, run(*score, "new.parquet").out)
+    assert_one_error(run(*score, "new.csv", "--query", "SELECT 1"))
+
+
 def test_bounds_scale_features_and_are_kept_for_scoring(run: outcome_of) -> None:
     """Values beyond the bounds count as the bounds in the file that is scored, too."""
     table = pq.read_table("people.parquet")

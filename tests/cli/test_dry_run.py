@@ -75,7 +75,7 @@ def test_what_the_run_would_say_is_said(destroyed: Path, run: outcome_of) -> Non
         (
             ["--ledger", "sqlite:///none.db", *LEDGER[2:]],
             2,
-            "no ledger at sqlite:///none.db: make one with",
+            "no ledger at sqlite:///none.db: restore it if it was lost, or make one with",
         ),
         (["--mechanism", "exact", "--not-private", *LEDGER], 2, "private runs only"),
     ],

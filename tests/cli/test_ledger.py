@@ -41,6 +41,10 @@ CLASSIFY = (
 RULE = ("hypothesis", "people.parquet", "--label", "y", "--features", "a", "--lower", "-1", "--upper", "1")
 SEARCH = "accuracy-first people.parquet --target b --features a --excess-risk 0.4 --regularization 0.1 --x-bound 1"
 FIRST = (*SEARCH.split(), "--y-bound", "1", "--steps", "10")
+NEW = (
+    "dpmine: new ledger: granted ε = 20, δ = 0.001 to 'shop'; if there was one before, restore it, because its charges "
+    "are not counted"
+)
 RUNS = {run[0]: run for run in (TOP, HISTOGRAM, CLASSIFY, RULE, FIRST)}
 
 
@@ -49,7 +53,7 @@ def shop(run: outcome_of, folder: Path) -> Path:
     """The folder, with people, and a budget of plenty for "shop"."""
     pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1], "y": (X[:, 0] > 0).tolist()}), "people.parquet")
     granted = run("ledger", "grant", *SHOP, "--epsilon", "20", "--delta", "1e-3")
-    assert (granted.status, granted.err) == (0, "")
+    assert (granted.status, granted.lines) == (0, [NEW])
     return folder
 
 
@@ -136,7 +140,7 @@ def test_a_full_disk_for_the_output_costs_nothing(run: outcome_of, monkeypatch: 
     def full(*_arguments: object, **_options: object) -> None:
         raise OSError(28, "No space left")
 
-    monkeypatch.setattr("dpmine.io.atomic._create", full)
+    monkeypatch.setattr("dpmine.io.atomic._created", full)
     assert "is writable and has room" in assert_one_error(run(*RUNS[name], *SHOP, "-o", "result.json"))
     assert shown(run)[0]["spent"]["epsilon"] == 0
 
@@ -203,6 +207,35 @@ def test_history_verify_and_export(run: outcome_of) -> None:
     assert [entry["kind"] for entry in exported["history"]] == ["grant", "charge"]
 
 
+def test_history_without_a_data_set_is_that_of_all(run: outcome_of) -> None:
+    run("ledger", "grant", *LEDGER, "--dataset", "barn", "--epsilon", "1")
+    run(*CLASSIFY, *SHOP)
+    lines = run("ledger", "history", *LEDGER).out.splitlines()
+    assert [(line.split("\t")[2], line.split("\t")[4]) for line in lines] == [
+        ("grant", "dataset barn"),
+        ("grant", "dataset shop"),
+        ("charge", "dataset shop"),
+    ]
+    rows = json.loads(run("ledger", "history", *LEDGER, "--format", "json").out)["history"]
+    assert [row["dataset"] for row in rows] == ["barn", "shop", "shop"]
+
+
+@pytest.mark.parametrize("content", [None, b""])
+def test_a_lost_or_empty_ledger_is_granted_afresh_with_a_word_or_not_at_all(
+    run: outcome_of, content: bytes | None
+) -> None:
+    again = ("ledger", "grant", *SHOP, "--epsilon", "20", "--delta", "1e-3")
+    assert run(*again).err == ""
+    Path("budget.db").unlink()
+    if content is not None:
+        Path("budget.db").write_bytes(content)
+    assert "There is no ledger at sqlite:///budget.db: restore it" in assert_one_error(
+        run(*again, "--ledger-must-exist")
+    )
+    assert run(*again).lines == [NEW]
+    assert run(*again, "--ledger-must-exist").status == 0
+
+
 def test_a_changed_total_is_found(run: outcome_of) -> None:
     run(*CLASSIFY, *SHOP)
     with closing(sqlite3.connect("budget.db")) as connection, connection:
@@ -257,8 +290,9 @@ def test_a_default_run_on_a_grant_without_delta_says_what_to_do(run: outcome_of)
         ("grant", *SHOP, "--epsilon", "0"),
         ("grant", *SHOP, "--epsilon", "20", "--delta", "1e-3", "--neighbors", "add-remove"),
         ("grant", *LEDGER, "--dataset", "a/b", "--epsilon", "1"),
-        ("history", *LEDGER),
+        ("history",),
         ("history", *LEDGER, "--dataset", "bazaar"),
+        ("grant", "--ledger", "sqlite:///lost.db", "--dataset", "shop", "--epsilon", "1", "--ledger-must-exist"),
         ("show", "--ledger", "sqlite:///nowhere.db"),
         ("verify", "--ledger", "sqlite:///words.parquet"),
     ],

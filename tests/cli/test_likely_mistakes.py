@@ -31,6 +31,9 @@ BEFORE = [f"ledger grant {BUDGET} --epsilon 1 --delta 1e-6 --unit customer"]
 MISTAKES = {
     "top-itemset": "FILE is missing: give a path or several, - for standard input, or --query.",
     "top-itemsets visits.parquet": "No such command 'top-itemsets'. Did you mean 'top-itemset'? Try: dpmine --help.",
+    "top-itemset visits.parquet --where year=2026": (
+        "No such option: --where. Did you mean '--query'? Try: dpmine top-itemset --help."
+    ),
     "top-itemset visit.parquet": "visit.parquet does not exist; check its name.",
     "top-itemset notes.txt": (
         "notes.txt cannot be read: it is damaged, incomplete or not a Parquet file; write it again, or say "
@@ -163,6 +166,9 @@ MISTAKES = {
     f"{SALES} --min-support 3": (
         "min_support is about released supports: give release_support (--release-support EPS, or auto), too."
     ),
+    f"{SALES} --release-support auto --min-support 2%": (
+        "min_support is a share of the units: give their number, units (--units N), or a count, such as 100."
+    ),
     f"{SALES} --min-confidence 0.5": "--min-confidence is for rules: give --rules, too.",
     f"{SALES} --format excel": "--format must be one of: text, json, csv, parquet.",
     f"{SALES} --rules --release-support auto --format csv": (
@@ -175,8 +181,8 @@ MISTAKES = {
         "ledger and dataset belong together: give both (--ledger URL --dataset NAME) or none."
     ),
     f"{SALES} --ledger sqlite:///other.db --dataset shop": (
-        "There is no ledger at sqlite:///other.db: make one with dpmine ledger grant --ledger URL --dataset "
-        "NAME --epsilon E --delta D."
+        "There is no ledger at sqlite:///other.db: restore it if it was lost, or make one with dpmine ledger grant "
+        "--ledger URL --dataset NAME --epsilon E --delta D."
     ),
     f"{SALES} --ledger sqlite:///budget.db --dataset shp": (
         "The ledger knows no data set 'shp': name one that it knows (dpmine ledger show lists them), or grant "
@@ -196,13 +202,13 @@ MISTAKES = {
         "where rows are the units), or grant another data set."
     ),
     "supports visits.parquet": (
-        "--min-support N|F is missing: a count of units (100), or a share of them (0.01, 1.0)."
+        "--min-support N|F is missing: a count of units (100), or a share of them (0.01, 1.0, 2%)."
     ),
     "supports visits.parquet --min-support 10": (
         "Exact supports are not private: add --not-private to confirm, or use dpmine top-itemset."
     ),
-    "supports visits.parquet --min-support 10% --not-private": (
-        "--min-support must be a finite number such as 0.1, 1e-6 or 1/3. For 1 % give 0.01."
+    "supports visits.parquet --min-support 110% --not-private": (
+        "--min-support must be a count of at least 1 (100), or a share above 0 up to 1 (0.01, 1.0, 2%)."
     ),
     "histogram people.parquet --column agee --lower 0 --upper 99": (
         "There is no column 'agee'. The columns are: 'age', 'town', 'rich'. Did you mean 'age'?"
@@ -277,15 +283,12 @@ MISTAKES = {
     "ledger grant --ledger sqlite:///budget.db --dataset shop": (
         "--epsilon is missing: this command needs it, such as --epsilon 1."
     ),
-    "ledger history --ledger sqlite:///budget.db": (
-        "--dataset is missing: this command needs it, such as --dataset shop."
-    ),
     "report": "JOBS.toml is missing: the job file: a budget, inputs and jobs.",
     "report missing.toml": "Cannot read 'missing.toml': name a job file (TOML) that exists and is readable.",
     "report visits.parquet -o page.html": (
         "'visits.parquet' is not a TOML file: name the file of jobs, a text in UTF-8."
     ),
-    "report jobs.toml --dry-run": "No such option: --dry-run. Did you mean '--check'? Try: dpmine report --help.",
+    "report jobs.toml --check": "No such option: --check. Did you mean '--dry-run'? Try: dpmine report --help.",
     "report jobs.toml -o page.html": "epsilon is missing in [budget]: write there, for example, epsilon = 1.",
     "top-itemset csvs --unit customer --item product": (
         "csvs holds no file that ends in .parquet: give a folder with such files, or say what they are "

@@ -197,7 +197,9 @@ def test_interrupt_inside_the_library(run: outcome_of, monkeypatch: pytest.Monke
     assert not Path("out.json").exists()
 
 
-STAYS = "dpmine: error: interrupted; nothing was written. Charges to the ledger stay.\n"
+STAYS = (
+    "dpmine: error: interrupted; nothing was written. Charges that are in the ledger stay (dpmine ledger history).\n"
+)
 CHARGED = ["--ledger", "sqlite:///budget.db", "--dataset", "shop"]
 
 
@@ -221,7 +223,9 @@ def test_every_error_after_a_charge_says_that_it_stays(
 
     run("ledger", "grant", *CHARGED, "--epsilon", "1", "--delta", "1e-5")
     monkeypatch.setattr("dpmine.io.parquet.File.batches", failing)
-    assert run("top-itemset", "sales.parquet", *CHARGED).err.endswith(". Charges to the ledger stay.\n")
+    assert run("top-itemset", "sales.parquet", *CHARGED).err.endswith(
+        ". Charges that are in the ledger stay (dpmine ledger history).\n"
+    )
     assert "charged" not in run("top-itemset", "sales.parquet").err
 
 

@@ -13,6 +13,7 @@ from reporting.schedules.weeks import Shop, sales
 from support.command_line import assert_one_error, outcome_of
 
 import dpmine
+from dpmine.ledger.budget import Amount, first_grant
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.reporting.evidence import folder
 from dpmine.reporting.jobs.kinds import HistogramJob
@@ -41,6 +42,7 @@ def test_a_page_and_its_results(batch: Folder, run: outcome_of) -> None:
     outcome = run("report", "jobs.toml", "-o", "shop.html")
     assert (outcome.status, outcome.out) == (0, "")
     assert outcome.lines == [
+        f"dpmine: {first_grant('ledger', 'shop', Amount(Fraction(100000), Fraction(1, 100)))}",
         "dpmine: job 'Pairs': done",
         "dpmine: job 'Ages': done",
         "dpmine: job 'Rule': done",
@@ -77,8 +79,8 @@ def test_results_are_not_kept_among_the_inputs(batch: Folder, run: outcome_of) -
     assert not (batch.path / "budget.db").exists()
 
 
-def test_check(batch: Folder, run: outcome_of) -> None:
-    outcome = run("report", "jobs.toml", "--check")
+def test_a_dry_run_charges_nothing(batch: Folder, run: outcome_of) -> None:
+    outcome = run("report", "jobs.toml", "--dry-run")
     assert (outcome.status, outcome.err) == (0, "")
     assert outcome.out.splitlines() == [
         "Results are kept in 'jobs-results'.",
@@ -90,7 +92,7 @@ def test_check(batch: Folder, run: outcome_of) -> None:
     assert not (batch.path / "budget.db").exists()
     assert not (batch.path / "report.html").exists()
     run("report", "jobs.toml")
-    assert run("report", "jobs.toml", "--check").out.splitlines()[1] == "Pairs: stored already, is charged nothing"
+    assert run("report", "jobs.toml", "--dry-run").out.splitlines()[1] == "Pairs: stored already, is charged nothing"
 
 
 def test_refused_budget(batch: Folder, run: outcome_of) -> None:
@@ -117,7 +119,7 @@ def test_a_failing_job(
     monkeypatch.setattr(HistogramJob, "run", fail)
     outcome = run("report", "jobs.toml")
     assert outcome.status == status
-    assert outcome.lines[1].startswith(said)
+    assert outcome.lines[2].startswith(said)
     assert sum(line.startswith("dpmine: error: ") for line in outcome.lines) == 1
     assert "kanarienvogel" not in outcome.err
     assert "dpmine: ε = 97000, δ = 0.009 left for each customer" in outcome.lines
@@ -145,7 +147,7 @@ def test_retry(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(HistogramJob, "run", fail)
         run("report", "jobs.toml")
-    _, _, ages, *_ = run("report", "jobs.toml", "--check").out.splitlines()
+    _, _, ages, *_ = run("report", "jobs.toml", "--dry-run").out.splitlines()
     assert ages == "Ages: begun before, without a result, is charged nothing"
     assert "give --retry" in run("report", "jobs.toml").lines[1]
     assert run("report", "jobs.toml", "--retry").status == 0
@@ -157,9 +159,9 @@ BAD = [
     (["jobs.toml", "-o", "sales.parquet"], "--output names one of the input files"),
     (["jobs.toml", "-o", "jobs.toml"], "--output names the job file"),
     (["jobs.toml", "-o", "report.pdf"], "The page is HTML only: end its name in .html"),
-    (["jobs.toml", "--check", "-o", "jobs.toml"], "--output names the job file"),
+    (["jobs.toml", "--dry-run", "-o", "jobs.toml"], "--output names the job file"),
     (["jobs.toml", "--results", ".", "-o", "report.html"], "would lie among the results"),
-    (["jobs.toml", "--check", "--results", "none/kept"], "Cannot write to 'none/kept'"),
+    (["jobs.toml", "--dry-run", "--results", "none/kept"], "Cannot write to 'none/kept'"),
     (["jobs.toml", "--results", "none/kept"], "Cannot write to 'none/kept'"),
     ([], "JOBS.toml is missing"),
 ]
@@ -180,14 +182,15 @@ def test_a_window_of_a_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     shop = Shop(tmp_path)
     shop.schedule |= {"start": "2025-W02", "runs": 4}
     shop.write()
-    checked = run("report", "jobs.toml", "--window", "2025-W04", "--check")
+    checked = run("report", "jobs.toml", "--window", "2025-W04", "--dry-run")
     assert checked.out.splitlines()[1:3] == [
         "Missed, and run first: 2025-W02, 2025-W03.",
         "Pairs 2025-W04: is charged up to ε = 13000, δ = 0.013",
     ]
     done = run("report", "jobs.toml", "--window", "2025-W04")
     assert done.status == 0
-    assert done.lines == [
+    assert done.lines[0].startswith("dpmine: new ledger: granted ε = 52000, δ = 0.052 to 'shop'")
+    assert done.lines[1:] == [
         *(f"dpmine: job 'Pairs 2025-W0{week}': done" for week in (2, 3, 4)),
         "dpmine: ε = 13000, δ = 0.013 left for each customer",
         'dpmine: the page names no owner of the data: to name one, write owner = "…" atop the job file',
@@ -240,8 +243,8 @@ def test_evidence_is_written_and_verified(batch: Folder, run: outcome_of) -> Non
     assert "'evidence/ledger.json' is not as it was written" in line
 
 
-def test_check_looks_at_the_folder_of_evidence(batch: Folder, run: outcome_of) -> None:
-    assert run("report", "jobs.toml", "--check", "--evidence", "evidence").status == 0
+def test_a_dry_run_looks_at_the_folder_of_evidence(batch: Folder, run: outcome_of) -> None:
+    assert run("report", "jobs.toml", "--dry-run", "--evidence", "evidence").status == 0
     assert not (batch.path / "evidence").exists()
     (batch.path / "evidence").mkdir()
     assert "is never written over" in assert_one_error(run("report", "jobs.toml", "--evidence", "evidence"))
@@ -276,7 +279,7 @@ def test_the_schema_of_job_files(run: outcome_of) -> None:
     [
         ["--schema", "jobs.toml"],
         ["--schema", "--verify-evidence", "evidence"],
-        ["--verify-evidence", "evidence", "--check"],
+        ["--verify-evidence", "evidence", "--dry-run"],
         ["--verify-evidence", "evidence", "--evidence", "more"],
     ],
 )
@@ -286,4 +289,4 @@ def test_what_runs_nothing_stands_alone(run: outcome_of, arguments: list[str]) -
 
 @pytest.mark.usefixtures("batch")
 def test_a_job_file_is_needed_to_run(run: outcome_of) -> None:
-    assert "JOBS.toml is missing: the job file" in assert_one_error(run("report", "--check"))
+    assert "JOBS.toml is missing: the job file" in assert_one_error(run("report", "--dry-run"))

@@ -222,7 +222,7 @@ def test_a_full_disk_is_noticed_before_the_charge(
     def full(*_: Any) -> None:
         raise OSError
 
-    monkeypatch.setattr("dpmine.io.atomic._create", full)
+    monkeypatch.setattr("dpmine.io.atomic._created", full)
     assert "Cannot write to 'out.json'" in assert_one_error(run(*CHARGED, "-o", "out.json"))
     assert "Cannot write 'x.svg'" in assert_one_error(
         run("histogram", "prices.parquet", *HISTOGRAM, "--ledger", LEDGER, "--dataset", "shop", "--plot", "x.svg")

@@ -194,6 +194,7 @@ def test_texts_are_declared_as_dates(tmp_path: Path) -> None:
 def test_what_is_no_date_is_null(tmp_path: Path) -> None:
     path = tmp_path / "visits.csv"
     texts = ["2026-11-23", "2026-11-23T10:00:00+01:00", "2026-11-23 x", "23.11.2026", "2026-11-231", "", "2026-13-01"]
+    texts += ["0044-03-15 BC", "0044-03-15 10:00:00 BC", "infinity", "20000-01-01"]
     path.write_text("patient,at,drug\n" + "\n".join(f"p{place},{text},d" for place, text in enumerate(texts)))
     found = supports(dpmine.Input(path, types="at=date"), unit="at")
     assert found == {frozenset("d"): 1}

@@ -132,3 +132,16 @@ def test_a_share_that_floats_miss() -> None:
     """0.07 · 100 is above 7 in floats, and 7/100 is not below 0.07."""
     frame = pd.DataFrame({"a": [True] * 7 + [False] * 93, "b": [True] * 7 + [False] * 93})
     assert len(fpgrowth(frame, min_support=0.07)) == 3
+
+
+@every("call", CALLS)
+@every("rows", [1, 70])
+def test_what_does_not_fit_is_rejected_before_it_becomes_objects(
+    call: Any, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Any] = []
+    monkeypatch.setattr("dpmine.itemsets.transactions.memory.physical_memory", lambda: 600_000_000)
+    monkeypatch.setattr("dpmine.frequent_patterns.frozensets", made.append)
+    with pytest.raises(BadParameter, match="raise min_support, give max_len, or write Parquet"):
+        call(pd.DataFrame(np.ones((rows, 21), bool)))
+    assert not made

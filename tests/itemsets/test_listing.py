@@ -15,6 +15,7 @@ from support.cases import every
 
 import dpmine
 from dpmine.errors import BadData, BadParameter
+from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.exact_supports import list_supports
 
 BASKETS = [["b", "a"]] * 5 + [["a", "c"]] * 2 + [["c", "b", "a"]] * 3
@@ -132,12 +133,59 @@ def test_random_baskets_against_plain_counting(seed: int) -> None:
     assert found == {pair: count for pair, count in counts.items() if count >= 3}
 
 
-def test_table_says_the_same_as_the_frame() -> None:
-    notices: list[str] = []
-    table = list_supports(BASKETS, size="1-3", min_support=1, notice=notices.append).table()
-    assert {tuple(row["items"]): row["support"] for row in table.to_pylist()} == COUNTS
+@every("as_objects", [False, True])
+@every("baskets", [BASKETS, [[3, 1, 2], [2, 3]], [["a", 1], [1, "a", "b"]], [[]]])
+@every("block", [1, 700, 2**24])
+def test_blocks_say_the_same_as_the_frame(
+    as_objects: bool, baskets: list[Any], block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpmine.itemsets.exact_supports._BLOCK", block)
+    listed = list_supports(baskets, size="1-3", min_support=1)
+    table = pa.Table.from_batches(listed.batches(as_objects=as_objects), listed.schema)
+    frame = listed.frame()
+    assert table["support"].to_pylist() == frame["support"].tolist()
+    names = [frozenset(items) for items in table["items"].to_pylist()]
+    texts = any(isinstance(item, str) for basket in baskets for item in basket)
+    assert names == [frozenset(map(str, each)) if texts else each for each in frame["itemsets"]]
     assert pa.types.is_large_list(table.schema.field("items").type)
+    assert block > 1 or len(table["items"].chunks) == max(1, len(frame))
+
+
+def test_the_layout_is_said_once() -> None:
+    notices: list[str] = []
+    list_supports(BASKETS, size="1-3", min_support=1, notice=notices.append)
     assert len(notices) == 1
+
+
+@every("items", [21, 60])
+def test_frames_that_do_not_fit_are_rejected_before_they_are_made(items: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    monkeypatch.setattr("dpmine.itemsets.exact_supports.frozensets", made.append)
+    with pytest.raises(BadParameter, match="or write Parquet with dpmine supports"):
+        dpmine.itemset_supports([list(range(items))], size=(1, items), memory="300MB")
+    assert not made
+
+
+def test_all_sizes_together_stay_within_the_limit() -> None:
+    """Each size of these would fit alone."""
+    baskets = [list(range(19))]
+    for size in range(1, 20):
+        list_supports(baskets, size=size, min_support=1, memory="80MB")
+    with pytest.raises(BadParameter, match=r"--min-support.*--memory.*--size"):
+        list_supports(baskets, size="1-19", min_support=1, memory="80MB")
+
+
+def test_no_size_is_searched_behind_one_that_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[int] = []
+    whole = Miner.itemsets
+
+    def noted(miner: Miner, size: int, threshold: int, **options: Any) -> Any:
+        searched.append(size)
+        return whole(miner, size, threshold, **options)
+
+    monkeypatch.setattr(Miner, "itemsets", noted)
+    dpmine.itemset_supports([["a", "b"], ["c", "d"]], size=(1, 4))
+    assert searched == [1, 2, 3]
 
 
 def test_pandas_frames_of_mlxtend_are_read() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -12,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cases import every
+from support.neighbours import seen
 
 import dpmine
 from dpmine.itemsets import read as reading
@@ -20,8 +19,6 @@ from dpmine.itemsets.transactions.memory import MemoryBudget
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from dpmine.itemsets.results import TopItemsets
 
 ITEMS = [f"item {number}" for number in range(12)]
 UNITS = [ITEMS[unit % 3 : 4 + unit % 7] for unit in range(20)]
@@ -100,20 +97,6 @@ PYTHON: dict[str, tuple[Callable[[list[list[Any]]], Any], dict[str, Any]]] = {
     "pandas objects": (objects, NAMED),
     "pandas lists": (lambda baskets: pd.DataFrame({"drug": pd.Series(baskets, dtype=object)}), {"items": "drug"}),
 }
-
-
-def seen(data: Any, k: int = 3, **options: Any) -> tuple[Any, TopItemsets | None]:
-    """What a reader of a run sees and what is not drawn, and the result."""
-    told: list[str] = []
-    try:
-        found = dpmine.top_itemsets(data, k, epsilon=1, notice=told.append, **options)
-    except dpmine.DpmineError as error:
-        return (type(error), str(error), told), None
-    fixed = replace(found, itemsets=(), supports=None, advice="", left_out=0)
-    table = found.to_arrow()
-    schema = table.schema.remove_metadata() if found.item_type else table.schema.names
-    length = len(found.itemsets) + found.left_out if "catalogue" in options else None
-    return (pickle.dumps(fixed), schema, length, vars(found) if hasattr(found, "__dict__") else None, told), found
 
 
 def assert_same(make: Callable[[list[list[Any]]], Any], inputs: dict[str, list[list[Any]]], **options: Any) -> None:

@@ -30,11 +30,14 @@ from dpmine.itemsets.noisy_supports import (
     release,
     with_subsets,
 )
-from dpmine.itemsets.rules import association_rules
+from dpmine.itemsets.rules import association_rules, plain_rules
 from dpmine.itemsets.support_noise import DiscreteLaplace
+from dpmine.itemsets.top import top_itemset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from dpmine.itemsets.results import TopItemsets
 
 Itemset: TypeAlias = frozenset[Any]
 
@@ -84,7 +87,7 @@ def test_the_rules_and_their_order(known: SupportRelease, units: int | None, lea
     wanted = []
     for rule in all_rules(known.itemsets):
         x, a, _ = values_of(known, rule, units)
-        if a and Fraction(x, a) >= least:
+        if a and x / a >= float(least):
             wanted.append((-Fraction(x, a), -x, sorted(rule[0]), sorted(rule[1])))
     frame = association_rules(known, units=units, min_confidence=least)
     found = [(sorted(antecedent), sorted(consequent)) for antecedent, consequent in rules_in(frame)]
@@ -166,10 +169,11 @@ def test_single_items_have_no_rules() -> None:
     assert len(association_rules(released([frozenset("a"), frozenset("b")], [5, 4]))) == 0
 
 
-def test_thresholds_are_exact() -> None:
+def test_thresholds_are_compared_with_the_confidence_that_is_listed() -> None:
     known = released(every_subset("ab"), [10, 3, 3])
     assert len(association_rules(known, min_confidence=0.3)) == 2
-    assert len(association_rules(known, min_confidence="0.3000000000000000000001")) == 1
+    assert len(association_rules(known, min_confidence="0.3000000000000000000001")) == 2
+    assert len(association_rules(known, min_confidence=nextafter(0.3, 1))) == 1
     assert len(association_rules(released(every_subset("ab"), [3, 3, 1]), min_confidence=Fraction(1, 3))) == 2
     assert (3 / 5) / (4 / 5) < 0.75  # as floats, shares fall short
     assert len(association_rules(released(every_subset("ab"), [4, 4, 3]), units=5, min_confidence=0.75)) == 2
@@ -226,7 +230,55 @@ def test_large_counts_lose_nothing() -> None:
     assert row["conviction"] == 2**59
     assert row["noisy_support"] == 2**60 - 1
     assert row["confidence_low"] < 1 <= row["confidence_high"]
-    assert len(association_rules(known, min_confidence=1)) == 0
+    assert association_rules(known, min_confidence=1)["confidence"].tolist() == [1, 1]  # the nearest float
+
+
+BASKETS = [(unit, day, item) for unit in range(60) for day, items in enumerate(["a", "b"]) for item in items]
+BASKETS += [(unit, 0, item) for unit in range(60, 100) for item in "ab"]
+LONG = {name: [row[place] for row in BASKETS] for place, name in enumerate(["customer", "day", "item"])}
+LISTS = pd.DataFrame(LONG).groupby(["customer", "day"])["item"].apply(list).reset_index()
+FLAGS = pd.DataFrame({"customer": LISTS["customer"], **{i: LISTS["item"].map(lambda x, i=i: i in x) for i in "ab"}})
+SEVERAL: list[tuple[pd.DataFrame, dict[str, str]]] = [
+    (pd.DataFrame(LONG), {"unit": "customer", "basket": "day", "item": "item"}),
+    (LISTS, {"unit": "customer", "items": "item"}),
+    (FLAGS, {"unit": "customer"}),
+]
+ONE: list[tuple[Any, dict[str, str]]] = [
+    (pd.DataFrame(LONG), {"unit": "customer", "item": "item"}),
+    (LISTS[["item"]], {"items": "item"}),
+    (FLAGS[["a", "b"]], {}),
+    (LISTS["item"].tolist(), {}),
+]
+
+
+def with_rules(data: Any, columns: dict[str, str]) -> TopItemsets:
+    """The rules of a and b, with hardly any noise."""
+    run = {"catalogue": ["a", "b"], "release_support": 10**6, "rules": True, "units": 100, "min_support": 0}
+    return top_itemset(data, **columns, **run)
+
+
+@pytest.mark.filterwarnings("ignore:one-hot")
+@every(("data", "columns"), SEVERAL)
+def test_no_lift_compares_one_basket_with_all_that_a_unit_ever_had(data: pd.DataFrame, columns: dict[str, str]) -> None:
+    """All 100 customers had a and b, 60 of them on different days: a lift of 0.4 would be wrong, theirs is 1."""
+    found = with_rules(data, columns)
+    frame = found.rules()
+    assert frame["confidence"].tolist() == [0.4, 0.4]
+    assert not set(frame) & set(WITH_UNITS[7:])
+    assert frame["support"].tolist() == [0.4, 0.4]
+    assert found.to_dict()["several_baskets"]
+    assert not {"lift", "leverage", "conviction"} & set(plain_rules(frame)[0])
+    for text in (str(found), found._repr_html_()):
+        assert "in one basket; lift needs units with one basket each" in text
+
+
+@pytest.mark.filterwarnings("ignore:one-hot", "ignore:list layout")
+@every(("data", "columns"), ONE)
+def test_lift_where_a_unit_has_one_basket(data: Any, columns: dict[str, str]) -> None:
+    found = with_rules(data, columns)
+    assert list(found.rules()) == WITH_UNITS
+    assert not found.to_dict()["several_baskets"]
+    assert "lift" not in str(found)
 
 
 HOSTILE = ["", "nan", "a,b", "\n", "frozenset({'x'})", "→", "0", "Ä" * 500, "\ud800"]

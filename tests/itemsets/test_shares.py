@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +13,12 @@ import pytest
 from support.cases import every
 
 import dpmine
+from dpmine.frequent_patterns import apriori, fpgrowth
 from dpmine.io.source import Columns
 from dpmine.itemsets.outofcore.read import PartitionedBaskets
 from dpmine.itemsets.read import read_transactions
 from dpmine.itemsets.transactions.memory import MemoryBudget
+from dpmine.parameters import count_or_share, least_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,13 +42,13 @@ def test_baskets_without_items_count_in_shares() -> None:
 
 
 def test_shares_are_those_of_mlxtend() -> None:
-    fpgrowth = pytest.importorskip("mlxtend.frequent_patterns").fpgrowth
+    fpgrowth_of_mlxtend = pytest.importorskip("mlxtend.frequent_patterns").fpgrowth
     generator = np.random.default_rng(5)
     for _ in range(300):
         rows, columns, rate = generator.integers(1, 12), generator.integers(1, 5), generator.uniform(0.05, 0.7)
         frame = pd.DataFrame(generator.random((rows, columns)) < rate, columns=list("abcde")[:columns])
         least = float(generator.choice([0.1, 0.25, 0.5, 1.0]))
-        theirs = fpgrowth(frame, min_support=least, use_colnames=True)
+        theirs = fpgrowth_of_mlxtend(frame, min_support=least, use_colnames=True)
         ours = dpmine.itemset_supports(frame, size=f"1-{columns}", min_support=least, as_fraction=True)
         expected = dict(zip(theirs["itemsets"], theirs["support"], strict=True))
         assert dict(zip(ours["itemsets"], ours["support"], strict=True)) == expected
@@ -88,3 +92,79 @@ def test_min_support_of_any_form_is_compared_exactly(limit: Any) -> None:
 def test_min_support_that_is_none_is_refused(limit: Any) -> None:
     with pytest.raises(dpmine.BadParameter, match="min_support"):
         dpmine.itemset_supports([["a"]], size=1, min_support=limit)
+
+
+FRACTIONS = [(k, n) for n in range(2, 60) for k in range(1, n)]
+FORMS: list[Callable[[int, int], Any]] = [
+    lambda k, n: k / n,
+    lambda k, n: np.float64(k / n),
+    lambda k, n: f"{k}/{n}",
+    lambda k, n: repr(k / n),
+    lambda k, n: f"{Decimal(100 * k) / n}%",
+    lambda k, n: Decimal(k) / n,
+    Fraction,
+]
+"""A share as people write it."""
+
+
+def test_every_share_reaches_its_count_in_every_form() -> None:
+    assert len(FRACTIONS) == 1711
+    for form in FORMS:
+        missed = [(k, n) for k, n in FRACTIONS if least_count(share_of(form(k, n)), n) != k]
+        assert not missed
+
+
+def share_of(value: Any) -> Fraction:
+    share = count_or_share("min_support", value)
+    assert not isinstance(share, int)
+    return share
+
+
+def test_shares_are_compared_as_arrays_of_floats_are() -> None:
+    """As `supports / rows >= share` does, the comparison of mlxtend: for fractions, their neighbours, and others."""
+    generator = np.random.default_rng(8)
+    for total in range(1, 200):
+        floats = np.arange(total + 1) / total
+        others = [np.nextafter(floats[1:], 0), np.nextafter(floats[:-1], 1), generator.random(5)]
+        for share in [*floats, *np.concatenate(others).tolist()]:
+            assert least_count(Fraction(share), total) == np.argmax(floats >= share)
+    assert [least_count(Fraction(1, 3), 0), least_count(Fraction(0), 5)] == [1, 0]
+
+
+@every("share", [(5, 6), (7, 100), (29, 58), (3, 7), (57, 59)])
+def test_a_share_keeps_the_itemset_that_has_it_in_every_call(share: tuple[int, int]) -> None:
+    k, n = share
+    frame = pd.DataFrame({"a": [True] * k + [False] * (n - k), "b": [True] * n})
+    for least in (k / n, Decimal(k) / n, Fraction(k, n)):
+        supports = dpmine.itemset_supports(frame, size=1, min_support=least)
+        assert sorted(supports["support"]) == [k, n]
+        for call in (fpgrowth, apriori):
+            assert len(call(frame, min_support=least, max_len=1)) == 2
+    assert len(dpmine.itemset_supports(frame, size=1, min_support=f"{k}/{n}")) == 2
+
+
+def test_rules_reach_the_confidence_that_they_have() -> None:
+    """3 of 7 units is 0.42857142857142855 as a float, which is above 3/7."""
+    run = {"size": 2, "catalogue": ["a", "b"], "release_support": 10**6, "rules": True, "min_support": 0}
+    found = dpmine.top_itemset([["a", "b"]] * 300 + [["a"]] * 400, **run)
+    assert len(found.rules(min_confidence=3 / 7)) == 2
+    assert len(found.rules(min_confidence=float(np.nextafter(3 / 7, 1)))) == 1
+
+
+@every("least", [0.3, "0.3", "30%", "3/10", Fraction(3, 10), 300, "300"])
+def test_a_listed_support_is_a_count_or_a_share_of_the_units(least: Any) -> None:
+    run = {"size": 1, "catalogue": ["a", "b"], "release_support": 10**6, "mechanism": "exponential", "units": 1000}
+    data = [["a"]] * 300 + [["b"]] * 299 + [[]] * 401
+    assert dpmine.top_itemsets(data, 2, **run, min_support=least).itemsets == (frozenset("a"),)
+
+
+@every("least", [0.02, "2%", "1.0"])
+def test_a_listed_share_needs_the_number_of_units(least: Any) -> None:
+    with pytest.raises(dpmine.BadParameter, match=r"min_support is a share of the units: .*--units N"):
+        dpmine.top_itemset([["a"]], release_support=1, min_support=least)
+
+
+@every("least", [-1, 1.5, 0.0, "101%", "%", "x", True])
+def test_a_listed_support_that_is_none_is_rejected(least: Any) -> None:
+    with pytest.raises(dpmine.BadParameter, match="min_support"):
+        dpmine.top_itemset([["a"]], release_support=1, min_support=least, units=10)

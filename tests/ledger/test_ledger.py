@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from ledger.promises import ADD, REPLACE, at_most, promise
 
-from dpmine.errors import BadParameter, BudgetExceeded, NotPrivate
+from dpmine.errors import BadLedger, BadParameter, BudgetExceeded, NotPrivate
 from dpmine.ledger import records
 from dpmine.ledger.budget import Amount, kept_rho
 from dpmine.ledger.ledger import Ledger, Receipt
@@ -84,15 +84,14 @@ def test_a_refusal_says_what_is_missing(ledger: Ledger, asked: Guarantee, reques
     assert spent(ledger) == ("3/4", "0")
 
 
-def test_a_grant_is_never_below_what_is_spent(ledger: Ledger) -> None:
-    ledger.grant("shop", epsilon=1, delta="0.1")
-    ledger.charge("shop", promise("1/2", "0.1"), job="")
-    for epsilon, delta in [("0.49", "0.1"), ("1", "0.09"), ("2", "0")]:
-        with pytest.raises(BudgetExceeded, match=r"has spent ε = 1/2, δ = 1/10"):
-            ledger.grant("shop", epsilon=epsilon, delta=delta)
-    assert ledger.grant("shop", epsilon="1/2", delta="0.1").remaining == Amount()
-    assert ledger.grant("shop", epsilon=3, delta="0.2").granted.epsilon == 3
-    assert ledger.verify() == 4
+def test_a_ledger_that_must_exist_is_not_made(ledger: Ledger) -> None:
+    with pytest.raises(BadLedger, match=r"There is no ledger at .*: restore it if it was lost"):
+        ledger.grant("shop", epsilon=1, must_exist=True)
+    assert not ledger.exists()
+    ledger.grant("shop", epsilon=1)
+    assert ledger.exists()
+    assert ledger.grant("barn", epsilon=1, must_exist=True).entries == 1
+    assert [(entry.dataset, entry.kind) for entry in ledger.history()] == [("barn", "grant"), ("shop", "grant")]
 
 
 def test_a_delta_that_is_not_given_stays(ledger: Ledger) -> None:

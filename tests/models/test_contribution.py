@@ -148,15 +148,28 @@ def test_sparse_rows_have_units() -> None:
         model.fit(rows, [0, 1, 1, 0], units=[1, 1, 2])
 
 
-@every("units", [[[1, 2], [3, 4]], [["a"], ["b", "c"]], np.zeros((2, 1)), "ab", 5])
+@every("units", [np.zeros((2, 1)), pd.DataFrame({"who": [1, 2]}), "ab", 5])
 def test_what_names_no_unit_is_rejected_before_the_charge(units: Any, tmp_path: Any) -> None:
     url = f"sqlite:///{tmp_path}/b.db"
     dpmine.Ledger(url).grant("shop", epsilon=5)
     model = dpmine.PrivateHistogram(bins=[4], lower=0, upper=1, ledger=url, dataset="shop")
     with pytest.raises(BadData, match="units must have one dimension"):
         model.fit([0.5, 0.5], units=units)
-    spent = dpmine.Ledger(url).budget("shop").spent.epsilon
-    assert spent == (1 if isinstance(units, list) else 0)  # entries are read after the charge
+    assert dpmine.Ledger(url).budget("shop").spent.epsilon == 0
+
+
+class Unhashable(str):
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        raise RuntimeError("secret")
+
+
+@every("odd", [[1], {}, np.zeros(2), Unhashable("a"), pd.Series([1])])
+@every("kind", [list, lambda units: pd.Series(units, dtype=object)])
+def test_what_cannot_be_hashed_is_no_unit(odd: Any, kind: Any) -> None:
+    """And does not change what the others are."""
+    assert Units.of(kind(["a", odd, 1, "a", None, 2**70]), "who").codes.tolist() == [0, -1, 1, 0, -1, 2]
 
 
 def test_several_columns_name_a_unit_together() -> None:

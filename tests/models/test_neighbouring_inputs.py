@@ -6,9 +6,15 @@ can be seen of the runs, but for the numbers that noise decides, has to be the s
 
 from __future__ import annotations
 
+import datetime as dt
+import functools
 import json
+import math
 import pickle
 import re
+import warnings
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +59,7 @@ NEIGHBORS = {
     "many rows": _with(*[(0.9, -0.9, "yes")] * 50),
     "another label": _with((0.5, 0.5, "maybe")),
     "no label": _with((0.5, 0.5, None)),
+    "long label": _with((0.5, 0.5, "x" * 100_000)),
     "shuffled": BASE.sample(frac=1, random_state=1, ignore_index=True),
     "another key": BASE.assign(who=[*range(UNITS - 1), 2**62]),
 }
@@ -79,6 +86,57 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
         dpmine.PrivateLogisticRegression(**PUBLIC), {"norm_bound": [1, 2]}, scoring="roc_auc", runs=3, **more
     ),
 }
+
+
+class Raising:
+    """An object that does nothing without an error."""
+
+    def _raise(self, *_: Any) -> Any:
+        raise RuntimeError("kanarienvogel")
+
+    __eq__ = __ne__ = __lt__ = __gt__ = __hash__ = __bool__ = __len__ = __iter__ = __float__ = _raise
+    __str__ = __repr__ = __array__ = __index__ = __int__ = _raise
+
+
+class RaisingNumber(float):
+    """A number that cannot be converted, compared or looked up."""
+
+    __slots__ = ()
+    __eq__ = __ne__ = __hash__ = __float__ = __str__ = __repr__ = Raising._raise  # type: ignore[assignment]
+
+
+class RaisingText(str):
+    """A text that cannot be compared or looked up."""
+
+    __slots__ = ()
+    __eq__ = __ne__ = __hash__ = __str__ = __repr__ = Raising._raise  # type: ignore[assignment]
+
+
+class Warner:
+    """An object that warns, and can be looked up."""
+
+    def __eq__(self, other: object) -> bool:
+        warnings.warn("kanarienvogel", stacklevel=1)
+        return False
+
+    def __hash__(self) -> int:
+        return 7
+
+
+ONE_ENTRY: dict[str, Any] = {
+    "none": None, "nan": math.nan, "infinite": -math.inf, "large": 1e308, "small": 5e-324, "2**63": 2**63,
+    "2**70": 2**70, "401 digits": 10**400, "-401 digits": -(10**400), "text": "maybe", "empty": "", "digits": "0.5",
+    "long text": "x" * 100_000, "surrogate": "\udcff", "NUL": "a\0", "bytes": b"yes", "list": [1, 2], "row": [0.5],
+    "empty list": [], "nested": [[[]]], "tuple": (0.5, "yes"), "set": {1}, "dictionary": {"yes": 1},
+    "array": np.ones(2), "one": np.array([0.5]), "scalar": np.float32(0.5), "int8": np.int8(1),
+    "long": np.longdouble(1),
+    "date": dt.date(2026, 1, 1), "time": dt.datetime(9999, 12, 31, tzinfo=dt.UTC),
+    "day": np.datetime64("2026-01-01"), "no day": np.datetime64("NaT"), "span": np.timedelta64(1, "D"),
+    "pandas NA": pd.NA, "NaT": pd.NaT, "stamp": pd.Timestamp("2026-01-01"), "series": pd.Series([1]), "true": True,
+    "decimal": Decimal("0.5"), "huge decimal": Decimal("1e9999"), "signal": Decimal("sNaN"), "share": Fraction(1, 3),
+    "complex": 1j, "type": int, "function": len, "raises": Raising(), "raising number": RaisingNumber(0.5),
+    "raising text": RaisingText("yes"), "warns": Warner(), "arrow": pa.scalar(1), "another unit": 0,
+}  # fmt: skip
 
 
 def _shape(value: Any) -> Any:
@@ -111,14 +169,80 @@ def _seen(run: Callable[[], Any]) -> Any:
     return promised, attributes, written
 
 
-def _fitted(make: Callable[..., Any], data: pd.DataFrame, *, units: bool, rows: int) -> Any:
+def _fitted(make: Callable[..., Any], data: pd.DataFrame, *, units: bool, rows: int, form: str = "frame") -> Any:
     model = make(**({"rows_per_unit": rows} if rows > 1 else {}))
-    who = data["who"] if units else None
+    who = FORMS[form](data["who"]) if units else None
+    table, line, kind = FORMS[form](data[["x", "z"]]), FORMS[form](data["x"]), FORMS[form](data["kind"])
     if isinstance(model, dpmine.PrivateHistogram):
-        return model.fit(data[["x", "z"]] if isinstance(model.lower, tuple) else data["x"], units=who)
+        return model.fit(table if isinstance(model.lower, tuple) else line, units=who)
     regression = isinstance(model, dpmine.AccuracyFirstRidge | dpmine.PrivateRidge)
-    target = data["x"] if regression else data["kind"]
-    return model.fit(data[["x", "z"]], target, units=who)
+    return model.fit(table, line if regression else kind, units=who)
+
+
+FORMS: dict[str, Callable[[Any], Any]] = {
+    "frame": lambda data: data,
+    "lists": lambda data: data.to_numpy(object).tolist(),
+}
+
+
+def _with_entry(places: list[str], entry: Any) -> pd.DataFrame:
+    """Columns of objects, of which the last row has that entry in these."""
+    frame = BASE.astype(object)
+    for place in places:
+        column = frame[place].tolist()
+        column[-1] = entry
+        frame[place] = pd.Series(column, dtype=object)
+    return frame
+
+
+def _seen_and_charged(run: Callable[..., Any], url: str) -> Any:
+    """What a run shows, its warnings and whether it is charged."""
+    ledger = dpmine.Ledger(url)
+    ledger.grant("people", epsilon=10**9, delta="0.5", only_first=True)
+    before = len(ledger.history("people"))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        shown = _seen(lambda: run(ledger=url, dataset="people"))
+    return shown, [str(one.message) for one in heard], len(ledger.history("people")) > before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_no_entry_of_one_row_shows_in_a_fit(name: str, form: str, tmp_path: Path) -> None:
+    """Whatever it is, as feature, label or unit: it stops no fit, changes no message, and is charged as any other."""
+    url = f"sqlite:///{tmp_path}/budget.db"
+
+    def seen(data: pd.DataFrame) -> Any:
+        fit = functools.partial(_fitted, data=data, units=True, rows=1, form=form)
+        return _seen_and_charged(lambda **ledger: fit(functools.partial(ESTIMATORS[name], **ledger)), url)
+
+    base = seen(BASE.astype(object))
+    assert isinstance(base[0][0], dict), base
+    assert base[1:] == ([], True), base
+    for places in (["x", "kind"], ["who"]):
+        found = {label: seen(_with_entry(places, entry)) for label, entry in ONE_ENTRY.items()}
+        assert not {label: one for label, one in found.items() if one != base}, (places, base)
+
+
+@every("name", ESTIMATORS)
+@every(
+    "kind",
+    [
+        lambda column: column.astype(str),
+        lambda column: column.astype(str).astype("string"),
+        lambda column: column.astype("category"),
+        lambda column: pd.to_datetime(column, unit="s"),
+        lambda column: column.astype(complex),
+    ],
+)
+def test_types_that_hold_no_numbers_are_rejected_before_the_charge(name: str, kind: Any, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/budget.db"
+    dpmine.Ledger(url).grant("people", epsilon=10**9, delta="0.5")
+    data = BASE.assign(x=kind(BASE["x"]))
+    with pytest.raises(dpmine.BadData, match=r"real numbers|Features must be numbers"):
+        _fitted(functools.partial(ESTIMATORS[name], ledger=url, dataset="people"), data, units=True, rows=1)
+    assert not dpmine.Ledger(url).budget("people").spent.epsilon
 
 
 @every("rows", [1, 3])

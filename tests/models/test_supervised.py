@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,9 @@ from support.numpy_bits import NumpyBits
 import dpmine
 from dpmine.errors import BadData
 from dpmine.models.supervised import checked_codes, checked_column, checked_features, checked_labels, checked_targets
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 AGES, CLASSES = [20.0, 30.0, 40.0, 50.0] * 50, ["no", "yes"]
 TARGET: dict[str, Any] = {"excess_risk": 1, "regularization": 1, "epsilon_max": 1000}
@@ -106,8 +109,8 @@ def test_no_label_changes_what_another_label_is(labels: Any) -> None:
     assert checked_codes(None, labels, 4, [0, 2**53, 2**53 + 1])[1].tolist() == [2, 1, 2, 0]
 
 
-@every(("labels", "kind"), [([0, 1], "i"), ([np.int8(0), np.int8(1)], "i"), (["a", "b"], "U"), ([True, False], "b")])
-def test_lists_of_one_type_are_arrays_of_it(labels: Any, kind: str) -> None:
+@every(("labels", "kind"), [([0, 1], "i"), ([np.int8(0), np.int8(1)], "i"), (["a", "b"], "O"), ([True, False], "b")])
+def test_lists_of_one_type_of_numbers_are_arrays_of_it(labels: Any, kind: str) -> None:
     assert checked_column(None, labels, 2).dtype.kind == kind
     assert checked_column(None, [*labels, None], 3).dtype.kind == "O"
 
@@ -116,10 +119,32 @@ def test_texts_that_numpy_would_shorten_stay() -> None:
     assert checked_labels(None, ["a\0", "a", "b"], 3, ["b", "a"])[1].tolist() == [-1, 1, -1]
 
 
-@pytest.mark.parametrize(("labels", "classes"), [([0, 1], ["0", "1"]), (["0", "1"], [0, 1]), ([0.0, 1.0], ["a", "b"])])
-def test_labels_of_another_type_than_the_classes_are_rejected(labels: Any, classes: Any) -> None:
+def test_no_text_makes_the_others_as_long() -> None:
+    """As in numpy's arrays of texts: a long one would take the memory of all."""
+    labels = ["no", "yes"] * 50_000 + ["x" * 10**6]
+    assert checked_labels(None, labels, len(labels), CLASSES)[1][:2].tolist() == [-1, 1]
+
+
+@every(
+    ("labels", "classes"),
+    [
+        (np.array([0, 1]), ["0", "1"]),
+        (np.array(["0", "1"]), [0, 1]),
+        (np.array([0.0, 1.0]), CLASSES),
+        (pd.Series(["0", "1"], dtype="string"), [0, 1]),
+        (pd.Series([0, 1]), CLASSES),
+        (pl.Series(["0", "1"]), [0, 1]),
+    ],
+)
+def test_labels_of_another_type_than_the_classes_are_rejected_before_the_charge(
+    labels: Any, classes: Any, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path}/b.db"
+    dpmine.Ledger(url).grant("shop", epsilon=5)
+    model = dpmine.PrivateLogisticRegression(classes=classes, ledger=url, dataset="shop")
     with pytest.raises(BadData, match="different types"):
-        checked_labels(None, labels, 2, classes)
+        model.fit([[1.0], [2.0]], labels)
+    assert dpmine.Ledger(url).budget("shop").spent.epsilon == 0
 
 
 def test_a_missing_target_counts_as_0() -> None:

@@ -251,8 +251,9 @@ def test_numbers_and_people_in_text_are_noticed_without_the_names_of_a_header(tm
         path.write_text(f"age,patient_id\n{rows}")
         with pytest.warns(LayoutWarning) as found:
             read_columns(str(path), ["age"])
-        first, second = (str(warning.message) for warning in found)
+        first, second, third = (str(warning.message) for warning in found)
         assert "a column is named like people" in first
         assert "--unit COL" in first
-        assert "does not fit its type counts as missing" in second
-        assert "patient" not in first + second
+        assert "each line of text is a row" in second
+        assert "does not fit its type counts as missing" in third
+        assert "patient" not in first + second + third

@@ -34,3 +34,10 @@ def test_continuous_integration_runs_the_tests_and_the_checks() -> None:
     steps = re.findall(r"^timed make (\S+)$", script, flags=re.MULTILINE)
     assert steps == ["check", "test", "test-marked", "test-spark", "docs", "workflows", "sbom", "reproducible"]
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o100
+
+
+def test_the_readme_finds_the_results_of_make_demo_report() -> None:
+    """Results lie beside the page: written elsewhere, the same jobs would be charged again, and be rejected."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    command = re.compile(r"dpmine (report examples/online_retail\.toml .*)")
+    assert command.findall(readme) == command.findall(MAKEFILE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,7 @@ from reporting.jobs import AGES, HOSTILE, PAIRS, Folder, job
 from support.cases import every
 
 import dpmine
+from dpmine.ledger.budget import Amount, first_grant
 from dpmine.reporting.jobs.kinds import HistogramJob
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ def batch(tmp_path: Path) -> Folder:
 def test_a_page_results_and_what_became_of_the_jobs(batch: Folder) -> None:
     done = dpmine.report(batch.path / "jobs.toml", str(batch.path / "page.html"))
     assert str(done).splitlines() == [
+        first_grant("ledger", "shop", Amount(Fraction(100000), Fraction(1, 100))),
         "job 'Pairs': done",
         "job 'Ages': done",
         "ε = 97000, δ = 0.008 left for each customer",
@@ -41,9 +44,9 @@ def test_a_page_results_and_what_became_of_the_jobs(batch: Folder) -> None:
     assert again.budget == done.budget
 
 
-def test_a_check_says_what_it_would_cost_and_writes_nothing(batch: Folder) -> None:
+def test_a_dry_run_says_what_it_would_cost_and_writes_nothing(batch: Folder) -> None:
     before = sorted(batch.path.iterdir())
-    checked = dpmine.report(batch.path / "jobs.toml", check=True)
+    checked = dpmine.report(batch.path / "jobs.toml", dry_run=True)
     assert str(checked).splitlines()[0] == "Pairs: is charged up to ε = 2000, δ = 0.001"
     assert checked._repr_html_().startswith("<pre>Pairs: is charged")
     assert sorted(batch.path.iterdir()) == before
@@ -99,7 +102,8 @@ BAD: dict[str, list[Any]] = {
     "evidence": [7, "", "none/evidence", ".", "people.parquet"],
     "retry": [None, 0, "no"],
     "window": [7, "", "2026-W47"],
-    "check": [None, 1, "yes"],
+    "ledger_must_exist": [None, 1, "yes"],
+    "dry_run": [None, 1, "yes"],
 }
 
 

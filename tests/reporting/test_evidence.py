@@ -338,7 +338,7 @@ def test_evidence_is_never_written_over(tmp_path: Path) -> None:
     with pytest.raises(dpmine.UnreadableFile, match="evidence is never written over"):
         dpmine.report(jobs, tmp_path / "page.html", evidence=tmp_path / "evidence")
     with pytest.raises(dpmine.UnreadableFile, match="name a new folder"):
-        dpmine.report(jobs, tmp_path / "page.html", evidence=tmp_path / "none" / "evidence", check=True)
+        dpmine.report(jobs, tmp_path / "page.html", evidence=tmp_path / "none" / "evidence", dry_run=True)
     assert not (tmp_path / "budget.db").exists()
 
 

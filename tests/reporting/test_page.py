@@ -91,6 +91,24 @@ def test_what_stands_on_it(html: str) -> None:
         assert said in page.text, said
 
 
+def test_rules_of_units_with_several_baskets_say_what_their_confidence_is(tmp_path: Path) -> None:
+    """ "Also have 27 %" would read as a fact of a year, and lift compares one basket with all of them."""
+    rows = [(unit, day, item) for unit in range(60) for day, item in enumerate(["bread", "butter"])]
+    rows += [(unit, 0, item) for unit in range(60, 100) for item in ("bread", "butter")]
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(["customer", "day", "item"])}
+    folder = Folder(tmp_path)
+    pq.write_table(pa.table(columns), folder.path / "sales.parquet")
+    for basket in ({"basket": "day"}, {}):
+        page = Page(render(folder.run(job(**PAIRS | {"units": 100, "top": 1} | basket)), today=DAY))
+        several = bool(basket)
+        assert (
+            "Customers with, at least once also had in the same basket, at least once about" in page.text
+        ) == several
+        assert ("a job without basket counts all that a customer has had" in page.text) == several
+        assert ("Of customers with also have about" in page.text) != several
+        assert ("Lift: that share, divided by" in page.text) != several
+
+
 def test_it_needs_nothing_else(html: str) -> None:
     page = Page(html)
     assert not {tag for tag, _ in page.tags} & {"script", "iframe", "object", "embed", "base", "form"}

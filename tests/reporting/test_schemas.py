@@ -129,7 +129,7 @@ def test_mistakes_are_seen(what: str, tmp_path: Path) -> None:
     jobs = made.write(job(**WRONG[what]))
     assert problems("jobs", tomllib.loads(jobs.read_text(encoding="utf-8"))) != []
     with pytest.raises(dpmine.DpmineError):
-        dpmine.report(jobs, tmp_path / "page.html", check=True)
+        dpmine.report(jobs, tmp_path / "page.html", dry_run=True)
 
 
 @every(("term", "value"), [("epsilon", None), ("dataset", None), ("ledger", "1"), ("accounting", '"rdp"')])

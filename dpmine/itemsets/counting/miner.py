@@ -9,11 +9,10 @@ from __future__ import annotations
 from contextlib import closing
 from math import comb
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmine.errors import BadParameter
 from dpmine.itemsets.counting.field import (
     Field,
     by_squares,
@@ -45,7 +44,7 @@ from dpmine.itemsets.transactions.base import (
     Transactions,
     distinct_codes,
 )
-from dpmine.itemsets.transactions.memory import physical_memory
+from dpmine.itemsets.transactions.memory import TooManyItemsets, listing_cost, parse_memory, resident_cost
 from dpmine.kernels import kernel
 
 if TYPE_CHECKING:
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
 
     from dpmine.itemsets.counting.arrays import Sink
     from dpmine.itemsets.counting.rows import ItemRanking
+    from dpmine.itemsets.transactions.memory import MemoryBudget
 
 _FIRST_ROOM = 1 << 22  # item codes for which a part of a search makes room before it knows how many it will find
 
@@ -89,9 +89,7 @@ class Miner(SupportSource):
         affordable = _affordable(size, memory_limit)
         if size == 2 and self._few_items(threshold):
             return self._pairs_above(threshold, affordable)
-        pieces = [_written(sink) for sink in self._listed(size, threshold, affordable)]
-        joined = pieces[0] if len(pieces) == 1 else map(np.concatenate, zip(*pieces, strict=True))
-        return Itemsets(*ordered(*joined))
+        return Itemsets(*ordered(*_joined(self._listed(size, threshold, affordable))))
 
     def _histogram(self, size: int, threshold: int) -> SupportHistogram:
         if size == 2 and self._few_items(threshold):
@@ -129,7 +127,7 @@ class Miner(SupportSource):
         rests = frequent_rests(self._baskets, self.item_supports, threshold)
         items, supports, found = listed_pairs(pair_supports(rests), rests.labels, threshold, affordable)
         if found > affordable:
-            raise _too_many(2, threshold)
+            raise TooManyItemsets
         return Itemsets(*ordered(items, supports))
 
     def _nth(self, size: int, support: int, n: int) -> Sequence[int] | None:
@@ -147,7 +145,7 @@ class Miner(SupportSource):
         return sink.itemsets[0].tolist() if found > n else None
 
     def _listed(self, size: int, threshold: int, affordable: int) -> list[Sink]:
-        """The itemsets above a threshold, part by part; BadParameter when there are more than `affordable`."""
+        """The itemsets above a threshold, part by part; TooManyItemsets when there are more than `affordable`."""
         field = self._field(size, threshold)
         nothing = [new_sink(size, threshold)]
         if field is None:
@@ -165,7 +163,7 @@ class Miner(SupportSource):
             for sink in parts:
                 pieces.append(sink)
                 if sum(int(piece.found[0]) for piece in pieces) > affordable:
-                    raise _too_many(size, threshold)
+                    raise TooManyItemsets
         return pieces or nothing
 
     def _counted(self, field: Field | None, size: int, threshold: int) -> SupportHistogram:
@@ -227,17 +225,21 @@ class BasketsInMemory(Baskets, Transactions):
         """See `Transactions.miner`."""
         return Miner(self)
 
+    def room_for_lists(self, budget: MemoryBudget) -> int:
+        """See `Transactions.room_for_lists`: all that the miner leaves."""
+        held: int = resident_cost(len(self.items), self.basket_count, self.catalogue_size)
+        return max(budget.listing, budget.whole - held)
+
 
 def _first(ranking: ItemRanking, threshold: int) -> int:
     """The lowest rank of an item that reaches the threshold."""
     return int(np.searchsorted(ranking.supports, threshold))
 
 
-def _too_many(size: int, threshold: int) -> BadParameter:
-    return BadParameter(
-        f"The itemsets of size {size} with support at least {threshold} do not fit into the memory limit: raise the "
-        "threshold (minimum support) or the memory limit."
-    )
+def _joined(sinks: list[Sink]) -> Sequence[NDArray[Any]]:
+    """The itemsets and supports of all parts; what the parts held is given back before these are put in order."""
+    pieces = [_written(sink) for sink in sinks]
+    return pieces[0] if len(pieces) == 1 else list(map(np.concatenate, zip(*pieces, strict=True)))
 
 
 def _written(sink: Sink) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -255,10 +257,9 @@ def _histogram(counts: NDArray[np.int64], alone: int = 0) -> SupportHistogram:
 
 
 def _affordable(size: int, memory_limit: int | None) -> int:
-    """How many itemsets of `size` items may be listed: two copies of each, a sorting key and an order."""
-    if memory_limit is None:
-        memory_limit = physical_memory() // 2
-    return min(memory_limit // (2 * (4 * size + 8) + 16), COUNT_LIMIT - 1)
+    """How many itemsets of `size` items may be listed."""
+    limit = parse_memory(None) if memory_limit is None else memory_limit
+    return min(limit // listing_cost(size), COUNT_LIMIT - 1)
 
 
 _KEY_BITS = 63

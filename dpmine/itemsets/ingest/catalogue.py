@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 
@@ -19,16 +20,16 @@ from dpmine.io.arrow import (
     is_integer,
     is_mixed,
     is_text,
-    item_array,
     plain,
     type_name,
     without_long_texts,
 )
+from dpmine.io.parquet import MAGIC, VERIFIED, read_footer
 from dpmine.io.paths import NO_FILE, READ_ERRORS, ROWS_MISSING, locate, reason, shown_name
+from dpmine.io.python_values import item_array
 from dpmine.io.source import quoted
 from dpmine.itemsets.ingest.encode import narrow, plain_items, sorted_items
 
-_PARQUET_MAGIC = b"PAR1"
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, at the beginning of a file
 REMARK = "# dpmine: "
 """What the first lines of a text file may begin with: they are no items, but say where the catalogue comes from."""
@@ -69,8 +70,7 @@ def _checked(items: pa.Array, owner: str) -> pa.Array:
         items = items.combine_chunks()
     if pa.types.is_dictionary(items.type):
         items = items.cast(plain(items.type))
-    if not can_be_item(items.type):
-        raise BadData(f"{owner} holds the type {type_name(items.type)}: items must be integers or texts.")
+    _require_items(items.type, owner)
     if not len(items):
         raise BadData(f"{owner} is empty: write every item that can be bought into it, one per line.")
     if items.null_count:
@@ -87,6 +87,11 @@ def _checked(items: pa.Array, owner: str) -> pa.Array:
     if pc.any(pc.equal(items[1:], items[:-1])).as_py():
         raise BadData(f"{owner} repeats an item: list each item once.")
     return narrow(items)
+
+
+def _require_items(kind: pa.DataType, owner: str) -> None:
+    if not can_be_item(kind):
+        raise BadData(f"{owner} holds the type {type_name(kind)}: items must be integers or texts.")
 
 
 def _as_integers(items: pa.Array) -> pa.Array:
@@ -117,7 +122,7 @@ def _given_items(source: object) -> Any:
 
 def _file_items(path: str, name: str) -> Any:
     content = _content(path, name)
-    if content[:4].to_pybytes() == _PARQUET_MAGIC:
+    if content[:4].to_pybytes() in MAGIC:
         return _parquet_items(content, name)
     if name.endswith((".parquet", ".parq", ".pq")):
         raise UnreadableFile(f"The catalogue {name} is no Parquet file in spite of its name: write it again.")
@@ -156,18 +161,27 @@ def _text_items(content: pa.Buffer, name: str) -> pa.Array:
 
 
 def _parquet_items(content: pa.Buffer, name: str) -> Any:
-    try:
-        table = pq.read_table(pa.BufferReader(content))
-        names, columns = table.column_names, table.columns
-        rows = pq.read_metadata(pa.BufferReader(content)).num_rows
+    with _explained(name):
+        footer = read_footer(pa.BufferReader(content))
+        schema = footer.schema.to_arrow_schema()
+    if len(schema) != 1:
+        raise BadData(
+            f"The catalogue {name} must have one column, not several: {quoted(schema.names[:20])}. Write the items "
+            "alone."
+        )
+    _require_items(plain(schema.types[0]), f"The catalogue {name}")
+    with _explained(name):
+        table = pq.read_table(pa.BufferReader(content), **VERIFIED)
         if any(pa.types.is_dictionary(kind) for kind in table.schema.types):
             table.validate(full=True)  # Arrow looks up codes of a damaged page unchecked
+    if table.num_rows != footer.num_rows:
+        raise UnreadableFile(f"The catalogue {name} cannot be read: {ROWS_MISSING}")
+    return table.column(0)
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    try:
+        yield
     except READ_ERRORS as error:
         raise UnreadableFile(f"The catalogue {name} cannot be read: {reason(error)}") from None
-    if table.num_rows != rows:
-        raise UnreadableFile(f"The catalogue {name} cannot be read: {ROWS_MISSING}")
-    if len(columns) != 1:
-        raise BadData(
-            f"The catalogue {name} must have one column, not several: {quoted(names[:20])}. Write the items alone."
-        )
-    return columns[0]

@@ -6,23 +6,61 @@ The lists of words are public: docs/how-to/units.md has them. `layouts.py` and t
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+from dpmine.errors import BadData
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _PEOPLE = {"customer", "user", "patient", "member", "person", "client"}
 _UNIT_WORDS = _PEOPLE | {"basket", "order", "invoice", "transaction", "receipt", "visit", "session"}
 _ITEM_WORDS = {"item", "product", "sku", "article", "drug", "page"}
 _GENERAL = {"id": "unit", "code": "item"}
 """These count where none of the other words does: item_id holds items, and customer_code names a unit."""
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+")
 _ENDINGS = ("id", "no", "code", "key", "name")  # written together with a word, as in customerid
 
 
 def _words(name: str) -> set[str]:
     """The words of a column's name, in the singular, too."""
-    words = {word.casefold() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+", name)}
+    words = {word.casefold() for word in _WORD.findall(name)}
     return words | {word.removesuffix("s") for word in words}
 
 
 def _stems(words: set[str]) -> set[str]:
     return words | {word.removesuffix(ending) for word in words for ending in _ENDINGS}
+
+
+def has_known_words_only(name: str) -> bool:
+    """Whether all words of a name are on the lists, so that it is none of the data: a header may be missing."""
+    known = _UNIT_WORDS | _ITEM_WORDS | {*_GENERAL, *_ENDINGS, "unit"}
+    parts = _WORD.findall(name)
+    return bool(parts) and not re.search(r"\d", name) and all(_stems(_words(part)) & known for part in parts)
+
+
+_HEADER = "A text file has the names of its columns in its first line: write them there if they are missing."
+
+
+def require_names(names: Sequence[str], look: str, *, is_header: bool) -> None:
+    """BadData where columns of a text file, whose names are to be released, are called like data.
+
+    The first line alone decides; `is_header` where an option names one of its fields. `look` says where names are.
+    """
+    if len(set(names)) < len(names):
+        raise BadData(f"Several columns have the same name {look}: give each its own. {_HEADER}")
+    if not all(map(str.strip, names)):
+        raise BadData(f"A column has no name {look}: give it one, or leave it out. {_HEADER}")
+    if not is_header and any(map(_is_like_number, names)):
+        raise BadData(
+            f"A column is called like a number {look}, which looks like data. {_HEADER} If it is a name, name the "
+            "column of the privacy unit, too (--unit COL, in Python unit=)."
+        )
+
+
+def _is_like_number(name: str) -> bool:
+    """Whether a name has digits, and no letters, as numbers and dates have."""
+    return any(map(str.isdigit, name)) and not any(map(str.isalpha, name))
 
 
 def names_people(name: str) -> bool:

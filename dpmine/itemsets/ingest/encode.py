@@ -11,16 +11,16 @@ import pyarrow.compute as pc
 
 from dpmine.errors import BadData
 from dpmine.io.arrow import (
-    as_texts,
     integer_array,
     integers,
     integers_or,
     is_integer,
     is_mixed,
     is_text,
-    text_array,
+    valid_texts,
     without_long_texts,
 )
+from dpmine.io.python_values import as_texts
 from dpmine.kernels import kernel
 
 if TYPE_CHECKING:
@@ -223,15 +223,6 @@ def narrow(labels: pa.Array) -> pa.Array:
         return labels
     labels = labels.cast(pa.large_string())
     return labels.cast(pa.string()) if labels.nbytes < _LONGEST_STRING_ARRAY else labels
-
-
-def valid_texts(texts: pa.Array) -> pa.Array:
-    """Texts, large_string, with bytes that are not UTF-8 replaced by U+FFFD; different ones may become equal."""
-    try:
-        texts.validate(full=True)
-    except pa.ArrowException:
-        return text_array([text.decode(errors="replace") for text in texts.cast(pa.large_binary()).to_pylist()])
-    return texts
 
 
 def _positions(values: pa.Array, labels: pa.Array) -> Codes:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from dpmine.errors import BadData
 from dpmine.io.arrow import can_be_item, can_be_key, is_boolean, is_integer, is_list, plain, type_name
 from dpmine.io.source import BasketSource, Columns, quoted
-from dpmine.itemsets.ingest.column_names import names_people, role_of
+from dpmine.itemsets.ingest.column_names import has_known_words_only, names_people, require_names, role_of
 from dpmine.itemsets.transactions.memory import LINE
 
 if TYPE_CHECKING:
@@ -124,17 +124,24 @@ def plan_layout(source: Source, columns: Columns) -> LayoutPlan:
     _require_present(source, columns)
     item = columns.named_item
     plan = _named_plan(source, columns, item) if item or columns.one_hot else _found_plan(source, columns)
+    if source.look is not None and plan.layout is Layout.ONE_HOT:
+        require_names(plan.items, source.look, is_header=bool(columns.named))
     _require_one_each(source, plan)
     if plan.basket and plan.layout is not Layout.LONG:
         raise BadData(
             f"The data have the {plan.layout.value} layout, where each row is a basket: leave out the option basket."
         )
     _check_types(source, plan, columns)
-    _require_not_swapped(source, plan)
-    return replace(plan, cautions=tuple(_cautions(source, plan)))
+    _require_not_swapped(source, plan, columns)
+    return replace(plan, cautions=tuple(_cautions(source, plan, columns)))
 
 
-def _require_not_swapped(source: Source, plan: LayoutPlan) -> None:
+def _called(source: Source, columns: Columns, name: str) -> str:
+    """A column for a message: by its name where that is public, as one is that the user typed."""
+    return repr(name) if source.look is None or name in columns.named else "a column"
+
+
+def _require_not_swapped(source: Source, plan: LayoutPlan, columns: Columns) -> None:
     """BadData where the names say that people would be published, and protect what they bought."""
     if plan.layout is Layout.ONE_HOT or not plan.unit:
         return
@@ -142,15 +149,17 @@ def _require_not_swapped(source: Source, plan: LayoutPlan) -> None:
     if names_people(item) and all(role_of(name) == "item" for name in plan.unit):
         named = {"unit": item, "item": unit} if source.look is None else {"unit": "COL", "item": "COL"}
         raise BadData(
-            f"The items would be values of {item!r}, which is named like people, protected for each {unit!r}, which is "
-            f"named like items: swap them, {_options(named)}; where it is meant, rename the columns."
+            f"The items would be values of {_called(source, columns, item)}, which is named like people, and those of "
+            f"{_called(source, columns, unit)}, which is named like items, would be protected: swap them, "
+            f"{_options(named)}; where it is meant, rename the columns."
         )
 
 
-def _cautions(source: Source, plan: LayoutPlan) -> Iterator[str]:
+def _cautions(source: Source, plan: LayoutPlan, columns: Columns) -> Iterator[str]:
     """See `LayoutPlan.cautions`."""
     if plan.layout is not Layout.ONE_HOT and names_people(plan.items[0]):
-        yield f"the items are values of {plan.items[0]!r}, which is named like people: the result would name some"
+        people = _called(source, columns, plan.items[0])
+        yield f"the items are values of {people}, which is named like people: the result would name some"
     for name in _possible_keys(source, plan.items[0]) if plan.layout is Layout.LIST and not plan.unit else ():
         if names_people(name):
             yield f"each row is a unit of its own: --unit {name} protects each {name!r} as a whole"
@@ -162,17 +171,17 @@ def _cautions(source: Source, plan: LayoutPlan) -> Iterator[str]:
             )
     if spans := [name for name in plan.unit if name in source.calendar]:
         yield f"a person has a unit for every {', '.join(spans)} with data, and the ε of these add up"
-    yield from _keys_as_items(source, plan)
+    yield from _keys_as_items(source, plan, columns)
     yield from source.cautions(plan.columns)
 
 
-def _keys_as_items(source: Source, plan: LayoutPlan) -> Iterator[str]:
+def _keys_as_items(source: Source, plan: LayoutPlan, columns: Columns) -> Iterator[str]:
     """At most one caution: that a column of numbers of a one-hot layout is named like a key, beside a named unit."""
     if plan.layout is not Layout.ONE_HOT or source.are_boolean(plan.items):
         return
     if keys := [name for name in plan.items if role_of(name) == "unit" and not is_boolean(source.type_of(name))]:
-        name = repr(keys[0]) if source.look is None else "a column"
-        yield f"{name} is named like a key, and with --one-hot it is an item of each row that has a number but 0 in it"
+        key = _called(source, columns, keys[0])
+        yield f"{key} is named like a key, and with --one-hot it is an item of each row with a number above 0 in it"
 
 
 def item_type(source: Source, plan: LayoutPlan) -> pa.DataType:
@@ -196,6 +205,7 @@ def _named_plan(source: Source, columns: Columns, name: str | None) -> LayoutPla
             f"Column {name!r} has the type {type_name(source.type_of(name))}, but the option items names a column "
             "of lists: for one item a row use the option item."
         )
+    _check_item(name, source.type_of(name))
     if columns.unit:
         return _plan(Layout.LONG, [name], columns, Origin.OPTIONS)
     return replace(_plan(Layout.LONG, [name], columns, Origin.SCHEMA), unit=_only_other(source, columns))
@@ -213,13 +223,18 @@ def _found_plan(source: Source, columns: Columns) -> LayoutPlan:
         return _plan_beside(source, lists[0], columns)
     if len(others) == 1 and columns.unit:
         return _plan(Layout.LONG, others, columns, Origin.SCHEMA)
-    raise BadData(f"The layout is not clear {_among(source)}. {_ADVICE}")
+    advice = _ADVICE if source.look is None else _ADVICE_FOR_TEXT
+    raise BadData(f"The layout is not clear {_among(source)}. {advice}")
 
 
 _ADVICE = (
     "Name the columns of the privacy unit and of the items, --unit COL --item COL (one row per item), or the column of "
     "lists, --item COL (one row per basket), or give --one-hot (one column per item, 0 for none). In Python: unit=, "
     "item=, one_hot=True."
+)
+_ADVICE_FOR_TEXT = (
+    "Name the columns of the privacy unit and of the items: --unit COL --item COL (in Python unit=, item=). --one-hot "
+    "is not for lists of items: it needs one column per item, with its name in the header, and 0 or 1 in each row."
 )
 
 
@@ -236,7 +251,8 @@ def _plan_of_two(source: Source, lists: Sequence[str]) -> LayoutPlan:
             raise BadData(_unclear(source, ({"unit": other, "item": lists[0]}, {"item": lists[0]})))
         return LayoutPlan(Layout.LIST, tuple(lists), (other,), (), Origin.NAMES)
     units = [name for name in source.names if role_of(name) == "unit"]
-    if len(units) != 1:
+    is_header = source.look is None or all(map(has_known_words_only, source.names))
+    if len(units) != 1 or not is_header:
         first, second = source.names
         raise BadData(_unclear(source, ({"unit": first, "item": second}, {"unit": second, "item": first})))
     items = tuple(name for name in source.names if name not in units)
@@ -320,7 +336,7 @@ def _check_types(source: Source, plan: LayoutPlan, columns: Columns) -> None:
     for name in plan.items:
         kind = source.type_of(name)
         if plan.layout is Layout.ONE_HOT:
-            _check_one_hot(name, kind, columns)
+            _check_one_hot(source, name, kind, columns)
         else:
             _check_item(name, kind.value_type if plan.layout is Layout.LIST else kind)
 
@@ -342,17 +358,18 @@ def _check_item(name: str, kind: pa.DataType) -> None:
         )
 
 
-def _check_one_hot(name: str, kind: pa.DataType, columns: Columns) -> None:
+def _check_one_hot(source: Source, name: str, kind: pa.DataType, columns: Columns) -> None:
     if is_boolean(kind) or (columns.one_hot and is_integer(kind)):
         if not is_boolean(kind) and not columns.unit and role_of(name) == "unit":
+            known = source.look is None
             raise BadData(
-                f"Column {name!r} is named like a privacy unit: name it as unit (--unit {shlex.quote(name)}), or make "
-                "it boolean where it is an item."
+                f"{f'Column {name!r}' if known else 'A column'} is named like a privacy unit: name it as unit (--unit "
+                f"{shlex.quote(name) if known else 'COL'}), or make it boolean where it is an item."
             )
         return
     raise BadData(
         f"Column {name!r} has the type {type_name(kind)}: in a one-hot layout every column but the unit's holds "
-        "booleans, or with one_hot (--one-hot) integers, 0 for none. Cast the column, leave it out, or name it as unit."
+        "booleans, or with one_hot (--one-hot) integers. Cast the column, leave it out, or name it as unit."
     )
 
 

@@ -1,4 +1,4 @@
-"""One-hot tables as lists, batch by batch: for each row, the numbers of the columns that are true, or numbers but 0.
+"""One-hot tables as lists, batch by batch: for each row, the numbers of the columns that are true, or above 0.
 
 A table may have 100,000 columns. Work per column takes longer than work per value. So the columns of a batch become one
 array at once, and no later step meets them again. `dpmine.itemsets.read` puts it between a source and what reads it.
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpmine.io.arrow import integer_array, integers, joined
+from dpmine.io.arrow import integer_array, integers, is_boolean, joined
 from dpmine.io.frame import PandasSource
 from dpmine.io.source import Source
 
@@ -70,6 +70,10 @@ class OneHotLists(Source):
         """Whether the table is."""
         return self.table.repeatable
 
+    def share(self, done: int) -> float | None:
+        """See `Source.share`."""
+        return self.table.share(done)
+
     def type_of(self, name: str) -> pa.DataType:
         """Arrow type of a key, or of the lists."""
         return pa.large_list(pa.int64()) if name == _LISTS else self.table.type_of(name)
@@ -100,7 +104,7 @@ class OneHotLists(Source):
         for first in range(0, frame.rows, step):
             flags = frame.values(self.items, first, first + step)
             part = keys.slice(first, step).combine_chunks().to_batches()[0].columns if keys is not None else []
-            yield self._batch(part, np.flatnonzero(flags.T), len(flags))
+            yield self._batch(part, np.flatnonzero(flags.T > 0), len(flags))
 
     def _batch(self, keys: list[pa.Array], cells: Cells, rows: int) -> pa.RecordBatch:
         columns, row_of = np.divmod(cells, max(1, rows))
@@ -112,11 +116,14 @@ class OneHotLists(Source):
 
 
 def _cells(columns: list[pa.Array]) -> Cells:
-    """The cells that are set in columns of the same length: true, or numbers but 0; null is neither."""
+    """The cells that are set in columns of the same length: true, or numbers above 0; null is neither."""
     rows, first, found = len(columns[0]), 0, []
     for _, group in groupby(columns, key=lambda column: column.type):
         alike = list(group)
-        together = pc.indices_nonzero(pa.concat_arrays(alike))
+        values = pa.concat_arrays(alike)
+        together = pc.indices_nonzero(
+            values if is_boolean(values.type) else pc.greater(values, pa.scalar(0, values.type))
+        )
         found.append(integers(pa.chunked_array([together])) + first * rows)
         first += len(alike)
     return joined(found)

@@ -10,14 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpmine.io.arrow import (
-    integer_array,
-    integers,
-    integers_or,
-    is_integer,
-    is_text,
-    plain_labels,
-)
+from dpmine.io.arrow import integer_array, integers, integers_or, is_integer, is_text
+from dpmine.io.python_values import plain_labels
 from dpmine.io.source import collected
 from dpmine.itemsets.ingest.catalogue import matched
 from dpmine.itemsets.ingest.encode import (

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dpmine.errors import BadParameter
 from dpmine.io.source import followed
 from dpmine.itemsets.counting.miner import Miner, ordered, support_of
 from dpmine.itemsets.outofcore.projection import Projector
@@ -41,7 +40,7 @@ from dpmine.itemsets.transactions.base import (
     SupportSource,
     Transactions,
 )
-from dpmine.itemsets.transactions.memory import ITEM, RESIDENT_BASKET, RESIDENT_LINE
+from dpmine.itemsets.transactions.memory import TooManyItemsets, resident_cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -56,9 +55,6 @@ if TYPE_CHECKING:
 
 _DEEPER = 3  # binary digits by which a threshold is lowered for each search that came before
 _LISTED_COPIES = 3  # the parts, the whole, and its order
-_TOO_MANY_TO_LIST = (
-    "The itemsets do not fit into the memory limit: raise the threshold (minimum support) or memory (--memory)."
-)
 
 
 class _Known(NamedTuple):
@@ -148,10 +144,9 @@ class PartitionedMiner(SupportSource):
         limit = self._baskets.budget.listing if memory_limit is None else memory_limit
         found = [self._resident.itemsets(size, threshold, memory_limit=limit)]
         for group in self._groups(threshold):
-            found.append(_listed(group, size, threshold, limit))
-            if _LISTED_COPIES * sum(part.items.nbytes + part.supports.nbytes for part in found) > limit:
-                raise BadParameter(_TOO_MANY_TO_LIST)
-        return _ordered(found)
+            behind = Miner(group.baskets).itemsets(size - 1, threshold, memory_limit=_room(found, limit))
+            found.append(Itemsets(group.itemsets(behind.items), behind.supports))
+        return _ordered(found, limit)
 
     def _histogram(self, size: int, threshold: int) -> SupportHistogram:
         known = self._known.get(size)
@@ -225,7 +220,7 @@ def _first_resident(baskets: PartitionedBaskets, code_of: NDArray[np.int32]) -> 
 def _costs(baskets: PartitionedBaskets, occurrences: NDArray[np.int64]) -> NDArray[np.int64]:
     """The most bytes that this number of occurrences of items takes in a miner."""
     rows = np.minimum(occurrences, baskets.census.baskets)
-    costs: NDArray[np.int64] = RESIDENT_LINE * occurrences + RESIDENT_BASKET * rows + ITEM * baskets.catalogue_size
+    costs: NDArray[np.int64] = resident_cost(occurrences, rows, baskets.catalogue_size)
     return costs
 
 
@@ -239,19 +234,22 @@ def _restricted(baskets: PartitionedBaskets, codes: NDArray[np.int32]) -> Basket
     return gathered.baskets(baskets.labels, same_codes(len(wanted)), baskets.unit)
 
 
-def _listed(group: Projected, size: int, threshold: int, limit: int) -> Itemsets:
-    try:
-        found = Miner(group.baskets).itemsets(size - 1, threshold, memory_limit=limit)
-    except BadParameter:  # which would speak of another size
-        raise BadParameter(_TOO_MANY_TO_LIST) from None
-    return Itemsets(group.itemsets(found.items), found.supports)
+def _room(found: list[Itemsets], limit: int) -> int:
+    """What these leave of the limit; raises TooManyItemsets."""
+    left = limit - _LISTED_COPIES * sum(part.items.nbytes + part.supports.nbytes for part in found)
+    if left < 0:
+        raise TooManyItemsets
+    return left
 
 
-def _ordered(found: list[Itemsets]) -> Itemsets:
-    """All of them by decreasing support, then by codes."""
+def _ordered(found: list[Itemsets], limit: int) -> Itemsets:
+    """All of them by decreasing support, then by codes. Raises TooManyItemsets."""
+    if len(found) == 1:
+        return found[0]
+    _room(found, limit)
     items = np.concatenate([part.items for part in found])
     supports = np.concatenate([part.supports for part in found])
-    return Itemsets(*ordered(items, supports)) if len(found) > 1 else found[0]
+    return Itemsets(*ordered(items, supports))
 
 
 _PROBE = 2**20  # bytes
@@ -331,7 +329,7 @@ class Stream:
         return lines_of(chunks(batches, self.plan, self.budget.chunk // 2), self.source, self.plan, codes)
 
     def _followed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return followed(batches, self.source.rows, self.progress)
+        return followed(batches, self.source, self.progress)
 
     def _ways(self) -> int:
         rows = self.source.rows

@@ -17,16 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpmine.errors import BadParameter
-from dpmine.io.arrow import (
-    integer_array,
-    integers,
-    integers_or,
-    is_mixed,
-    is_text,
-    plain,
-    plain_labels,
-    without_long_texts,
-)
+from dpmine.io.arrow import integer_array, integers, integers_or, is_mixed, is_text, plain, without_long_texts
+from dpmine.io.python_values import plain_labels
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.counting.rows import item_supports
 from dpmine.itemsets.ingest.encode import MOST_ITEMS, coded, is_ascending, narrow, sort_rows

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dpmine.io.arrow import integer_array, integers_or, is_integer, is_text
+from dpmine.io.arrow import integer_array, integers_or, is_integer, is_text, valid_texts
+from dpmine.io.parquet import VERIFIED, read_footer
 from dpmine.io.paths import READ_ERRORS
-from dpmine.itemsets.ingest.encode import valid_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -148,7 +148,7 @@ class Reading:
         """The lines of one task; raises ArrowInvalid where a file is another one than its footer was read of."""
         groups = self.groups
         for file, places in groupby(self.tasks[number].tolist(), key=lambda place: int(groups.file[place])):
-            with pq.ParquetFile(groups.files[file]) as opened:
+            with pq.ParquetFile(groups.files[file], **VERIFIED) as opened:
                 for place in places:
                     yield from self._lines(opened, place)
                     if _stamp(groups.files[file]) != (groups.size[place], groups.written[place]):
@@ -196,9 +196,9 @@ def _footer(file: int, path: str, wanted: Wanted) -> list[tuple[Any, ...]]:
     """Its row groups, as `FOOTERS`."""
     try:
         stamp = _stamp(path)
-        with pq.ParquetFile(path) as opened:
-            footer = opened.metadata
-            fits = wanted.fits(opened.schema_arrow) and not _is_legacy(footer)
+        with pa.OSFile(path) as opened:
+            footer = read_footer(opened)
+        fits = wanted.fits(footer.schema.to_arrow_schema()) and not _is_legacy(footer)
     except READ_ERRORS:
         fits = False
     if not fits:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import integers, integers_or, is_text
 from dpmine.io.open import is_spark_frame
-from dpmine.io.paths import paths_of
+from dpmine.io.paths import Input, paths_of
 from dpmine.io.periods import require_none
 from dpmine.itemsets.ingest.encode import narrow
 from dpmine.itemsets.ingest.layouts import Layout, plan_layout
@@ -65,10 +65,11 @@ def read_spark(
             session, endless = data.sparkSession, data.isStreaming
         if endless:
             raise BadParameter("A stream has no end: give a frame of what has arrived, or the files that hold it.")
-        source = SparkSource.of_frame(data)
+        source, paths = SparkSource.of_frame(data), [TABLE]
     else:
         session = spark_session(memory)
-        source = SparkSource.of_paths(session, [str(path) for path in paths_of(data) or ()])
+        paths = list(map(str, data.paths if isinstance(data, Input) else paths_of(data) or ()))
+        source = SparkSource.of_paths(session, paths)
     require_none(source.source.names, (*columns.unit, *columns.basket))
     plan = plan_layout(source.source, columns)
     known, _ = declared(catalogue, source.source, plan)
@@ -77,7 +78,7 @@ def read_spark(
         planned(replace(plan, price=_price(plan, natively=natively, files=source.wanted(plan, known) is not None)))
     rows, kept = source.rows(restricted(plan, source.source, known)), Kept(session)
     try:
-        if any(str(path).startswith(TABLE) for path in paths_of(data) or [TABLE]):
+        if any(path.startswith(TABLE) for path in paths):
             # A frame or table may differ each time it is computed, and all counts must be of the same rows.
             owners = None if rows.owners is None else kept.keep(rows.owners)
             frame = kept.keep(rows.frame)
@@ -90,7 +91,7 @@ def read_spark(
         kept.release_all()
         raise
     baskets = SparkBaskets(labels, supports, plan.unit_name, rows, session, kept, blocks, progress)
-    return Read(baskets, declared_type(known, rows.kind))
+    return Read(baskets, declared_type(known, rows.kind), bool(plan.basket_columns))
 
 
 def _price(plan: LayoutPlan, *, natively: bool, files: bool) -> str:

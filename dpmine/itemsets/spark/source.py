@@ -21,8 +21,8 @@ import pyarrow as pa
 from dpmine.errors import UnreadableFile
 from dpmine.io.arrow import is_integer, is_text
 from dpmine.io.atomic import SUFFIXES
-from dpmine.io.parquet import partition_keys
-from dpmine.io.paths import shown_name
+from dpmine.io.parquet import partition_keys, read_footer
+from dpmine.io.paths import READ_ERRORS, Encrypted, reason, shown_name
 from dpmine.io.source import ArrowSource
 from dpmine.itemsets.ingest.layouts import Layout
 from dpmine.itemsets.spark.files import Wanted
@@ -180,7 +180,7 @@ class SparkSource:
         if plan.layout is Layout.LIST:
             kind, lists = self.source.type_of(plan.items[0]).value_type, self._column(plan.items[0])
             return kind, functions.transform(lists, lambda item: _item(item, kind))
-        bought = [functions.when(self._column(name).cast("boolean"), functions.lit(name)) for name in plan.items]
+        bought = [functions.when(self._column(name).cast("bigint") > 0, functions.lit(name)) for name in plan.items]
         return pa.string(), functions.array(*bought)
 
     def _column(self, name: str) -> Any:
@@ -251,7 +251,11 @@ _WILD = re.compile(r"[*?\[\]{}\\]")
 _ANY_CASE = ["".join(f"[{sign}{sign.upper()}]" if sign.isalpha() else sign for sign in suffix) for suffix in SUFFIXES]
 _CALLED_PARQUET = {"pathGlobFilter": f"*{{{','.join(_ANY_CASE)}}}"}
 _EVERYWHERE = {"recursiveFileLookup": "true"}
-_STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+_STRICT = {
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+    "parquet.page.verify-checksum.enabled": "true",
+}
 _ONE_SCHEMA = {"mergeSchema": "true"}  # or Spark takes one file's types, and reads timestamps of others as bare numbers
 _BOOKKEEPING = ("_metadata", "_common_metadata")
 _UNKNOWN = "a row of a file that was not listed"
@@ -313,10 +317,18 @@ def _require_visible(files: Sequence[str]) -> None:
 
 
 def _require_content(files: Sequence[str]) -> None:
-    """Spark leaves out files of no bytes, which are damaged; they can be seen on this machine only."""
+    """Spark leaves out files of no bytes, and sees encrypted columns late; both can be seen on this machine only."""
     local = [Path(_path(file)) for file in files if file.startswith("file:")]
     if any(path.exists() and not path.stat().st_size for path in local):
         raise UnreadableFile("One of the files is empty, so it is damaged: write it again.")
+    try:
+        for path in local[:1]:  # a writer encrypts all or none
+            with pa.OSFile(str(path)) as opened:
+                read_footer(opened)
+    except Encrypted as error:
+        raise UnreadableFile(f"One of the files cannot be read: {reason(error)}") from None
+    except READ_ERRORS:
+        return  # Spark finds it, or finds what is wrong
 
 
 def _keys(files: Sequence[str], paths: Sequence[str]) -> dict[str, Keys]:

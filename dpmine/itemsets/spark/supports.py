@@ -35,7 +35,7 @@ from dpmine.itemsets.transactions.base import (
     SupportHistogram,
     SupportSource,
 )
-from dpmine.itemsets.transactions.memory import parse_memory
+from dpmine.itemsets.transactions.memory import TooManyItemsets, parse_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,7 +52,6 @@ _BROADCAST = 2_000_000  # parents that are sent to every executor
 _REMEMBERED = 20_000  # itemsets whose supports are remembered here, because those listed are asked for next
 _SORTED_AT_ONCE = 10_000  # members of a level that one job may skip
 _LISTED_COPIES = 3  # as they come, in order, and between
-_TOO_MANY = "The itemsets do not fit into the memory limit: raise the threshold (minimum support) or memory (--memory)."
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,10 +266,10 @@ class SparkMiner(SupportSource):
 
 
 def require_room(count: int, size: int, memory_limit: int | None) -> None:
-    """BadParameter where a list of `count` itemsets takes more than a limit of bytes, by default a share of memory."""
+    """TooManyItemsets where a list takes more than a limit of bytes, by default a share of memory."""
     limit = parse_memory(None) // 5 if memory_limit is None else memory_limit
     if _LISTED_COPIES * count * (4 * size + 8) > limit:
-        raise BadParameter(_TOO_MANY)
+        raise TooManyItemsets
 
 
 def _stored(baskets: RowsOfItems, ranks: Ranks, threshold: int) -> BasketStore:

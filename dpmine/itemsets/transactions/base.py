@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dpmine.itemsets.transactions.memory import MemoryBudget
+
 
 COUNT_LIMIT = 1 << 61
 """Numbers of itemsets stop growing here, far from the end of int64; a number that reached it is not exact."""
@@ -58,6 +60,10 @@ class Transactions(ABC):
     @abstractmethod
     def miner(self) -> SupportSource:
         """The exact supports of the itemsets in these transactions."""
+
+    def room_for_lists(self, budget: MemoryBudget) -> int:
+        """Bytes that lists of itemsets may take beside these transactions and their miner."""
+        return budget.listing
 
     @abstractmethod
     def truncated(self, max_items_per_unit: int) -> Transactions:
@@ -101,10 +107,12 @@ class Read:
         transactions: of any engine; close what was read in the end.
         item_type: Arrow type of the items as the catalogue or the columns declare it; None where Python values have
             none.
+        several_baskets: whether the layout lets a unit have more than one basket.
     """
 
     transactions: Transactions
     item_type: Any
+    several_baskets: bool
 
     def close(self) -> None:
         """Nothing need be kept of what was read any more."""
@@ -179,8 +187,8 @@ class SupportSource(ABC):
     def itemsets(self, size: int, threshold: int, *, memory_limit: int | None = None) -> Itemsets:
         """All itemsets of `size` items with support ≥ `threshold` ≥ 1.
 
-        Raises BadParameter when listing them would take more than `memory_limit` bytes, before taking it; the default
-        is a share of the memory.
+        Raises TooManyItemsets when listing them would take more than `memory_limit` bytes, before taking it; the
+        default is a share of the memory.
         """
         threshold = min(threshold, COUNT_LIMIT)
         if size > 1:

@@ -10,6 +10,8 @@ import os
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
+from sys import getsizeof
 from typing import Any
 
 from dpmine.errors import BadParameter
@@ -33,8 +35,15 @@ PROJECTED_ENTRY = 32
 PROJECTED_ROW = 48
 """Bytes a row of a conditional database takes, its miner included."""
 
+_ORDER = 32
+"""Bytes an itemset takes for its place among those of other sizes, while these are put in order."""
+_REFERENCES = 56
+"""Bytes a frozenset takes for what allocators round up, and in the lists and arrays that it passes through."""
+_MEASURED = 1 << 12  # items of a set beyond which its bytes grow with their number
+
 _LEAST = 64_000_000
 _WHEN_UNKNOWN = 8 << 30
+_CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _MOST_BITS = 128
 _LONGEST = 40  # characters of a size
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(I?)B?", re.IGNORECASE)
@@ -54,7 +63,7 @@ class MemoryBudget:
         all_resident: for one miner of all items, which leaves no need for anything else.
         resident: for the miner of the frequent items, beside conditional databases.
         projection: for the conditional databases mined at a time, and their miner.
-        listing: for a list of itemsets.
+        listing: for lists of itemsets of all sizes, whatever else is held.
         indivisible: for what cannot be read or kept in parts: a column of a row group, the items of a catalogue.
     """
 
@@ -83,6 +92,36 @@ class MemoryBudget:
             listing=size // 5,
             indivisible=size * 3 // 4,
         )
+
+
+class TooManyItemsets(BadParameter):
+    """A list of itemsets does not fit into the memory limit; public calls say which of their parameters help."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The itemsets do not fit into the memory limit: raise the threshold (minimum support) or memory (--memory)."
+        )
+
+
+def resident_cost(occurrences: Any, baskets: Any, items: int) -> Any:
+    """Bytes that a miner takes in all; numbers or arrays of them."""
+    return RESIDENT_LINE * occurrences + RESIDENT_BASKET * baskets + ITEM * items
+
+
+def listing_cost(size: int) -> int:
+    """Bytes an itemset takes while those of its size are listed: two copies, a sorting key and an order."""
+    return 2 * (4 * size + 8) + 16
+
+
+def listed_cost(size: int) -> int:
+    """Bytes an itemset takes in the list of all sizes."""
+    return 4 * size + 8 + _ORDER
+
+
+def object_cost(size: int) -> int:
+    """Bytes an itemset takes as a frozenset in a frame, beside the objects of its items."""
+    measured = min(size, _MEASURED)
+    return getsizeof(frozenset(range(measured))) * size // measured + _REFERENCES
 
 
 def parse_memory(memory: int | str | None) -> int:
@@ -124,8 +163,20 @@ def _text(memory: int | str) -> str:
 
 
 def physical_memory() -> int:
-    """Bytes of memory in the machine; 8 GiB where that is unknown."""
+    """Bytes of memory in the machine, or those that its container may take; 8 GiB where both are unknown."""
+    return min([size for size in (_machine(), *map(_container, _CONTAINER_LIMITS)) if size], default=_WHEN_UNKNOWN)
+
+
+def _machine() -> int:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # not on every system
-        return _WHEN_UNKNOWN
+        return 0
+
+
+def _container(path: str) -> int:
+    """A limit that Linux sets; 0 where there is none."""
+    try:
+        return int(Path(path).read_text(encoding="ascii"))
+    except (ValueError, OSError):  # the word max, or another system
+        return 0

@@ -47,6 +47,7 @@ from dpmine.models.supervised import (
     checked_targets,
     classes_note,
     finite,
+    known_features,
     linear_values,
 )
 from dpmine.models.validation.terms import require_replace_one
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.models.accuracy_first.objectives import Objective
     from dpmine.models.contribution import Bounding, Places
-    from dpmine.models.supervised import Floats
+    from dpmine.models.entries import Floats
     from dpmine.parameters import Number
 
 _FORMAT = ModelFormat(
@@ -148,6 +149,12 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
     def _objective(bounds: Any, units: UnitBox, places: Places, features: Floats, answers: Floats) -> Objective:
         """The risk on the rows in their places."""
 
+    def _features_of(self, X: Any) -> list[str] | None:
+        return known_features(X)
+
+    def _require_rows(self, settings: AccuracySettings, rows: int, features: Sequence[str]) -> None:
+        settings.terms(self._bounds(rows, len(features) + settings.units.intercept, settings.ridge))
+
     def _learn(self, X: Any, y: Any, settings: AccuracySettings, bounding: Bounding, *, bits: BitSource) -> None:
         features = checked_features(self, X, reset=True)
         answers = self._answers(y, len(features), bounding)
@@ -177,16 +184,21 @@ class _AccuracyFirst(SavedEstimator, PrivateEstimator):
         bound = Fraction(self.requested_["x_bound"])
         return UnitBox(bound, y_bound=None, intercept=False).inside(finite(features))
 
+    @property
+    def has_result(self) -> bool:
+        """See `PrivateEstimator.has_result`."""
+        return hasattr(self, "coef_")
+
     def _require_weights(self) -> None:
         check_is_fitted(self)
-        if not hasattr(self, "coef_"):
+        if not self.has_result:
             raise BadData(
                 "No hypothesis reached the target when this was fitted, so there is none to predict with. Fit again "
                 "with a larger epsilon_max or excess_risk, or a smaller slack; keep_last=True keeps the last one."
             )
 
     def _entries(self) -> dict[str, Any]:
-        known = hasattr(self, "coef_")
+        known = self.has_result
         return {
             "reached": self.reached_,
             "requested": self.requested_,

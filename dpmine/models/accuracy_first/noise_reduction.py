@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.exact.noise import Integers
     from dpmine.exact.reals import Ball
-    from dpmine.models.supervised import Floats
+    from dpmine.models.entries import Floats
 
 
 _FINENESS = 20  # bits: rounding to the lattice adds at most 2^−20 to the sensitivity, where 64 bits allow it

@@ -23,8 +23,8 @@ from dpmine.models.linear.sensitivities import PADDING, ROUNDOFF, accumulated, p
 from dpmine.models.linear.solver import Accuracy, Problem, minimise, require_short, solver_note
 
 if TYPE_CHECKING:
+    from dpmine.models.entries import Floats
     from dpmine.models.linear.losses import Examples
-    from dpmine.models.supervised import Floats
 
 
 BLOCK = 16_384

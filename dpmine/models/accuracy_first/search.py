@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from dpmine.exact.noise import Noise
     from dpmine.exact.reals import Real
     from dpmine.models.accuracy_first.objectives import Objective
-    from dpmine.models.supervised import Floats
+    from dpmine.models.entries import Floats
 
 
 _GRID_BITS = 20  # below the deviation of the least noise

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dpmine.models.accuracy_first.objectives import Objective, RiskBounds
     from dpmine.models.accuracy_first.search import Method, SearchOutcome
     from dpmine.models.contribution import SharedBudget
-    from dpmine.models.supervised import Floats
+    from dpmine.models.entries import Floats
     from dpmine.parameters import Number
 
 

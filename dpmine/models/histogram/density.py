@@ -22,7 +22,7 @@ from dpmine.exact.noise import uniforms_below, words
 from dpmine.exact.reals import uniform_below
 from dpmine.io.atomic import new_figure
 from dpmine.models.histogram.spaces import PlaneGrid
-from dpmine.models.histogram.training import GRID_BITS, AnyGrid, BinGrid, Floats
+from dpmine.models.histogram.training import GRID_BITS, AnyGrid, BinGrid
 from dpmine.parameters import whole
 from dpmine.privacy import Guarantee, rounded_up
 from dpmine.version import __version__
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from dpmine.exact.bits import BitSource
+    from dpmine.models.entries import Floats
     from dpmine.models.histogram.training import NoisyHistogram
 
 

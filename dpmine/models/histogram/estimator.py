@@ -13,8 +13,9 @@ from sklearn.utils.validation import _check_feature_names
 from dpmine.errors import BadData
 from dpmine.exact.bits import SystemBits
 from dpmine.models.base import PrivateEstimator
+from dpmine.models.entries import require_names
 from dpmine.models.histogram.search import BinSearch
-from dpmine.models.histogram.training import as_pairs, as_values
+from dpmine.models.histogram.training import as_pairs, as_values, require_records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding
+    from dpmine.models.entries import Floats
     from dpmine.models.histogram.density import AnyDensity
     from dpmine.models.histogram.search import Bins, Bound
-    from dpmine.models.histogram.training import Floats
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
 
@@ -48,8 +49,8 @@ class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
     a last training, on all records, with the chosen number of bins. With one candidate there is no choice: all of ε
     goes to the training, and δ is 0.
 
-    The type of the data is public. All numbers are counted; missing ones are moved to the lower bound. Any other type
-    is rejected, also where a single entry of an object array is of it.
+    The type of the data is public, and must be one of numbers, or of objects. All records are counted: what is missing,
+    or an object that is no number, is moved to the lower bound.
 
     Parameters:
         bins: the candidate numbers of bins, each a whole number of at least 2; public. On a rectangle a candidate is a
@@ -134,8 +135,8 @@ class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
         """Estimate the density of the records x: shape (n,) or (n, 1), on a rectangle (n, 2).
 
         `units`, shape (n,), names the privacy unit of every record. Each unit keeps at most `rows_per_unit` records,
-        drawn at random from its own. Those whose unit is None or NaN are dropped. Without it each record is its own
-        unit.
+        drawn at random from its own. Those whose unit is None, NaN or not hashable are dropped. Without it each
+        record is its own unit.
         All parameters are checked, and the ledger is charged, before x is read; an earlier fit is forgotten then.
         Raises BadParameter for unusable parameters, and BadData for what is not such numbers. Raises BadData also where
         there are too few records for the stability of all candidates: the message says how many it takes.
@@ -149,6 +150,10 @@ class PrivateHistogram(DensityMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _settings(self, rows: int, features: Sequence[str] | None = None) -> BinSearch:  # noqa: ARG002 - it has none
         return self.search(rows)
+
+    def _require_data(self, X: Any, y: Any) -> None:  # noqa: ARG002 - pipelines pass y
+        require_records(X, self.search().space.features)
+        require_names(X)
 
     def _learn(self, X: Any, y: Any, settings: BinSearch, bounding: Bounding, *, bits: BitSource) -> None:  # noqa: ARG002
         found = settings.density(X, bounding=bounding, bits=bits)

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.ledger.charging import Account
     from dpmine.models.contribution import Places, PrivacyUnit
-    from dpmine.models.histogram.training import Floats, Grid
+    from dpmine.models.entries import Floats
+    from dpmine.models.histogram.training import Grid
     from dpmine.models.validation.terms import ValidationTerms
 
 Bins: TypeAlias = "Sequence[int | Sequence[int]]"

@@ -17,7 +17,6 @@ from dpmine.errors import BadParameter
 from dpmine.models.histogram.training import (
     BinGrid,
     Bounds,
-    Floats,
     Values,
     as_pairs,
     as_values,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dpmine.models.entries import Floats
     from dpmine.models.histogram.training import Grid
 
 

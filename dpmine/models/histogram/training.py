@@ -14,25 +14,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import copysign, inf, log, log1p, nan
+from math import log, log1p
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmine.errors import BadData, BadParameter
 from dpmine.exact.noise import LaplaceNoise, draw
 from dpmine.exact.reals import GUARD_BITS, Ball, Formula, above, exact_ball, floor, logarithm
+from dpmine.models.entries import Floats, as_numbers, require_numbers, shape_of
 from dpmine.models.validation.terms import Stability
 from dpmine.parameters import Number, exact_number, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from numpy.typing import NDArray
+
     from dpmine.exact.bits import BitSource
 
-
-Floats: TypeAlias = NDArray[np.float64]
 
 MOST_BINS = 100_000
 _HUGE = Fraction(10**300)
@@ -173,59 +173,30 @@ def require_usable(candidates: Sequence[Any], cells: Sequence[int]) -> None:
 
 
 def as_values(x: Any) -> Floats:
-    """One float64 number a record; missing ones are NaN.
-
-    Raises BadData for what is not one-dimensional (a single column is) or not numbers.
-    """
-    array = _as_numbers(x, "x must hold numbers in one dimension: convert it first (pandas.to_numeric).")
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise BadData("x must have one dimension: one number a record.")
-    return array
+    """One float64 number a record; missing ones are NaN. Raises BadData as `require_records`."""
+    require_records(x, 1)
+    return as_numbers(x).ravel()
 
 
 def as_pairs(x: Any) -> Floats:
-    """Two float64 numbers a record, shape (n, 2); missing ones are NaN. Raises BadData for anything else."""
-    array = _as_numbers(x, "x must hold numbers in two columns: convert it first.")
-    if array.ndim != 2 or array.shape[1] != 2:
-        columns = f", not {array.shape[1]} feature(s)" if array.ndim == 2 else ""
-        raise BadData(f"x must have two columns{columns}: two numbers a record.")
-    return array
+    """Two float64 numbers a record, shape (n, 2); missing ones are NaN. Raises BadData as `require_records`."""
+    require_records(x, 2)
+    return as_numbers(x)
 
 
-def _as_numbers(x: Any, refusal: str) -> Floats:
-    """Of any shape but one of no columns; missing ones are NaN. BadData, with that text for what is not numbers."""
+def require_records(x: Any, features: int) -> None:
+    """Raises BadData for what has not that many numbers a record, by its shape and types alone."""
     if hasattr(x, "toarray"):
         raise BadData("x is a sparse matrix, and a histogram counts every record: pass x.toarray().")
-    try:
-        plain = x.astype(np.float64).filled(nan) if hasattr(x, "filled") else np.asarray(x)  # a masked array
-        array = plain if plain.dtype.kind in "biufc" else _from_objects(plain)
-    except (TypeError, ValueError):
-        raise BadData(refusal) from None
-    if array.dtype.kind == "c":
-        raise BadData(f"Complex data not supported: {refusal}")
-    if array.ndim == 2 and not array.shape[1]:
-        raise BadData(f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
-    return array.astype(np.float64)
-
-
-def _from_objects(array: NDArray[Any]) -> Floats:
-    """Numbers of any type, None and missing markers among them."""
-    if array.dtype.kind != "O":
-        raise TypeError
-    return np.array([_as_float(value) for value in array.ravel()], np.float64).reshape(array.shape)
-
-
-def _as_float(value: Any) -> float:
-    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
-        return nan
-    if isinstance(value, str | bytes):
-        raise TypeError
-    try:
-        return float(value)
-    except OverflowError:
-        return copysign(inf, value > 0 or -1)
+    require_numbers(x)
+    shape = shape_of(x)
+    if len(shape) == 2 and not shape[1]:
+        raise BadData(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+    if (len(shape) == 2 and shape[1] == features) or len(shape) == features == 1:
+        return
+    found = f", not {shape[1]} feature(s)" if len(shape) == 2 else ""
+    expected = "one dimension: one number" if features == 1 else f"two columns{found}: two numbers"
+    raise BadData(f"x must have {expected} a record.")
 
 
 Noise: TypeAlias = tuple[int, ...]

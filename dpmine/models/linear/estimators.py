@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding
+    from dpmine.models.entries import Floats
     from dpmine.models.linear.losses import Loss
-    from dpmine.models.supervised import Floats
     from dpmine.zcdp import RenyiBounds
 
 _LOGISTIC_LOSSES = (AUTO, CappedLogisticLoss.name, LogisticLoss.name)

@@ -18,9 +18,9 @@ from dpmine.models.linear.perturbations import RADIUS_FAILURE, OutputPerturbatio
 from dpmine.models.linear.sensitivities import projection_rounding, up
 
 if TYPE_CHECKING:
+    from dpmine.models.entries import Floats
     from dpmine.models.linear.noise import VectorNoise
     from dpmine.models.linear.perturbations import Perturbation, Release
-    from dpmine.models.supervised import Floats
 
 _CELLS = 100_000  # of the mixture; its tail is bounded from above, by at most one cell
 _NARROW = 2.0**-20

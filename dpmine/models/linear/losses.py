@@ -20,7 +20,7 @@ from dpmine.errors import BadParameter
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dpmine.models.supervised import Floats
+    from dpmine.models.entries import Floats
 
 
 _ROUNDOFF = 2.0**-53

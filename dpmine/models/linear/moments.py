@@ -19,8 +19,8 @@ from dpmine.models.linear.sensitivities import accumulated, up
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
+    from dpmine.models.entries import Floats
     from dpmine.models.linear.noise import VectorNoise
-    from dpmine.models.supervised import Floats
 
 _MOVED = up(3.0 * math.sqrt(0.5))
 """More than 3/√2: what one of n rows moves n times the exact vector by."""

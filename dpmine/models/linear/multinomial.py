@@ -25,8 +25,8 @@ from dpmine.models.linear.solver import Problem, inverted
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from dpmine.models.entries import Floats
     from dpmine.models.linear.noise import VectorNoise
-    from dpmine.models.supervised import Floats
 
 _SCALE = (1.0 - 2.0**-30) * 0.5**0.5
 """κ: ‖(p − e_y)‖ ≤ √2, and rounding of the basis is far below 2^−30."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.supervised import Floats
+    from dpmine.models.entries import Floats
     from dpmine.zcdp import RenyiBounds
 
 _FARTHEST = Fraction(1_733, 1_000)

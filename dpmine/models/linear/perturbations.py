@@ -39,10 +39,10 @@ from dpmine.models.validation.terms import UNIT, Stability
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
+    from dpmine.models.entries import Floats
     from dpmine.models.linear.losses import Examples, Loss
     from dpmine.models.linear.noise import NoiseVector
     from dpmine.models.linear.solver import Problem
-    from dpmine.models.supervised import Floats
 
 RADIUS_FAILURE = Fraction(1, 2**40)
 """How rarely the noise leaves the ball that weights are projected on: a matter of accuracy, not of privacy."""

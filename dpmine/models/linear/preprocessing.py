@@ -17,7 +17,7 @@ from dpmine.models.supervised import MISSING_NOTE, finite
 from dpmine.parameters import exact_number
 
 if TYPE_CHECKING:
-    from dpmine.models.supervised import Floats
+    from dpmine.models.entries import Floats
 
 _INSIDE = 1.0 - 2.0**-30
 """Keeps the exact norm of every computed row at most 1: rounding is far smaller, for up to millions of columns."""

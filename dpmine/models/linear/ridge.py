@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding
+    from dpmine.models.entries import Floats
     from dpmine.models.linear.noise import VectorNoise
-    from dpmine.models.supervised import Floats
 
 _FORMAT = ModelFormat(
     name="dpmine ridge regression",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from dpmine.models.supervised import Floats
+    from dpmine.models.entries import Floats
 
 PADDING = 2.0**-40
 """Relative margin on float formulas of a few operations, each right to a few 2^−53."""

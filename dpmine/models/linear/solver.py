@@ -22,8 +22,8 @@ from dpmine.models.linear.sensitivities import RELATIVE_ERROR, ROUNDOFF, accumul
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from dpmine.models.entries import Floats
     from dpmine.models.linear.losses import Examples, Loss
-    from dpmine.models.supervised import Floats
 
 _STEPS = 300
 _FAST = 0.25  # a step that leaves more of the gradient than this wants a fresh Hessian

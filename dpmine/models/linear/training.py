@@ -32,11 +32,11 @@ from dpmine.privacy import Guarantee, Neighbors, Zcdp
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import SharedBudget
+    from dpmine.models.entries import Floats
     from dpmine.models.linear.losses import Examples, Loss
     from dpmine.models.linear.noise import VectorNoise
     from dpmine.models.linear.perturbations import Perturbation
     from dpmine.models.linear.preprocessing import FeatureBounds
-    from dpmine.models.supervised import Floats
     from dpmine.models.validation.terms import CandidateSearch
     from dpmine.zcdp import RenyiBounds
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.supervised import is_same
+from dpmine.models.entries import is_same
 from dpmine.parameters import positive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from dpmine.models.supervised import Floats
+    from dpmine.models.entries import Floats
 
 _LEAST = 1e-9
 

@@ -176,6 +176,11 @@ class HypothesisClassifier(PrivateClassifier):
         predictions: NDArray[Any] = self.classes_[self.hypothesis_.predict(features).astype(np.intp)]
         return predictions
 
+    @property
+    def has_result(self) -> bool:
+        """See `PrivateEstimator.has_result`."""
+        return self.hypothesis_ is not None
+
     def _features_of(self, X: Any) -> list[str] | None:
         return known_features(X)
 

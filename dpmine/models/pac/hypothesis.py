@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
-    from dpmine.models.supervised import Floats
+    from dpmine.models.entries import Floats
     from dpmine.selection.universes.base import Level, Score, Universe
 
 B = TypeVar("B", bound="Hashable")

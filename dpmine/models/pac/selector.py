@@ -36,7 +36,7 @@ from dpmine.models.pac.classifier import (
     class_of,
     presumed_features,
 )
-from dpmine.models.supervised import unnamed_features
+from dpmine.models.supervised import known_classes, unnamed_features
 from dpmine.models.tables import whole_features
 from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import exact_number, positive, probability
@@ -173,6 +173,8 @@ class HypothesisSelector(HypothesisClassifier):
         settings = PrivateChoice(self._mechanism())
         if names:
             _require_columns(hypotheses, names)
+            if isinstance(hypotheses, Listed) and self.classes is not None:  # else their answers may be unknown classes
+                hypotheses.require_answers(len(names))
         return settings
 
     def class_for(self, names: Sequence[str]) -> HypothesisClass[Any]:
@@ -184,7 +186,7 @@ class HypothesisSelector(HypothesisClassifier):
             return class_of(wanted, public)
         public.require_unused("These hypotheses")
         if isinstance(wanted, Sequence):
-            classes = getattr(self, "classes_", None)
+            classes = getattr(self, "classes_", None) if self.classes is None else known_classes(self.classes)
             return Listed(wanted, classes=None if classes is None else tuple(classes.tolist()))
         if not hasattr(wanted, "universe"):
             raise BadParameter("hypotheses must be the name of a class, a HypothesisClass, or a list of predictors.")

@@ -97,7 +97,8 @@ class Delegating(MetaEstimatorMixin):  # type: ignore[misc]
 class Declared(Delegating, BaseEstimator):  # type: ignore[misc]
     """An estimator of another library whose fit is private, as the caller asserts: for `PrivateSearchCV`.
 
-    Nothing checks the assertion. Guarantees that rest on it name it.
+    Nothing checks the assertion. Guarantees that rest on it name it. It covers whether a fit fails: a search takes a
+    fit that fails for a run without a result.
 
     Args:
         estimator: any estimator in scikit-learn's style. Its fit must be private for each row under replace_one, its

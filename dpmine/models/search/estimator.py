@@ -19,9 +19,16 @@ from dpmine.models.contribution import require_any
 from dpmine.models.search.candidates import Candidates
 from dpmine.models.search.composition import RunBudget, run_bounds, run_budget, run_rho
 from dpmine.models.search.declared import Declared, Delegating
-from dpmine.models.search.scoring import Score, no_score, scorer_of
+from dpmine.models.search.scoring import Score, scorer_of
 from dpmine.models.search.stopping import Stopping, StoppingName, stopping_of
-from dpmine.models.supervised import checked_column, known_features
+from dpmine.models.supervised import (
+    PrivateClassifier,
+    checked_column,
+    checked_labels,
+    classes_note,
+    known_features,
+    require_column,
+)
 from dpmine.models.validation.procedure import random_split, train_size_of
 from dpmine.models.validation.terms import require_replace_one
 from dpmine.parameters import Number, below_one, positive, probability
@@ -40,7 +47,10 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _NOTE = "the best of a random number of private runs, which is not released"
-_OWNED = ("epsilon", "delta", "rho", "ledger", "dataset", "unit", "rows_per_unit", "neighbors", "not_private")
+_OWNED = (
+    *("epsilon", "delta", "rho", "ledger", "dataset", "unit", "rows_per_unit", "neighbors", "not_private"),
+    "classes",  # which are the same in all runs
+)
 _DECLARED = ("estimator", "parameter", "delta_parameter")
 """Parameters that a guarantee rests on."""
 
@@ -94,6 +104,9 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
     Only the model, the parameters and the noisy score of the best run are released. The number of runs and the other
     scores are not. The number of candidates does not matter for privacy: only the mean number of `runs` does.
     There is no cross-validation, and no last training on all rows (`refit`), which would need a budget of its own.
+    Classes that are not named are those of all rows, for every run.
+    A run that finds nothing, or whose `Declared` estimator fails, is a run without a result: it scores 0 and may still
+    be the best one, by its noise. Then `best_estimator_` has nothing to predict with.
 
     Args:
         estimator: an estimator of dpmine, or a `Declared` one. Its budget is set by the search.
@@ -108,7 +121,7 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
             leave more of ε to each run, and vary the number of runs more.
         scoring: "accuracy", "brier" (two classes with probabilities) or "roc_auc" (two classes). "auto" is "accuracy",
             for classifiers. A function (model, X, y) may give each row a number in [0, 1], which must depend on that
-            row and the model only.
+            row and the model only. A row that it fails for counts as 0.
         validation_share: share of the rows, by a public random split, that score; the others train.
         budget: the parameter of a dpmine estimator that is set to the ε of a run, such as "epsilon_max".
         neighbors: "replace_one"; the numbers of rows enter the scores, so add_remove is rejected.
@@ -238,6 +251,11 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         _require_within(model.promise(features=features), run)
         return model
 
+    def _require_data(self, X: Any, y: Any) -> None:
+        require_column(self, y, _indexed(X)[1])
+        if isinstance(self.estimator, PrivateEstimator):
+            self.estimator._require_data(X, y)  # noqa: SLF001 - of its own base class
+
     def _require_rows(self, settings: SearchSettings, rows: int, features: Sequence[str]) -> None:
         train = train_size_of(rows, 1 - settings.validation_share) if rows > 1 else rows
         for one in settings.candidates.checked(bits=SystemBits()):
@@ -248,6 +266,7 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
     def _learn(self, X: Any, y: Any, settings: SearchSettings, bounding: Bounding, *, bits: BitSource) -> None:
         inputs, rows = _indexed(X)
         labels, features = checked_column(self, y, rows), self._features_of(X)
+        classes = self._found_classes(labels, bounding)
         places = require_any(bounding.places(rows, bits=bits))
         parts = random_split(places.units, train_size_of(places.units, 1 - settings.validation_share), bits=bits)
         train, held_out = (places.rows(units) for units in parts)
@@ -255,10 +274,9 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
 
         def run() -> Scored:
             candidate = settings.candidates.draw(bits=bits)
-            model = self._candidate(candidate, settings.run, features)
-            model.fit(train_inputs, labels[train])
-            _require_within(model.guarantee_, settings.run)
-            score = settings.score(model, held_inputs, labels[held_out]) if _answers(model) else no_score(len(held_out))
+            untrained = self._candidate(candidate, settings.run, features).set_params(**classes)
+            model = _trained(untrained, train_inputs, labels[train], settings.run)
+            score = settings.score(model if _has_result(model) else None, held_inputs, labels[held_out])
             return Scored(score.noisy(settings.run, bits=bits), score.unit, candidate, model)
 
         with warnings.catch_warnings():  # those of runs that are not released would disclose something
@@ -268,17 +286,42 @@ class PrivateSearchCV(Delegating, PrivateEstimator):
         self.best_params_ = dict(best.candidate)
         self.best_score_ = float(best.score * best.unit)
         self.run_guarantee_ = settings.run.guarantee(settings.guarantee)
-        notes = [note for note in best.model.guarantee_.notes if note not in settings.guarantee.notes]
+        notes = list(best.model.guarantee_.notes) if _is_trained(best.model) else []
+        if classes:
+            named = classes_note(*classes.values())
+            notes = [*(note for note in notes if note != named), classes_note(None)]
         self.guarantee_ = settings.guarantee.noting(_NOTE, *notes)
-        best.model.guarantee_ = self.guarantee_
         if hasattr(best.model, "spread_"):
             best.model.spread_ = None  # the noise of a model that was chosen by its score has another distribution
+        self._share_guarantee()
+
+    def _found_classes(self, labels: NDArray[Any], bounding: Bounding) -> dict[str, NDArray[Any]]:
+        """The parameter that hands every run the classes of all rows: those of the rows that train would vary.
+
+        Nothing where they are named, or the estimator learns no classes.
+        """
+        parameter, learner = "classes", self.estimator
+        while isinstance(learner, Delegating):
+            parameter, learner = f"estimator__{parameter}", learner.estimator
+        if not isinstance(learner, PrivateClassifier) or learner.classes is not None:
+            return {}
+        return {parameter: checked_labels(learner, labels, len(labels), known=bounding.known)[0]}
+
+    def _share_guarantee(self) -> None:
+        """The best model is released with the guarantee of the search: that of its run alone would be too small."""
+        if _is_trained(self.best_estimator_):
+            self.best_estimator_.guarantee_ = self.guarantee_
+
+    @property
+    def has_result(self) -> bool:
+        """See `PrivateEstimator.has_result`."""
+        return _has_result(self.best_estimator_)
 
     def _train(
         self, X: Any, y: Any, bounding: Bounding, charge: Charge, planned: PlannedFit, *, bits: BitSource
     ) -> Self:
         super()._train(X, y, bounding, charge, planned, bits=bits)
-        self.best_estimator_.guarantee_ = self.guarantee_  # that of the run alone would be too small
+        self._share_guarantee()
         return self
 
     def _features_of(self, X: Any) -> list[str] | None:
@@ -321,10 +364,28 @@ def _require_within(promised: Guarantee, run: RunBudget) -> None:
         raise BadParameter(f"A candidate spends more than a run may: epsilon is {float(run.epsilon):.6g} for each run.")
 
 
-def _answers(model: Any) -> bool:
+def _trained(model: Any, X: Any, y: Any, run: RunBudget) -> Any:
+    """The model, trained; untrained where a fit of another library fails: to fail here would disclose it.
+
+    Fits of dpmine fail by public numbers alone. Raises what those raise, and BadParameter as `_require_within`.
+    """
+    try:
+        model.fit(X, y)
+    except Exception:
+        if isinstance(model, PrivateEstimator):
+            raise
+        return clone(model)  # without what a fit that failed left in it
+    _require_within(model.guarantee_, run)
+    return model
+
+
+def _is_trained(model: Any) -> bool:
+    return hasattr(model, "guarantee_")
+
+
+def _has_result(model: Any) -> bool:
     """Whether a run has something to predict with: those that found nothing must not fail, which would disclose it."""
-    inner = getattr(model, "best_estimator_", model)
-    return _answers(inner) if inner is not model else getattr(model, "hypothesis_", model) is not None
+    return _is_trained(model) and getattr(model, "has_result", True)
 
 
 def _indexed(X: Any) -> tuple[Any, int]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.utils import _safe_indexing
 
-from dpmine.errors import BadData, BadParameter
+from dpmine.errors import BadParameter
 from dpmine.exact.noise import discrete_gaussian, discrete_laplace_of_scale
-from dpmine.models.supervised import is_same
+from dpmine.models.entries import is_same
 from dpmine.models.validation.terms import UNIT, fixed_point_mean
 from dpmine.parameters import named
 
@@ -22,9 +24,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
+    from dpmine.models.entries import Floats
     from dpmine.models.search.composition import RunBudget
 
-_NO_TERMS = "scoring must return one number for each row that it is given, a real number in [0, 1]."
+    Scorer = Callable[[Any, Any, NDArray[Any]], "Score"]
+    Term = Callable[[Any, Any, NDArray[Any]], Any]
+    """(model, X, y) → one number for each row."""
 
 
 class ScoreName(StrEnum):
@@ -62,13 +67,14 @@ class Score:
         return self.value + discrete_gaussian(self.sensitivity**2 / (2 * run.rho), bits=bits)
 
 
-def scorer_of(scoring: Any, estimator: Any) -> Callable[[Any, Any, NDArray[Any]], Score]:
+def scorer_of(scoring: Any, estimator: Any) -> Scorer:
     """The score of that name, "auto" for accuracy, or of a function (model, X, y) → terms in [0, 1], shape (m,).
 
+    The model None, of a run without a result, scores 0. Whatever a row is, it causes no error: see `_each`.
     Raises BadParameter for other values, and for names where the estimator is no classifier or lacks what they need.
     """
     if callable(scoring):
-        return lambda model, X, y: _mean(scoring(model, X, y), len(y))
+        return partial(_mean, scoring)
     name = ScoreName.ACCURACY if str(scoring) == "auto" else named(ScoreName, "scoring", scoring)
     if not is_classifier(estimator):
         raise BadParameter(
@@ -77,49 +83,75 @@ def scorer_of(scoring: Any, estimator: Any) -> Callable[[Any, Any, NDArray[Any]]
         )
     if not any(hasattr(estimator, needed) for needed in _NEEDED[name]):
         raise BadParameter(f"scoring='{name}' needs an estimator with {' or '.join(_NEEDED[name])}.")
+    classes = getattr(estimator, "classes", None)
+    if name != ScoreName.ACCURACY and classes is not None and np.size(classes) != 2:
+        raise BadParameter(f"scoring='{name}' is for two classes: give accuracy or a function.")
     return _SCORERS[name]
 
 
-def no_score(size: int) -> Score:
-    """That of a run without a result: 0 for each of `size` records."""
-    return _mean(np.zeros(size), size)
-
-
-def _mean(terms: Any, size: int) -> Score:
+def _mean(term: Term, model: Any, X: Any, y: NDArray[Any]) -> Score:
     """The sum of the terms in fixed point: one record moves it by at most 1/u."""
+    total = fixed_point_mean(_each(term, model, X, y), least=0, most=1) * len(y) / UNIT
+    return Score(int(total), int(1 / UNIT), UNIT / len(y))
+
+
+def _each(term: Term, model: Any, X: Any, y: NDArray[Any]) -> Floats:
+    """A number for each row: 0 where there is no model, or none for that row.
+
+    Models and functions of others may fail because of one row. Then they are asked for each row by itself, so that the
+    others keep their numbers.
+    """
+    if model is None:
+        return np.zeros(len(y))
+    found = _numbers(term, model, X, y)
+    if found is not None:
+        return found
+    alone = (_numbers(term, model, _safe_indexing(X, [row]), y[[row]]) for row in range(len(y)))
+    return np.array([0.0 if one is None else one[0] for one in alone])
+
+
+def _numbers(term: Term, model: Any, X: Any, y: NDArray[Any]) -> Floats | None:
+    """One number for each row, or None."""
     try:
-        numbers = np.asarray(terms, np.float64)
-    except (TypeError, ValueError):
-        raise BadData(_NO_TERMS) from None
-    if numbers.shape != (size,):
-        raise BadData(_NO_TERMS)
-    total = fixed_point_mean(numbers, least=0, most=1) * size / UNIT
-    return Score(int(total), int(1 / UNIT), UNIT / size)
+        numbers = np.asarray(term(model, X, y), np.float64).ravel()
+    except Exception:  # noqa: BLE001 - code of others may raise anything
+        return None
+    return numbers if len(numbers) == len(y) else None
 
 
-def _accuracy(model: Any, X: Any, y: NDArray[Any]) -> Score:
-    return _mean(_are(y, model.predict(X)), len(y))
+def _right(model: Any, X: Any, y: NDArray[Any]) -> NDArray[np.bool_]:
+    return _are(y, model.predict(X))
+
+
+def _nearness(model: Any, X: Any, y: NDArray[Any]) -> Any:
+    return 1 - (np.asarray(model.predict_proba(X))[:, 1] - _second(model, y)) ** 2
+
+
+def _decisions(model: Any, X: Any, _y: NDArray[Any]) -> Any:
+    return model.decision_function(X) if hasattr(model, "decision_function") else model.predict_proba(X)[:, 1]
 
 
 def _brier(model: Any, X: Any, y: NDArray[Any]) -> Score:
-    probabilities = np.asarray(model.predict_proba(X))[:, 1]
-    return _mean(1 - (probabilities - _second(model, y)) ** 2, len(y))
+    return _mean(_nearness, _of_two(model), X, y)
 
 
 def _roc_auc(model: Any, X: Any, y: NDArray[Any]) -> Score:
     """Pairs count twice where they are ranked right, once where they tie: one record is in at most m − 1 pairs."""
-    decisions = model.decision_function(X) if hasattr(model, "decision_function") else model.predict_proba(X)[:, 1]
-    values = np.nan_to_num(np.asarray(decisions, np.float64).ravel())
-    second = _second(model, y)
+    known = _of_two(model)
+    values = np.nan_to_num(_each(_decisions, known, X, y))
+    second = np.zeros(len(y), np.bool_) if known is None else _second(known, y)
     others = np.sort(values[~second])
     ranked = [int(np.searchsorted(others, values[second], side).sum()) for side in ("left", "right")]
     return Score(sum(ranked), max(1, 2 * (len(y) - 1)), Fraction(1, 2 * len(y) ** 2))
 
 
+def _of_two(model: Any) -> Any:
+    """The model; None for one that learnt another number of classes, as rows that happen to train can make it."""
+    return model if len(getattr(model, "classes_", ())) == 2 else None
+
+
 def _second(model: Any, y: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which labels are the second class. Raises BadData unless the model knows two."""
-    if len(model.classes_) != 2:
-        raise BadData("This scoring is for two classes: give accuracy or a function.")
+    """Which labels are the second class."""
     return _are(y, np.full(len(y), model.classes_[1]))
 
 
@@ -131,7 +163,11 @@ def _are(labels: NDArray[Any], predictions: Any) -> NDArray[np.bool_]:
     return np.asarray(labels == predicted, bool)
 
 
-_SCORERS = {ScoreName.ACCURACY: _accuracy, ScoreName.BRIER: _brier, ScoreName.ROC_AUC: _roc_auc}
+_SCORERS: dict[ScoreName, Scorer] = {
+    ScoreName.ACCURACY: partial(_mean, _right),
+    ScoreName.BRIER: _brier,
+    ScoreName.ROC_AUC: _roc_auc,
+}
 _NEEDED = {
     ScoreName.ACCURACY: ("predict",),
     ScoreName.BRIER: ("predict_proba",),

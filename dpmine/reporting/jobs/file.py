@@ -8,6 +8,7 @@ import tomllib
 from dataclasses import dataclass, field
 from decimal import Decimal
 from difflib import get_close_matches
+from enum import StrEnum
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from dpmine.io.atomic import read_file
 from dpmine.io.paths import shown_name
 from dpmine.ledger.budget import Accounting, Amount, checked_name, name_and_part
 from dpmine.ledger.charging import without_passwords
-from dpmine.parameters import below_one, exact_number, positive
+from dpmine.parameters import below_one, exact_number, named, positive
 from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.kinds import KINDS
 from dpmine.reporting.jobs.schedule import KEYS, Schedule
@@ -42,9 +43,19 @@ _OF_BUDGET = (
     "accounting",
     "approximate_delta",
     "unit_label",
+    "create",
 )
 _OF_INPUT = ("path", "owner", "period")
 _NEEDED = {"ledger": '"sqlite:///budget.db"', "dataset": '"shop"', "epsilon": "1"}
+
+
+class Create(StrEnum):
+    """What is done about a data set that the ledger does not know."""
+
+    IF_MISSING = "if_missing"
+    """It is granted the file's total; a ledger is made where there is none."""
+    NEVER = "never"
+    """The run is rejected: a lost ledger is then no fresh budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +72,7 @@ class BudgetTerms:
         approximate_delta: under zcdp accounting, the part of the total δ that is for approximate parts; None for the
             ledger's, or a half.
         unit_label: how the page calls the unit; None for its column.
+        create: what is done about a data set that the ledger does not know.
     """
 
     ledger: str
@@ -71,6 +83,7 @@ class BudgetTerms:
     accounting: Accounting | None = None
     approximate_delta: Fraction | None = None
     unit_label: UnitWords | None = None
+    create: Create = Create.IF_MISSING
 
     def total_under(self, accounting: Accounting, known: Fraction | None = None) -> Amount:
         """The total as a ledger would grant it; `known` is the approximate δ of one that was granted already."""
@@ -218,6 +231,7 @@ def _terms(value: object) -> BudgetTerms:
         None if accounting is None else Accounting.parse(accounting),
         None if share is None else below_one("approximate_delta", share),
         UnitWords.read(budget["unit_label"]) if "unit_label" in budget else None,
+        named(Create, "create", budget.get("create", Create.IF_MISSING)),
     )
 
 

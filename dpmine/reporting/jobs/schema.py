@@ -36,6 +36,10 @@ _BUDGET: dict[str, tuple[str, dict[str, Any]]] = {
         "What the page calls the unit: a word, or its singular and plural.",
         {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 2, "maxItems": 2}]},
     ),
+    "create": (
+        "Whether a data set that the ledger does not know is granted this budget, in a new ledger if there is none.",
+        {"enum": ["if-missing", "never", "if_missing"], "default": "if-missing"},
+    ),
     "approximate_delta": ("With zcdp: the part of delta that jobs with a δ of their own may spend.", _NUMBER),
 }
 _NEEDED = ["ledger", "dataset", "epsilon"]

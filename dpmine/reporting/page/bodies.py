@@ -105,7 +105,7 @@ def _top_itemsets(document: dict[str, Any], words: UnitWords) -> Body:
     return replace(
         shown,
         sure=f"{shown.sure} Others that are as frequent, or more frequent, may be missing.",
-        tables=(*shown.tables, *_rule_tables(document.get("rules", []), words)),
+        tables=(*shown.tables, *_rule_tables(document, words)),
         remarks=(*shown.remarks, *([f"Nothing else stands out. {advice}"] if advice else []), chosen_by),
     )
 
@@ -181,26 +181,46 @@ def _support_table(rows: Sequence[dict[str, Any]], names: Sequence[str], words: 
     return PageTable.of("Itemsets, by noisy number", columns, numbers=2, meaning=meaning)
 
 
-def _rule_tables(rules: Sequence[dict[str, Any]], words: UnitWords) -> tuple[PageTable, ...]:
+def _rule_tables(document: dict[str, Any], words: UnitWords) -> tuple[PageTable, ...]:
+    rules = document.get("rules", [])
     if not rules:
         return ()
+    several = document["several_baskets"]
+    left, right = (
+        (f"{words.many.capitalize()} with, at least once", "also had in the same basket, at least once")
+        if several
+        else (f"Of {words.many} with", "also have")
+    )
     columns = {
-        f"Of {words.many} with": [_names(rule["antecedents"]) for rule in rules],
-        "also have": [_names(rule["consequents"]) for rule in rules],
+        left: [_names(rule["antecedents"]) for rule in rules],
+        right: [_names(rule["consequents"]) for rule in rules],
         "about": [percent(float(rule["confidence"])) for rule in rules],
         _INTERVAL: [
             f"{100 * float(rule['confidence_low']):.0f} to {percent(float(rule['confidence_high']))}" for rule in rules
         ],
     }
+    meaning = _SEVERAL_BASKETS if several else _ONE_BASKET
     lifts = [rule.get("lift") for rule in rules]
-    meaning = (
-        f"About: of the {words.many} that have the items on the left in one basket, the share that also has those of "
-        "the second column in it, with noise. This is the confidence of the rule. All intervals hold together."
-    )
     if any(lift is not None for lift in lifts):
         columns["lift"] = ["" if lift is None else f"{float(lift):.3g}" for lift in lifts]
-        meaning = f"{meaning} Lift: how many times as frequent as in all {words.many}."
+        meaning = f"{meaning} {_LIFT}"
+    meaning = meaning.format(many=words.many, one=words.one)
     return (PageTable.of("Association rules, by confidence", columns, numbers=2, meaning=meaning),)
+
+
+_ONE_BASKET = (
+    "About: of the {many} that have the items on the left, the share that also has those of the second column, with "
+    "noise. This is the confidence of the rule. All intervals hold together."
+)
+_SEVERAL_BASKETS = (
+    "About: a share of the {many} that have had the items on the left in one basket. It counts those that have had the "
+    "items of both columns in one basket, with noise. This is the confidence of the rule. All intervals hold together. "
+    "More {many} may have had both in different baskets: a job without basket counts all that a {one} has had."
+)
+_LIFT = (
+    "Lift: that share, divided by the share of all {many} that have the items of the second column. It is 1 where the "
+    "items on the left make no difference."
+)
 
 
 def _histogram(document: dict[str, Any], words: UnitWords) -> Body:

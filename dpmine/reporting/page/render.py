@@ -230,6 +230,7 @@ def _spending(report: Report, budget: Budget, here: Amount) -> dict[str, Any]:
         "left": _amount(remaining, kind),
         "left_to_file": "" if left == remaining else _amount(left, kind),
         "granted": readable(granted.decimals),
+        "new": report.new,
         "slack": readable(short(granted.delta - granted.approximate_delta)),
         "own": readable(short(granted.approximate_delta)),
         "rest": buys,

@@ -131,10 +131,10 @@ def test_a_one_hot_layout_has_no_basket_column() -> None:
 
 @every(
     "column",
-    [pa.array([0, 2]), pa.array([0, -1], pa.int8()), pa.array([0, 2**64 - 1], pa.uint64()), pa.array([None, 7])],
+    [pa.array([0, 2]), pa.array([-1, 1], pa.int8()), pa.array([0, 2**64 - 1], pa.uint64()), pa.array([None, 7])],
 )
-def test_one_hot_numbers_but_zero_are_items(column: pa.Array) -> None:
-    """A number that is neither 0 nor 1 in one row is no reason to fail: that row holds the item."""
+def test_one_hot_numbers_above_zero_are_items(column: pa.Array) -> None:
+    """A number that is neither 0 nor 1 in one row is no reason to fail, and a negative one is none."""
     read = read_baskets(pa.table({"x": [0, 1], "y": column}), Columns(one_hot=True))
     assert (read.baskets.basket_count, read.baskets.items.tolist()) == (1, [0, 1])
     assert read.baskets.total_units == 2

@@ -17,7 +17,7 @@ from support.oracles.ingest import CANARY, contents, refused
 from support.reading import read_baskets
 
 from dpmine.errors import BadData, BadParameter
-from dpmine.io.arrow import items_of, value_array
+from dpmine.io.python_values import items_of, value_array
 from dpmine.io.source import Columns
 from dpmine.itemsets.ingest.layouts import Layout
 
@@ -153,7 +153,7 @@ def test_python_texts_that_are_no_unicode(text: str) -> None:
         [frozenset("ab"), iter(["b", None]), [], None],
         (basket for basket in (["a", "b"], ["b"])),
         {frozenset("ab"), frozenset("b")},
-        np.array([["a", "b"], ["b", "b"]]),
+        np.array([["a", "b"], ["b"]], dtype=object),
     ],
 )
 def test_sequences(data: object) -> None:

@@ -59,7 +59,7 @@ def in_chunks(frame: pd.DataFrame) -> pa.Table:
 HOLDERS: dict[str, tuple[Callable[[pd.DataFrame], Any], bool]] = {
     "booleans": (lambda frame: frame, False),
     "booleans of a part of the rows": (lambda frame: pd.concat([frame, frame]).iloc[: len(frame)], False),
-    "integers": (lambda frame: frame.astype("int64") * -7, True),
+    "integers": (lambda frame: frame.astype("int64") * 8 - 1, True),
     "both": (scattered, True),
     "nullable": (lambda frame: frame.astype("boolean").mask(~frame), False),
     "sparse": (lambda frame: frame.astype(pd.SparseDtype(bool, fill_value=False)), False),

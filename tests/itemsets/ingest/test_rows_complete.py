@@ -95,7 +95,7 @@ def test_rows_of_a_catalogue_are_compared_with_the_footer(tmp_path: Path, monkey
     path = tmp_path / "catalogue.parquet"
     pq.write_table(pa.table({"item": ["a", "b", "c"]}), path)
     whole = pq.read_table
-    monkeypatch.setattr(pq, "read_table", lambda source: whole(source).slice(1))
+    monkeypatch.setattr(pq, "read_table", lambda source, **options: whole(source, **options).slice(1))
     with pytest.raises(UnreadableFile, match="footer"):
         read_catalogue(path)
 

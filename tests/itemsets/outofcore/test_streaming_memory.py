@@ -135,6 +135,17 @@ def test_half_of_the_machine_is_the_default() -> None:
     assert parse_memory(None) == physical_memory() // 2
 
 
+def test_a_container_has_less_than_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, limit, none = physical_memory(), tmp_path / "limit", tmp_path / "none"
+    limit.write_text("2000000000\n", encoding="ascii")
+    none.write_text("max\n", encoding="ascii")
+    limits = "dpmine.itemsets.transactions.memory._CONTAINER_LIMITS"
+    monkeypatch.setattr(limits, (str(none), str(limit), str(tmp_path / "no such file")))
+    assert physical_memory() == min(machine, 2 * 10**9)
+    monkeypatch.setattr(limits, (str(none),))
+    assert physical_memory() >= machine
+
+
 def test_shares_fit_together() -> None:
     budget = MemoryBudget.of(10**9)
     together = budget.chunk + budget.labels + budget.resident + budget.projection

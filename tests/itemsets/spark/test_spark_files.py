@@ -7,15 +7,17 @@ import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.conformance.sources import table_of
+from support.encrypted import encrypted
 from support.oracles.ingest import CANARY, refused
 from support.oracles.spark import listed, random_rows
 
 import dpmine
-from dpmine.errors import UnreadableFile
+from dpmine.errors import DpmineError, UnreadableFile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -257,3 +259,27 @@ def test_moments_as_keys(tmp_path: Path) -> None:
         table = pa.table({"u": unit, "i": ["a", "b", "a", "b"]})
         pq.write_table(table, tmp_path / "data.parquet")
         assert listed(tmp_path / "data.parquet", engine="spark", **COLUMNS) == listed(table, **COLUMNS)
+
+
+@pytest.mark.parametrize("plaintext_footer", [False, True])
+def test_an_encrypted_file_is_called_encrypted(plaintext_footer: bool, tmp_path: Path) -> None:
+    """Before a charge: Spark sees encrypted columns only where it reads rows."""
+    path = encrypted(tmp_path / "x.parquet", SALES, plaintext_footer=plaintext_footer, columns=("u",))
+    with refused(UnreadableFile, "it is encrypted"):
+        listed(path, engine="spark", **COLUMNS)
+
+
+@pytest.mark.parametrize("layout", ["long", "one-hot"])
+def test_pages_with_wrong_checksums_are_no_data(layout: str, tmp_path: Path) -> None:
+    """Where executors read the file, and where Spark itself does."""
+    table = SALES if layout == "long" else pa.table({"a": [123456789, 0], "b": [0, 1]})
+    options = COLUMNS if layout == "long" else {"one_hot": True}
+    path = tmp_path / "x.parquet"
+    plain: dict[str, Any] = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    pq.write_table(table, path, write_page_checksum=True, **plain)
+    assert listed(path, engine="spark", **options)
+    old, new = (b"\1\0\0\0a", b"\1\0\0\0b") if layout == "long" else (np.int64(123456789).tobytes(), bytes(8))
+    assert old in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(old, new, 1))
+    with refused(DpmineError, "Spark failed while it read the data"):
+        listed(path, engine="spark", **options)

@@ -145,8 +145,8 @@ def test_texts_that_are_compared_by_other_rules(spark: Any) -> None:
         dpmine.top_itemset(frame, unit="u", item="i")
 
 
-def test_one_hot_numbers_but_zero_are_items(spark: Any) -> None:
-    frame = spark.createDataFrame(pa.table({"a": [0, 1], "b": [1, 91827]}))
+def test_one_hot_numbers_above_zero_are_items(spark: Any) -> None:
+    frame = spark.createDataFrame(pa.table({"a": [0, 1], "b": [1, 91827], "c": [-1, None]}))
     supports = dpmine.itemset_supports(frame, size=1, one_hot=True)
     assert dict(zip(supports["itemsets"], supports["support"], strict=True)) == {frozenset("b"): 2, frozenset("a"): 1}
 

@@ -298,6 +298,9 @@ def test_a_fit_that_fails_leaves_nothing_behind() -> None:
     model = PrivateLogisticRegression().fit(features, labels)
     with pytest.raises(BadData):
         model.fit(features, labels[:-1])
+    assert len(model.predict(features)) == 50, "rejected before the charge, when the earlier fit stays"
+    with pytest.raises(BadData):
+        model.fit(features, np.ones(50))
     with pytest.raises(NotFittedError):
         model.predict(features)
 
@@ -375,7 +378,7 @@ def test_no_rows_to_hold_out() -> None:
     [
         ([[1.0], [2.0]], [CANARY, CANARY], "one class only"),
         ([[1.0], [2.0], [3.0]], [1, 2, 3], "Only binary classification"),
-        ([[CANARY], ["x"]], [0, 1], "encode categories"),
+        (np.array([[CANARY], ["x"]]), [0, 1], "encode categories"),
         (pd.DataFrame({"price": [1.0, 2.0], "town": [CANARY, "b"]}), [0, 1], "encode categories"),
         (np.array([[1.0], [2j]]), [0, 1], "Complex data"),
         (np.array([["2026-01-01"], ["2026-01-02"]], dtype="datetime64[D]"), [0, 1], "must be numbers"),

@@ -220,7 +220,7 @@ def test_targets_need_bounds() -> None:
     with pytest.raises(BadParameter, match="target_bounds must be a public lower and upper bound on y"):
         dpmine.PrivateRidge().fit(*line(20))
     with pytest.raises(BadData, match="y must hold numbers"):
-        dpmine.PrivateRidge(target_bounds=(0, 1)).fit([[1.0], [2.0]], ["a", "b"])
+        dpmine.PrivateRidge(target_bounds=(0, 1)).fit([[1.0], [2.0]], np.array(["a", "b"]))
 
 
 def test_more_budget_makes_it_better() -> None:

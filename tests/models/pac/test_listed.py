@@ -18,6 +18,7 @@ from support.cases import every
 from support.conformance.adversary import check_universe
 from support.goodness import assert_sampled_law
 
+import dpmine
 from dpmine import BadParameter
 from dpmine.models.pac.classes.conjunctions import Conjunction
 from dpmine.models.pac.classes.listed import Listed
@@ -28,6 +29,7 @@ from dpmine.selection.select import law
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from dpmine.models.pac.hypothesis import HypothesisClass
 
@@ -157,12 +159,32 @@ def test_answers_by_the_names_of_the_classes(classes: tuple[Any, Any]) -> None:
 def test_a_label_means_the_same_beside_any_others(classes: Any, label: Any, meaning: bool) -> None:
     """One record changed must not change how the others are read."""
     for other in (-1, 0, 1):
-        rule = Listed([saying([label, label, label, other])], classes=classes).hypothesis(0)
-        try:
-            read = rule.predict(ROWS)
-        except BadParameter:
-            continue
-        assert read[:3].tolist() == [meaning] * 3
+        rule = Listed([lambda x, other=other: [label if row < 5 else other for row in x[:, 0]]], classes=classes)  # type: ignore[misc]
+        assert rule.hypothesis(0).predict(ROWS)[:3].tolist() == [meaning] * 3
+
+
+@every("odd", [7, None, "x", [1], KeyError])
+def test_a_row_that_a_predictor_cannot_answer_changes_no_other_row(odd: Any) -> None:
+    """Neither by an error nor by another type of all answers: it counts as one of the first class."""
+
+    def fragile(x: Any) -> Any:
+        if odd is KeyError and (x > 5).any():
+            raise KeyError(x)
+        return [odd if row > 5 else int(row > 1.5) for row in x[:, 0]]
+
+    listed = Listed([fragile])
+    assert listed.hypothesis(0).predict(ROWS).tolist() == [False, True, True, False]
+    assert list(scores_of(listed).values()) == [4]
+
+
+def test_a_predictor_that_cannot_answer_is_rejected_before_the_charge(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/b.db"
+    dpmine.Ledger(url).grant("shop", epsilon=5)
+    predictors: list[Any] = [over(1), _Quoting(ValueError)]
+    selector = dpmine.HypothesisSelector(predictors, classes=[0, 1], ledger=url, dataset="shop")
+    with pytest.raises(BadParameter, match=r"^predictors\[1\] failed"):
+        selector.fit(ROWS, [0, 1, 1, 0])
+    assert dpmine.Ledger(url).budget("shop").spent.epsilon == 0
 
 
 def test_numbers_are_no_classes_where_other_numbers_are() -> None:

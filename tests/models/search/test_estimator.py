@@ -23,6 +23,7 @@ from support.spending import spent
 import dpmine
 from dpmine import BadParameter, Declared, PrivateLogisticRegression, PrivateSearchCV
 from dpmine.errors import BadData
+from dpmine.models.contribution import Bounding, Units
 from dpmine.models.search.stopping import stopping_of
 from dpmine.privacy import Guarantee, Neighbors
 
@@ -108,21 +109,114 @@ def test_runs_get_their_budget(stopping: str) -> None:
 
 
 def test_all_runs_are_charged_before_the_first(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    url, spent_at_fits = f"sqlite:///{tmp_path / 'budget.db'}", []
     dpmine.Ledger(url).grant("people", epsilon=3)
 
-    class Failing(Recorded):
+    class Watching(Recorded):
         def fit(self, X: Any, y: Any) -> Any:
-            assert spent(url, "people") == (2, 0)
-            raise RuntimeError("out of luck")
+            spent_at_fits.append(spent(url, "people"))
+            return super().fit(X, y)
 
-    search = PrivateSearchCV(Failing(), {"share": [0.5]}, epsilon=2, delta=0, ledger=url, dataset="people")
-    with pytest.raises(RuntimeError, match="luck"):
-        search.fit(X, Y)
-    assert spent(url, "people") == (2, 0)
+    search = PrivateSearchCV(Watching(), {"share": [0.5]}, epsilon=2, delta=0, ledger=url, dataset="people")
+    search.fit(X, Y)
+    assert set(spent_at_fits) == {(2, 0)}
     with pytest.raises(dpmine.BudgetExceeded):
         search.fit(X, Y)
-    assert not hasattr(search, "best_estimator_")
+    assert hasattr(search, "best_estimator_"), "nothing was charged, so the earlier fit stays"
+
+
+RARE = np.arange(400) == 7
+
+
+@every("units", [None, np.arange(400)])
+@every(
+    "model",
+    [
+        PrivateLogisticRegression(feature_bounds=(-1, 1), lambdas=[0.1]),
+        dpmine.HypothesisSelector("stumps", lower=-1, upper=1, grid=3),
+        Declared(PrivateLogisticRegression(lambdas=[0.1]), epsilon=1, parameter="epsilon"),
+        PrivateSearchCV(PrivateLogisticRegression(lambdas=[0.1]), {}, runs=2),
+    ],
+)
+def test_no_split_leaves_a_run_without_a_class(model: Any, units: Any) -> None:
+    """One row of a class is on the other side in a quarter of the runs; whether it is there must not show."""
+    search = PrivateSearchCV(model, {}, runs=2)
+    for seed in range(6):
+        bounding = Bounding(1, None if units is None else Units.of(units, "unit"))
+        search._fit(X[:400], RARE, bounding=bounding, bits=NumpyBits(seed))
+        assert search.classes_.tolist() == [False, True]
+        assert search.has_result
+        assert any("that exactly two occur, are taken as public" in note for note in search.guarantee_.notes)
+        assert not any("the two classes are public" in note for note in search.guarantee_.notes)
+
+
+def test_rows_without_a_unit_are_no_class() -> None:
+    labels = np.array([*["no", "yes"] * 100, "maybe"])
+    found = PrivateSearchCV(PrivateLogisticRegression(), {}, runs=2).fit(X[:201], labels, units=[*range(200), None])
+    assert found.classes_.tolist() == ["no", "yes"]
+
+
+class Unlucky(LogisticRegression):  # type: ignore[misc]
+    """Fails as classifiers of other libraries do where the rows that train have one class."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        self.secret_ = y
+        raise ValueError(f"This solver needs samples of two classes: {y}")
+
+
+@every("scoring", ["accuracy", "brier", "roc_auc", lambda model, X, y: model.predict(X) == y])
+def test_runs_that_fail_do_not_stop_a_search(scoring: Any) -> None:
+    """They are runs without a result, of which nothing stays but the parameters."""
+    search = PrivateSearchCV(Declared(Unlucky(), epsilon="0.1"), {}, scoring=scoring, epsilon=1, runs=2).fit(X, Y)
+    assert not search.has_result
+    assert not hasattr(search.best_estimator_, "estimator_")
+    assert not hasattr(search.best_estimator_.estimator, "secret_")
+    with pytest.raises(NotFittedError):
+        search.predict(X)
+
+
+def test_a_run_without_a_result_scores_0() -> None:
+    """In the units of the other runs, so that its noise does not make it the best one."""
+
+    class Lucky(LogisticRegression):  # type: ignore[misc]
+        def __init__(self, lucky: bool = True) -> None:
+            super().__init__()
+            self.lucky = lucky
+
+        def fit(self, X: Any, y: Any) -> Any:
+            return super().fit(X, y) if self.lucky else Unlucky.fit(self, X, y)
+
+    grid = {"estimator__lucky": [True, False]}
+    for scoring in ("accuracy", "brier", "roc_auc"):
+        search = PrivateSearchCV(Declared(Lucky(), epsilon=1), grid, scoring=scoring, epsilon=60, runs=12, shape=20)
+        assert search._fit(X, Y, bits=NumpyBits(4)).best_params_ == {"estimator__lucky": True}
+
+
+@every("keep_last", [False, True])
+def test_a_run_that_misses_its_target_does_not_fail_the_search(keep_last: bool) -> None:
+    """A target that is out of reach for this ε, or almost."""
+    target = dpmine.AccuracyFirstLogistic(
+        excess_risk=0.12, regularization=0.5, slack=3, steps=2, classes=[False, True], keep_last=keep_last
+    )
+    grid = {"x_bound": [1, 2]}
+    found = {
+        PrivateSearchCV(target, grid, epsilon=12, budget="epsilon_max", runs=3).fit(X, Y).has_result for _ in range(25)
+    }
+    assert found == ({True} if keep_last else {False, True})
+
+
+def test_a_target_out_of_reach_is_rejected_before_the_charge(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    dpmine.Ledger(url).grant("people", epsilon=30)
+    target = dpmine.AccuracyFirstLogistic(excess_risk=0.001, regularization=0.5, classes=[False, True])
+    search = PrivateSearchCV(
+        target, {"x_bound": [1, 2]}, epsilon=10, budget="epsilon_max", ledger=url, dataset="people"
+    )
+    with pytest.raises(BadParameter, match="out of reach"):
+        search.fit(X, Y)
+    with pytest.raises(BadParameter, match="out of reach"):
+        target.set_params(ledger=url, dataset="people").fit(X, Y)
+    assert spent(url, "people") == (0, 0)
 
 
 def test_only_the_best_run_shows() -> None:
@@ -279,6 +373,7 @@ def test_a_regressor_needs_terms_of_its_own() -> None:
         {"estimator": Declared(Blurred(), epsilon=1, parameter="noise"), "param_grid": {"estimator__noise": [9]}},
         {"param_grid": {"epsilon": [1, 2]}},
         {"param_grid": {"neighbors": ["replace_one"]}},
+        {"param_grid": {"classes": [[False, True]]}},
         {"param_grid": {"nonsense": [1, 2]}},
         {"param_grid": {"lambdas": [1, 0]}},
         {"budget": "nonsense"},

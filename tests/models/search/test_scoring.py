@@ -16,7 +16,7 @@ from support.cases import every
 from support.goodness import assert_sampled_law
 
 import dpmine
-from dpmine.errors import BadData, BadParameter
+from dpmine.errors import BadParameter
 from dpmine.models.search.composition import RunBudget
 from dpmine.models.search.scoring import Score, scorer_of
 
@@ -105,9 +105,48 @@ def test_terms_of_a_function() -> None:
     x, y = rows(4)
     found = scored(lambda _model, _x, _y: [0.25, 2, -1, np.nan], x, y)
     assert found.value * found.unit == Fraction(5, 16)
-    for bad in ([0.5] * 3, 0.5, ["a"] * 4, [[0.5] * 4]):
-        with pytest.raises(BadData, match="one number for each row"):
-            scored(lambda _model, _x, _y, bad=bad: bad, x, y)
+    for bad in ([0.5] * 3, ["a"] * 4, [[0.5] * 2] * 4, None):
+        assert scored(lambda _model, _x, _y, bad=bad: bad, x, y).value == 0
+    assert scored(lambda model, x, y: accuracy_score(y, model.predict(x)), x, y) == scored("accuracy", x, y)
+
+
+@every("name", [*NAMES, lambda model, X, y: model.predict(X) == y])
+def test_a_row_that_a_model_fails_for_moves_the_score_by_its_sensitivity(name: Any) -> None:
+    """It causes no error, and the others count as they did."""
+
+    class Fragile(Known):
+        def decision_function(self, X: Any) -> Any:
+            if (np.asarray(X) > 50).any():
+                raise RuntimeError
+            return super().decision_function(X)
+
+    x, y = rows(9)
+    y[:3] = 0, 1, 1
+    base = scorer_of(name, CLASSIFIER)(Fragile(), x, y)
+    x[1] = 99
+    failing = scorer_of(name, CLASSIFIER)(Fragile(), x, y)
+    assert abs(base.value - failing.value) <= base.sensitivity
+    assert failing.value > 0
+    assert (failing.sensitivity, failing.unit) == (base.sensitivity, base.unit)
+
+
+@every("name", NAMES)
+def test_no_result_and_another_number_of_classes_score_0_in_the_same_units(name: Any) -> None:
+    x, y = rows(9)
+    base = scored(name, x, y)
+    one = SimpleNamespace(
+        classes_=[0], predict=lambda x: -np.ones(len(x)), predict_proba=lambda x: np.ones((len(x), 1))
+    )
+    for model in (None, one):
+        found = scorer_of(name, CLASSIFIER)(model, x, y)
+        assert (found.value, found.sensitivity, found.unit) == (0, base.sensitivity, base.unit)
+
+
+@every("name", NAMES)
+@every("label", [0, 1])
+def test_held_out_rows_of_one_class_have_a_score(name: Any, label: int) -> None:
+    x, _ = rows(9)
+    assert scored(name, x, np.full(9, label)).value >= 0
 
 
 def test_names_are_for_classifiers() -> None:
@@ -125,10 +164,9 @@ def test_what_a_score_needs_is_known_before_a_run() -> None:
     for name, needed in (("brier", "with predict_proba"), ("roc_auc", "decision_function or predict_proba")):
         with pytest.raises(BadParameter, match=needed):
             scorer_of(name, rule)
-    three = SimpleNamespace(classes_=[0, 1, 2], predict_proba=lambda x: np.ones((len(x), 3)) / 3)
     for name in ("brier", "roc_auc"):
-        with pytest.raises(BadData, match="two classes"):
-            scorer_of(name, CLASSIFIER)(three, np.ones((3, 1)), np.arange(3))
+        with pytest.raises(BadParameter, match="two classes"):
+            scorer_of(name, dpmine.PrivateLogisticRegression(classes=[0, 1, 2]))
 
 
 @pytest.mark.statistical

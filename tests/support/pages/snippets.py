@@ -6,7 +6,7 @@ A page's blocks run from top to bottom in one folder, where `datasets` is that o
   shows its error instead.
 - ```python, each in a process of its own. What it prints stands in an ```output block right after it; without one it
   prints nothing.
-- ```toml: a job file. The comment of its first line is its name; it is written, and `dpmine report --check` must
+- ```toml: a job file. The comment of its first line is its name; it is written, and `dpmine report --dry-run` must
   accept it.
 
 Blocks of all other kinds are only read.
@@ -120,7 +120,7 @@ def _toml(block: Block, folder: Path, *, reports: bool) -> Iterator[str]:
         return
     (folder / name[1]).write_text(block.text, encoding="utf-8")
     if reports:
-        done = _finished([sys.executable, "-m", "dpmine_cli.main", "report", name[1], "--check"], folder)
+        done = _finished([sys.executable, "-m", "dpmine_cli.main", "report", name[1], "--dry-run"], folder)
         if done.returncode:
             yield f"line {block.line}: refused\n{done.stderr}"
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpmine.exact.bits import BitSource
+    from dpmine.models.entries import Floats
     from dpmine.models.pac.classes.thresholds import PublicGrid
     from dpmine.models.pac.hypothesis import Bools, Records
-    from dpmine.models.supervised import Floats
 
 PlacePair: TypeAlias = tuple[int, int]
 """First place inside, first place after; the place after the last point stands for no upper end."""

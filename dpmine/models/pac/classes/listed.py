@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from dpmine.errors import BadParameter
+from dpmine.models.entries import entry_by_entry, is_missing
 from dpmine.models.pac.hypothesis import candidate_number
-from dpmine.models.supervised import is_missing
 from dpmine.selection.universes.dense import Dense
 
 if TYPE_CHECKING:
@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dpmine.models.entries import Floats
     from dpmine.models.pac.hypothesis import Bools, Records
-    from dpmine.models.supervised import Floats
 
 _PAIRS_OF_NUMBERS = ((0, 1), (-1, 1))
 """First and second class, where the classes are not given."""
 _FAILED = "failed: it must accept any rows with the features that the records have."
+_NO_CLASSES = (
+    "must answer with one label a row, in one dimension, out of two: False and True, 0 and 1, −1 and 1, or the two "
+    "classes where they are given."
+)
 _UNFITTED = (
     "is not fitted: fit it on public data; wrap a list of fitted estimators in Listed so that clone keeps them fitted."
 )
@@ -52,21 +56,30 @@ class ListedHypothesis:
     def predict(self, features: Floats) -> Bools:
         """Whether the predictor says second class for each row of `features`, shape (n, d).
 
-        Raises BadParameter where the predictor fails, or does not answer with one of two classes per row. The message
-        names the position of the predictor and nothing else.
+        No row causes an error. Where the predictor fails for all rows together, or an answer is no class, each row is
+        asked by itself. A row that it fails for is of the first class.
         """
         if len(features) == 0:  # many estimators reject an empty array
             return np.zeros(0, np.bool_)
-        answers = _answers(self.predictor, features)
-        if isinstance(answers, str):
-            raise BadParameter(f"predictors[{self.position}] {answers}")
-        read = _read(answers, len(features), self.pairs)
-        if read is None:
-            raise BadParameter(
-                f"predictors[{self.position}] must answer with one label a row, in one dimension, out of two: False "
-                "and True, 0 and 1, −1 and 1, or the two classes where they are given."
-            )
+        read = self._asked(features)
+        if isinstance(read, str):
+            alone = (self._asked(features[row : row + 1]) for row in range(len(features)))
+            return np.array([not isinstance(one, str) and one[0] for one in alone])
         return read
+
+    def require_answer(self, columns: int) -> None:
+        """Raises BadParameter where the predictor fails for a row of zeros, or does not answer with a class.
+
+        The message names the position of the predictor and nothing else.
+        """
+        read = self._asked(np.zeros((1, columns)))
+        if isinstance(read, str):
+            raise BadParameter(f"predictors[{self.position}] {read}")
+
+    def _asked(self, features: Floats) -> Bools | str:
+        """Which rows are of the second class, or what is wrong with the answers."""
+        answers = _answers(self.predictor, features)
+        return answers if isinstance(answers, str) else _read(answers, len(features), self.pairs)
 
     def parameters(self) -> dict[str, Any]:
         """Name and position, and the predictor's own parameters where it is a hypothesis."""
@@ -85,8 +98,8 @@ class Listed:
 
     A predictor must answer for each row by that row alone. One that looks at the other rows (ranks them, say, or
     subtracts their mean) changes many answers when one record changes. Then scores have no sensitivity of 1, and the
-    guarantee is void. Its answers must not be random. It must also answer every row that can occur: an error discloses
-    a row it cannot answer. None of this can be checked: the caller asserts it.
+    guarantee is void. Its answers must not be random. None of this can be checked: the caller asserts it. A row that it
+    fails for counts as one of the first class.
 
     Attributes:
         predictors: as given, a tuple.
@@ -114,9 +127,16 @@ class Listed:
         """All predictors with their numbers of correct records; a candidate is a position in the list.
 
         Every predictor is asked once, about all records at once, on a copy of their features. Raises BadParameter as
-        `ListedHypothesis.predict` does.
+        `require_answers` does, where there are records.
         """
+        if len(records.features):
+            self.require_answers(records.features.shape[1])
         return Dense([records.correct(self.hypothesis(position)) for position in range(self.size)])
+
+    def require_answers(self, columns: int) -> None:
+        """Raises BadParameter where a predictor cannot answer a row of that number of zeros."""
+        for position in range(self.size):
+            self.hypothesis(position).require_answer(columns)
 
     def hypothesis(self, candidate: int) -> ListedHypothesis:
         """The predictor at that position; TypeError or IndexError where there is none."""
@@ -176,24 +196,25 @@ def _answers(predictor: Any, features: Floats) -> NDArray[Any] | str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return np.asarray(getattr(predictor, "predict", predictor)(features.copy()))
+            found = getattr(predictor, "predict", predictor)(features.copy())
+            return found if isinstance(found, np.ndarray) else entry_by_entry(found)
     except NotFittedError:
         return _UNFITTED
     except Exception:  # noqa: BLE001 - code of others may raise anything
         return _FAILED
 
 
-def _read(answers: NDArray[Any], rows: int, pairs: tuple[tuple[Any, Any], ...]) -> Bools | None:
-    """Which answers mean the second class; None where they are not `rows` answers in one pair of classes."""
+def _read(answers: NDArray[Any], rows: int, pairs: tuple[tuple[Any, Any], ...]) -> Bools | str:
+    """Which answers mean the second class; what is wrong where they are not `rows` answers in one pair of classes."""
     if answers.shape != (rows,):
-        return None
+        return _NO_CLASSES
     if answers.dtype.kind == "b":
         return answers
     for first, second in pairs:
         is_first, is_second = _equal(answers, first), _equal(answers, second)
         if (is_first | is_second).all():
             return is_second
-    return None
+    return _NO_CLASSES
 
 
 def _equal(answers: NDArray[Any], label: Any) -> Bools:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dpmine.models.entries import Floats
     from dpmine.models.pac.hypothesis import Bools, Records
-    from dpmine.models.supervised import Floats
 
 MOST_DIMENSIONS = 6
 """The loop over signs has six coordinates; fewer are filled up with zeros."""

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dpmine.models.entries import Floats
     from dpmine.models.pac.hypothesis import Bools, Records
-    from dpmine.models.supervised import Floats
     from dpmine.selection.universes.base import Universe
 
 

@@ -24,8 +24,8 @@ from dpmine.selection.universes.dense import Dense
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dpmine.models.entries import Floats
     from dpmine.models.pac.hypothesis import Bools, Hypothesis, HypothesisClass, Records
-    from dpmine.models.supervised import Floats
     from dpmine.parameters import Number
 
 

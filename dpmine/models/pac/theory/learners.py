@@ -28,9 +28,9 @@ from dpmine.selection.select import choose
 
 if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
+    from dpmine.models.entries import Floats
     from dpmine.models.pac.hypothesis import Hypothesis, HypothesisClass, Records
     from dpmine.models.pac.theory.families import Family
-    from dpmine.models.supervised import Floats
     from dpmine.parameters import Number
     from dpmine.selection.mechanisms.base import Mechanism
 

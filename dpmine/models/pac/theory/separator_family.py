@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dpmine.models.entries import Floats
     from dpmine.models.pac.hypothesis import Bools
-    from dpmine.models.supervised import Floats
     from dpmine.parameters import Number
 
 

@@ -1,0 +1,177 @@
+"""A batch that is checked: what each job is charged, and whether that keeps to the terms of its file and ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dpmine.errors import BadLedger, BadParameter, BudgetExceeded
+from dpmine.ledger.budget import Accounting, Amount, name_and_part
+from dpmine.markup import ShownAsText
+from dpmine.privacy import short
+from dpmine.reporting.jobs.file import Create
+from dpmine.reporting.timeline import Charges
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dpmine.ledger.budget import Budget
+    from dpmine.privacy import Guarantee
+    from dpmine.reporting.jobs.file import BudgetTerms
+    from dpmine.reporting.jobs.job import Job
+    from dpmine.reporting.store import ResultsFolder, Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A job, and what is to be done with it.
+
+    Attributes:
+        job: it.
+        guarantee: of its result where one is stored, else the most that it can be charged.
+        charge: the most that it is charged, or what it was charged.
+        stored: its result, if there is one.
+        failed: whether it was begun before, without a result, and is not to be run again.
+    """
+
+    job: Job
+    guarantee: Guarantee
+    charge: Amount
+    stored: Stored | None = None
+    failed: bool = False
+
+    @property
+    def pending(self) -> bool:
+        """Whether it is to be charged and run."""
+        return self.stored is None and not self.failed
+
+
+@dataclass(frozen=True, slots=True)
+class Batch(ShownAsText):
+    """A batch that was checked. Its text says what each job would be charged, and what is left.
+
+    Attributes:
+        dataset: the data set's name in the ledger.
+        steps: the jobs in order.
+        unit: the privacy unit of all.
+        budget: the data set's, before the batch; None where it is yet to be granted.
+        total: the most that the file's jobs may be charged together.
+        accounting: by which it is counted.
+        charges: of recurring jobs, in all windows so far.
+    """
+
+    dataset: str
+    steps: tuple[Step, ...]
+    unit: str
+    budget: Budget | None
+    total: Amount
+    accounting: Accounting
+    charges: Charges = field(default_factory=Charges)
+
+    def __str__(self) -> str:
+        left = "the budget is yet to be granted" if self.budget is None else f"{self.budget.left_of(self.dataset)} left"
+        together = f"All together: up to {self.to_charge.shown(self.accounting, short)} for each {self.unit}; {left}."
+        return "\n".join([*map(self._charge, self.steps), together])
+
+    def _charge(self, step: Step) -> str:
+        if step.pending:
+            return f"{step.job.name}: is charged up to {step.charge.shown(self.accounting, short)}"
+        free = "stored already" if step.stored else "begun before, without a result"
+        return f"{step.job.name}: {free}, is charged nothing"
+
+    @property
+    def paths(self) -> list[str]:
+        """The inputs of the jobs, and public catalogues in files."""
+        jobs = [step.job for step in self.steps]
+        catalogues = [job.options.get("catalogue") for job in jobs]
+        return [path for job in jobs for path in job.paths] + [path for path in catalogues if isinstance(path, str)]
+
+    @property
+    def to_charge(self) -> Amount:
+        """The most that the jobs without a stored result are charged."""
+        return Amount.total([step.charge for step in self.steps if step.pending])
+
+    @property
+    def together(self) -> Amount:
+        """What the jobs are charged at most, those of other windows and what has no result included."""
+        other = [step.charge for step in self.steps if not (step.pending or step.job.key)]
+        return Amount.total([self.charges.total, self.to_charge, *other])
+
+
+def require_no_loss(terms: BudgetTerms, store: ResultsFolder) -> None:
+    """BadLedger where a data set that the ledger does not know was granted before, or must have been."""
+    if store.has_results_of(terms.ledger, terms.dataset):
+        raise BadLedger(
+            f"Results in '{store.folder}' were charged to {terms.dataset!r}, which the ledger does not know: restore "
+            "the ledger that was charged, or give another --results folder."
+        )
+    if terms.create is Create.NEVER:
+        raise BadLedger(
+            f"The ledger does not know {terms.dataset!r}, and this run may not create its budget: restore the ledger "
+            "if it was lost, or grant one with dpmine ledger grant."
+        )
+
+
+def require_same_terms(terms: BudgetTerms, steps: Sequence[Step], budget: Budget | None) -> None:
+    """BadParameter where [budget], a job and the ledger disagree on the relation or the accounting."""
+    for step in steps:
+        if step.guarantee.neighbors is not terms.neighbors:
+            raise BadParameter(
+                f"job {step.job.name!r} is for `neighbors` {step.guarantee.neighbors}, and [budget] for "
+                f"{terms.neighbors}: give both the same."
+            )
+    if budget is not None and budget.neighbors is not terms.neighbors:
+        raise BadParameter(f"{terms.dataset!r} was granted for the relation {budget.neighbors}: say so in [budget].")
+    if budget is not None and terms.accounting not in {None, budget.accounting}:
+        raise BadParameter(f"{terms.dataset!r} was granted under {budget.accounting} accounting: say so in [budget].")
+
+
+def common_unit(steps: Sequence[Step], terms: BudgetTerms, budget: Budget | None) -> str:
+    """The privacy unit of all jobs, of [budget] and of the ledger."""
+    said = [("[budget]", terms.unit), ("the ledger", budget.unit if budget else None)]
+    said += [(f"job {step.job.name!r}", step.guarantee.unit) for step in steps]
+    (first, unit), *others = [(who, unit) for who, unit in said if unit]
+    for who, other in others:
+        if other != unit:
+            raise BadParameter(
+                f"{first} protects each {unit!r}, and {who} each {other!r}: one budget has one privacy unit. Name the "
+                "same columns with unit (or assert it with one_row_per), or another ledger data set."
+            )
+    return unit
+
+
+def require_total(batch: Batch, terms: BudgetTerms) -> None:
+    """That the file's total suffices for all jobs, and the ledger for those that are yet to be charged."""
+    total, accounting = batch.total, batch.accounting
+    stored = Amount.total([step.charge for step in batch.steps if step.stored])
+    if not (batch.budget.spent if batch.budget else Amount()).fits(stored, accounting):
+        raise BadLedger(
+            f"The stored results were charged {stored.shown(accounting)}, which the ledger does not know: restore the "
+            "ledger that was charged, or give another --results folder."
+        )
+    asked = batch.together
+    if not total.fits(asked, accounting):
+        advice = "lower the jobs' epsilon (and delta), or raise the budget's."
+        slack = asked.compared(accounting)[1]
+        if slack > total.compared(accounting)[1] == 0:
+            advice = f"give delta = {short(slack)} or more in [budget], or use mechanisms with δ = 0."
+        most = total.shown(accounting)
+        raise BudgetExceeded(
+            f"The jobs are charged up to {asked.shown(accounting)} together, and [budget] allows {most}: {advice}"
+        )
+    name, part = name_and_part(terms.dataset)
+    if batch.budget is None:
+        if part:
+            raise BadParameter(f"{name!r} is not granted yet: grant it with its parts (dpmine ledger grant).")
+        return
+    to_charge = batch.to_charge
+    if to_charge != Amount() and not batch.budget.granted.fits(total, accounting):
+        raise BudgetExceeded(
+            f"[budget] asks for {total.shown(accounting)}, and the ledger grants "
+            f"{batch.budget.granted.shown(accounting)} to {name!r}: ask for less, or have a larger total granted "
+            "(dpmine ledger grant)."
+        )
+    try:
+        batch.budget.charging(part, to_charge)
+    except BudgetExceeded as refused:
+        raise BudgetExceeded(f"{refused} Jobs that were run before are found with --results FOLDER.") from None

@@ -1,0 +1,253 @@
+"""Objects of Python as data: their kind decides before a charge, and no single entry does after it."""
+
+from __future__ import annotations
+
+import io
+from array import array
+from collections import deque
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+from mlxtend.preprocessing import TransactionEncoder
+from support.cases import every
+from support.oracles.ingest import CANARY, refused
+
+import dpmine
+from dpmine.errors import BadData, BadParameter
+from dpmine.io.open import open_source
+from dpmine.io.source import Columns
+from dpmine.itemsets.ingest.layouts import plan_layout
+from dpmine.itemsets.read import read_transactions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ENCODED = TransactionEncoder().fit_transform([["bread", "milk"], ["milk"]])
+MATRICES = [
+    ENCODED,
+    ENCODED.astype(int),
+    np.matrix(ENCODED),
+    np.ma.masked_array(ENCODED),
+    np.array([[CANARY, "b"], ["b", "b"]], dtype=object),
+    np.array([CANARY, "b"]),
+    memoryview(b"a"),
+    np.array(CANARY, dtype=object),
+    *(
+        getattr(scipy.sparse, f"{form}_{kind}")(ENCODED)
+        for form in ("csr", "coo", "lil", "dok")
+        for kind in ("array", "matrix")
+    ),
+]
+ROWS = pd.DataFrame({"unit": [1, 1, 2], "item": [CANARY, "b", "b"]})
+SERIES = [
+    pd.Series([["a"], [CANARY]]),
+    pd.Series([{"a": 1}, {"a": 2}]),
+    pd.Series([CANARY, ["b"]]),
+    pd.Index([CANARY]),
+    pd.Categorical([CANARY]),
+    ROWS.groupby("unit")["item"],
+    ROWS.groupby("unit"),
+    pl.Series([["a"], [CANARY]]),
+    pl.Series([{"a": CANARY}]),
+    pa.array([["a"], [CANARY]]),
+    pa.chunked_array([[CANARY]]),
+]
+
+
+def rejected(data: Any, error: type[Exception], *words: str, **options: Any) -> None:
+    """Before anything would be charged, by one line that quotes nothing."""
+    with refused(error, *words):
+        read_transactions(data, Columns(**options), planned=lambda _: pytest.fail("charged"))
+
+
+@every("data", [*MATRICES, *SERIES])
+def test_arrays_and_series_are_rejected_by_type(data: Any) -> None:
+    rejected(data, BadData, "table", "data frame")
+
+
+@every(
+    "data",
+    [b"a", bytearray(b"a"), range(3), array("i", [1]), {"a": 1}, io.StringIO(CANARY), object()],
+)
+def test_what_holds_no_baskets_is_rejected_by_type(data: Any) -> None:
+    rejected(data, BadParameter, type(data).__name__, "sequence of baskets")
+
+
+@every(
+    "data",
+    [
+        [f"bread {CANARY}\n", "milk\n"],
+        (f"bread {CANARY}", "milk"),
+        [f"{CANARY}*"],
+        f"bread, {CANARY}",
+        f"bread {CANARY}\nmilk\n",
+        {CANARY, "milk"},
+        {1: CANARY}.values(),
+        deque([CANARY]),
+    ],
+)
+def test_lines_of_text_are_not_quoted_as_paths(data: Any) -> None:
+    rejected(data, BadParameter, "list")
+
+
+def test_paths_are_still_named(tmp_path: Path) -> None:
+    for missing in ("missing.parquet", "s3://bucket/missing", tmp_path / "missing"):
+        with pytest.raises((dpmine.UnreadableFile, BadParameter), match="missing"):
+            dpmine.top_itemset([missing])
+
+
+class Failing:
+    """An entry of which nothing works."""
+
+    def __iter__(self) -> Iterator[str]:
+        yield "bread"
+        raise ValueError(CANARY)
+
+    def __str__(self) -> str:
+        raise ValueError(CANARY)
+
+
+def failing() -> Iterator[str]:
+    yield "bread"
+    raise LookupError(CANARY)
+
+
+ENTRIES: list[Callable[[], Any]] = [
+    lambda: None,
+    lambda: "bread",
+    lambda: ["bread", ["nested"], {"x"}, Failing()],
+    lambda: {"bread": 1},
+    lambda: (item for item in ["bread"]),
+    failing,
+    Failing,
+    lambda: Failing,
+    lambda: 7,
+    lambda: 10**5000,
+    lambda: Path("bread"),
+    lambda: b"\xff",
+    lambda: bytearray(b"bread"),
+    lambda: "\ud800",
+    lambda: ["\ud800", float("nan"), Decimal("NaN"), pd.NA, pd.NaT, 2**70, 1j, True],
+    lambda: np.array(3),
+    lambda: np.array([["bread"]]),
+    lambda: pd.Series(["bread"]),
+    lambda: pa.array(["bread"]),
+    lambda: scipy.sparse.csr_array([[1]]),
+    lambda: frozenset({frozenset({"bread"})}),
+]
+CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "iterator": iter,
+    "generator": lambda baskets: (basket for basket in baskets),
+    "values": lambda baskets: dict(enumerate(baskets)).values(),
+    "deque": deque,
+    "array of objects": lambda baskets: np.fromiter(baskets, object, len(baskets)),
+}
+
+
+@every("make", ENTRIES)
+@every("container", CONTAINERS)
+def test_no_entry_stops_a_run_of_baskets(make: Callable[[], Any], container: str) -> None:
+    data = CONTAINERS[container]([["bread", "milk"], ["milk"], make(), {"bread"}])
+    found = dpmine.itemset_supports(data, size=1, catalogue=["bread", "milk"])
+    assert found["support"].tolist() in ([2, 2], [3, 2])
+
+
+def test_texts_that_an_iterator_gives_are_baskets_of_one() -> None:
+    """What it gives cannot be known before a charge, and stops nothing after it."""
+    for kind in (str, Path):
+        found = dpmine.itemset_supports((kind(name) for name in ("a", "b", "a")), size=1)
+        assert found["support"].tolist() == [2, 1]
+
+
+OBJECTS: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "lists": ([["a"], ["b"], None, ("a", "b")], {}),
+    "lists beside a unit": ([["a"], ["b"], None, ["a", "b"]], {"unit": ("unit",)}),
+    "named lists": ([["a"], ["b"], None, ["a", "b"]], {"items": "x"}),
+    "flags": ([True, False, np.True_, None], {}),
+    "texts": (["a", "b", "a", None], {"unit": ("unit",), "item": "x"}),
+    "a category": (["a", "b", "a", None], {"unit": ("unit",), "item": "x"}),
+}
+
+
+@every("name", OBJECTS)
+@every("entry", ["a", 7, 1.5, b"a", ["a"], True, None, pd.NA, {"a": 1}, ("a",), Failing(), "\ud800"])
+def test_no_entry_of_a_column_of_objects_decides_on_its_layout(name: str, entry: Any) -> None:
+    values, options = OBJECTS[name]
+    if name == "a category" and (isinstance(entry, list | dict | Failing) or str(entry) == "\ud800"):
+        return  # pandas has no such categories
+    plans = []
+    for present in (values, [*values[:-1], entry]):
+        column = pd.Series(present, dtype=object)
+        frame = pd.DataFrame({"x": column.astype("category") if name == "a category" else column})
+        if options:
+            frame["unit"] = range(len(frame))
+        columns = Columns(**options)
+        source = open_source(frame, columns)
+        plans.append((plan_layout(source, columns), source.type_of("x") if name != "a category" else None))
+        assert read_transactions(frame, columns).transactions.total_units >= 2
+    assert plans[0] == plans[1]
+
+
+def test_columns_without_values_are_lists_where_items_are_asked_for() -> None:
+    for values in ([], [None, None]):
+        frame = pd.DataFrame({"x": pd.Series(values, dtype=object)})
+        assert len(dpmine.itemset_supports(frame, size=1, items="x")) == 0
+
+
+def test_texts_of_pandas_that_are_no_unicode() -> None:
+    frame = pd.DataFrame({"u": [1, 2, 3], "i": pd.Series(["a", "\ud800", None], dtype="string[python]")})
+    found = dpmine.itemset_supports(frame, size=1, unit="u", item="i")
+    assert set().union(*found["itemsets"]) == {"a", "\ufffd\ufffd\ufffd"}
+
+
+BYTES = [b"caf\xc3\xa9", b"\xff", b"caf\xc3\xa9"]
+
+
+def test_bytes_among_objects_are_read_as_utf_8() -> None:
+    frame = pd.DataFrame({"u": [1, 2, 3], "i": pd.Series(BYTES, dtype=object)})
+    for found in (
+        dpmine.itemset_supports(frame, size=1, unit="u", item="i"),
+        dpmine.itemset_supports([[each] for each in BYTES], size=1),
+        dpmine.itemset_supports(iter(BYTES), size=1),
+    ):
+        assert dict(zip(found["itemsets"], found["support"], strict=True)) == {
+            frozenset(["café"]): 2,
+            frozenset("\ufffd"): 1,
+        }
+
+
+@every(
+    "kind",
+    [
+        pa.binary(),
+        pa.large_binary(),
+        pa.dictionary(pa.int32(), pa.binary()),
+        pa.dictionary(pa.int64(), pa.large_binary()),
+    ],
+)
+def test_bytes_of_a_declared_type_are_rejected_by_it(kind: pa.DataType) -> None:
+    """The last type is that of our own labels of Python values: bytes that are none would fail one by one."""
+    values = pa.array([b"\x00abc", b"\x01x", b"\x00"], kind if not pa.types.is_dictionary(kind) else kind.value_type)
+    items = values.cast(kind)
+    table = pa.table({"u": [1, 2, 3], "i": items})
+    lists = pa.table({"u": [1], "i": pa.LargeListArray.from_arrays(pa.array([0, 3], pa.int64()), items)})
+    for data in (table, lists):
+        rejected(data, BadData, "'i'", "binary", unit=("u",), item="i")
+        rejected(data.rename_columns(["k", "j"]), BadData, "'j'", unit=("j",), item="k")
+    if not pa.types.is_dictionary(kind):
+        frame = pd.DataFrame({"u": [1, 2, 3], "i": pd.Series(BYTES, dtype=pd.ArrowDtype(kind))})
+        rejected(frame, BadData, "'i'", "binary", unit=("u",), item="i")
+
+
+def test_a_column_of_objects_is_called_so() -> None:
+    empty = pd.DataFrame({"x": pd.Series([], dtype=object), "y": pd.Series([], dtype=object)})
+    rejected(empty, BadData, "'x'", "type object", one_hot=True)

@@ -1,0 +1,39 @@
+"""Hostile rows in what Spark reads: nothing that is not drawn shows them, and no other row is lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.hostile_tables import TABLES
+from support.neighbours import LEAST_ROWS, Neighbours, Runs, differing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.spark
+
+
+def test_there_are_many_hostile_rows() -> None:
+    assert sum(len(table.rows) for table in TABLES.values()) >= LEAST_ROWS
+
+
+@pytest.mark.parametrize("form", ["files", "frame"])
+@pytest.mark.parametrize("name", TABLES)
+def test_no_hostile_rows_show(
+    spark: Any, name: str, form: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """All rows of a table at once: each run takes seconds."""
+    table = TABLES[name]
+
+    def data(rows: pa.Table) -> Any:
+        path = tmp_path / "x.parquet"
+        pq.write_table(rows, path)
+        return str(path) if form == "files" else spark.read.parquet(str(path)).repartition(2)
+
+    whole = pa.concat_tables([table.base, *table.rows.values()])
+    neighbours = Neighbours(lambda: data(table.base), {"all": lambda: data(whole)}, table.options)
+    runs = Runs(f"sqlite:///{tmp_path}/budget.db", lambda: capfd.readouterr().err)
+    assert differing(neighbours, runs, engine="spark") == {}

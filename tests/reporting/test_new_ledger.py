@@ -1,0 +1,121 @@
+"""A ledger that is lost or empty is no fresh budget in silence; a job that was not charged is run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from reporting.jobs import AGES, RULE, fail, job
+from reporting.schedules.weeks import Shop
+from reporting.schedules.weeks import sales as weekly_sales
+
+import dpmine
+from dpmine.reporting.jobs.kinds import HistogramJob
+from dpmine.reporting.page.render import render
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reporting.jobs import Folder
+
+
+def ledger_of(folder: Folder) -> dpmine.Ledger:
+    return dpmine.Ledger(folder.terms["ledger"].strip('"'))
+
+
+def lose(file: Path) -> None:
+    file.unlink()
+
+
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def test_a_budget_that_a_run_creates_is_said_in_its_text_and_on_its_page(folder: Folder) -> None:
+    ledger_of(folder).grant("barn", epsilon=1)
+    report = folder.run(job(**AGES))
+    assert str(report).splitlines()[0].startswith("new data set: granted ε = 100000, δ = 0.01 to 'shop'; ")
+    assert "began a new data set, and granted ε = 100000, δ = 0.01" in render(report)
+    again = folder.run(job(**AGES))
+    assert "new" not in str(again)
+    assert "began a new" not in render(again)
+
+
+@pytest.mark.parametrize("damage", [lose, empty])
+def test_a_lost_ledger_is_missed_by_jobs_that_have_no_result_yet(
+    folder: Folder, damage: Callable[[Path], None]
+) -> None:
+    folder.run(job(**AGES))
+    damage(folder.path / "budget.db")
+    with pytest.raises(dpmine.BadLedger, match=r"Results in '.*' were charged to 'shop', .*: restore the ledger"):
+        folder.run(job(**RULE))
+    assert not ledger_of(folder).exists()
+
+
+def test_results_of_another_ledger_miss_nothing(folder: Folder) -> None:
+    folder.run(job(**AGES))
+    folder.terms["ledger"] = f'"sqlite:///{folder.path}/other.db"'
+    assert folder.run(job(**RULE)).new == "ledger"
+
+
+def test_a_lost_ledger_is_missed_by_the_next_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    weekly_sales(tmp_path / "sales.parquet", 4)
+    shop = Shop(tmp_path)
+    shop.run("2025-W02")
+    lose(Path(shop.url.removeprefix("sqlite:///")))
+    with pytest.raises(dpmine.BadLedger, match="restore the ledger that was charged"):
+        shop.run("2025-W03")
+
+
+@pytest.mark.parametrize("damage", [lose, empty, None])
+@pytest.mark.parametrize("asked", ["file", "call"])
+def test_no_budget_is_created_where_the_ledger_must_exist(
+    folder: Folder, damage: Callable[[Path], None] | None, asked: str
+) -> None:
+    ledger_of(folder).grant("barn", epsilon=1)
+    if damage:
+        damage(folder.path / "budget.db")
+    folder.write(job(**AGES), create='"never"' if asked == "file" else None)
+    paths, must_exist = (folder.path / "jobs.toml", folder.path / "page.html"), asked == "call"
+    message = "does not know 'shop', and this run may not create its budget"
+    with pytest.raises(dpmine.BadLedger, match=message):
+        dpmine.report(*paths, dry_run=True, ledger_must_exist=must_exist)
+    with pytest.raises(dpmine.BadLedger, match=message):
+        dpmine.report(*paths, ledger_must_exist=must_exist)
+    assert ledger_of(folder).known("shop") is None
+    ledger_of(folder).grant("shop", epsilon=100000, delta="0.01", unit="customer")
+    assert dpmine.report(*paths, ledger_must_exist=must_exist).new == ""
+
+
+def test_a_job_that_stopped_before_its_charge_is_run_by_the_next_call(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            patch.setattr(HistogramJob, "run", fail(KeyboardInterrupt(), after_charge=False))
+            with pytest.raises(KeyboardInterrupt):
+                folder.run(job(**AGES))
+    assert folder.run(job(**AGES)).outcomes[0].error is None
+    assert [entry.kind for entry in ledger_of(folder).history("shop")] == ["grant", "charge"]
+
+
+def test_an_attempt_that_may_have_been_charged_is_not_forgotten_by_a_later_one(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The later attempt stopped before its charge, so the ledger ends as it did when that attempt began."""
+    for after_charge in (True, False):
+        with monkeypatch.context() as patch:
+            patch.setattr(HistogramJob, "run", fail(KeyboardInterrupt(), after_charge=after_charge))
+            with pytest.raises(KeyboardInterrupt):
+                folder.run(job(**AGES), retry=not after_charge)
+    (outcome,) = folder.run(job(**AGES)).outcomes
+    assert "the ledger may have a charge for it (dpmine ledger history)" in str(outcome.error)
+
+
+def test_a_rejected_batch_names_the_folder_of_earlier_results(folder: Folder) -> None:
+    folder.run(job(**AGES), epsilon="1000", delta="0.001")
+    (folder.path / "results").rename(folder.path / "moved")
+    with pytest.raises(dpmine.BudgetExceeded, match=r"Jobs that were run before are found with --results FOLDER\.$"):
+        folder.run(job(**AGES), epsilon="1000", delta="0.001")
