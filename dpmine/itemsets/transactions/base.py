@@ -207,6 +207,13 @@ class SupportSource(ABC):
             return self._histogram(size, threshold)
         return SupportHistogram.tallied(self.item_supports[self.item_supports >= threshold])
 
+    def bounded_histogram(self, size: int, threshold: int, most: int | None) -> SupportHistogram | None:  # noqa: ARG002
+        """The histogram; None where more than `most` itemsets were found before it was complete.
+
+        Such a search ends early. Engines that cannot end early find all itemsets. None for `most` is no bound.
+        """
+        return self.histogram(size, threshold)
+
     def nth(self, size: int, support: int, n: int) -> tuple[int, ...]:
         """Itemset number `n` = 0, 1, … among those of `size` items whose support is exactly `support` ≥ 1.
 
