@@ -272,6 +272,7 @@ def _combination(n: int, items: int, size: int) -> list[int]:
 
 _CELLS_AN_OCCURRENCE = 4  # clearing and reading a larger square takes longer than the walk through the rows
 _ONE_THREAD = 50_000  # occurrences above which a second thread is faster
+_PAIRED_AT_ONCE = 2_000_000  # occurrences whose pairs are counted before an interrupt is served
 
 
 NO_PAIRS = np.zeros((0, 0), np.int32)
@@ -296,17 +297,20 @@ def pair_supports(rests: Rests) -> NDArray[np.int32]:
     items = len(rests.labels)
     one_each = len(rests.units) == 0 or rests.units[-1] + 1 == len(rests.units)
     threads = min(thread_count(), SQUARES) if len(rests.items) > _ONE_THREAD else 1
+    squares = [np.zeros((items, items), np.int32) for _ in range(threads)]
+    last = [] if one_each else [np.full_like(counts, -1) for counts in squares]
+    idle = list(range(threads))
 
-    def count(part: tuple[int, int]) -> NDArray[np.int32]:
-        counts = np.zeros((items, items), np.int32)
+    def count(part: tuple[int, int]) -> None:
+        own = idle.pop()
         if one_each:
-            _count_pairs(rests.items, rests.starts, *part, items, counts)
+            _count_pairs(rests.items, rests.starts, *part, items, squares[own])
         else:
-            last = np.full_like(counts, -1)
-            _count_unit_pairs(rests.items, rests.starts, rests.units, *part, items, last, counts)
-        return counts
+            _count_unit_pairs(rests.items, rests.starts, rests.units, *part, items, last[own], squares[own])
+        idle.append(own)
 
-    total, *others = in_parallel(count, _parts(rests, threads), threads)
+    in_parallel(count, _parts(rests, max(threads, len(rests.items) // _PAIRED_AT_ONCE)), threads)
+    total, *others = squares
     for counts in others:
         total += counts
     return total

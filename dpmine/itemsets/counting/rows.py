@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
@@ -101,7 +101,8 @@ def streamed(
         try:
             for result in pending:
                 while not result.done():
-                    wait([result], _MOMENT)  # signals are served in between, on every system
+                    with suppress(TimeoutError):
+                        result.exception(_MOMENT)  # signals are served in between, on every system
                     if watched is not None:
                         _progress.get()(watched.share())
                 yield result.result()
