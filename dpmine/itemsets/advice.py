@@ -29,7 +29,7 @@ _LARGEST_COMMON = 10
 _LARGE_SIZE = 6
 """From here on the itemsets of one long basket are millions."""
 _FEW_CANDIDATES = 10_000_000
-"""Itemsets of a catalogue that are counted in a moment, in whatever data."""
+"""Itemsets of a catalogue that take less than a second to count, in whatever data."""
 _GRID = [Fraction(digits, 10) * Fraction(10) ** power for power in range(-9, 4) for digits in range(10, 100)]
 """The numbers of two digits from 10^-9 on: what an ε is advised from."""
 

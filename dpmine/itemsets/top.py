@@ -70,7 +70,7 @@ def top_itemset(
               of its items. Any other entry, such as a text, is a basket of one. A list of texts alone is one of paths.
               Arrays of numbers or texts, sparse matrices and series are rejected by their type.
         size: items in the itemset: 2, or a range "2-3". Those of 6 items and more can take hours to count where long
-            baskets have much in common; an interrupt ends the search at any time.
+            baskets have much in common. An interrupt ends the search at any time.
         epsilon: ε > 0, read exactly (0.1 is one tenth).
         delta: δ in (0, 1), used by approximate mechanisms, and for supports where Gaussian noise is narrower.
         mechanism: a name out of `dpmine.selection.select.MECHANISMS`, or one of these:
@@ -108,11 +108,11 @@ def top_itemset(
             streamed, through temporary files where a unit's rows are scattered.
         engine: "local", or "spark": Spark then reads paths and counts supports; this needs the extra `spark`. Spark
             always counts a Spark DataFrame. The result has the same output distribution.
-        progress: called with the share that is done, 0 to 1, of each step: of reading, then of each search that takes
-            longer than a moment. On Spark it is called from another thread, with the share of the step's tasks.
-        notice: called before data are read, with the layout in column names, why "auto" takes its mechanism, whether
-            counting may take long, and whether the result will mostly be noise. None: a `LayoutWarning` where the
-            layout was found and not named, and an `AccuracyWarning`.
+        progress: called with the share that is done, 0 to 1, of each step: of reading, then of each long search. On
+            Spark it is called from another thread, with the share of the step's tasks.
+        notice: called before data are read, with the layout in column names and why "auto" takes its mechanism. It also
+            says whether counting may take long, and whether the result will mostly be noise. None: a `LayoutWarning`
+            where the layout was found and not named, and an `AccuracyWarning`.
 
     Raises BadParameter, BadData, UnreadableFile, NotPrivate or BudgetExceeded. All parameters are checked before any
     data are read.
@@ -199,7 +199,7 @@ def top_itemsets(
         not_private=not_private,
         min_support=min_support,
     )
-    from dpmine.itemsets.counting.rows import shown
+    from dpmine.itemsets.counting.rows import showing
     from dpmine.itemsets.read import read_transactions
 
     account = Account.of(ledger, dataset)
@@ -212,7 +212,7 @@ def top_itemsets(
         planned=_planned(request, account, notice),
         engine=engine,
     )
-    with closing(read), shown(progress):
+    with closing(read), showing(progress):
         return _answer(request, read, charged=account.ledger is not None)
 
 

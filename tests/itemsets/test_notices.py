@@ -199,6 +199,6 @@ def test_large_sizes_say_before_the_charge_that_counting_may_take_long(
             said[text] = dpmine.Ledger(ledger).budget("shop").spent.epsilon
 
     dpmine.Ledger(ledger).grant("shop", epsilon=1, delta="1e-5")
-    dpmine.top_itemset(SALES, **NAMED, **options, ledger=ledger, dataset="shop", notice=notice)
+    dpmine.top_itemset(SALES, unit="customer_id", item="Item", **options, ledger=ledger, dataset="shop", notice=notice)
     assert list(said.values()) == [0] * told
     assert all("--size 5 or less" in text and "a charge stays" in text for text in said)

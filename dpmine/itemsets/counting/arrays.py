@@ -90,6 +90,6 @@ class Watch(NamedTuple):
     """What is seen of a search while it runs, and how it is ended from outside."""
 
     stop: NDArray[np.int64]
-    """int64[1]: the search ends as soon as so many itemsets were found, so with 0 in a moment."""
+    """int64[1]: a search ends when it has found this number of itemsets: at once where another thread writes 0."""
     done: NDArray[np.float64]
     """float64[1]: a rough share of the work that is done."""

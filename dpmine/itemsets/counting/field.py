@@ -101,7 +101,7 @@ class Search:
         return self._field.search(self._parts[number], sink, watch)
 
     def run(self, work: Callable[[int], Result], threads: int) -> Generator[Result]:
-        """work(number) of every part, in order, on so many threads. All searches end where the caller stops early."""
+        """work(number) of every part, in order. All searches end where the caller stops early."""
         return streamed(work, range(self.parts), threads, self)
 
     def fill(self, sinks: list[Sink]) -> None:

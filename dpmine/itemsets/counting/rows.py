@@ -43,13 +43,13 @@ def at_most(threads: int) -> Iterator[None]:
         _allowed.reset(before)
 
 
-_MOMENT = 0.1  # seconds
+_PAUSE = 0.1  # seconds
 _progress: ContextVar[Callable[[float], object]] = ContextVar("_progress", default=lambda _share: None)
 
 
 @contextmanager
-def shown(progress: Callable[[float], object] | None) -> Iterator[None]:
-    """Searches inside that take longer than a moment call `progress` with the share of each that is done, 0 to 1."""
+def showing(progress: Callable[[float], object] | None) -> Iterator[None]:
+    """Long searches inside call `progress` with the share of each that is done, 0 to 1."""
     token = _progress.set(progress) if progress is not None else None
     try:
         yield
@@ -75,7 +75,7 @@ class Watched(Protocol):
         ...
 
     def end(self) -> None:
-        """Nothing of it is needed any more: what runs ends in a moment."""
+        """Nothing of it is needed any more: what runs ends at once."""
         ...
 
 
@@ -90,8 +90,8 @@ def streamed(
     """As `in_parallel`, one result after the other.
 
     The threads live as long as the iterator: nothing is shared between calls, nor inherited by a forked process. When
-    the caller stops early, or is interrupted, or a part fails, the parts not yet begun are dropped. A part
-    that may take long is `watched`: it is left to a thread in any case, its progress is shown, and it is ended, too.
+    the caller stops early, or is interrupted, or a part fails, the parts not yet begun are dropped. Work that may take
+    long is `watched`: it is left to threads in any case, and its progress is shown. Its parts that run are ended.
     """
     if watched is None and (threads == 1 or len(parts) <= 1):
         yield from map(work, parts)
@@ -102,7 +102,7 @@ def streamed(
             for result in pending:
                 while not result.done():
                     with suppress(TimeoutError):
-                        result.exception(_MOMENT)  # signals are served in between, on every system
+                        result.exception(_PAUSE)  # signals are served in between, on every system
                     if watched is not None:
                         _progress.get()(watched.share())
                 yield result.result()

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from support.oracles.itemsets import baskets_of
 
+from dpmine.itemsets.counting import field
 from dpmine.itemsets.counting.arrays import Bitmaps, Rows, Watch
 from dpmine.itemsets.counting.field import field_of, new_sink
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.counting.rows import shown
+from dpmine.itemsets.counting.rows import showing
 from dpmine.itemsets.transactions.base import COUNT_LIMIT
 
 if TYPE_CHECKING:
@@ -75,9 +76,9 @@ def test_an_interrupt_ends_a_list() -> None:
 
 @pytest.mark.parametrize(("units", "size"), [(DENSE, 6), (SPARSE, 4)], ids=["bitmaps", "rows"])
 def test_shares_of_a_search_rise_from_0_to_1(units: Units, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpmine.itemsets.counting.rows._MOMENT", 0.001)
+    monkeypatch.setattr("dpmine.itemsets.counting.rows._PAUSE", 0.001)
     shares: list[float] = []
-    with shown(shares.append):
+    with showing(shares.append):
         Miner(baskets_of(units)).histogram(size, 2)
     assert len(shares) > 1
     assert shares == sorted(shares)
@@ -89,16 +90,16 @@ def test_shares_of_a_search_rise_from_0_to_1(units: Units, size: int, monkeypatc
 def test_a_search_that_is_complete_is_wholly_done(units: Units, kind: type, size: int) -> None:
     ranking = Miner(baskets_of(units))._ranked(1)
     for first in (0, 2):
-        field = field_of(ranking, size, first, len(ranking.supports))
-        assert isinstance(field.where, kind)
+        where = field_of(ranking, size, first, len(ranking.supports))
+        assert isinstance(where.where, kind)
         done = 0.0
-        for item in range(field.first, min(field.end, field.first + 40)):
+        for item in range(where.first, min(where.end, where.first + 40)):
             watch = Watch(np.array([COUNT_LIMIT]), np.zeros(1))
-            field.search((item, item + 1), new_sink(size, 3), watch)
+            where.search((item, item + 1), new_sink(size, 3), watch)
             done += watch.done[0]
         rest = Watch(np.array([0]), np.zeros(1))
-        field.search((min(field.end, field.first + 40), field.end), new_sink(size, 3), rest)
-        assert done + rest.done[0] == pytest.approx(field.whole)
+        where.search((min(where.end, where.first + 40), where.end), new_sink(size, 3), rest)
+        assert done + rest.done[0] == pytest.approx(where.whole)
 
 
 def test_a_search_that_finds_too_much_ends_early() -> None:
@@ -110,3 +111,28 @@ def test_a_search_that_finds_too_much_ends_early() -> None:
     assert found is not None
     assert found.to_dict() == few.to_dict()
     assert miner.bounded_histogram(4, 60, total - 1) is None
+
+
+def noted(count: Callable[..., int], calls: list[tuple[object, ...]]) -> Callable[..., int]:
+    def noting(*arguments: object) -> int:
+        calls.append(arguments)
+        return count(*arguments)
+
+    return noting
+
+
+@pytest.mark.parametrize(("baskets", "items"), [(1, 12), (3, 36)])
+def test_pairs_are_counted_in_slices_of_rows(baskets: int, items: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two of them an interrupt is served; a unit lies in one of them."""
+    generator = np.random.default_rng(2)
+    units: Units = [
+        [set(generator.choice(items, 4, replace=False).tolist()) for _ in range(baskets)] for _ in range(40)
+    ]
+    whole = Miner(baskets_of(units)).histogram(2, 1).to_dict()
+    calls: list[tuple[object, ...]] = []
+    for name in ("_count_pairs", "_count_unit_pairs"):
+        monkeypatch.setattr(field, name, noted(getattr(field, name), calls))
+    monkeypatch.setattr(field, "_PAIRED_AT_ONCE", 10)
+    monkeypatch.setattr(field, "_ONE_THREAD", 0)
+    assert Miner(baskets_of(units)).histogram(2, 1).to_dict() == whole
+    assert len(calls) >= 10
