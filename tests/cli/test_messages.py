@@ -245,6 +245,7 @@ def test_interrupt_after_a_charge_says_that_it_stays(run: outcome_of) -> None:
     assert ledger.budget("shop").spent.epsilon == 1
 
 
+@pytest.mark.slow
 def test_a_long_search_shows_progress_and_ends_with_an_interrupt(tmp_path: Path) -> None:
     """It takes minutes in one part: the exponential mechanisms may choose any of 75 billion public itemsets."""
     items = list(map(str, range(60)))
