@@ -215,27 +215,24 @@ def paths_of(data: Any) -> list[PathName] | None:
     """The paths that data are, one or a list or tuple of them; None for anything else."""
     if isinstance(data, str | PathLike):
         return [data]
-    are_paths = isinstance(data, list | tuple) and data and all(isinstance(path, str | PathLike) for path in data)
-    return list(data) if are_paths else None
+    is_list = isinstance(data, list | tuple)
+    return list(data) if is_list and data and all(isinstance(path, str | PathLike) for path in data) else None
 
 
 def require_names(paths: Sequence[PathName]) -> None:
     """BadParameter where a text names no file: it is not quoted, because it may be a line of someone's data."""
     if not all(_is_name(path) for path in paths):
         raise BadParameter(
-            "data are texts, which are paths, and one of them names no file: give the path of a file, or baskets as "
-            "lists of items, such as [line.split(',') for line in lines]."
+            "data are texts, so paths, but one names no file: give a path, or a list of lists of items, [[…], …]."
         )
 
 
 def _is_name(path: PathName) -> bool:
     """Whether a text can only be a path: by its ending, as a URL, or because the file is there."""
-    if not isinstance(path, str) or not path:
+    if not isinstance(path, str) or path in {"", STDIN} or _URL.match(path) or os.path.lexists(path):
         return True
-    is_known = path == STDIN or path.lower().endswith((*chain.from_iterable(ENDINGS.values()), *_FOREIGN))
-    if is_known or _URL.match(path) or os.path.lexists(path):
-        return True
-    return _is_glob(path) and bool(glob.glob(path, recursive=True))  # noqa: PTH207 - Path.glob rejects absolute patterns
+    ends = path.lower().endswith((*chain.from_iterable(ENDINGS.values()), *_FOREIGN))
+    return ends or (_is_glob(path) and bool(glob.glob(path, recursive=True)))  # noqa: PTH207 - as below
 
 
 READ_ERRORS = (pa.ArrowException, OSError, ValueError)
