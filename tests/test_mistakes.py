@@ -46,7 +46,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: dpmine.top_itemset(pd.DataFrame(VISITS)["product"]),
-        "A Series is not a table of columns: give a data frame (series.to_frame()).",
+        "A Series is not a table of columns with names: give a data frame, such as series.to_frame().",
     ),
     (
         lambda: dpmine.top_itemset(pd.DataFrame(VISITS), unit="customer", item="product", epsilon=SINGLE),

@@ -199,19 +199,25 @@ def top_itemsets(
         not_private=not_private,
         min_support=min_support,
     )
+    account = Account.of(ledger, dataset)
+    planned = _planned(request, account, notice)
+    return _run(request, account, data, columns, memory=limit, engine=engine, progress=progress, planned=planned)
+
+
+def _run(
+    request: Request,
+    account: Account,
+    data: Any,
+    columns: Columns,
+    *,
+    progress: Callable[[float], None] | None,
+    **reading: Any,
+) -> TopItemsets:
+    """Read the transactions, and choose; `reading` as in `read_transactions`."""
     from dpmine.itemsets.counting.rows import showing
     from dpmine.itemsets.read import read_transactions
 
-    account = Account.of(ledger, dataset)
-    read = read_transactions(
-        data,
-        columns,
-        catalogue=request.catalogue.items,
-        progress=progress,
-        memory=limit,
-        planned=_planned(request, account, notice),
-        engine=engine,
-    )
+    read = read_transactions(data, columns, catalogue=request.catalogue.items, progress=progress, **reading)
     with closing(read), showing(progress):
         return _answer(request, read, charged=account.ledger is not None)
 

@@ -15,7 +15,7 @@ from dpmine.itemsets.transactions.hashes import kept_items, label_hashes
 from dpmine.itemsets.transactions.pairs import pair_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -388,17 +388,3 @@ def starts_of(*lengths: NDArray[np.signedinteger[Any]]) -> NDArray[np.int64]:
     starts = np.zeros(sum(map(len, lengths)) + 1, np.int64)
     np.cumsum(np.concatenate([*lengths, np.zeros(0, np.int32)]), out=starts[1:])
     return starts
-
-
-def in_order(items: Iterable[Any]) -> list[Any]:
-    """Items sorted, integers before texts."""
-    return sorted(items, key=_place)
-
-
-def sort_key(itemset: frozenset[Any]) -> list[tuple[bool, Any]]:
-    """What itemsets are sorted by: their items in order."""
-    return sorted(map(_place, itemset))
-
-
-def _place(item: Any) -> tuple[bool, Any]:
-    return isinstance(item, str), item
