@@ -16,7 +16,7 @@ from dpmine.itemsets.support_noise import LEVEL
 from dpmine.parameters import named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from fractions import Fraction
 
     from dpmine.exact.bits import BitSource
