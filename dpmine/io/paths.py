@@ -285,15 +285,14 @@ def found_files(argument: PathName, endings: tuple[str, ...] = SUFFIXES) -> list
         raise UnreadableFile("A file's name is empty: give the path of a file.")
     if _is_glob(name):
         return _glob_files(name, endings)
-    system, path = locate(name)
-    return [_files_at(system, path, shown_name(name), endings)]
+    return [_files_at(*locate(name), shown_name(name), endings)]
 
 
 def locate(name: str) -> tuple[Any, str]:
     """The Arrow file system of a path or URL, and the path inside it; UnreadableFile for an unknown kind of URL."""
     if "://" not in name:
         path = str(Path(name).absolute())
-        require_utf8(path)
+        _require_utf8(path)
         return fs.LocalFileSystem(), path
     try:
         system, path = fs.FileSystem.from_uri(name)
@@ -304,7 +303,7 @@ def locate(name: str) -> tuple[Any, str]:
     return system, path
 
 
-def require_utf8(name: str) -> None:
+def _require_utf8(name: str) -> None:
     """UnreadableFile where a path has bytes that are not UTF-8, which Arrow cannot open."""
     try:
         name.encode()
@@ -341,10 +340,7 @@ def _glob_files(pattern: str, endings: tuple[str, ...]) -> list[FileSet]:
     if not matches:
         raise UnreadableFile(f"{pattern} matches no file; check the pattern.")
     base = _fixed_folder(pattern)
-    for match in matches:
-        require_utf8(str(Path(match).absolute()))
-    found = [_files_at(fs.LocalFileSystem(), str(Path(match).absolute()), pattern, endings) for match in matches]
-    return [replace(files, base=base) for files in found]
+    return [replace(_files_at(*locate(match), pattern, endings), base=base) for match in matches]
 
 
 def _fixed_folder(pattern: str) -> str:
@@ -374,13 +370,12 @@ def _info(system: Any, path: str, argument: str) -> Any:
 def _folder_files(system: Any, folder: str, argument: str, endings: tuple[str, ...]) -> tuple[str, ...]:
     try:
         entries = system.get_file_info(fs.FileSelector(folder, recursive=True))
-        paths = tuple(
-            sorted(entry.path for entry in entries if entry.is_file and _is_data(entry.path, folder, endings))
-        )
+        names = sorted(entry.path for entry in entries if entry.is_file)
     except UnicodeDecodeError:
         raise UnreadableFile(f"{argument} holds a name that is not valid UTF-8: rename that file or folder.") from None
     except (pa.ArrowException, OSError) as error:
         raise UnreadableFile(f"{argument} cannot be listed: {_listing_reason(error)}") from None
+    paths = tuple(name for name in names if _is_data(name, folder, endings))
     if not paths:
         raise UnreadableFile(
             f"{argument} holds no file that ends in {endings[0]}: give a folder with such "

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.hostile_tables import TABLES
-from support.neighbours import LEAST_ROWS, Neighbours, Runs, differing
+from support.hostile.neighbours import LEAST_ROWS, Neighbours, Runs, differing
+from support.hostile.tables import TABLES
 
 if TYPE_CHECKING:
     from pathlib import Path
