@@ -15,7 +15,16 @@ import psycopg
 import pyarrow as pa
 import pytest
 from ledger.postgres import Cluster, running
-from support.neighbours import BASKETS, LEAST_ROWS, USUAL, Neighbours, Runs, Unheld, differing, differing_in_numbers
+from support.hostile.neighbours import (
+    BASKETS,
+    LEAST_ROWS,
+    USUAL,
+    Neighbours,
+    Runs,
+    Unheld,
+    differing,
+    differing_in_numbers,
+)
 
 from dpmine.io.paths import Input
 
@@ -48,9 +57,8 @@ def in_each_place(values: dict[str, Any], plain: tuple[Any, ...] = PLAIN) -> dic
 def assert_none_shows(make: Callable[[Any], Any], rows: dict[str, Any], runs: Runs, *, numbers: bool = True) -> None:
     """`make` gives the data with one row more; without any for None. `numbers`: whether texts are read as such."""
     assert len(rows) >= LEAST_ROWS
-    neighbours = Neighbours(
-        lambda: make(None), {name: lambda row=row: make(row) for name, row in rows.items()}, OPTIONS
-    )
+    others = {name: partial(make, row) for name, row in rows.items()}
+    neighbours = Neighbours(partial(make, None), others, OPTIONS)
     for more in {}, {"release_support": 1}:
         assert differing(neighbours, runs, **more) == {}
     assert not numbers or differing_in_numbers(neighbours, runs, "other") == {}
@@ -252,7 +260,7 @@ class Hostile:
     def _fail(self, *_: object) -> Any:
         raise RuntimeError("kanarienvogel")
 
-    __str__ = __repr__ = __hash__ = __eq__ = __bool__ = __len__ = __iter__ = __array__ = __int__ = __float__ = _fail  # type: ignore[assignment]
+    __str__ = __repr__ = __hash__ = __eq__ = __bool__ = __len__ = __iter__ = __array__ = __int__ = __float__ = _fail
 
 
 class Text(str):

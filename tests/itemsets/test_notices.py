@@ -190,3 +190,29 @@ def test_doubts_come_before_the_charge_and_other_notices_after_it(tmp_path: Path
         (True, False),
         (False, False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"size": 6}, True),
+        ({"size": "2-8"}, True),
+        ({"size": 8, "catalogue": MANY}, True),
+        ({"size": 5}, False),
+        ({"size": 6, "catalogue": MANY[:20]}, False),
+    ],
+)
+def test_large_sizes_say_before_the_charge_that_counting_may_take_long(
+    options: dict[str, Any], told: bool, tmp_path: Path
+) -> None:
+    """By the size and the catalogue alone: what a run says must not depend on private data."""
+    ledger, said = f"sqlite:///{tmp_path}/budget.db", dict[str, Any]()
+
+    def notice(text: str) -> None:
+        if "Ctrl-C" in text:
+            said[text] = dpmine.Ledger(ledger).budget("shop").spent.epsilon
+
+    dpmine.Ledger(ledger).grant("shop", epsilon=1, delta="1e-5")
+    dpmine.top_itemset(SALES, unit="customer_id", item="Item", **options, ledger=ledger, dataset="shop", notice=notice)
+    assert list(said.values()) == [0] * told
+    assert all("--size 5 or less" in text and "a charge stays" in text for text in said)

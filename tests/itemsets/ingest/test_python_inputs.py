@@ -20,7 +20,7 @@ from support.cases import every
 from support.oracles.ingest import CANARY, refused
 
 import dpmine
-from dpmine.errors import BadData, BadParameter
+from dpmine.errors import BadData, BadParameter, DpmineError
 from dpmine.io.open import open_source
 from dpmine.io.source import Columns
 from dpmine.itemsets.ingest.layouts import plan_layout
@@ -61,7 +61,7 @@ SERIES = [
 ]
 
 
-def rejected(data: Any, error: type[Exception], *words: str, **options: Any) -> None:
+def rejected(data: Any, error: type[DpmineError], *words: str, **options: Any) -> None:
     """Before anything would be charged, by one line that quotes nothing."""
     with refused(error, *words):
         read_transactions(data, Columns(**options), planned=lambda _: pytest.fail("charged"))
