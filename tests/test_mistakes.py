@@ -46,7 +46,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: dpmine.top_itemset(pd.DataFrame(VISITS)["product"]),
-        "A Series is not a table of columns: give a data frame (series.to_frame()).",
+        "A Series is not a table of columns with names: give a data frame, such as series.to_frame().",
     ),
     (
         lambda: dpmine.top_itemset(pd.DataFrame(VISITS), unit="customer", item="product", epsilon=SINGLE),
@@ -78,8 +78,11 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
         "bins must be a list of whole numbers, such as [4, 8, 16].",
     ),
     (
-        lambda: dpmine.PrivateHistogram(bins=[8], lower=0, upper=1).fit(list("abcd")),
-        "x must hold numbers in one dimension: convert it first (pandas.to_numeric).",
+        lambda: dpmine.PrivateHistogram(bins=[8], lower=0, upper=1).fit(pd.Series(list("abcd"), dtype="str")),
+        (
+            "Features must be numbers, and texts, categories and dates are none: encode categories as numbers first, "
+            "one 0/1 column a category (pandas.get_dummies with a public list)."
+        ),
     ),
     (
         lambda: dpmine.PrivateLogisticRegression(feature_bounds=(1, 0)).fit(ROWS, LABELS),
@@ -88,8 +91,8 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (
         lambda: dpmine.PrivateLogisticRegression().fit(pd.DataFrame(VISITS)[["product"]], LABELS),
         (
-            "Features must be numbers, in rows of equal length: encode categories as numbers first, one 0/1 "
-            "column a category (pandas.get_dummies with a public list)."
+            "Features must be numbers, and texts, categories and dates are none: encode categories as numbers first, "
+            "one 0/1 column a category (pandas.get_dummies with a public list)."
         ),
     ),
     (

@@ -215,27 +215,24 @@ def paths_of(data: Any) -> list[PathName] | None:
     """The paths that data are, one or a list or tuple of them; None for anything else."""
     if isinstance(data, str | PathLike):
         return [data]
-    are_paths = isinstance(data, list | tuple) and data and all(isinstance(path, str | PathLike) for path in data)
-    return list(data) if are_paths else None
+    is_list = isinstance(data, list | tuple)
+    return list(data) if is_list and data and all(isinstance(path, str | PathLike) for path in data) else None
 
 
 def require_names(paths: Sequence[PathName]) -> None:
     """BadParameter where a text names no file: it is not quoted, because it may be a line of someone's data."""
     if not all(_is_name(path) for path in paths):
         raise BadParameter(
-            "data are texts, which are paths, and one of them names no file: give the path of a file, or baskets as "
-            "lists of items, such as [line.split(',') for line in lines]."
+            "data are texts, so paths, but one names no file: give a path, or a list of lists of items, [[…], …]."
         )
 
 
 def _is_name(path: PathName) -> bool:
     """Whether a text can only be a path: by its ending, as a URL, or because the file is there."""
-    if not isinstance(path, str) or not path:
+    if not isinstance(path, str) or path in {"", STDIN} or _URL.match(path) or os.path.lexists(path):
         return True
-    is_known = path == STDIN or path.lower().endswith((*chain.from_iterable(ENDINGS.values()), *_FOREIGN))
-    if is_known or _URL.match(path) or os.path.lexists(path):
-        return True
-    return _is_glob(path) and bool(glob.glob(path, recursive=True))  # noqa: PTH207 - Path.glob rejects absolute patterns
+    ends = path.lower().endswith((*chain.from_iterable(ENDINGS.values()), *_FOREIGN))
+    return ends or (_is_glob(path) and bool(glob.glob(path, recursive=True)))  # noqa: PTH207 - as below
 
 
 READ_ERRORS = (pa.ArrowException, OSError, ValueError)
@@ -288,15 +285,14 @@ def found_files(argument: PathName, endings: tuple[str, ...] = SUFFIXES) -> list
         raise UnreadableFile("A file's name is empty: give the path of a file.")
     if _is_glob(name):
         return _glob_files(name, endings)
-    system, path = locate(name)
-    return [_files_at(system, path, shown_name(name), endings)]
+    return [_files_at(*locate(name), shown_name(name), endings)]
 
 
 def locate(name: str) -> tuple[Any, str]:
     """The Arrow file system of a path or URL, and the path inside it; UnreadableFile for an unknown kind of URL."""
     if "://" not in name:
         path = str(Path(name).absolute())
-        require_utf8(path)
+        _require_utf8(path)
         return fs.LocalFileSystem(), path
     try:
         system, path = fs.FileSystem.from_uri(name)
@@ -307,7 +303,7 @@ def locate(name: str) -> tuple[Any, str]:
     return system, path
 
 
-def require_utf8(name: str) -> None:
+def _require_utf8(name: str) -> None:
     """UnreadableFile where a path has bytes that are not UTF-8, which Arrow cannot open."""
     try:
         name.encode()
@@ -344,10 +340,7 @@ def _glob_files(pattern: str, endings: tuple[str, ...]) -> list[FileSet]:
     if not matches:
         raise UnreadableFile(f"{pattern} matches no file; check the pattern.")
     base = _fixed_folder(pattern)
-    for match in matches:
-        require_utf8(str(Path(match).absolute()))
-    found = [_files_at(fs.LocalFileSystem(), str(Path(match).absolute()), pattern, endings) for match in matches]
-    return [replace(files, base=base) for files in found]
+    return [replace(_files_at(*locate(match), pattern, endings), base=base) for match in matches]
 
 
 def _fixed_folder(pattern: str) -> str:
@@ -377,13 +370,12 @@ def _info(system: Any, path: str, argument: str) -> Any:
 def _folder_files(system: Any, folder: str, argument: str, endings: tuple[str, ...]) -> tuple[str, ...]:
     try:
         entries = system.get_file_info(fs.FileSelector(folder, recursive=True))
-        paths = tuple(
-            sorted(entry.path for entry in entries if entry.is_file and _is_data(entry.path, folder, endings))
-        )
+        names = sorted(entry.path for entry in entries if entry.is_file)
     except UnicodeDecodeError:
         raise UnreadableFile(f"{argument} holds a name that is not valid UTF-8: rename that file or folder.") from None
     except (pa.ArrowException, OSError) as error:
         raise UnreadableFile(f"{argument} cannot be listed: {_listing_reason(error)}") from None
+    paths = tuple(name for name in names if _is_data(name, folder, endings))
     if not paths:
         raise UnreadableFile(
             f"{argument} holds no file that ends in {endings[0]}: give a folder with such "

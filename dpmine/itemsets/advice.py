@@ -26,6 +26,10 @@ _LARGEST_ADVISED = 2
 """Up to this ε, more of it is the first advice; beyond, other ways are named before."""
 _LARGEST_COMMON = 10
 """Beyond this ε a guarantee says little, and none is named before a run."""
+_LARGE_SIZE = 6
+"""From here on the itemsets of one long basket are millions."""
+_FEW_CANDIDATES = 10_000_000
+"""Itemsets of a catalogue that take less than a second to count, in whatever data."""
 _GRID = [Fraction(digits, 10) * Fraction(10) ** power for power in range(-9, 4) for digits in range(10, 100)]
 """The numbers of two digits from 10^-9 on: what an ε is advised from."""
 
@@ -54,6 +58,20 @@ def doubt(request: Request) -> str:
     return (
         f"if the best itemset is in fewer than about {needed:,} units, fewer than half of the {request.top_k.count} "
         f"listed are expected to be right: then give {step}, or a smaller --top ({usual:,} units{assumed})."
+    )
+
+
+def long_search(request: Request) -> str:
+    """That counting may take long, and what helps, from public parameters alone; else "".
+
+    It is no forecast: numbers of rows and lengths of baskets are private, and what a run says must not show them.
+    """
+    size, candidates = request.sizes[1], request.catalogue.candidates(request.sizes)
+    if size < _LARGE_SIZE or (candidates is not None and candidates <= _FEW_CANDIDATES):
+        return ""
+    return (
+        f"counting itemsets of {size} items takes seconds in most data, and hours where long baskets have much in "
+        f"common: --size {_LARGE_SIZE - 1} or less is quick. Ctrl-C ends the run at any time; a charge stays."
     )
 
 

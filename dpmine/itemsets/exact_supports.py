@@ -207,6 +207,7 @@ def list_supports(
 
     With `as_objects`, the memory limit holds for the frame, too.
     """
+    from dpmine.itemsets.counting.rows import showing
     from dpmine.itemsets.ingest.catalogue import read_catalogue
     from dpmine.itemsets.read import notice_cautions, notice_layout, read_transactions
 
@@ -228,7 +229,7 @@ def list_supports(
         engine=engine,
         exact=True,
     )
-    with closing(read):
+    with closing(read), showing(progress):
         baskets = read.transactions
         threshold = limit if isinstance(limit, int) else max(1, least_count(limit, baskets.total_units))
         advice = _FOR_FRAMES if as_objects else _FOR_FILES

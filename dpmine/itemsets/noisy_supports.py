@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.support_noise import LEVEL
-from dpmine.itemsets.transactions.base import sort_key
 from dpmine.parameters import named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from fractions import Fraction
 
     from dpmine.exact.bits import BitSource
@@ -164,3 +163,17 @@ def _inclusions(itemsets: Sequence[Itemset]) -> Iterator[tuple[int, int]]:
 def _parts(itemset: Itemset, largest: int) -> Iterator[tuple[Any, ...]]:
     """The non-empty parts of an itemset, of up to `largest` items."""
     return chain.from_iterable(combinations(itemset, size) for size in range(1, largest + 1))
+
+
+def in_order(items: Iterable[Any]) -> list[Any]:
+    """Items sorted, integers before texts."""
+    return sorted(items, key=_place)
+
+
+def sort_key(itemset: frozenset[Any]) -> list[tuple[bool, Any]]:
+    """What itemsets are sorted by: their items in order."""
+    return sorted(map(_place, itemset))
+
+
+def _place(item: Any) -> tuple[bool, Any]:
+    return isinstance(item, str), item

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
 from dpmine.itemsets.advice import advice, small_supports
-from dpmine.itemsets.noisy_supports import Consistency
-from dpmine.itemsets.transactions.base import in_order
+from dpmine.itemsets.noisy_supports import Consistency, in_order
 from dpmine.markup import html_table
 from dpmine.parameters import named
 

@@ -12,8 +12,7 @@ from math import inf, isfinite, nan, nextafter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, Consistency
-from dpmine.itemsets.transactions.base import in_order, sort_key
+from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, Consistency, in_order, sort_key
 from dpmine.parameters import exact_number, least_count, whole
 
 if TYPE_CHECKING:

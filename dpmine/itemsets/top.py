@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.exact.bits import SystemBits
 from dpmine.io.source import ColumnNames, Columns
-from dpmine.itemsets.advice import doubt
+from dpmine.itemsets.advice import doubt, long_search
 from dpmine.itemsets.noisy_supports import Consistency, release, with_subsets
 from dpmine.itemsets.request import Request
 from dpmine.itemsets.results import TopItemsets
@@ -65,11 +65,13 @@ def top_itemset(
 
             - a path, a list of paths, a directory, a glob or a URL of Parquet, CSV or Arrow; an `Input`
             - a pyarrow Table, RecordBatchReader or Dataset; anything with `__arrow_c_stream__` (duckdb)
-            - a pandas, polars or Spark frame; a column of objects holds lists if most of its values are lists
+            - a pandas, polars or Spark frame. A pandas column of objects holds lists if `items` names it, or if it is
+              the only one and nothing is named
             - a sequence of baskets, or an iterator. An entry that is a list, tuple, set or another iterable is a basket
               of its items. Any other entry, such as a text, is a basket of one. A list of texts alone is one of paths.
               Arrays of numbers or texts, sparse matrices and series are rejected by their type.
-        size: items in the itemset: 2, or a range "2-3".
+        size: items in the itemset: 2, or a range "2-3". Those of 6 items and more can take hours to count where long
+            baskets have much in common. An interrupt ends the search at any time.
         epsilon: ε > 0, read exactly (0.1 is one tenth).
         delta: δ in (0, 1), used by approximate mechanisms, and for supports where Gaussian noise is narrower.
         mechanism: a name out of `dpmine.selection.select.MECHANISMS`, or one of these:
@@ -82,9 +84,11 @@ def top_itemset(
         unit: column(s) that name the privacy unit, the person to protect.
         basket: column(s) that distinguish the baskets of one unit (long layout). Here and in `unit`, `day(at)`,
             `week(at)` and `month(at)` are calendar periods of a column `at` of dates or timestamps.
-        item: column of the items; for the list layout the column of lists.
-        items: the same as `item`, for the list layout.
-        one_hot: one item per column; the columns hold booleans or integers, present above 0.
+        item: column of the items; for the list layout the column of lists. In a pandas column of objects, each value is
+            one item, and a collection is missing.
+        items: column of lists. In a pandas column of objects, any other value is a basket of one.
+        one_hot: one item per column; the columns hold booleans or integers, present above 0. In pandas columns of
+            objects, anything else is absent.
         catalogue: the public list of all items: a path (text or one-column Parquet), a sequence or an Arrow array.
             "from-data": the items seen; NOT private, and the guarantee says so. None: unknown.
         release_support: ε for noisy supports of what is chosen, which adds to the budget. "auto": `epsilon` is the
@@ -107,11 +111,11 @@ def top_itemset(
             streamed, through temporary files where a unit's rows are scattered.
         engine: "local", or "spark": Spark then reads paths and counts supports; this needs the extra `spark`. Spark
             always counts a Spark DataFrame. The result has the same output distribution.
-        progress: called with the fraction of the reading done, 0 to 1. On Spark it is called in each step, from another
-            thread, with the share of the step's tasks that are done.
-        notice: called before data are read, with the layout in column names, why "auto" takes its mechanism, and
-            whether the result will mostly be noise. None: a `LayoutWarning` where the layout was found and not named,
-            and an `AccuracyWarning`.
+        progress: called with the share that is done, 0 to 1, of each step: of reading, then of each long search. On
+            Spark it is called from another thread, with the share of the step's tasks.
+        notice: called before data are read, with the layout in column names and why "auto" takes its mechanism. It also
+            says whether counting may take long, and whether the result will mostly be noise. None: a `LayoutWarning`
+            where the layout was found and not named, and an `AccuracyWarning`.
 
     Raises BadParameter, BadData, UnreadableFile, NotPrivate or BudgetExceeded. All parameters are checked before any
     data are read.
@@ -198,19 +202,26 @@ def top_itemsets(
         not_private=not_private,
         min_support=min_support,
     )
+    account = Account.of(ledger, dataset)
+    planned = _planned(request, account, notice)
+    return _run(request, account, data, columns, memory=limit, engine=engine, progress=progress, planned=planned)
+
+
+def _run(
+    request: Request,
+    account: Account,
+    data: Any,
+    columns: Columns,
+    *,
+    progress: Callable[[float], None] | None,
+    **reading: Any,
+) -> TopItemsets:
+    """Read the transactions, and choose; `reading` as in `read_transactions`."""
+    from dpmine.itemsets.counting.rows import showing
     from dpmine.itemsets.read import read_transactions
 
-    account = Account.of(ledger, dataset)
-    read = read_transactions(
-        data,
-        columns,
-        catalogue=request.catalogue.items,
-        progress=progress,
-        memory=limit,
-        planned=_planned(request, account, notice),
-        engine=engine,
-    )
-    with closing(read):
+    read = read_transactions(data, columns, catalogue=request.catalogue.items, progress=progress, **reading)
+    with closing(read), showing(progress):
         return _answer(request, read, charged=account.ledger is not None)
 
 
@@ -223,6 +234,8 @@ def _planned(request: Request, account: Account, notice: Callable[[str], None] |
             if account.ledger is not None:
                 account.charge(request.guarantee.for_unit(plan.unit_name), job=f"top-itemset {request.top_k.name}")
 
+        if notice is not None and (effort := long_search(request)):
+            notice(effort)
         announced(plan, notice, charge, doubt=doubt(request), reason=request.reason)
 
     return planned

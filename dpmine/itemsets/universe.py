@@ -110,7 +110,7 @@ class ItemsetUniverse:
         if self._floor is None:
             self._mine(max(1, self._first_floor()))
         while not self._levels and self._deepest > 1:
-            self._mine(self._next_floor())
+            self._deepen(self._next_floor())
         return int(self._levels[0].score) if self._levels else 0
 
     def head(self, floor: Score) -> Sequence[Level]:
@@ -130,9 +130,15 @@ class ItemsetUniverse:
         return min(asked, self._floor or asked) - 1
 
     def lower(self, floor: Score) -> int:
-        """Half the floor; less of a step once there are many itemsets, because their number grows ever faster."""
+        """Half the floor; less of a step once there are many itemsets, because their number grows ever faster.
+
+        Nor is it deeper than what is known, or what can be known by searches that end early.
+        """
         many = sum(level.count for level in self._levels) >= _MANY
-        return int(floor * 7 // 8) if many else int(floor // 2)
+        lower = int(floor * 7 // 8) if many else int(floor // 2)
+        if self._floor is not None and self._floor >= floor > lower >= self._resident:
+            self._deepen(lower)
+        return max(lower, self._deepest) if self._deepest < floor else lower
 
     def member(self, level: Level, *, bits: BitSource) -> Itemset:
         """A uniform itemset with exactly this support."""
@@ -198,14 +204,31 @@ class ItemsetUniverse:
         if self._floor is not None:
             if self._floor <= floor:
                 return
-            if floor > self._resident and sum(level.count for level in self._levels) < _PLENTY:
-                floor = max(floor // 2, self._resident)
-        self._floor = floor
+            few = sum(level.count for level in self._levels) < _PLENTY
+            if floor > self._resident and few and self._count(max(floor // 2, self._resident), _PLENTY):
+                return
+        self._count(floor)
+
+    def _deepen(self, floor: int) -> None:
+        """Know supports ≥ `floor`; where these are too many, those of the first halves of the way that are not."""
+        while not self._count(floor, _PLENTY):
+            if floor == self._deepest - 1:
+                self._count(floor)
+                return
+            floor = (floor + self._deepest) // 2
+
+    def _count(self, floor: int, most: int | None = None) -> bool:
+        """Whether all supports ≥ `floor` are known now: they may stay unknown where they are more than `most`."""
+        by_size: dict[int, Counter[int]] = {}
         for size in self._sizes:
-            found = self._miner.histogram(size, floor)
-            self._by_size[size] = Counter(dict(zip(found.supports.tolist(), found.counts.tolist(), strict=True)))
-        total: Counter[int] = sum(self._by_size.values(), Counter())
+            found = self._miner.bounded_histogram(size, floor, most)
+            if found is None:
+                return False
+            by_size[size] = Counter(found.to_dict())
+        self._floor, self._by_size = floor, by_size
+        total: Counter[int] = sum(by_size.values(), Counter())
         self._levels = [Level(support, total[support]) for support in sorted(total, reverse=True)]
+        return True
 
     def _next_floor(self) -> int:
         """Where to look when nothing was found: as deep as takes no pass over the data, if it was not looked there."""

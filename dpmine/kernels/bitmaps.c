@@ -31,12 +31,10 @@ INLINE int64_t intersect(const uint64_t *restrict left, const uint64_t *restrict
 
 /* The last two items: first items `first` ... `end` - 1, and every item behind them. */
 INLINE void map_pairs(Maps maps, int64_t first, int64_t end, int32_t *prefix, int64_t size, const Sink *sink,
-                      Common *common_here)
+                      const Watch *watch, Common *common_here)
 {
-    for (int64_t item = first; item < end; item++) {
+    for (int64_t item = first; item < end && !is_over(sink, watch); item++) {
         int64_t found = sink->found.at[0];
-        if (found >= sink->stop)
-            return;
         prefix[size - 2] = maps.labels[item];
         const uint64_t *mine = maps.words + item * maps.width;
         for (int64_t later = item + 1; later < maps.items; later++) {
@@ -66,15 +64,15 @@ INLINE int64_t behind(Maps maps, int64_t item, int64_t lowest, uint64_t *words, 
 
 /* Both loops, compiled for what a processor can do. */
 typedef struct {
-    void (*pairs)(Maps, int64_t, int64_t, int32_t *, int64_t, const Sink *);
+    void (*pairs)(Maps, int64_t, int64_t, int32_t *, int64_t, const Sink *, const Watch *);
     int64_t (*behind)(Maps, int64_t, int64_t, uint64_t *, int32_t *);
 } Loops;
 
 #define DEFINE_LOOPS(name, attribute, common_here, intersect_here)                                                     \
     attribute static void map_pairs_##name(Maps maps, int64_t first, int64_t end, int32_t *prefix, int64_t size,       \
-                                           const Sink *sink)                                                           \
+                                           const Sink *sink, const Watch *watch)                                       \
     {                                                                                                                  \
-        map_pairs(maps, first, end, prefix, size, sink, common_here);                                                  \
+        map_pairs(maps, first, end, prefix, size, sink, watch, common_here);                                           \
     }                                                                                                                  \
     attribute static int64_t behind_##name(Maps maps, int64_t item, int64_t lowest, uint64_t *words, int32_t *labels)  \
     {                                                                                                                  \
@@ -150,6 +148,7 @@ static const Loops LOOPS[] = {[PORTABLE] = {map_pairs_portable, behind_portable}
 /* Bitmaps of a prefix, in memory of their own. */
 typedef struct {
     Maps maps;
+    Share share;
     Room words, labels;
 } Level;
 
@@ -186,20 +185,29 @@ static bool needs_none(const Maps *maps, int64_t item, const Maps *behind, int64
     return true;
 }
 
+/* The share of the items before `item`: of the pairs that begin with them, a rough forecast of the work. */
+static double before(const Maps *maps, int64_t item)
+{
+    double rest = 1 - (double)item / (double)(maps->items > 0 ? maps->items : 1);
+    return 1 - rest * rest;
+}
+
 static int64_t search_levels(Level *levels, int64_t *following, int64_t end, int64_t known, int64_t size,
-                             int32_t *prefix, const Sink *sink, const Loops *loops)
+                             int32_t *prefix, const Sink *sink, const Watch *watch, const Loops *loops)
 {
     for (int64_t depth = known; depth >= known;) {
         const Maps *maps = &levels[depth].maps;
         int64_t more = size - depth, item = following[depth], last = depth == known ? end : maps->items;
         if (more == 2)
-            loops->pairs(*maps, item, last, prefix, size, sink);
-        if (more == 2 || item == last || sink->found.at[0] >= sink->stop) {
+            loops->pairs(*maps, item, last, prefix, size, sink, watch);
+        if (more == 2 || item == last || is_over(sink, watch)) {
             depth--;
             continue;
         }
         following[depth]++;
         Level *next = &levels[depth + 1];
+        if (depth < WATCHED_DEPTH)
+            next->share = go_into(levels[depth].share, before(maps, item), before(maps, item + 1), watch);
         if (go_on(maps, item, sink, loops, next) < 0)
             return NO_MEMORY;
         if (needs_none(maps, item, &next->maps, more - 1, prefix, size, sink))
@@ -211,15 +219,16 @@ static int64_t search_levels(Level *levels, int64_t *following, int64_t end, int
 }
 
 int64_t search_below(Maps maps, int64_t first, int64_t end, int64_t known, int64_t size, int32_t *prefix,
-                     const Sink *sink, int64_t most)
+                     const Sink *sink, const Watch *watch, Share share, int64_t most)
 {
     const Loops *loops = &LOOPS[instructions(most)];
     Level *levels = calloc((size_t)size, sizeof *levels);
     int64_t *following = calloc((size_t)size, sizeof *following), failure = NO_MEMORY;
     if (levels != NULL && following != NULL) {
         levels[known].maps = maps;
+        levels[known].share = share;
         following[known] = first;
-        failure = search_levels(levels, following, end, known, size, prefix, sink, loops);
+        failure = search_levels(levels, following, end, known, size, prefix, sink, watch, loops);
     }
     for (int64_t depth = 0; levels != NULL && depth < size; depth++) {
         free(levels[depth].words.at);
@@ -231,18 +240,21 @@ int64_t search_below(Maps maps, int64_t first, int64_t end, int64_t known, int64
 }
 
 /* Hand to `sink`, in lexicographic order, the itemsets of `size` items whose first item is in [first, end). */
-KERNEL(search_maps, Bitmaps maps; int64_t first; int64_t end; int64_t size; Sink sink; int64_t instructions;)
+KERNEL(search_maps, Bitmaps maps; int64_t first; int64_t end; int64_t size; Sink sink; Watch watch;
+       int64_t instructions;)
 {
     int64_t items = a->maps.labels.length, pairs = a->maps.pairs.length;
     if (a->first < 0 || a->first > a->end || a->end > items || a->maps.width < 0 ||
         a->maps.words.length / (a->maps.width + (a->maps.width == 0)) < items || (pairs != 0 && pairs != items * items) ||
-        !is_sink(&a->sink, a->size))
+        !is_sink(&a->sink, a->size) || !is_watch(&a->watch))
         return MISFIT;
     int32_t *prefix = malloc((size_t)a->size * sizeof *prefix);
     if (prefix == NULL)
         return NO_MEMORY;
     Maps maps = {a->maps.labels.at, a->maps.words.at, items, a->maps.width, pairs ? a->maps.pairs.at : NULL};
-    int64_t failure = search_below(maps, a->first, a->end, 0, a->size, prefix, &a->sink, a->instructions);
+    Share share = {-before(&maps, a->first), 1};
+    int64_t failure = search_below(maps, a->first, a->end, 0, a->size, prefix, &a->sink, &a->watch, share, a->instructions);
+    go_into(share, before(&maps, a->end), 1, &a->watch);
     free(prefix);
     return failure;
 }

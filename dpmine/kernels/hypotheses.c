@@ -5,7 +5,8 @@
 /* Residues modulo `prime` < 2^31: at v - least, the sum of sizes_i * sizes_j over i < j with gains_j - gains_i = v.
 
    `sizes` are residues themselves, `lowest` and `highest` the ends of the gains; `seen` has a zero for each gain in
-   between, `found` one for each v of least ... most. A record costs no more than the differences within reach of it. */
+   between, `found` one for each v of least ... most. A record costs no more than the differences within reach of it.
+   Both go on from a call for earlier records. */
 KERNEL(pairs_by_difference, Int64s gains; Uint64s sizes; int64_t least; int64_t most; int64_t lowest; int64_t highest;
        int64_t prime; Uint64sOut seen; Uint64sOut found;)
 {
@@ -13,13 +14,11 @@ KERNEL(pairs_by_difference, Int64s gains; Uint64s sizes; int64_t least; int64_t 
         a->most - a->least != a->found.length - 1)
         return MISFIT;
     uint64_t prime = (uint64_t)a->prime, *seen = a->seen.at, *found = a->found.at;
-    int64_t least_gain = a->highest;
     for (int64_t place = 0; place < a->gains.length; place++) {
         int64_t gain = a->gains.at[place];
         if (gain < a->lowest || gain > a->highest)
             return MISFIT;
-        least_gain = gain < least_gain ? gain : least_gain;
-        int64_t reach = a->most < gain - least_gain ? a->most : gain - least_gain;
+        int64_t reach = a->most < gain - a->lowest ? a->most : gain - a->lowest;
         int64_t nearest = a->least > gain - a->highest ? a->least : gain - a->highest;
         for (int64_t difference = nearest; difference <= reach; difference++) {
             uint64_t before = seen[gain - difference - a->lowest];

@@ -75,8 +75,10 @@ RECORD(Rows, Int32s labels; Int32s items; Int64s starts; Int32s units; Int64s it
 
 RECORD(Bitmaps, Int32s labels; Uint64s words; int64_t width; Int32s pairs;)
 
-RECORD(Sink, int64_t lowest; int64_t highest; int64_t skip; int64_t stop; Int64sOut histogram; Int32sOut itemsets;
+RECORD(Sink, int64_t lowest; int64_t highest; int64_t skip; Int64sOut histogram; Int32sOut itemsets;
        Int64sOut supports; Int64sOut found; Int64sOut alone; Int64sOut wanted; Int32sOut crowd;)
+
+RECORD(Watch, Int64s stop; DoublesOut done;)
 
 /* Whether rows first ... end - 1 are stretches of an array of `length` entries, one behind the other. */
 INLINE bool are_rows(Int64s starts, int64_t first, int64_t end, int64_t length)
@@ -141,7 +143,12 @@ typedef struct {
     const int32_t *pairs; /* NULL where the supports of pairs were not counted */
 } Maps;
 
+/* The share of a whole search that lies behind a prefix: it begins at `begun` in [0, 1] and is `width` wide. */
+typedef struct {
+    double begun, width;
+} Share;
+
 int64_t search_below(Maps maps, int64_t first, int64_t end, int64_t known, int64_t size, int32_t *prefix,
-                     const Sink *sink, int64_t instructions);
+                     const Sink *sink, const Watch *watch, Share share, int64_t instructions);
 
 #endif

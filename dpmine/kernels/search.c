@@ -13,6 +13,7 @@ typedef struct {
     const int64_t *starts, *item_starts, *place_of;
     int64_t codes, rows; /* item numbers are below `codes` */
     bool single;         /* one row a unit */
+    Share share;
     Room room;           /* where they stand, if they are a projection */
 } Table;
 
@@ -109,9 +110,9 @@ static bool passed_over(const Table *table, int64_t item, int64_t more, const in
 
 /* The last two items: first items `first` ... `end` - 1, and every item behind them. */
 static void search_pairs(const Table *table, int64_t first, int64_t end, Scratch *scratch, int64_t size,
-                         const Sink *sink)
+                         const Sink *sink, const Watch *watch)
 {
-    for (int64_t item = first; item < end && sink->found.at[0] < sink->stop; item++) {
+    for (int64_t item = first; item < end && !is_over(sink, watch); item++) {
         if (passed_over(table, item, 1, scratch->prefix, size, sink))
             continue;
         scratch->prefix[size - 2] = table->labels[item];
@@ -248,7 +249,8 @@ static bool is_dense(const Table *table)
 }
 
 /* Search a dense projection as bitmaps. */
-static int64_t search_as_bitmaps(const Table *table, int64_t known, int64_t size, Scratch *scratch, const Sink *sink)
+static int64_t search_as_bitmaps(const Table *table, int64_t known, int64_t size, Scratch *scratch, const Sink *sink,
+                                 const Watch *watch)
 {
     int64_t width = (table->rows + 63) / 64;
     size_t size_of_words = (size_t)(table->codes * width) * sizeof(uint64_t);
@@ -260,18 +262,26 @@ static int64_t search_as_bitmaps(const Table *table, int64_t known, int64_t size
         for (int64_t place = table->starts[row]; place < table->starts[row + 1]; place++)
             words[table->items[place] * width + (row >> 6)] |= UINT64_C(1) << (row & 63);
     Maps maps = {table->labels, words, table->codes, width, NULL};
-    return search_below(maps, 0, table->codes, known, size, scratch->prefix, sink, scratch->instructions);
+    return search_below(maps, 0, table->codes, known, size, scratch->prefix, sink, watch, table->share,
+                        scratch->instructions);
+}
+
+/* The share of the items before `item`: their occurrences, a rough forecast of the work. */
+static double before(const Table *table, int64_t item)
+{
+    return (double)table->item_starts[item] / (double)greater(1, table->item_starts[table->codes]);
 }
 
 /* As `dpmine_search`, with working space: one table and one place to go on from for each item of a prefix. */
-static int64_t search(Table *tables, int64_t *following, int64_t end, Scratch *scratch, int64_t size, const Sink *sink)
+static int64_t search(Table *tables, int64_t *following, int64_t end, Scratch *scratch, int64_t size, const Sink *sink,
+                      const Watch *watch)
 {
     for (int64_t depth = 0; depth >= 0;) {
         Table *table = &tables[depth];
         int64_t more = size - depth, item = following[depth], last = depth == 0 ? end : table->codes;
         if (more == 2)
-            search_pairs(table, item, last, scratch, size, sink);
-        if (more == 2 || item == last || sink->found.at[0] >= sink->stop) {
+            search_pairs(table, item, last, scratch, size, sink, watch);
+        if (more == 2 || item == last || is_over(sink, watch)) {
             depth--;
             continue;
         }
@@ -281,12 +291,14 @@ static int64_t search(Table *tables, int64_t *following, int64_t end, Scratch *s
         scratch->prefix[depth] = table->labels[item];
         Arrays arrays;
         Table *behind = &tables[depth + 1];
+        if (depth < WATCHED_DEPTH)
+            behind->share = go_into(table->share, before(table, item), before(table, item + 1), watch);
         if (!project_behind(table, item, more - 1, scratch, sink->lowest, &arrays, behind))
             return NO_MEMORY;
         if (behind->rows < greater(1, sink->lowest))
             continue;
         if (is_dense(behind)) {
-            int64_t failure = search_as_bitmaps(behind, depth + 1, size, scratch, sink);
+            int64_t failure = search_as_bitmaps(behind, depth + 1, size, scratch, sink, watch);
             if (failure)
                 return failure;
         } else {
@@ -342,10 +354,10 @@ static bool fit(const Rows *rows, int64_t first, int64_t end, int64_t size, cons
 /* Hand to `sink` every itemset of `size` >= 2 items whose first item in the order of the rows is in [first, end).
 
    Order: by first item; below, by first meeting; it depends on the rows and on `sink.lowest` alone. */
-KERNEL(search, Rows rows; int64_t first; int64_t end; int64_t size; Sink sink; int64_t instructions;)
+KERNEL(search, Rows rows; int64_t first; int64_t end; int64_t size; Sink sink; Watch watch; int64_t instructions;)
 {
     const Rows *rows = &a->rows;
-    if (!fit(rows, a->first, a->end, a->size, &a->sink))
+    if (!fit(rows, a->first, a->end, a->size, &a->sink) || !is_watch(&a->watch))
         return MISFIT;
     int64_t codes = rows->labels.length, count = rows->units.length, failure = NO_MEMORY;
     Scratch scratch = new_scratch(codes, a->size);
@@ -356,8 +368,10 @@ KERNEL(search, Rows rows; int64_t first; int64_t end; int64_t size; Sink sink; i
         scratch.instructions = a->instructions;
         tables[0] = (Table){rows->labels.at,      rows->items.at,    rows->units.at, rows->row_of.at, rows->starts.at,
                             rows->item_starts.at, rows->place_of.at, codes,          count,
-                            count == 0 || rows->units.at[count - 1] + 1 == count,    {0}};
-        failure = search(tables, following, a->end, &scratch, a->size, &a->sink);
+                            count == 0 || rows->units.at[count - 1] + 1 == count,    {0, 1}, {0}};
+        tables[0].share.begun = -before(&tables[0], a->first);
+        failure = search(tables, following, a->end, &scratch, a->size, &a->sink, &a->watch);
+        go_into(tables[0].share, before(&tables[0], a->end), 1, &a->watch);
     }
     for (int64_t depth = 0; tables != NULL && depth < a->size; depth++)
         free(tables[depth].room.at);

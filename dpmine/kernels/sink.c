@@ -12,7 +12,7 @@ int32_t *count_crowd(const Sink *sink, const int32_t *prefix, int64_t size, int6
     if (wanted[0] != more || wanted[1] != rest || --wanted[2] != -1)
         return NULL;
     memcpy(sink->crowd.at, prefix, (size_t)known * sizeof *prefix);
-    sink->found.at[0] = sink->stop;
+    sink->found.at[0] = COUNT_LIMIT; /* so the search is over */
     wanted[2] = -2;
     return sink->crowd.at + known;
 }

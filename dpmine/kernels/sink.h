@@ -13,6 +13,27 @@ static inline bool is_sink(const Sink *sink, int64_t size)
            (sink->alone.length == 0 || sink->crowd.length >= size + sink->alone.length / size - 1);
 }
 
+static inline bool is_watch(const Watch *watch)
+{
+    return watch->stop.length == 1 && watch->done.length == 1;
+}
+
+/* Whether enough was found, or another thread wants the search to end. */
+INLINE bool is_over(const Sink *sink, const Watch *watch)
+{
+    return sink->found.at[0] >= __atomic_load_n(watch->stop.at, __ATOMIC_RELAXED);
+}
+
+enum { WATCHED_DEPTH = 3 }; /* deeper, there are many prefixes, and each is little of the whole */
+
+/* The part of a share from `before` to `after`, as parts of 1; all that is before it is done. */
+INLINE Share go_into(Share share, double before, double after, const Watch *watch)
+{
+    Share part = {share.begun + share.width * before, share.width * (after - before)};
+    __atomic_store(watch->done.at, &part.begun, __ATOMIC_RELAXED);
+    return part;
+}
+
 /* Write the itemset prefix + code down, codes increasing. */
 INLINE void write_itemset(const Sink *sink, int64_t slot, const int32_t *prefix, int64_t size, int32_t code,
                           int64_t support)

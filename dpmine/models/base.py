@@ -130,6 +130,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _charged_fit(self, X: Any, y: Any, units: Any, bits: BitSource) -> Self:
         """A fit, charged before the units or any data are read."""
         name = name_of_units(units)
+        self.require_parameters()
         self._require_data(X, y)
         if name is not None:
             require_units(units, X)

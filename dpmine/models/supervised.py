@@ -148,8 +148,8 @@ def checked_labels(
     if len(found) != 2:
         several = getattr(estimator, "_several", False)
         raise BadData(f"{_ONLY_TWO}: {_NAME_ALL if several else _NAME_TWO}.")
-    if all(type(label) is str for label in found.tolist()):
-        found = np.array(found.tolist())
+    texts = np.array(found.tolist()) if all(type(label) is str for label in found.tolist()) else found
+    found = texts if texts.tolist() == found.tolist() else found  # numpy drops NUL at the end of a text
     return found, np.where(_are(labels, found, 1), 1.0, -1.0)
 
 

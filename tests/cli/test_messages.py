@@ -11,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from dpmine_cli.messages import _PATIENCE, Messages
 from support.command_line import CANARY, PROGRAM, ROOT, environment, outcome_of
@@ -241,6 +243,31 @@ def test_interrupt_after_a_charge_says_that_it_stays(run: outcome_of) -> None:
     assert process.communicate(timeout=60)[1] == STAYS
     assert process.returncode == 130
     assert ledger.budget("shop").spent.epsilon == 1
+
+
+@pytest.mark.slow
+def test_a_long_search_shows_progress_and_ends_with_an_interrupt(tmp_path: Path) -> None:
+    """It takes minutes in one part: the exponential mechanisms may choose any of 75 billion public itemsets."""
+    items = list(map(str, range(60)))
+    baskets = [{"unit": unit, "item": [items[(7 * unit + place) % 60] for place in range(50)]} for unit in range(30)]
+    pq.write_table(pa.Table.from_pylist(baskets), "long.parquet")
+    Path("items.txt").write_text("\n".join(items), encoding="utf-8")
+    Ledger("sqlite:///budget.db").grant("shop", epsilon=1, delta="1e-5")
+    before = set(tmp_path.rglob("*"))
+    command = [*PROGRAM, "top-itemset", "long.parquet", "--unit", "unit", "--item", "item", "--size", "10", *CHARGED]
+    master, slave = pty.openpty()
+    terminal = {**environment(), "TERM": "xterm", "COLUMNS": "80"}
+    process = subprocess.Popen([*command, "--catalogue", "items.txt", "-o", "out.csv"], stderr=slave, env=terminal)
+    os.close(slave)
+    shown = b""
+    while b"%" not in shown:
+        shown += os.read(master, 4096)
+    assert b"takes seconds in most data, and hours where long baskets" in shown
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    assert (shown + rest_of(master)).endswith(STAYS.replace("\n", "\r\n").encode())
+    assert Ledger("sqlite:///budget.db").budget("shop").spent.epsilon == 1
+    assert set(tmp_path.rglob("*")) == before
 
 
 AT_START = """

@@ -39,7 +39,7 @@ from experiments.accuracy_first_baselines import (
 )
 
 if TYPE_CHECKING:
-    from dpmine.models.supervised import Floats
+    from dpmine.models.entries import Floats
 
 FALSE_ALARM = 1e-7
 TENTH = Fraction(1, 10)

@@ -412,6 +412,13 @@ CALLS: dict[str, Callable[[], Any]] = {
     "catalogue": lambda: dpmine.top_itemset([["a", "b"]], catalogue=[TEXT, TEXT]),
 }
 
+READ_AS_MISSING = {
+    *(f"{trainer} {place} feature" for trainer in ("_logistic", "_stumps") for place in ("text", "hostile")),
+    *(f"{trainer} nested" for trainer in ("_logistic", "_stumps")),
+    *(f"histogram {place}" for place in ("text", "mixture", "hostile")),
+}
+"""Of the calls, those in which a single entry that is no number is a missing one: they give a result."""
+
 
 def _said(error: BaseException | None) -> Iterator[str]:
     """What a traceback prints of an error, its causes and the contexts that are not suppressed."""
@@ -425,9 +432,13 @@ def _said(error: BaseException | None) -> Iterator[str]:
 def test_errors_of_the_library_are_silent(name: str, caplog: pytest.LogCaptureFixture) -> None:
     """The error, its cause and its context, as any program that calls the library may log them."""
     caplog.set_level(logging.DEBUG)
-    with pytest.raises(DpmineError) as caught:
+    error: BaseException | None = None
+    try:
         CALLS[name]()
-    for text in (*_said(caught.value), caplog.text):
+    except DpmineError as caught:
+        error = caught
+    assert (error is None) is (name in READ_AS_MISSING)
+    for text in (*_said(error), caplog.text):
         assert not [secret for secret in SECRETS if secret in text], text
 
 

@@ -15,7 +15,16 @@ import psycopg
 import pyarrow as pa
 import pytest
 from ledger.postgres import Cluster, running
-from support.neighbours import BASKETS, LEAST_ROWS, USUAL, Neighbours, Runs, Unheld, differing, differing_in_numbers
+from support.hostile.neighbours import (
+    BASKETS,
+    LEAST_ROWS,
+    USUAL,
+    Neighbours,
+    Runs,
+    Unheld,
+    differing,
+    differing_in_numbers,
+)
 
 from dpmine.io.paths import Input
 
@@ -48,9 +57,8 @@ def in_each_place(values: dict[str, Any], plain: tuple[Any, ...] = PLAIN) -> dic
 def assert_none_shows(make: Callable[[Any], Any], rows: dict[str, Any], runs: Runs, *, numbers: bool = True) -> None:
     """`make` gives the data with one row more; without any for None. `numbers`: whether texts are read as such."""
     assert len(rows) >= LEAST_ROWS
-    neighbours = Neighbours(
-        lambda: make(None), {name: lambda row=row: make(row) for name, row in rows.items()}, OPTIONS
-    )
+    others = {name: partial(make, row) for name, row in rows.items()}
+    neighbours = Neighbours(partial(make, None), others, OPTIONS)
     for more in {}, {"release_support": 1}:
         assert differing(neighbours, runs, **more) == {}
     assert not numbers or differing_in_numbers(neighbours, runs, "other") == {}
@@ -252,7 +260,7 @@ class Hostile:
     def _fail(self, *_: object) -> Any:
         raise RuntimeError("kanarienvogel")
 
-    __str__ = __repr__ = __hash__ = __eq__ = __bool__ = __len__ = __iter__ = __array__ = __int__ = __float__ = _fail  # type: ignore[assignment]
+    __str__ = __repr__ = __hash__ = __eq__ = __bool__ = __len__ = __iter__ = __array__ = __int__ = __float__ = _fail
 
 
 class Text(str):
@@ -315,6 +323,31 @@ def test_no_value_of_a_pandas_frame_shows(form: str, runs: Runs) -> None:
         return pd.DataFrame(columns)
 
     assert_none_shows(frame, in_each_place(PYTHON), runs, numbers=False)
+
+
+def test_no_value_among_lists_and_flags_of_pandas_shows(runs: Runs) -> None:
+    """Half of the other rows of lists hold a text, so that no kind of value is the usual one."""
+    lists = [*BASKETS, *("a" for _ in BASKETS)]
+    flags = [[letter in basket for letter in "abcdef"] for basket in BASKETS]
+
+    def frame_of_lists(place: int, *more: Any) -> pd.DataFrame:
+        units, items = [*range(len(lists))], list(lists)
+        if more:
+            units.insert(0, more[0] if place == 0 else "new")
+            items.insert(0, more[0] if place == 1 else ["a"])
+        return pd.DataFrame({"unit": _series(units, "objects"), "items": _series(items, "objects")})
+
+    def frame_of_flags(place: int, *more: Any) -> pd.DataFrame:
+        rows = [["new", *(False for _ in "abcdef")]] if more else []
+        for row in rows:
+            row[place] = more[0]
+        rows += [[str(unit), *row] for unit, row in enumerate(flags)]
+        columns = ["unit", *"abcdef"]
+        return pd.DataFrame({name: _series([row[at] for row in rows], "objects") for at, name in enumerate(columns)})
+
+    for make, options in ((frame_of_lists, {"items": "items"}), (frame_of_flags, {"one_hot": True})):
+        others = {f"{place}: {name}": partial(make, place, value) for place in (0, 1) for name, value in PYTHON.items()}
+        assert differing(Neighbours(partial(make, 0), others, {"unit": "unit", **options}), runs) == {}
 
 
 def _series(values: list[Any], form: str) -> pd.Series[Any]:

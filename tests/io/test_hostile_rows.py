@@ -13,8 +13,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from support.hostile_tables import NUMBER_TABLES, TABLES
-from support.neighbours import Runs, Unheld, differing, differing_in_numbers
+from support.hostile.neighbours import Runs, Unheld, differing, differing_in_numbers
+from support.hostile.tables import NUMBER_TABLES, TABLES
 
 from dpmine.io.paths import Input
 

@@ -16,7 +16,7 @@ import pytest
 from ledger.postgres import Cluster, running
 from ledger.promises import promise
 from support.cases import every
-from support.databases import TABLE, database_of
+from support.hostile.databases import TABLE, database_of
 from support.oracles.ingest import refused
 from support.spending import spent
 
@@ -108,7 +108,7 @@ def item(data: dict[str, Any], ledger: dpmine.Ledger) -> None:
 
 def basket(data: dict[str, Any], ledger: dpmine.Ledger) -> None:
     query = dpmine.Input(query=f"SELECT customer, value, product FROM {TABLE}", **data)
-    named = {"unit": "customer", "basket": "value", "item": "product"}
+    named: dict[str, Any] = {"unit": "customer", "basket": "value", "item": "product"}
     dpmine.top_itemset(query, size=1, ledger=ledger, dataset="shop", memory="64MB", **named)
 
 

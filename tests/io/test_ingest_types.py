@@ -13,7 +13,7 @@ from support.oracles.ingest import CANARY, contents, refused
 from support.reading import read_baskets
 
 from dpmine.errors import BadData
-from dpmine.io import arrow
+from dpmine.io import python_values
 from dpmine.io.source import Columns
 
 LONG = Columns(unit=("u",), item="i")
@@ -238,14 +238,14 @@ def test_values_of_one_kind_are_coded_by_arrow_as_any_others_are(
 ) -> None:
     """Without a label for each of them, which takes several times as long."""
     made: list[Any] = []
-    label = arrow._label
+    label = python_values._label
 
     def counted(value: Any) -> bytes:
         made.append(value)
         return label(value)
 
-    monkeypatch.setattr(arrow, "_label", counted)
-    quick = arrow.value_array([*missing, *values, *values])
+    monkeypatch.setattr(python_values, "_label", counted)
+    quick = python_values.value_array([*missing, *values, *values])
     assert sorted(made) == sorted(set(values))
-    monkeypatch.setattr(arrow, "_of_one_kind", lambda _values: None)
-    assert quick.equals(arrow.value_array([*missing, *values, *values]))
+    monkeypatch.setattr(python_values, "_of_one_kind", lambda _values: None)
+    assert quick.equals(python_values.value_array([*missing, *values, *values]))

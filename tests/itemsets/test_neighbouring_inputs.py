@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cases import every
-from support.neighbours import seen
+from support.hostile.neighbours import seen
 
 import dpmine
 from dpmine.itemsets import read as reading

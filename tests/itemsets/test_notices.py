@@ -44,6 +44,20 @@ def test_a_layout_that_was_named_or_given_as_baskets_is_no_warning() -> None:
     assert not warned(pd.DataFrame({"drug": [["a", "b"]]}), items="drug")
 
 
+@every("values", [["a", "b"], [["a"], ["b"]], [None, None]])
+def test_lists_in_a_column_of_single_objects_are_told_of_by_the_dtype_alone(values: list[Any]) -> None:
+    words = "each value of 'drug' is one item; name it with items= if rows hold lists"
+    column = pd.Series(values, dtype=object)
+    frame = pd.DataFrame({"visit": [1, 2], "drug": column})
+    for options in ({"unit": "visit", "item": "drug"}, {"unit": "visit"}, {}):
+        assert any(words in str(warning.message) for warning in warned(frame, **options))
+    with pytest.raises(dpmine.BadData, match="items="):
+        warned(frame[["drug"]], item="drug")
+    assert not warned(frame, unit="visit", items="drug")
+    for dtype in ("str", "string", "category") if values == ["a", "b"] else ():
+        assert not warned(frame.assign(drug=column.astype(dtype)), unit="visit", item="drug")
+
+
 def test_notices_take_the_place_of_warnings() -> None:
     told: list[str] = []
     with warnings.catch_warnings():
@@ -176,3 +190,29 @@ def test_doubts_come_before_the_charge_and_other_notices_after_it(tmp_path: Path
         (True, False),
         (False, False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"size": 6}, True),
+        ({"size": "2-8"}, True),
+        ({"size": 8, "catalogue": MANY}, True),
+        ({"size": 5}, False),
+        ({"size": 6, "catalogue": MANY[:20]}, False),
+    ],
+)
+def test_large_sizes_say_before_the_charge_that_counting_may_take_long(
+    options: dict[str, Any], told: bool, tmp_path: Path
+) -> None:
+    """By the size and the catalogue alone: what a run says must not depend on private data."""
+    ledger, said = f"sqlite:///{tmp_path}/budget.db", dict[str, Any]()
+
+    def notice(text: str) -> None:
+        if "Ctrl-C" in text:
+            said[text] = dpmine.Ledger(ledger).budget("shop").spent.epsilon
+
+    dpmine.Ledger(ledger).grant("shop", epsilon=1, delta="1e-5")
+    dpmine.top_itemset(SALES, unit="customer_id", item="Item", **options, ledger=ledger, dataset="shop", notice=notice)
+    assert list(said.values()) == [0] * told
+    assert all("--size 5 or less" in text and "a charge stays" in text for text in said)

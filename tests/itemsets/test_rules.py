@@ -238,12 +238,12 @@ BASKETS += [(unit, 0, item) for unit in range(60, 100) for item in "ab"]
 LONG = {name: [row[place] for row in BASKETS] for place, name in enumerate(["customer", "day", "item"])}
 LISTS = pd.DataFrame(LONG).groupby(["customer", "day"])["item"].apply(list).reset_index()
 FLAGS = pd.DataFrame({"customer": LISTS["customer"], **{i: LISTS["item"].map(lambda x, i=i: i in x) for i in "ab"}})
-SEVERAL: list[tuple[pd.DataFrame, dict[str, str]]] = [
+SEVERAL: list[tuple[pd.DataFrame, dict[str, Any]]] = [
     (pd.DataFrame(LONG), {"unit": "customer", "basket": "day", "item": "item"}),
     (LISTS, {"unit": "customer", "items": "item"}),
     (FLAGS, {"unit": "customer"}),
 ]
-ONE: list[tuple[Any, dict[str, str]]] = [
+ONE: list[tuple[Any, dict[str, Any]]] = [
     (pd.DataFrame(LONG), {"unit": "customer", "item": "item"}),
     (LISTS[["item"]], {"items": "item"}),
     (FLAGS[["a", "b"]], {}),
@@ -251,15 +251,21 @@ ONE: list[tuple[Any, dict[str, str]]] = [
 ]
 
 
-def with_rules(data: Any, columns: dict[str, str]) -> TopItemsets:
+def with_rules(data: Any, columns: dict[str, Any]) -> TopItemsets:
     """The rules of a and b, with hardly any noise."""
-    run = {"catalogue": ["a", "b"], "release_support": 10**6, "rules": True, "units": 100, "min_support": 0}
+    run: dict[str, Any] = {
+        "catalogue": ["a", "b"],
+        "release_support": 10**6,
+        "rules": True,
+        "units": 100,
+        "min_support": 0,
+    }
     return top_itemset(data, **columns, **run)
 
 
 @pytest.mark.filterwarnings("ignore:one-hot")
 @every(("data", "columns"), SEVERAL)
-def test_no_lift_compares_one_basket_with_all_that_a_unit_ever_had(data: pd.DataFrame, columns: dict[str, str]) -> None:
+def test_no_lift_compares_one_basket_with_all_that_a_unit_ever_had(data: pd.DataFrame, columns: dict[str, Any]) -> None:
     """All 100 customers had a and b, 60 of them on different days: a lift of 0.4 would be wrong, theirs is 1."""
     found = with_rules(data, columns)
     frame = found.rules()
@@ -274,7 +280,7 @@ def test_no_lift_compares_one_basket_with_all_that_a_unit_ever_had(data: pd.Data
 
 @pytest.mark.filterwarnings("ignore:one-hot", "ignore:list layout")
 @every(("data", "columns"), ONE)
-def test_lift_where_a_unit_has_one_basket(data: Any, columns: dict[str, str]) -> None:
+def test_lift_where_a_unit_has_one_basket(data: Any, columns: dict[str, Any]) -> None:
     found = with_rules(data, columns)
     assert list(found.rules()) == WITH_UNITS
     assert not found.to_dict()["several_baskets"]

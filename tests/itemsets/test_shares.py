@@ -135,7 +135,8 @@ def test_shares_are_compared_as_arrays_of_floats_are() -> None:
 def test_a_share_keeps_the_itemset_that_has_it_in_every_call(share: tuple[int, int]) -> None:
     k, n = share
     frame = pd.DataFrame({"a": [True] * k + [False] * (n - k), "b": [True] * n})
-    for least in (k / n, Decimal(k) / n, Fraction(k, n)):
+    forms: list[Any] = [k / n, Decimal(k) / n, Fraction(k, n)]
+    for least in forms:
         supports = dpmine.itemset_supports(frame, size=1, min_support=least)
         assert sorted(supports["support"]) == [k, n]
         for call in (fpgrowth, apriori):
@@ -145,7 +146,13 @@ def test_a_share_keeps_the_itemset_that_has_it_in_every_call(share: tuple[int, i
 
 def test_rules_reach_the_confidence_that_they_have() -> None:
     """3 of 7 units is 0.42857142857142855 as a float, which is above 3/7."""
-    run = {"size": 2, "catalogue": ["a", "b"], "release_support": 10**6, "rules": True, "min_support": 0}
+    run: dict[str, Any] = {
+        "size": 2,
+        "catalogue": ["a", "b"],
+        "release_support": 10**6,
+        "rules": True,
+        "min_support": 0,
+    }
     found = dpmine.top_itemset([["a", "b"]] * 300 + [["a"]] * 400, **run)
     assert len(found.rules(min_confidence=3 / 7)) == 2
     assert len(found.rules(min_confidence=float(np.nextafter(3 / 7, 1)))) == 1
@@ -153,7 +160,13 @@ def test_rules_reach_the_confidence_that_they_have() -> None:
 
 @every("least", [0.3, "0.3", "30%", "3/10", Fraction(3, 10), 300, "300"])
 def test_a_listed_support_is_a_count_or_a_share_of_the_units(least: Any) -> None:
-    run = {"size": 1, "catalogue": ["a", "b"], "release_support": 10**6, "mechanism": "exponential", "units": 1000}
+    run: dict[str, Any] = {
+        "size": 1,
+        "catalogue": ["a", "b"],
+        "release_support": 10**6,
+        "mechanism": "exponential",
+        "units": 1000,
+    }
     data = [["a"]] * 300 + [["b"]] * 299 + [[]] * 401
     assert dpmine.top_itemsets(data, 2, **run, min_support=least).itemsets == (frozenset("a"),)
 

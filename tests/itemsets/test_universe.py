@@ -278,3 +278,39 @@ def build_and_choose(universe: ItemsetUniverse, mechanism: str) -> Itemset:
     chosen = chooser.choose(universe, bits=SystemBits())
     assert chosen is not None
     return chosen
+
+
+class Tallying(Miner):
+    """Notes how many itemsets each complete histogram holds."""
+
+    counted: int = 0
+
+    def histogram(self, size: int, threshold: int) -> Any:
+        return self._noted(super().histogram(size, threshold))
+
+    def bounded_histogram(self, size: int, threshold: int, most: int | None) -> Any:
+        found = super().bounded_histogram(size, threshold, most)
+        return found if found is None or most is None else self._noted(found)
+
+    def _noted(self, found: Any) -> Any:
+        self.counted = max(self.counted, int(found.counts.sum()))
+        return found
+
+
+@pytest.mark.parametrize("mechanism", ["limited_domain", "large_margin_tight"])
+def test_a_selection_counts_no_more_than_it_needs(mechanism: str) -> None:
+    """There are 1.5 billion itemsets of 8 items here, of which the limited domain keeps a million."""
+    generator = np.random.default_rng(1)
+    units: Units = [[set(generator.choice(60, 50, replace=False).tolist())] for _ in range(30)]
+    miner = Tallying(baskets_of(units))
+    universe = ItemsetUniverse(miner, range(8, 9), catalogue_is_public=False)
+    chosen = build_mechanism(mechanism, epsilon=Fraction(1), delta=Fraction(1, 10**6), neighbors=Neighbors.REPLACE_ONE)
+    chosen.choose(universe, bits=SystemBits())
+    assert 0 < miner.counted < 20_000_000
+
+
+def test_many_itemsets_of_one_support_are_counted_where_nothing_lies_between() -> None:
+    """Searches that end early find no threshold at which there are some, and not too many."""
+    universe = unknown([[set(range(40))], [set(range(40))], [{40, 41}]] * 2, 42, range(6, 7))
+    assert universe.top() == 4
+    assert [(level.score, level.count) for level in universe.head(1)] == [(4, comb(40, 6))]

@@ -102,14 +102,14 @@ class RaisingNumber(float):
     """A number that cannot be converted, compared or looked up."""
 
     __slots__ = ()
-    __eq__ = __ne__ = __hash__ = __float__ = __str__ = __repr__ = Raising._raise  # type: ignore[assignment]
+    __eq__ = __ne__ = __hash__ = __float__ = __str__ = __repr__ = Raising._raise
 
 
 class RaisingText(str):
     """A text that cannot be compared or looked up."""
 
     __slots__ = ()
-    __eq__ = __ne__ = __hash__ = __str__ = __repr__ = Raising._raise  # type: ignore[assignment]
+    __eq__ = __ne__ = __hash__ = __str__ = __repr__ = Raising._raise
 
 
 class Warner:

@@ -139,7 +139,7 @@ def test_permute_and_flip_among_the_best(
         lambda bits: flip(kbar, neighbors).choose(LazyUniverse(truth, least=0, descent=descent), bits=bits),
         kept_law(truth, kbar, neighbors),
         depth=11,
-        undecided=0.5,
+        undecided=0.6,
         runs=3_000,
     )
 

@@ -75,6 +75,13 @@ def test_best_ranks_are_a_universe(descent: Descent, count: int, padding: int) -
     check_universe(universe, dict(enumerate(scores[:count], start=1)))
 
 
+def test_best_ranks_are_known_without_a_look_behind_them() -> None:
+    universe = lazy(Descent.CRAWL)
+    head = BestRanks(Ranking(universe), 3).head(0)
+    assert head == [Level(9, 1), Level(5, 2)]
+    assert min(universe.floors) == 5
+
+
 @DESCENTS
 def test_bounds_that_cost_nothing(descent: Descent) -> None:
     universe = lazy(descent)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class _Keys(pe.KmsClient):
+class _Keys(pe.KmsClient):  # type: ignore[misc]
     """Keys that are kept beside the data: no protection, but a file's form is that of a real one."""
 
     def __init__(self, _connection: object) -> None:

@@ -59,14 +59,13 @@ class Bitmaps(NamedTuple):
 class Sink(NamedTuple):
     """What becomes of the itemsets found, which are numbered 0, 1, … in the order of the search.
 
-    Those with lowest ≤ support ≤ highest count. The search ends when `stop` of them were found.
+    Those with lowest ≤ support ≤ highest count.
     """
 
     lowest: int
     highest: int
     skip: int
     """Number of the first itemset to write down."""
-    stop: int
     histogram: NDArray[np.int64]
     """int64[largest support + 1]: how many itemsets had each support; of length 0 where it is not asked for."""
     itemsets: NDArray[np.int32]
@@ -85,3 +84,12 @@ class Sink(NamedTuple):
     """int64[3]: [m, n, c] for the search of crowd number c = 0, 1, … of those counted at [m, n]; −2 is none."""
     crowd: NDArray[np.int32]
     """int32[size + longest row]: the crowd that was wanted: the codes of the prefix, then those of the n items."""
+
+
+class Watch(NamedTuple):
+    """What is seen of a search while it runs, and how it is ended from outside."""
+
+    stop: NDArray[np.int64]
+    """int64[1]: a search ends when it has found this number of itemsets: at once where another thread writes 0."""
+    done: NDArray[np.float64]
+    """float64[1]: a rough share of the work that is done."""

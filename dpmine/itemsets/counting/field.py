@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpmine.itemsets.counting.arrays import Bitmaps, Rests, Rows, Sink
-from dpmine.itemsets.counting.rows import in_parallel, thread_count
+from dpmine.itemsets.counting.arrays import Bitmaps, Rests, Rows, Sink, Watch
+from dpmine.itemsets.counting.rows import in_parallel, streamed, thread_count
 from dpmine.itemsets.transactions.base import COUNT_LIMIT
 from dpmine.itemsets.transactions.memory import LARGEST_SQUARE, SQUARES
 from dpmine.kernels import INSTRUCTIONS, kernel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
     from numpy.typing import NDArray
 
-    from dpmine.itemsets.counting.rows import ItemRanking
+    from dpmine.itemsets.counting.rows import ItemRanking, Result
 
 
 _MOST_PARTS = 32
@@ -52,14 +54,22 @@ class Field:
     end: int
     steps: int
 
-    def search(self, part: tuple[int, int], sink: Sink) -> Sink:
+    def search(self, part: tuple[int, int], sink: Sink, watch: Watch) -> Sink:
         """Hand the itemsets whose first item belongs to the part to the sink; the same sink."""
         search = _search_maps if isinstance(self.where, Bitmaps) else _search
-        search(*self.where, *part, sink.itemsets.shape[1], *sink, INSTRUCTIONS)
+        search(*self.where, *part, sink.itemsets.shape[1], *sink, *watch, INSTRUCTIONS)
         return sink
 
+    @property
+    def whole(self) -> float:
+        """What `Watch.done` adds up to in the end."""
+        if isinstance(self.where, Bitmaps):
+            return 1.0
+        starts = self.where.item_starts
+        return float(starts[self.end] - starts[self.first]) / max(1, int(starts[-1]))
+
     def parts(self) -> list[tuple[int, int]]:
-        """Ranges of first items, in order: between two of them an interrupt is served."""
+        """Ranges of first items, in order."""
         count = max(1, min(_MOST_PARTS, self.steps // _PART_STEPS))
         wanted = np.linspace(0, 1, count + 1)[1:-1]
         if isinstance(self.where, Bitmaps):
@@ -69,6 +79,52 @@ class Field:
             bounds = self.first + np.searchsorted(starts, starts[0] + wanted * (starts[-1] - starts[0]))
         cuts = sorted(set(bounds.astype(np.int64).tolist()))
         return [part for part in pairwise([self.first, *cuts, self.end]) if part[0] < part[1]]
+
+
+class Search:
+    """One search of a field by threads of its own: the caller sees how far it is, and ends it when interrupted."""
+
+    def __init__(self, field: Field, *, stop: int = COUNT_LIMIT) -> None:
+        """A thread ends when its sink has found `stop` itemsets."""
+        self._field = field
+        self._parts = field.parts()
+        self._watch = Watch(np.array([stop], np.int64), np.zeros(len(self._parts)))
+
+    @property
+    def parts(self) -> int:
+        """How many."""
+        return len(self._parts)
+
+    def part(self, number: int, sink: Sink) -> Sink:
+        """Hand the itemsets of a part to the sink; the same sink."""
+        watch = Watch(self._watch.stop, self._watch.done[number : number + 1])
+        return self._field.search(self._parts[number], sink, watch)
+
+    def run(self, work: Callable[[int], Result], threads: int) -> Generator[Result]:
+        """work(number) of every part, in order. All searches end where the caller stops early."""
+        return streamed(work, range(self.parts), threads, self)
+
+    def fill(self, sinks: list[Sink]) -> None:
+        """Hand all itemsets to the sinks, on a thread each."""
+        idle = list(sinks)
+
+        def count(part: int) -> None:
+            sink = idle.pop()
+            try:
+                self.part(part, sink)
+            finally:
+                idle.append(sink)
+
+        for _ in self.run(count, len(sinks)):
+            pass
+
+    def share(self) -> float:
+        """See `Watched`."""
+        return min(1.0, float(self._watch.done.sum()) / (self._field.whole or 1.0))
+
+    def end(self) -> None:
+        """See `Watched`."""
+        self._watch.stop[0] = 0
 
 
 _set_bits = kernel("set_bits")
@@ -136,7 +192,6 @@ def new_sink(
     *,
     highest: int = COUNT_LIMIT,
     skip: int = 0,
-    stop: int = COUNT_LIMIT,
     levels: int = 0,
     capacity: int = 0,
     longest: int = 0,
@@ -146,7 +201,6 @@ def new_sink(
         min(lowest, COUNT_LIMIT),
         min(highest, COUNT_LIMIT),
         skip,
-        stop,
         histogram=np.zeros(levels, np.int64),
         itemsets=np.empty((capacity, min(size, _LARGEST_WIDTH)), np.int32),
         supports=np.empty(capacity, np.int64),
@@ -180,11 +234,11 @@ def crowds_of(sink: Sink) -> list[Crowd]:
     return [Crowd(int(more), int(rest), int(sink.alone[more, rest])) for more, rest in np.argwhere(sink.alone)]
 
 
-def searched(field: Field, sink: Sink) -> Sink:
-    """The whole field, one part after the other: numberings go through all of them."""
-    for part in field.parts():
-        if sink.found[0] < sink.stop:
-            field.search(part, sink)
+def searched(field: Field, sink: Sink, *, stop: int = COUNT_LIMIT) -> Sink:
+    """The whole field until `stop` itemsets are found, part after part: numberings go through all of them."""
+    search = Search(field, stop=stop)
+    for _ in search.run(lambda part: search.part(part, sink), 1):
+        pass
     return sink
 
 
@@ -218,6 +272,7 @@ def _combination(n: int, items: int, size: int) -> list[int]:
 
 _CELLS_AN_OCCURRENCE = 4  # clearing and reading a larger square takes longer than the walk through the rows
 _ONE_THREAD = 50_000  # occurrences above which a second thread is faster
+_PAIRED_AT_ONCE = 2_000_000  # occurrences whose pairs are counted before an interrupt is served
 
 
 NO_PAIRS = np.zeros((0, 0), np.int32)
@@ -242,17 +297,20 @@ def pair_supports(rests: Rests) -> NDArray[np.int32]:
     items = len(rests.labels)
     one_each = len(rests.units) == 0 or rests.units[-1] + 1 == len(rests.units)
     threads = min(thread_count(), SQUARES) if len(rests.items) > _ONE_THREAD else 1
+    squares = [np.zeros((items, items), np.int32) for _ in range(threads)]
+    last = [] if one_each else [np.full_like(counts, -1) for counts in squares]
+    idle = list(range(threads))
 
-    def count(part: tuple[int, int]) -> NDArray[np.int32]:
-        counts = np.zeros((items, items), np.int32)
+    def count(part: tuple[int, int]) -> None:
+        own = idle.pop()
         if one_each:
-            _count_pairs(rests.items, rests.starts, *part, items, counts)
+            _count_pairs(rests.items, rests.starts, *part, items, squares[own])
         else:
-            last = np.full_like(counts, -1)
-            _count_unit_pairs(rests.items, rests.starts, rests.units, *part, items, last, counts)
-        return counts
+            _count_unit_pairs(rests.items, rests.starts, rests.units, *part, items, last[own], squares[own])
+        idle.append(own)
 
-    total, *others = in_parallel(count, _parts(rests, threads), threads)
+    in_parallel(count, _parts(rests, max(threads, len(rests.items) // _PAIRED_AT_ONCE)), threads)
+    total, *others = squares
     for counts in others:
         total += counts
     return total

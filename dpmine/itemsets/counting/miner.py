@@ -15,6 +15,7 @@ import numpy as np
 
 from dpmine.itemsets.counting.field import (
     Field,
+    Search,
     by_squares,
     crowds_of,
     few_partners_field,
@@ -28,10 +29,8 @@ from dpmine.itemsets.counting.field import (
 )
 from dpmine.itemsets.counting.rows import (
     frequent_rests,
-    in_parallel,
     item_supports,
     ranked,
-    streamed,
     thread_count,
     units_containing,
 )
@@ -91,6 +90,13 @@ class Miner(SupportSource):
             return self._pairs_above(threshold, affordable)
         return Itemsets(*ordered(*_joined(self._listed(size, threshold, affordable))))
 
+    def bounded_histogram(self, size: int, threshold: int, most: int | None) -> SupportHistogram | None:
+        """See `SupportSource`. Pairs are counted in any case."""
+        if size <= 2 or most is None:
+            return self.histogram(size, threshold)
+        found = self._counted(self._field(size, threshold), size, threshold, most + 1)
+        return found if found.counts.sum() <= most else None
+
     def _histogram(self, size: int, threshold: int) -> SupportHistogram:
         if size == 2 and self._few_items(threshold):
             pairs = pair_supports(frequent_rests(self._baskets, self.item_supports, threshold))
@@ -140,8 +146,8 @@ class Miner(SupportSource):
         if single is not None and n >= int(single.found[0]):
             return in_a_crowd(field, single, n - int(single.found[0]))
         n = min(n, COUNT_LIMIT - 1)
-        sink = new_sink(size, support, highest=support, skip=n, capacity=1, stop=n + 1, longest=longest)
-        found = int(searched(field, sink).found[0])
+        sink = new_sink(size, support, highest=support, skip=n, capacity=1, longest=longest)
+        found = int(searched(field, sink, stop=n + 1).found[0])
         return sink.itemsets[0].tolist() if found > n else None
 
     def _listed(self, size: int, threshold: int, affordable: int) -> list[Sink]:
@@ -150,27 +156,29 @@ class Miner(SupportSource):
         nothing = [new_sink(size, threshold)]
         if field is None:
             return nothing
-        room = min(affordable, _FIRST_ROOM // size + 1)
+        room, search = min(affordable, _FIRST_ROOM // size + 1), Search(field, stop=affordable + 1)
 
-        def listed(part: tuple[int, int]) -> Sink:
-            sink = field.search(part, new_sink(size, threshold, capacity=room, stop=affordable + 1))
+        def listed(part: int) -> Sink:
+            sink = search.part(part, new_sink(size, threshold, capacity=room))
             if room < (found := int(sink.found[0])) <= affordable:
-                return field.search(part, new_sink(size, threshold, capacity=found))
+                return search.part(part, new_sink(size, threshold, capacity=found))
             return sink
 
         pieces = []
-        with closing(streamed(listed, field.parts(), thread_count())) as parts:
+        with closing(search.run(listed, thread_count())) as parts:
             for sink in parts:
                 pieces.append(sink)
                 if sum(int(piece.found[0]) for piece in pieces) > affordable:
                     raise TooManyItemsets
         return pieces or nothing
 
-    def _counted(self, field: Field | None, size: int, threshold: int) -> SupportHistogram:
-        """The histogram of the itemsets in the field with support ≥ `threshold`; of `size` ≥ 2 items."""
-        longest = self._crowded(size) if threshold == 1 else 0
+    def _counted(self, field: Field | None, size: int, threshold: int, stop: int = COUNT_LIMIT) -> SupportHistogram:
+        """The histogram of the itemsets in the field with support ≥ `threshold`; of `size` ≥ 2 items.
+
+        A thread that has found `stop` of them goes no further.
+        """
         total, crowds = np.zeros(self._highest(size) + 1, np.int64), 0
-        for sink in self._sinks(field, size, threshold, len(total), longest):
+        for sink in [] if field is None else self._sinks(Search(field, stop=stop), size, threshold, len(total)):
             total += sink.histogram
             crowds += sum(crowd.size for crowd in crowds_of(sink))
         return _histogram(total, crowds)
@@ -183,23 +191,12 @@ class Miner(SupportSource):
         longest = int(np.diff(self._baskets.basket_starts).max(initial=0))
         return longest if comb(longest, size) * self._baskets.basket_count >= COUNT_LIMIT else 0
 
-    def _sinks(self, field: Field | None, size: int, threshold: int, levels: int, longest: int = 0) -> list[Sink]:
+    def _sinks(self, search: Search, size: int, threshold: int, levels: int) -> list[Sink]:
         """What the threads of a search find."""
-        if field is None:
-            return []
-        threads = thread_count()
-        parts = field.parts()
-        idle = [new_sink(size, threshold, levels=levels, longest=longest) for _ in range(min(threads, len(parts)))]
-        sinks = list(idle)
-
-        def count(part: tuple[int, int]) -> None:
-            sink = idle.pop()
-            try:
-                field.search(part, sink)
-            finally:
-                idle.append(sink)
-
-        in_parallel(count, parts, threads)
+        longest = self._crowded(size) if threshold == 1 else 0
+        threads = min(thread_count(), search.parts)
+        sinks = [new_sink(size, threshold, levels=levels, longest=longest) for _ in range(threads)]
+        search.fill(sinks)
         return sinks
 
     def _ranked(self, threshold: int) -> ItemRanking:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
@@ -43,6 +43,21 @@ def at_most(threads: int) -> Iterator[None]:
         _allowed.reset(before)
 
 
+_PAUSE = 0.1  # seconds
+_progress: ContextVar[Callable[[float], object]] = ContextVar("_progress", default=lambda _share: None)
+
+
+@contextmanager
+def showing(progress: Callable[[float], object] | None) -> Iterator[None]:
+    """Long searches inside call `progress` with the share of each that is done, 0 to 1."""
+    token = _progress.set(progress) if progress is not None else None
+    try:
+        yield
+    finally:
+        if token is not None:
+            _progress.reset(token)
+
+
 def thread_count() -> int:
     """How many threads a large computation uses: the processors this process may run on, at most 8."""
     try:
@@ -52,26 +67,48 @@ def thread_count() -> int:
     return min(usable, _allowed.get())
 
 
+class Watched(Protocol):
+    """Work that may take long."""
+
+    def share(self) -> float:
+        """What is done of it, 0 to 1."""
+        ...
+
+    def end(self) -> None:
+        """Nothing of it is needed any more: what runs ends at once."""
+        ...
+
+
 def in_parallel(work: Callable[[Part], Result], parts: Sequence[Part], threads: int | None = None) -> list[Result]:
     """work(part) for each part, in the order of the parts; by default on as many threads as are used at most."""
     return list(streamed(work, parts, thread_count() if threads is None else threads))
 
 
-def streamed(work: Callable[[Part], Result], parts: Sequence[Part], threads: int) -> Generator[Result]:
+def streamed(
+    work: Callable[[Part], Result], parts: Sequence[Part], threads: int, watched: Watched | None = None
+) -> Generator[Result]:
     """As `in_parallel`, one result after the other.
 
     The threads live as long as the iterator: nothing is shared between calls, nor inherited by a forked process. When
-    the caller stops early, or is interrupted, or a part fails, the parts not yet begun are dropped.
+    the caller stops early, or is interrupted, or a part fails, the parts not yet begun are dropped. Work that may take
+    long is `watched`: it is left to threads in any case, and its progress is shown. Its parts that run are ended.
     """
-    if threads == 1 or len(parts) <= 1:
+    if watched is None and (threads == 1 or len(parts) <= 1):
         yield from map(work, parts)
         return
-    with ThreadPoolExecutor(min(threads, len(parts)), thread_name_prefix="dpmine") as pool:
+    with ThreadPoolExecutor(max(1, min(threads, len(parts))), thread_name_prefix="dpmine") as pool:
         pending = [pool.submit(work, part) for part in parts]
         try:
             for result in pending:
+                while not result.done():
+                    with suppress(TimeoutError):
+                        result.exception(_PAUSE)  # signals are served in between, on every system
+                    if watched is not None:
+                        _progress.get()(watched.share())
                 yield result.result()
         finally:
+            if watched is not None:
+                watched.end()
             pool.shutdown(wait=False, cancel_futures=True)
 
 

@@ -148,6 +148,12 @@ class PartitionedMiner(SupportSource):
             found.append(Itemsets(group.itemsets(behind.items), behind.supports))
         return _ordered(found, limit)
 
+    def bounded_histogram(self, size: int, threshold: int, most: int | None) -> SupportHistogram | None:
+        """See `SupportSource`. Passes over the partitions are made in any case."""
+        if threshold >= self.resident_threshold:
+            return self._resident.bounded_histogram(size, threshold, most)
+        return self.histogram(size, threshold)
+
     def _histogram(self, size: int, threshold: int) -> SupportHistogram:
         known = self._known.get(size)
         if known is None or known.threshold > threshold:
@@ -182,12 +188,10 @@ class PartitionedMiner(SupportSource):
 
     def _mined(self, size: int, threshold: int, before: _Known | None) -> _Known:
         """The levels down to the threshold; where they take passes, much deeper from the second question on."""
-        if not self._first_resident:
+        if threshold >= self.resident_threshold:
             return _Known(threshold, self._levels(size, threshold), 0)
         times = 0 if before is None else before.times + 1
         deep = max(1, threshold >> (_DEEPER * times))
-        if threshold >= self.resident_threshold:
-            deep = max(deep, self.resident_threshold)
         return _Known(deep, self._levels(size, deep), times)
 
     def _levels(self, size: int, threshold: int) -> SupportHistogram:

@@ -15,7 +15,7 @@ from dpmine.itemsets.transactions.hashes import kept_items, label_hashes
 from dpmine.itemsets.transactions.pairs import pair_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -207,6 +207,13 @@ class SupportSource(ABC):
             return self._histogram(size, threshold)
         return SupportHistogram.tallied(self.item_supports[self.item_supports >= threshold])
 
+    def bounded_histogram(self, size: int, threshold: int, most: int | None) -> SupportHistogram | None:  # noqa: ARG002
+        """The histogram; None where more than `most` itemsets were found before it was complete.
+
+        Such a search ends early. Engines that cannot end early find all itemsets. None for `most` is no bound.
+        """
+        return self.histogram(size, threshold)
+
     def nth(self, size: int, support: int, n: int) -> tuple[int, ...]:
         """Itemset number `n` = 0, 1, … among those of `size` items whose support is exactly `support` ≥ 1.
 
@@ -381,17 +388,3 @@ def starts_of(*lengths: NDArray[np.signedinteger[Any]]) -> NDArray[np.int64]:
     starts = np.zeros(sum(map(len, lengths)) + 1, np.int64)
     np.cumsum(np.concatenate([*lengths, np.zeros(0, np.int32)]), out=starts[1:])
     return starts
-
-
-def in_order(items: Iterable[Any]) -> list[Any]:
-    """Items sorted, integers before texts."""
-    return sorted(items, key=_place)
-
-
-def sort_key(itemset: frozenset[Any]) -> list[tuple[bool, Any]]:
-    """What itemsets are sorted by: their items in order."""
-    return sorted(map(_place, itemset))
-
-
-def _place(item: Any) -> tuple[bool, Any]:
-    return isinstance(item, str), item

@@ -96,9 +96,15 @@ class Ranking(Generic[C]):
         least = self.score_at_least(rank)
         return least, least if rank <= self.known else self._universe.below(self._floor)
 
-    def deepen(self) -> None:
-        """Look one step deeper into a universe that is not wholly known."""
-        self._look(self._universe.lower(self._floor))
+    def deepen(self, floor: Score | None = None) -> None:
+        """Look one step deeper into a universe that is not wholly known, though not below `floor`."""
+        lower = self._universe.lower(self._floor)
+        self._look(lower if floor is None else max(lower, floor))
+
+    def know(self, rank: int, floor: Score) -> None:
+        """Know the scores of the ranks up to `rank` as far as they are `floor` or more."""
+        while self.known < rank and self._floor > floor:
+            self.deepen(floor)
 
     def level(self, rank: int) -> Level | None:
         """The level of the universe that holds the (known) rank; None for a dummy."""
@@ -141,9 +147,11 @@ class BestRanks:
         return self._ranking.score(1)
 
     def head(self, floor: Score) -> Sequence[Level]:
-        """The levels with score ≥ `floor`, the last one cut at `count`."""
+        """The levels with score ≥ `floor`, the last one cut at `count`: what comes behind is not looked at."""
         levels, left = [], self.size
-        for level in self._ranking.head(floor):
+        self._ranking.know(self.size, floor)
+        known = max(floor, self._ranking.score(self.size)) if self._ranking.known >= self.size else floor
+        for level in self._ranking.head(known):
             if left:
                 levels.append(Level(level.score, min(level.count, left)))
                 left -= levels[-1].count

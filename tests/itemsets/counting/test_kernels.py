@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from support.effort import examples
 from support.oracles.itemsets import baskets_of
 
-from dpmine.itemsets.counting.arrays import Bitmaps, Rests, Rows, Sink
+from dpmine.itemsets.counting.arrays import Bitmaps, Rests, Rows, Sink, Watch
 from dpmine.itemsets.counting.field import NO_PAIRS, Field, bitmaps, field_of, new_sink
 from dpmine.itemsets.counting.miner import Miner, ordered
 from dpmine.itemsets.counting.rows import ItemRanking, in_parallel, streamed, thread_count
@@ -36,12 +36,11 @@ def rows_of_units() -> Rows:
     return ranking_of_units().rows
 
 
-def sink_of(size: int, *, lowest: int = 1, skip: int = 0, capacity: int = 0, stop: int = COUNT_LIMIT) -> Sink:
+def sink_of(size: int, *, lowest: int = 1, skip: int = 0, capacity: int = 0) -> Sink:
     return Sink(
         lowest,
         COUNT_LIMIT,
         skip,
-        stop,
         np.zeros(len(UNITS) + 1, np.int64),
         np.empty((capacity, size), np.int32),
         np.empty(capacity, np.int64),
@@ -52,8 +51,12 @@ def sink_of(size: int, *, lowest: int = 1, skip: int = 0, capacity: int = 0, sto
     )
 
 
-def search(rows: Rows, first: int, end: int, sink: Sink) -> None:
-    Field(rows, 0, len(rows.labels), 0).search((first, end), sink)
+def watch_of(stop: int = COUNT_LIMIT) -> Watch:
+    return Watch(np.array([stop], np.int64), np.zeros(1))
+
+
+def search(rows: Rows, first: int, end: int, sink: Sink, *, stop: int = COUNT_LIMIT) -> None:
+    Field(rows, 0, len(rows.labels), 0).search((first, end), sink, watch_of(stop))
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
@@ -86,8 +89,8 @@ def test_parts_of_the_first_items_add_up(size: int) -> None:
 
 def test_a_search_stops_when_enough_was_found() -> None:
     rows = rows_of_units()
-    sink = sink_of(2, stop=1)
-    search(rows, 0, len(rows.labels), sink)
+    sink = sink_of(2)
+    search(rows, 0, len(rows.labels), sink, stop=1)
     complete = sink_of(2)
     search(rows, 0, len(rows.labels), complete)
     assert 1 <= sink.found[0] < complete.found[0]
@@ -154,7 +157,7 @@ def test_bitmaps_count_alike_whatever_the_processor_can_do(
     monkeypatch.setattr("dpmine.itemsets.counting.field.INSTRUCTIONS", instructions)
     for size in (2, 3, 4):
         sink = new_sink(size, 1, capacity=1000)
-        Field(maps, 0, len(maps.labels), 0).search((0, len(maps.labels)), sink)
+        Field(maps, 0, len(maps.labels), 0).search((0, len(maps.labels)), sink, watch_of())
         found = [tuple(items) for items in sink.itemsets[: sink.found[0]].tolist()]
         counted = Counter(itemset for basket in baskets for itemset in combinations(sorted(basket), size))
         assert dict(zip(found, sink.supports[: len(found)].tolist(), strict=True)) == counted

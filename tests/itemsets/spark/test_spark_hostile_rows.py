@@ -7,26 +7,28 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.hostile_tables import TABLES
-from support.neighbours import LEAST_ROWS, Neighbours, Runs, differing
+from support.hostile.neighbours import LEAST_ROWS, Neighbours, Runs, differing
+from support.hostile.tables import TABLES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.spark
+HELD = {name: table for name, table in TABLES.items() if name != "without sign"}
+"""Spark reads integers of 64 bits without sign as decimals, which are rejected before a charge."""
 
 
 def test_there_are_many_hostile_rows() -> None:
-    assert sum(len(table.rows) for table in TABLES.values()) >= LEAST_ROWS
+    assert sum(len(table.rows) for table in HELD.values()) >= LEAST_ROWS
 
 
 @pytest.mark.parametrize("form", ["files", "frame"])
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", HELD)
 def test_no_hostile_rows_show(
     spark: Any, name: str, form: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """All rows of a table at once: each run takes seconds."""
-    table = TABLES[name]
+    table = HELD[name]
 
     def data(rows: pa.Table) -> Any:
         path = tmp_path / "x.parquet"

@@ -21,7 +21,7 @@ from dpmine.errors import BadParameter
 from dpmine.models.accuracy_first.search import minimise_over_ball
 
 if TYPE_CHECKING:
-    from dpmine.models.supervised import Floats
+    from dpmine.models.entries import Floats
 
 CLOSE = 1e-8  # of the objective, relative to R(R‖A‖₂ + ‖b‖₂), the unit in which rounding moves it
 

@@ -257,6 +257,7 @@ def test_before_the_fit_there_is_a_clear_error(use: Callable[[PrivateHistogram],
 def test_a_single_entry_that_is_no_number_is_missing() -> None:
     """The type of the data is public, that of an object among them is not."""
     column = np.array([*X.tolist(), None], dtype=object)
+    odd: Any
     for odd in (None, "0.5", [0.5], {}, 1j):
         column[-1] = odd
         assert _model().fit(column).guarantee_.private

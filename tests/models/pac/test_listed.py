@@ -159,7 +159,7 @@ def test_answers_by_the_names_of_the_classes(classes: tuple[Any, Any]) -> None:
 def test_a_label_means_the_same_beside_any_others(classes: Any, label: Any, meaning: bool) -> None:
     """One record changed must not change how the others are read."""
     for other in (-1, 0, 1):
-        rule = Listed([lambda x, other=other: [label if row < 5 else other for row in x[:, 0]]], classes=classes)  # type: ignore[misc]
+        rule = Listed([lambda x, other=other: [label if row < 5 else other for row in x[:, 0]]], classes=classes)
         assert rule.hypothesis(0).predict(ROWS)[:3].tolist() == [meaning] * 3
 
 

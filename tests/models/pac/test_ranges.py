@@ -207,3 +207,14 @@ def test_rules_can_be_read() -> None:
     assert str(Intervals(grid, "age").hypothesis((18, 121))) == "age >= 18"
     told = Intervals(PublicGrid.of(0, 1, 4), "x").hypothesis((1, 4)).parameters()
     assert told == {"feature": "x", "lower": 1 / 3, "upper": None, "lower_exact": "1/3", "upper_exact": None}
+
+
+def test_differences_are_counted_alike_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two of them an interrupt is served."""
+    generator = np.random.default_rng(4)
+    gains, sizes = generator.integers(-30, 30, 200), generator.integers(1, 9, 200).astype(np.uint64)
+    whole = pairs_by_difference(gains, sizes, 1, 40, 2147483647)
+    monkeypatch.setattr("dpmine.models.pac.classes.intervals._DIFFERENCES", 120)
+    assert pairs_by_difference(gains, sizes, 1, 40, 2147483647).tolist() == whole.tolist()
+    pairs = [(i, j) for i, j in combinations(range(200), 2) if gains[j] - gains[i] == 40]
+    assert whole[-1] == sum(int(sizes[i] * sizes[j]) for i, j in pairs)

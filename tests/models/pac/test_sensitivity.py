@@ -19,8 +19,8 @@ from dpmine.models.pac.hypothesis import Records
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from dpmine.models.entries import Floats
     from dpmine.models.pac.hypothesis import HypothesisClass
-    from dpmine.models.supervised import Floats
 
 GRID = PublicGrid.of("-1/2", "5/4", 6)
 CLASSES: dict[str, tuple[HypothesisClass[Any], int, Iterable[Any]]] = {

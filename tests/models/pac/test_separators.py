@@ -5,12 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 from math import gcd, pi, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
 from support.cases import every
 
 from dpmine import BadParameter
+from dpmine.models.pac.classes import separators
 from dpmine.models.pac.classes.separators import (
     GRID_STEPS,
     MOST_WEIGHTS,
@@ -266,3 +268,20 @@ def test_unusable_classes_are_refused() -> None:
         Separators.of(3, 1, features=["a"])
     with pytest.raises(BadParameter, match="as many features"):
         Separators.of(3, 1).universe(_records(4, 2, seed=0))
+
+
+def test_signs_are_counted_in_slices_however_many_records_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two of them an interrupt is served."""
+    products: list[int] = []
+    quick = separators._signs
+
+    def noted(weights: Any, columns: Any, *rest: Any) -> int:
+        products.append(len(weights) * columns.shape[1])
+        return quick(weights, columns, *rest)
+
+    monkeypatch.setattr(separators, "_signs", noted)
+    points = np.arange(1.0, 300_001.0)[:, None]
+    above, below = sign_counts(np.array([[1.0], [-1.0]] * 100), points)
+    assert max(products) <= 20_000_000
+    assert above.tolist() == [300_000, 0] * 100
+    assert below.tolist() == [0, 300_000] * 100

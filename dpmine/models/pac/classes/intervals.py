@@ -221,6 +221,7 @@ def _two_of(start: int, number: int) -> PlacePair:
 
 
 _pairs_by_difference = kernel("pairs_by_difference")
+_DIFFERENCES = 50_000_000  # that are looked at, some tenths of a second, before an interrupt is served
 
 
 def pairs_by_difference(
@@ -232,5 +233,8 @@ def pairs_by_difference(
     """
     lowest, highest = int(gains.min()), int(gains.max())
     seen, found = np.zeros(highest - lowest + 1, np.uint64), np.zeros(most - least + 1, np.uint64)
-    _pairs_by_difference(gains, sizes, least, most, lowest, highest, prime, seen, found)
+    records = max(1, _DIFFERENCES // len(found))
+    for start in range(0, len(gains), records):
+        part = slice(start, start + records)
+        _pairs_by_difference(gains[part], sizes[part], least, most, lowest, highest, prime, seen, found)
     return found

@@ -36,7 +36,7 @@ MOST_WEIGHTS = 2**20
 GRID_STEPS = 2**20
 """A feature is rounded to whole multiples of its bound/2^20, between −bound and bound."""
 _BLOCK = 256  # candidates whose predictions are made at a time
-_PART = 4096  # weight vectors a thread takes at a time
+_PRODUCTS = 20_000_000  # that a thread takes at a time, some hundredths of a second: then an interrupt is served
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,9 +255,11 @@ def sign_counts(weights: Floats, points: Floats) -> tuple[NDArray[np.int64], NDA
     filled[:, : weights.shape[1]] = weights
     above, below = np.zeros(len(weights), np.int64), np.zeros(len(weights), np.int64)
 
+    vectors = max(1, _PRODUCTS // max(1, len(points)))
+
     def count(start: int) -> None:
-        part = slice(start, start + _PART)
+        part = slice(start, start + vectors)
         _signs(filled[part], columns, above[part], below[part], INSTRUCTIONS)
 
-    in_parallel(count, range(0, len(weights), _PART))
+    in_parallel(count, range(0, len(weights), vectors))
     return above, below

@@ -31,7 +31,7 @@ from experiments.metrics import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dpmine.models.supervised import Floats
+    from dpmine.models.entries import Floats
     from experiments.metrics import DistanceMetric
 
 CELLS = 20

@@ -31,8 +31,8 @@ from dpmine.models.pac.theory.families import (
 from dpmine.models.pac.theory.separator_family import ROUNDED_FEATURES, SeparatorFamily
 
 if TYPE_CHECKING:
+    from dpmine.models.entries import Floats
     from dpmine.models.pac.theory.families import Family
-    from dpmine.models.supervised import Floats
 
 RADII = [Fraction(1, 4), Fraction(1, 5), Fraction(1, 7), Fraction(3, 40), Fraction(1, 50)]
 LOW, HIGH = Fraction(-1), Fraction(2)

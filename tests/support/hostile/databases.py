@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from ledger.postgres import Cluster
@@ -64,4 +64,4 @@ def _postgresql(cluster: Cluster, statements: list[str]) -> str:
     return url
 
 
-_MAKERS = {"sqlite": _sqlite, "duckdb": _duckdb, "postgresql": _postgresql}
+_MAKERS: dict[str, Callable[[Any, list[str]], str]] = {"sqlite": _sqlite, "duckdb": _duckdb, "postgresql": _postgresql}

@@ -19,7 +19,7 @@ from dpmine.errors import DpmineError
 from dpmine.models.tables import read_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from dpmine.itemsets.results import TopItemsets
 
@@ -50,7 +50,7 @@ class Neighbours:
     """
 
     base: Callable[[], Any]
-    others: dict[str, Callable[[], Any]]
+    others: Mapping[str, Callable[[], Any]]
     options: dict[str, Any] = field(default_factory=dict)
 
 

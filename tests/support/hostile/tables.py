@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from support.neighbours import BASKETS, USUAL, Neighbours
+from support.hostile.neighbours import BASKETS, USUAL, Neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,11 +66,11 @@ class Table:
         """The data sets of one form: the hostile row stands in the middle, in a chunk of its own."""
         half = self.base.num_rows // 2
 
-        def beside(row: pa.Table) -> pa.Table:
-            return pa.concat_tables([self.base.slice(0, half), row, self.base.slice(half)])
+        def beside(row: pa.Table) -> Any:
+            return make(pa.concat_tables([self.base.slice(0, half), row, self.base.slice(half)]))
 
-        others = {name: lambda row=row: make(beside(row)) for name, row in self.rows.items()}
-        return Neighbours(lambda: make(self.base), others, self.options)
+        others = {name: partial(beside, row) for name, row in self.rows.items()}
+        return Neighbours(partial(make, self.base), others, self.options)
 
 
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
@@ -116,7 +117,7 @@ def long(kinds: dict[str, pa.DataType], plain: dict[str, Any], hostile: dict[str
         for what, value in cells.items()
     }
     rows["three times"] = pa.concat_tables([_table({name: ([plain[name]], kinds[name]) for name in kinds})] * 3)
-    options = {name: name for name in ("unit", "basket", "item") if name in kinds}
+    options: dict[str, Any] = {name: name for name in ("unit", "basket", "item") if name in kinds}
     return Table(base, rows, options)
 
 
