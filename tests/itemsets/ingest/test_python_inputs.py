@@ -233,8 +233,9 @@ def test_a_frame_of_one_column_of_objects_is_one_of_lists() -> None:
 @every("option", ["item", "items"])
 def test_lists_with_a_type_take_either_option(kind: Any, option: str) -> None:
     frame = pd.DataFrame({"unit": [1, 2], "x": pd.Series([["a"], ["a", "b"]], dtype=kind)})
+    named: dict[str, Any] = {"unit": "unit", option: "x"}
     for data in (frame, pa.Table.from_pandas(frame), pl.from_pandas(frame)):
-        assert dpmine.itemset_supports(data, size=1, unit="unit", **{option: "x"})["support"].tolist() == [2, 1]
+        assert dpmine.itemset_supports(data, size=1, **named)["support"].tolist() == [2, 1]
 
 
 @every("more", [1, "text", 2.5, 2**63, 2**70, pd.Timestamp(0), pd.Interval(0, 1), ("a",)])
