@@ -123,7 +123,7 @@ def _table_source(data: Any, columns: Columns) -> Source | None:
         again = isinstance(data, datasets.FileSystemDataset)
         return ArrowSource(data.schema, lambda names: _scanned(data, names), repeatable=again)
     if (pandas := sys.modules.get("pandas")) is not None and isinstance(data, pandas.DataFrame):
-        return PandasSource(data, columns.items)
+        return PandasSource(data, columns)
     if (polars := sys.modules.get("polars")) is not None and isinstance(data, polars.LazyFrame):
         return _open_lazy(data)
     _require_no_array(data)

@@ -9,9 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable
-from decimal import Decimal
 from itertools import chain
-from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -19,6 +17,7 @@ import pyarrow as pa
 from sklearn.utils.validation import _get_feature_names
 
 from dpmine.errors import BadData
+from dpmine.io.python_values import as_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -170,13 +169,4 @@ def _of_list(X: Any, shape: tuple[int, ...]) -> Floats:
 
 
 def _each(entries: Iterable[Any], shape: tuple[int, ...]) -> Floats:
-    return np.fromiter(map(_number, entries), np.float64, math.prod(shape)).reshape(shape)
-
-
-def _number(entry: Any) -> float:
-    try:
-        return float(entry) if isinstance(entry, Real | Decimal | np.bool_) else math.nan
-    except OverflowError:  # an integer of many digits
-        return math.inf if entry > 0 else -math.inf
-    except Exception:  # noqa: BLE001 - of classes that are converted as they like
-        return math.nan
+    return np.fromiter(map(as_number, entries), np.float64, math.prod(shape)).reshape(shape)
