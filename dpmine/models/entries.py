@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from sklearn.utils.validation import _get_feature_names
 
 from dpmine.errors import BadData
 from dpmine.io.python_values import as_number
@@ -67,6 +66,8 @@ def require_numbers(X: Any) -> None:
 
 def require_names(X: Any) -> None:
     """Raises BadData for names of columns that are of several types."""
+    from sklearn.utils.validation import _get_feature_names
+
     try:
         _get_feature_names(X)
     except TypeError as error:  # it names types only

@@ -77,7 +77,7 @@ def test_too_few_rows_are_refused_with_the_number_that_is_enough() -> None:
         ({"neighbors": "add_remove"}, "replace_one"),
         ({"lower": 1, "upper": 0}, "lower must be less"),
         ({"lower": None}, "Give lower and upper"),
-        ({"lower": [0, 0]}, "lower must be one value"),
+        ({"lower": [0, 0]}, "thresholds are rules of one feature"),
     ],
 )
 def test_bad_parameters(parameters: dict[str, Any], hint: str) -> None:
