@@ -65,7 +65,7 @@ _HARMLESS = (
     "all|and|any|as|avg|between|by|case|cast|coalesce|count|distinct|else|exists|from|in|join|length|like|list|lower|"
     "max|min|not|nullif|on|or|over|select|string_agg|sum|then|trim|try_cast|upper|using|values|when|where|with"
 )
-"""Before a bracket or a sign: words, functions that fail at no value, and aggregates, of which `_MIXING` says."""
+"""Before a bracket or a sign: words, functions that fail at no value, and the aggregates of `_MIXING`."""
 _CALL = re.compile(rf"\b(?!(?:{_HARMLESS})\b)\w+\s*\(", re.IGNORECASE)
 _ARITHMETIC = re.compile(rf"(?:\b(?!(?:{_HARMLESS})\b)\w+|\))\s*(?:[+/%]|-(?!>))|\*\s*(?!from\b)[\w(]", re.IGNORECASE)
 """Fails at zero or beyond the largest integer; in SQLite nowhere."""
