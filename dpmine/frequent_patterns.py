@@ -46,7 +46,7 @@ def fpgrowth(
     """All itemsets of a one-hot frame with a support of at least `min_support`. NOT private.
 
     Args:
-        df: one row a transaction, one column an item, of True and False or 0 and 1; pandas' sparse columns, too.
+        df: one row per transaction, one column per item, of True and False or 0 and 1; pandas' sparse columns, too.
         min_support: least share of the rows, in (0, 1].
         null_values: whether entries may be missing. The support of an itemset is then the share of the rows that miss
             none of its items. It is looked for only if rows that hold or miss each of its items are a share of at least

@@ -81,7 +81,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
         lambda: dpmine.PrivateHistogram(bins=[8], lower=0, upper=1).fit(pd.Series(list("abcd"), dtype="str")),
         (
             "Features must be numbers, and texts, categories and dates are none: encode categories as numbers first, "
-            "one 0/1 column a category (pandas.get_dummies with a public list)."
+            "one 0/1 column per category (pandas.get_dummies with a public list)."
         ),
     ),
     (
@@ -92,7 +92,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
         lambda: dpmine.PrivateLogisticRegression().fit(pd.DataFrame(VISITS)[["product"]], LABELS),
         (
             "Features must be numbers, and texts, categories and dates are none: encode categories as numbers first, "
-            "one 0/1 column a category (pandas.get_dummies with a public list)."
+            "one 0/1 column per category (pandas.get_dummies with a public list)."
         ),
     ),
     (

@@ -50,7 +50,7 @@ def grant(line: CommandLine) -> None:
 
 
 def show(line: CommandLine) -> None:
-    """Print what was granted, spent and is left.
+    """Print the total, the charges and the remainder of data sets.
 
     Example: dpmine ledger show --ledger sqlite:///budget.db --format json
     """
@@ -94,7 +94,7 @@ def export(line: CommandLine) -> None:
 def commands() -> typer.Typer:
     """The commands of budgets."""
     app = typer.Typer(
-        help="Budgets that outlive runs: what was granted, spent and is left.\n\n"
+        help="Privacy budgets that many runs share: totals, charges and remainders.\n\n"
         "Example: dpmine ledger show --ledger sqlite:///budget.db",
         cls=Group,
         rich_markup_mode=None,

@@ -71,7 +71,7 @@ class CommandLine:
 
     @property
     def data(self) -> Input:
-        """What is read. Raises BadParameter."""
+        """The input that the options name. Raises BadParameter."""
         return self.input_of(self.options["files"])
 
     def input_of(self, files: Any) -> Input:

@@ -85,7 +85,7 @@ _REPORT = {
         "FOLDER",
         kind=Path,
     ),
-    "retry": Option("Run jobs that failed before again; they are charged again.", kind=bool, default=False),
+    "retry": Option("Run failed jobs again, and charge them again.", kind=bool, default=False),
     "window": Option(
         "Of a job file with a [schedule]: the day, week or month to run, such as 2026-W47; each is charged once.",
         "W",

@@ -108,7 +108,7 @@ _COMMANDS = {
     "report": (report.report, "Run a file of jobs, and write one page."),
     "doctor": (plan.doctor, "Say whether dpmine works here."),
 }
-_LEDGER = "Grant, show and check budgets that outlive runs."
+_LEDGER = "Grant, show and check budgets that many runs share."
 
 _NO_MEMORY = (
     "there is not enough memory: close other programs, or give a lower --memory (larger data are then streamed)."

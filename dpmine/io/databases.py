@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 Row = list[str | None]
-_ANSWER = 10  # seconds, for a server to accept a connection
+_CONNECT_TIMEOUT = 10  # seconds
 
 
 class Database(Protocol):
-    """Where statements run, without writing. Its methods raise what `errors` are, and ValueError."""
+    """Runs statements without writing. Its methods raise the type `errors`, or ValueError."""
 
     errors: type[Exception]
     listing: str
@@ -112,7 +112,7 @@ class PostgreSQL:
 
         The server would fail at a text that has no form in another encoding.
         """
-        with self._connect(self._url, connect_timeout=_ANSWER) as connection:
+        with self._connect(self._url, connect_timeout=_CONNECT_TIMEOUT) as connection:
             connection.read_only = True
             connection.execute(
                 "SELECT set_config('DateStyle', 'ISO', false),"
@@ -123,7 +123,7 @@ class PostgreSQL:
 
 
 def _of_sqlite(value: object) -> str | None:
-    """Whatever type a value has: of SQLite's, each value has its own."""
+    """A value as text. In SQLite each value has a type of its own."""
     if isinstance(value, bytes):
         return _decoded(value, "utf-8")
     return None if value is None else str(value)

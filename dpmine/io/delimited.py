@@ -57,7 +57,7 @@ _CAUTIONS = {
     "multiline": f"a quotation mark that is not closed hides the rows up to the next (see --quotes); {_LEFT_OUT}",
     "none": f"each line of text is a row; {_LEFT_OUT}",
 }
-"""By `Dialect.quotes`, what is to be known of rows: the same sentence whatever they hold."""
+"""The notice on rows, for each `Dialect.quotes`: the same sentence whatever the rows hold."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def open_source(data: Any, columns: Columns) -> Source:
             "RecordBatchReader or Dataset, a pandas or polars frame, a dpmine.Input, or a sequence of baskets."
         )
     if isinstance(data, Collection) and not isinstance(data, list | tuple) and paths_of(list(data)) is not None:
-        raise BadParameter("A list of paths must be a list or a tuple: other iterables are taken for baskets.")
+        raise BadParameter("A list of paths must be a list or a tuple: other iterables are read as baskets.")
     if columns != Columns():
         raise BadParameter("A sequence of baskets has no columns: leave out unit, basket, item, items and one_hot.")
     return BasketSource(data)

@@ -223,7 +223,7 @@ def require_names(paths: Sequence[PathName]) -> None:
     """BadParameter where a text names no file: it is not quoted, because it may be a line of someone's data."""
     if not all(_is_name(path) for path in paths):
         raise BadParameter(
-            "data are texts, so paths, but one names no file: give a path, or a list of lists of items, [[…], …]."
+            "data holds texts, which are read as paths, and one is no file: give paths, or lists of items, [[…], …]."
         )
 
 

@@ -34,7 +34,10 @@ _MONDAY = 3  # days from the Monday before 1 January 1970, a Thursday
 _FARTHEST = 10**8  # days: numpy's calendar goes so far
 _NONE = pa.scalar(None, pa.int64())
 
-CHECK_NAMES = " Check the option that names it, and what the file is (--input-format)."
+CHECK_NAMES = (
+    " Check the option that names it, and what the file is (--input-format). If a text file has no header, write the "
+    "names of the columns into its first line."
+)
 """What to add to a message about a column that is not there, where the columns are not listed."""
 
 

@@ -109,7 +109,7 @@ def object_array(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 
 def as_number(value: Any) -> float:
-    """A number as a float, infinite beyond the largest; NaN for what is none."""
+    """A number as a float, infinite beyond the largest; NaN for a value that is not a number."""
     try:
         return float(value) if isinstance(value, Real | Decimal | np.bool_) else math.nan
     except OverflowError:  # an integer of many digits
@@ -124,7 +124,7 @@ def as_texts(labels: pa.Array) -> pa.Array:
 
 
 def plain_labels(labels: pa.Array) -> pa.Array:
-    """Labels of Python values as int64 or string, in the same order, where they are all the one or the other."""
+    """Labels of Python values as int64 or string, in the same order, if all are integers or all are texts."""
     if not is_mixed(labels.type):
         return labels
     items = items_of(labels)

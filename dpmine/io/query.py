@@ -93,7 +93,7 @@ def open_query(
     if kind == "postgresql":
         return _texts(statement, PostgreSQL(database), shown, declared, _known(statement, *_FAILING))
     if kind == "duckdb" and declared:
-        raise BadParameter("types (--types) are for columns of text: columns of DuckDB have types, leave it out.")
+        raise BadParameter("types (--types) are for columns of text, and DuckDB's columns have types: leave it out.")
     if not (kind == "duckdb" and path == _MEMORY):
         _require_file(path, shown)
     if kind == "sqlite":
@@ -137,12 +137,13 @@ def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], So
         schema = pa.RecordBatchReader.from_stream(connection.sql(asked)).schema
         plan = dict(connection.execute(f"EXPLAIN (FORMAT json) {asked}").fetchall())["logical_plan"]
     look = next((source.look for source in files.values() if source.look), None)
-    known = _known(statement, *_FAILING, fails=bool(_PLANNED.search(plan)))
+    of_files = dict.fromkeys(chain.from_iterable(source.cautions(()) for source in files.values()))
+    known = (*of_files, *_known(statement, *_FAILING, fails=bool(_PLANNED.search(plan))))
     return ArrowSource(schema.remove_metadata(), rows, repeatable=True, known=known, look=look)
 
 
 def _files_in(statement: str, connection: DuckDBPyConnection) -> list[str]:
-    """The names of tables in a statement that are those of files; none where it is no SELECT."""
+    """The table names in a statement that end like files; none if it is not a SELECT."""
     (tree,) = connection.execute("SELECT json_serialize_sql($1::VARCHAR)", [statement]).fetchall()[0]
     tables: list[str] = []
     json.loads(tree, object_hook=lambda node: tables.append(node.get("table_name", "")))
@@ -150,7 +151,7 @@ def _files_in(statement: str, connection: DuckDBPyConnection) -> list[str]:
 
 
 def _stream(source: Source, failed: list[DpmineError]) -> pa.RecordBatchReader:
-    """The columns of a file that DuckDB takes as they are, whatever the values; it has no form for the others.
+    """The columns of a file that DuckDB can hold without a conversion that fails at a value; others are left out.
 
     An error of the file, whose words DuckDB would not keep, is added to `failed`.
     """
@@ -170,7 +171,7 @@ def _stream(source: Source, failed: list[DpmineError]) -> pa.RecordBatchReader:
 
 
 def _taken(kind: pa.DataType) -> pa.DataType | None:
-    """The type as which DuckDB takes a column of this one; None where it has none, or fails at some values."""
+    """The type in which DuckDB gets a column of this type; None where there is none, or some values would fail."""
     values = plain(kind)
     if is_text(values):
         return pa.large_string()
@@ -280,13 +281,13 @@ _FAILED = (
 
 
 def _why(shown: str, said: str, tables: Callable[[], Sequence[str]]) -> str:
-    """Why the schema of a statement is not to be had."""
+    """The message for a statement whose columns cannot be found."""
     if _NO_TABLE.match(said):
-        return f"The query names a table that is not in {shown}: {_choice(tables())}."
+        return f"The query names a table that {shown} does not have: {_choice(tables())}."
     if _NO_COLUMN.match(said):
         return (
-            f"The query names a column that is not in its tables in {shown}: correct it in --query; text values stand "
-            "in single quotes."
+            f"The query names a column that its tables in {shown} do not have: correct it in --query. Enclose text "
+            "values in single quotes."
         )
     if _NO_ACCESS.match(said):
         return "The query opens a file by itself: write its name as that of a table, such as FROM 'sales.parquet'."

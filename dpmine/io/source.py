@@ -184,7 +184,7 @@ class Source(Protocol):
         return self
 
     def cautions(self, names: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 - of most there is nothing to say
-        """What is to be known of these columns, without full stops: from types, options and queries, never the data."""
+        """Notices on these columns, without full stops: from types, options and queries, never the data."""
         return ()
 
     def share(self, done: int) -> float | None:
@@ -206,7 +206,7 @@ class ArrowSource(Source):
         columns: gives the batches of the named columns, once if the source is not repeatable.
         rows: how many rows there will be, where that is known.
         repeatable: whether the batches can be had again.
-        known: what is to be known of the columns: see `Source.cautions`.
+        known: notices on the columns: see `Source.cautions`.
         look: see `Source.look`.
     """
 

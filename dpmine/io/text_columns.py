@@ -46,7 +46,7 @@ class TextSource(Source):
         repeatable: whether they can be had again.
         asked: types of columns that the caller needs as numbers, where none is declared.
         decimal: the decimal point of numbers.
-        known: what is to be known of the columns: see `Source.cautions`.
+        known: notices on the columns: see `Source.cautions`.
         read_share: the share that is read by now, of what can be measured before: bytes, as a number of rows would be
             secret.
         strict_texts: `texts`, but UnreadableFile for a row that does not fit.

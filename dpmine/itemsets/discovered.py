@@ -83,7 +83,7 @@ class DiscoveredItems:
         return pa.table({"item": items}).replace_schema_metadata({"dpmine": self.to_json()})
 
     def __str__(self) -> str:
-        """A catalogue as text: the guarantee as remarks, then an item a line."""
+        """A catalogue as text: the guarantee as remarks, then one item per line."""
         lines = [str(item) for item in self.items]
         fit = [line for line in lines if line and line.splitlines() == [line] and not line.startswith(REMARK)]
         left_out = len(lines) - len(fit)

@@ -45,12 +45,13 @@ Limited domain gains more from add_remove, which halves all of its noise.
 """
 _REASONS = {
     ITEMS_FIRST: (
-        f"with {MANY_PLACES} places and more, {ITEMS_FIRST} has mostly found more of the best itemsets than the others."
+        f"auto uses {ITEMS_FIRST}: in lists of {MANY_PLACES} or more, it has mostly found more of the best itemsets "
+        "than other mechanisms."
     ),
     DISCOVER: (
-        f"without a catalogue and with {DISCOVERED_PLACES[Neighbors.REPLACE_ONE]} places and more "
-        f"({DISCOVERED_PLACES[Neighbors.ADD_REMOVE]} under add_remove), {DISCOVER} has mostly found more of the best "
-        "itemsets than the others."
+        f"auto uses {DISCOVER}: without a catalogue, in lists of {DISCOVERED_PLACES[Neighbors.REPLACE_ONE]} or more "
+        f"({DISCOVERED_PLACES[Neighbors.ADD_REMOVE]} under add-remove), it has mostly found more of the best itemsets "
+        "than other mechanisms."
     ),
 }
 _K = "k (--top)"

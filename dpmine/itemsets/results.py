@@ -33,7 +33,7 @@ _CONFIDENCE = (
     "confidence: of the units with a rule's first items in one basket, the share with all its items in one basket; "
     "lift needs units with one basket each: one row per item, without basket (--basket)"
 )
-"""What is said of rules where a unit may have several baskets."""
+"""The remark on rules if a unit may have several baskets."""
 
 
 class ItemsForm(StrEnum):
@@ -153,7 +153,7 @@ class TopItemsets:
 
     @property
     def cautions(self) -> list[str]:
-        """What is to be known about the list: itemsets not listed, a support above the number of units, no lift."""
+        """Remarks on the list: itemsets not listed, a support above the number of units, no lift."""
         return [*self._excess(), *self._left_out(), *self._no_lift()] if self.itemsets else []
 
     def rules(self, min_confidence: Number = 0) -> pd.DataFrame:

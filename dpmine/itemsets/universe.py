@@ -210,7 +210,7 @@ class ItemsetUniverse:
         self._count(floor)
 
     def _deepen(self, floor: int) -> None:
-        """Know supports ≥ `floor`; where these are too many, those of the first halves of the way that are not."""
+        """Find all supports ≥ `floor`; if there are too many, only half of the way there, or a quarter, …."""
         while not self._count(floor, _PLENTY):
             if floor == self._deepest - 1:
                 self._count(floor)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _WAIT = 60  # seconds, for other writers
-_ANSWER = 10  # seconds, for a server to accept a connection
+_CONNECT_TIMEOUT = 10  # seconds
 _SQLITE, _POSTGRES = "sqlite", "postgresql"
 _KINDS = "sqlite:///budget.db or postgresql://user@host/database"
 _READS = "dpmine_reads"
@@ -170,7 +170,7 @@ def _file_engine(url: URL) -> Engine:
 
 def _server_engine(url: URL) -> Engine:
     try:
-        arguments = {"connect_timeout": _ANSWER}
+        arguments = {"connect_timeout": _CONNECT_TIMEOUT}
         engine = create_engine(url, connect_args=arguments, hide_parameters=True, pool_size=1, pool_pre_ping=True)
     except (ImportError, NoSuchModuleError):
         raise BadLedger("PostgreSQL ledgers need a driver: pip install 'dpmine[postgres]'.") from None

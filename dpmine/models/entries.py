@@ -26,7 +26,7 @@ Floats: TypeAlias = "NDArray[np.float64]"
 
 _REAL = "biuf"
 """Kinds of numpy types that hold real numbers."""
-_ENCODE = "encode categories as numbers first, one 0/1 column a category (pandas.get_dummies with a public list)"
+_ENCODE = "encode categories as numbers first, one 0/1 column per category (pandas.get_dummies with a public list)"
 
 
 def shape_of(X: Any) -> tuple[int, ...]:
@@ -110,7 +110,7 @@ def is_same(entry: object, wanted: object) -> bool:
 
 
 def is_missing(entry: object) -> bool:
-    """Whether an entry is none: None, NaN, NaT, or pandas' NA, which cannot say whether it is itself."""
+    """Whether an entry is missing: None, NaN, NaT, or pandas' NA, which compares as neither true nor false."""
     try:
         return entry is None or bool(entry != entry)  # noqa: PLR0124 - NaN
     except Exception:  # noqa: BLE001 - the same
@@ -127,7 +127,7 @@ def is_hashable(entry: object) -> bool:
 
 
 def _types(X: Any) -> list[Any]:
-    """The types that X declares: one, one a column, or none."""
+    """The types that X declares: one for all, one per column, or none."""
     if hasattr(X, "column_names") and hasattr(X, "schema"):  # of Arrow
         return list(X.schema.types)
     declared = getattr(X, "dtypes", getattr(X, "dtype", getattr(X, "type", None)))

@@ -177,7 +177,7 @@ def classes_note(classes: Any) -> str:
 
 
 def checked_targets(estimator: Any, y: Any, rows: int, *, missing: float = 0.0) -> Floats:
-    """One finite number a row, shape (n,), as `finite` has them, but `missing` for what is missing or no number.
+    """One finite number per row, shape (n,), as `finite` has them, but `missing` for what is missing or no number.
 
     Raises BadData as `require_targets`.
     """

@@ -135,7 +135,7 @@ _CLASSES = Option(
 )
 _MODEL = {
     "model": Option("Model file: training writes it, --predict reads it.", "FILE.json", kind=Path, in_jobs=False),
-    "predict": Option("Score this file with the model: of any form that training reads.", "FILE", in_jobs=False),
+    "predict": Option("Score this file, of any input format, with the model.", "FILE", in_jobs=False),
 }
 _INTERCEPT = Option(
     "Train an intercept, regularised too.",
@@ -167,7 +167,7 @@ TOP_ITEMSET = {
     "neighbors": _RELATION,
     "catalogue": Option("Public list of all items: text, one per line, or Parquet.", "FILE", kind=Path),
     "catalogue_from_data": Option(
-        "Take the items seen as the catalogue. NOT private.", default=False, kind=bool, in_jobs=False
+        "Use the items in the data as the catalogue. NOT private.", default=False, kind=bool, in_jobs=False
     ),
     "release_support": Option(
         "Release noisy supports, too: ε that adds to the budget, or auto to split --epsilon.", "E|auto"

@@ -59,7 +59,7 @@ class RunsPlan(Planned):
     Attributes:
         runs: their number.
         epsilon: ε of each.
-        delta: δ at which zCDP accounting states its ε; what runs spend of a δ of their own comes on top of it.
+        delta: δ at which zCDP accounting states its ε; the δ of the runs themselves come on top of it.
         rows: one for each kind of run.
     """
 
@@ -105,7 +105,7 @@ class RunsPlan(Planned):
                 f"{row.kind}: basic ε = {float(row.basic):g}, zcdp ε = {float(row.zcdp):g}; "
                 f"use {row.better} (zcdp is {since})"
             )
-        return "\n".join([*lines, "What runs spend of a δ of their own adds up under both."])
+        return "\n".join([*lines, "The δ of the runs themselves add up under both kinds of accounting."])
 
 
 def plan_runs(runs: int, *, epsilon: Number = 1, delta: Number = 1e-6) -> RunsPlan:

@@ -169,7 +169,7 @@ def report(
         ... '''
         >>> _ = (folder / "jobs.toml").write_text(text, encoding="utf-8")
         >>> print(report(folder / "jobs.toml", dry_run=True))
-        Pairs: is charged up to ε = 1, δ = 1e-06
+        Pairs: a charge of up to ε = 1, δ = 1e-06
         All together: up to ε = 1, δ = 1e-06 for each customer; the budget is yet to be granted.
         >>> print(report(folder / "jobs.toml", folder / "report.html"))  # doctest: +ELLIPSIS
         new ledger: granted ε = 1, δ = 1e-06 to 'shop'; if there was one before, restore it, ...

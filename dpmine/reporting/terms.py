@@ -75,9 +75,9 @@ class Batch(ShownAsText):
 
     def _charge(self, step: Step) -> str:
         if step.pending:
-            return f"{step.job.name}: is charged up to {step.charge.shown(self.accounting, short)}"
+            return f"{step.job.name}: a charge of up to {step.charge.shown(self.accounting, short)}"
         free = "stored already" if step.stored else "begun before, without a result"
-        return f"{step.job.name}: {free}, is charged nothing"
+        return f"{step.job.name}: {free}; no charge"
 
     @property
     def paths(self) -> list[str]:
@@ -93,7 +93,7 @@ class Batch(ShownAsText):
 
     @property
     def together(self) -> Amount:
-        """What the jobs are charged at most, those of other windows and what has no result included."""
+        """The most that all jobs are charged, including other windows and jobs without a result."""
         other = [step.charge for step in self.steps if not (step.pending or step.job.key)]
         return Amount.total([self.charges.total, self.to_charge, *other])
 

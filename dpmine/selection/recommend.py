@@ -216,13 +216,12 @@ def _recommend(
         rivals = [mechanism for mechanism in hopefuls if mechanism in left or mechanism in margins]
         left, high = _first_to_succeed(rivals, successful, high, step)
     best = left[0]
-    known = "without a public list of candidates" if candidates is None else f"for {_rounded(candidates)} candidates"
+    known = "Without a public list of candidates" if candidates is None else f"For {_rounded(candidates)} candidates"
     return Recommendation(
         best.name,
-        f"{best.name} needs the smallest lead of those that auto takes, {known} at ε = {float(epsilon):g}, "
-        f"δ = {float(delta):g}, "
-        f"{str(neighbors).replace('_', '-')}: about {ceil(high * step)} over the second best, where scores fall off "
-        "by a power law.",
+        f"auto uses {best.name}, the mechanism that needs the smallest lead. {known}, at ε = {float(epsilon):g}, "
+        f"δ = {float(delta):g}, {str(neighbors).replace('_', '-')}, that is about {ceil(high * step)} over the second "
+        "best, if scores follow a power law.",
     )
 
 

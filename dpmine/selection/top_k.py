@@ -147,9 +147,9 @@ class Peeling(TopK):
         """One mechanism a place."""
         once = self.once
         if not once.private:
-            return f"{self.count} rounds of {once.name}, which is not private"
+            return f"{rounds_of(self.count, once.name)}, which is not private"
         delta = f", δ = {short(once.delta)}" if once.delta else ""
-        return f"{self.count} rounds of {once.name} at ε = {short(once.epsilon)}{delta}"
+        return f"{rounds_of(self.count, once.name)} at ε = {short(once.epsilon)}{delta}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class OneShot(TopK):
 
     def rounds(self) -> str:
         """As one mechanism for each place."""
-        return f"{self.count} rounds of the exponential mechanism at ε = {short(self.round_epsilon)}"
+        return f"{rounds_of(self.count)} at ε = {short(self.round_epsilon)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ class LimitedDomainTopK(TopK):
     def rounds(self) -> str:
         """As one mechanism for each place, and δ_1 once."""
         return (
-            f"{self.count} rounds of the exponential mechanism at ε = {short(self.round_epsilon)} among the "
+            f"{rounds_of(self.count)} at ε = {short(self.round_epsilon)} among the "
             f"{self.kbar:,} best, and δ = {short(self.slack)} once for leaving out the others"
         )
 
@@ -289,6 +289,11 @@ def _of(mechanism: Mechanism, count: int, delta: Number, options: Mapping[str, A
     return Peeling.of(count, mechanism, slack)
 
 
+def rounds_of(count: int, mechanism: str = "the exponential mechanism") -> str:
+    """That number of rounds of a mechanism, in words."""
+    return f"{count} {'round' if count == 1 else 'rounds'} of {mechanism}"
+
+
 def _recommended(count: int, candidates: int | None, **parameters: Any) -> Built:
     """In one shot, whichever needs the smaller lead: peeling divides the budget without a gain."""
     only_limited = candidates is None or parameters.get("kbar") is not None  # kbar is an option of one of the two
@@ -297,7 +302,7 @@ def _recommended(count: int, candidates: int | None, **parameters: Any) -> Built
     best = min(ways, key=lambda way: way.lead(candidates or 1))
     return Built(
         best,
-        f"{best.name} needs the smallest lead of the ways to choose {count} at once: about "
+        f"auto uses {best.name}, which needs the smallest lead to choose {count} at once: about "
         f"{ceil(best.lead(candidates or 1)):,} over {best.lead_over()}.",
     )
 

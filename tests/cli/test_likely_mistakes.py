@@ -296,7 +296,8 @@ MISTAKES = {
     ),
     "top-itemset visits.csv --input-format tsv --unit customer --item product": (
         "There is no column 'customer' in the header (to see it: head -n 1 visits.csv). Check the option that "
-        "names it, and what the file is (--input-format)."
+        "names it, and what the file is (--input-format). If a text file has no header, write the names of the columns "
+        "into its first line."
     ),
     f"{AGES} --lower 0 --upper 99 --train-share 50": "--train-share must lie strictly between 0 and 1, such as 0.1.",
     f"{SALES} --top 0": "k (--top) must be a whole number of at least 1.",

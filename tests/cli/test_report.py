@@ -84,15 +84,15 @@ def test_a_dry_run_charges_nothing(batch: Folder, run: outcome_of) -> None:
     assert (outcome.status, outcome.err) == (0, "")
     assert outcome.out.splitlines() == [
         "Results are kept in 'jobs-results'.",
-        "Pairs: is charged up to ε = 2000, δ = 0.001",
-        "Ages: is charged up to ε = 1000, δ = 0.001",
-        "Rule: is charged up to ε = 1000, δ = 0",
+        "Pairs: a charge of up to ε = 2000, δ = 0.001",
+        "Ages: a charge of up to ε = 1000, δ = 0.001",
+        "Rule: a charge of up to ε = 1000, δ = 0",
         "All together: up to ε = 4000, δ = 0.002 for each customer; the budget is yet to be granted.",
     ]
     assert not (batch.path / "budget.db").exists()
     assert not (batch.path / "report.html").exists()
     run("report", "jobs.toml")
-    assert run("report", "jobs.toml", "--dry-run").out.splitlines()[1] == "Pairs: stored already, is charged nothing"
+    assert run("report", "jobs.toml", "--dry-run").out.splitlines()[1] == "Pairs: stored already; no charge"
 
 
 def test_refused_budget(batch: Folder, run: outcome_of) -> None:
@@ -148,7 +148,7 @@ def test_retry(run: outcome_of, monkeypatch: pytest.MonkeyPatch) -> None:
         patch.setattr(HistogramJob, "run", fail)
         run("report", "jobs.toml")
     _, _, ages, *_ = run("report", "jobs.toml", "--dry-run").out.splitlines()
-    assert ages == "Ages: begun before, without a result, is charged nothing"
+    assert ages == "Ages: begun before, without a result; no charge"
     assert "give --retry" in run("report", "jobs.toml").lines[1]
     assert run("report", "jobs.toml", "--retry").status == 0
 
@@ -185,7 +185,7 @@ def test_a_window_of_a_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     checked = run("report", "jobs.toml", "--window", "2025-W04", "--dry-run")
     assert checked.out.splitlines()[1:3] == [
         "Missed, and run first: 2025-W02, 2025-W03.",
-        "Pairs 2025-W04: is charged up to ε = 13000, δ = 0.013",
+        "Pairs 2025-W04: a charge of up to ε = 13000, δ = 0.013",
     ]
     done = run("report", "jobs.toml", "--window", "2025-W04")
     assert done.status == 0

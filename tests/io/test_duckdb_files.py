@@ -67,9 +67,9 @@ def test_duckdb_filters_text_files(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("SELECT * FROM read_text('/etc/passwd')", "The query opens a file by itself"),
         ("SELECT 1) AS x; COPY (SELECT 1) TO 'b.csv'; SELECT * FROM (SELECT 1", "The query opens a file by itself"),
         ("COPY (SELECT 1) TO 'b.csv'", "rejects the query"),
-        ("SELECT * FROM files", "names a table that is not in"),
+        ("SELECT * FROM files", "names a table that duckdb:///"),
         ("SELECT * FROM 'missing.parquet'", "missing.parquet does not exist"),
-        ("SELECT took FROM 'plain.parquet'", "names a column that is not in its tables"),
+        ("SELECT took FROM 'plain.parquet'", "names a column that its tables in duckdb:///"),
     ],
 )
 @every("place", [":memory:", "shop.duckdb"])
@@ -84,6 +84,19 @@ def test_duckdb_itself_reads_and_writes_no_file(
     with refused(UnreadableFile, said):
         dpmine.top_itemset(Input(query=query, database=f"duckdb:///{place}"), unit="who", item="what")
     assert not Path("b.csv").exists()
+
+
+def test_the_rules_of_text_files_are_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("who,what\na,b\n")
+    _sold("plain.parquet")
+    shown = {}
+    for name in ("a.csv", "plain.parquet"):
+        notices: list[str] = []
+        query = Input(query=f"SELECT who, what FROM '{name}'", database="duckdb:///:memory:")
+        dpmine.top_itemset(query, unit="who", item="what", notice=notices.append)
+        shown[name] = [text for text in notices if "each line of text is a row" in text]
+    assert (len(shown["a.csv"]), shown["plain.parquet"]) == (1, [])
 
 
 def test_a_damaged_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

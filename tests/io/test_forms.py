@@ -294,7 +294,7 @@ def test_every_file_needs_the_columns(tmp_path: Path) -> None:
         ({"files": "a.csv", "types": 3}, "types"),
         ({"files": "a.parquet", "types": "n=int64"}, "has types"),
         ({"query": "SELECT 1", "database": "oracle://x"}, "database (--database) must be"),
-        ({"query": "SELECT 1", "database": "duckdb:///x", "types": "n=int64"}, "columns of DuckDB"),
+        ({"query": "SELECT 1", "database": "duckdb:///x", "types": "n=int64"}, "DuckDB's columns have types"),
     ],
 )
 def test_inputs_that_contradict_themselves(arguments: dict[str, Any], hint: str) -> None:
@@ -329,8 +329,11 @@ def test_databases_that_do_not_answer(
 @every(
     ("query", "said"),
     [
-        ("SELECT who FROM row", "names a table that is not in {}: write one that it holds in --query: 'rows', 'view'."),
-        ("SELECT whom FROM rows", "names a column that is not in its tables in {}: correct it in --query"),
+        (
+            "SELECT who FROM row",
+            "names a table that {} does not have: write one that it holds in --query: 'rows', 'view'.",
+        ),
+        ("SELECT whom FROM rows", "names a column that its tables in {} do not have: correct it in --query"),
     ],
 )
 def test_a_table_or_column_that_is_not_in_a_database_is_said(query: str, said: str, kind: str, tmp_path: Path) -> None:

@@ -136,7 +136,9 @@ def test_auto_discovers_from_some_places_on(relation: Neighbors) -> None:
 
 def test_what_auto_says_and_takes() -> None:
     reason = asked(mechanism="auto").reason
-    assert reason.startswith("without a catalogue and with 10 places and more (14 under add_remove), discover")
+    assert reason.startswith(
+        "auto uses discover: without a catalogue, in lists of 10 or more (14 under add-remove), it"
+    )
     assert asked(mechanism="auto", max_items_per_unit=5).top_k.name == "discover"
     assert asked(mechanism="auto", kbar=1000).top_k.name == "limited_domain"
     assert asked(mechanism="auto", catalogue=range(100)).top_k.name == "exponential"

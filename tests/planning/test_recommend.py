@@ -44,7 +44,7 @@ RELATIONS = pytest.mark.parametrize("neighbors", Neighbors)
 def test_what_is_recommended(candidates: int | None, mechanism: str, epsilon: str, neighbors: Neighbors) -> None:
     chosen = recommend(epsilon=epsilon, delta=1e-6, neighbors=neighbors, candidates=candidates)
     assert chosen.mechanism == mechanism
-    assert chosen.reason.startswith(mechanism)
+    assert chosen.reason.startswith(f"auto uses {mechanism}, ")
     assert f"ε = {epsilon}," in chosen.reason
 
 
@@ -56,7 +56,7 @@ def test_what_costs_more_under_zcdp_has_to_be_named(epsilon: str, neighbors: Nei
     leads = {one.name: least_gap(one, Shape.POWER_LAW, None, SUCCESS) for one in able}
     assert min(leads, key=lambda name: leads[name]) == "limited_domain_permute_and_flip"
     chosen = recommend(epsilon=epsilon, delta=1e-6, neighbors=neighbors)
-    assert (chosen.mechanism, "of those that auto takes" in chosen.reason) == ("limited_domain", True)
+    assert (chosen.mechanism, "auto uses limited_domain" in chosen.reason) == ("limited_domain", True)
     named, taken = (
         build_mechanism(name, epsilon=epsilon, delta=1e-6, neighbors=neighbors)
         for name in ("limited_domain_permute_and_flip", "limited_domain")
@@ -185,7 +185,7 @@ def test_top_itemset_says_which_and_why(catalogue: Any, mechanism: str) -> None:
     told: list[str] = []
     result = dpmine.top_itemset(BASKETS, catalogue=catalogue, notice=told.append)
     assert (result.requested, result.mechanism) == ("auto", mechanism)
-    assert told[-1].startswith(f"{mechanism} needs the smallest lead")
+    assert told[-1].startswith(f"auto uses {mechanism}, the mechanism that needs the smallest lead")
 
 
 def test_no_reason_where_none_is_asked_for() -> None:

@@ -47,8 +47,8 @@ def test_a_page_results_and_what_became_of_the_jobs(batch: Folder) -> None:
 def test_a_dry_run_says_what_it_would_cost_and_writes_nothing(batch: Folder) -> None:
     before = sorted(batch.path.iterdir())
     checked = dpmine.report(batch.path / "jobs.toml", dry_run=True)
-    assert str(checked).splitlines()[0] == "Pairs: is charged up to ε = 2000, δ = 0.001"
-    assert checked._repr_html_().startswith("<pre>Pairs: is charged")
+    assert str(checked).splitlines()[0] == "Pairs: a charge of up to ε = 2000, δ = 0.001"
+    assert checked._repr_html_().startswith("<pre>Pairs: a charge")
     assert sorted(batch.path.iterdir()) == before
 
 

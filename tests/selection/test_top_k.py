@@ -351,6 +351,7 @@ def test_the_phrase_tells_the_number_of_rounds_and_their_budget(name: str) -> No
     assert top_k.rounds().startswith("4 rounds of ")
     assert "ε = 0.5" in top_k.rounds()
     assert ("δ" in top_k.rounds()) == (name in APPROXIMATE)
+    assert build(name, 1, epsilon=2).rounds().startswith("1 round of ")
 
 
 # "auto"

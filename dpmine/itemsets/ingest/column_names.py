@@ -43,7 +43,7 @@ _HEADER = "A text file has the names of its columns in its first line: write the
 
 
 def require_names(names: Sequence[str], look: str, *, is_header: bool) -> None:
-    """BadData where columns of a text file, whose names are to be released, are called like data.
+    """BadData where columns of a text file, whose names are to be released, are named like data.
 
     The first line alone decides; `is_header` where an option names one of its fields. `look` says where names are.
     """
@@ -53,7 +53,7 @@ def require_names(names: Sequence[str], look: str, *, is_header: bool) -> None:
         raise BadData(f"A column has no name {look}: give it one, or leave it out. {_HEADER}")
     if not is_header and any(map(_is_like_number, names)):
         raise BadData(
-            f"A column is called like a number {look}, which looks like data. {_HEADER} If it is a name, name the "
+            f"A column is named like a number {look}, which looks like data. {_HEADER} If it is a name, name the "
             "column of the privacy unit, too (--unit COL, in Python unit=)."
         )
 

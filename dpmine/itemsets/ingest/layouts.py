@@ -152,7 +152,7 @@ def _require_not_swapped(source: Source, plan: LayoutPlan, columns: Columns) -> 
         raise BadData(
             f"The items would be values of {_called(source, columns, item)}, which is named like people, and those of "
             f"{_called(source, columns, unit)}, which is named like items, would be protected: swap them, "
-            f"{_options(named)}; where it is meant, rename the columns."
+            f"{_options(named)}; if this is intended, rename the columns."
         )
 
 
@@ -206,7 +206,7 @@ def _named_plan(source: Source, columns: Columns, name: str | None) -> LayoutPla
     if columns.items is not None:
         raise BadData(
             f"Column {name!r} has the type {type_name(source.type_of(name))}, but the option items names a column "
-            "of lists: for one item a row use the option item."
+            "of lists: for one item per row use the option item."
         )
     _check_item(name, source.type_of(name))
     if columns.unit:
@@ -235,7 +235,7 @@ _ADVICE = (
     "lists, --item COL (one row per basket), or give --one-hot (one column per item, 0 for none). In Python: unit=, "
     "item=, one_hot=True."
 )
-_FOR_OBJECTS = "Of objects, give unit= and item= (one item a row), items= (lists), or one_hot=True or df.astype(bool)."
+_FOR_OBJECTS = "Of objects, give unit= and item= (one item per row), items= (lists), one_hot=True or df.astype(bool)."
 _ADVICE_FOR_TEXT = (
     "Name the columns of the privacy unit and of the items: --unit COL --item COL (in Python unit=, item=). --one-hot "
     "is not for lists of items: it needs one column per item, with its name in the header, and 0 or 1 in each row."

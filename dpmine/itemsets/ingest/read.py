@@ -1,4 +1,4 @@
-"""Rows of each layout as lines, one a basket and item, and these grouped: of a whole table, or of a part of one."""
+"""Rows of each layout as lines, one per basket and item, and these grouped: of a whole table, or of a part of one."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _within(batches: Iterator[pa.RecordBatch], plan: LayoutPlan, limit: int) -> 
 
 
 class Lines(NamedTuple):
-    """What rows of a table hold, one line a basket and item; a basket that holds none may have a line, too."""
+    """What rows of a table hold, one line per basket and item; a basket without items may have a line, too."""
 
     rows: Any
     """Index of the rows: the row of each line. Of a long layout a mask or a slice, as each of its rows is one line."""

@@ -1,4 +1,4 @@
-"""A private density: the released histogram of one number a record, or of two.
+"""A private density: the released histogram of one number per record, or of two.
 
 All that it shows, writes, draws and samples is post-processing. Nothing here needs scikit-learn, which takes long to
 import: `dpmine histogram` runs without it.

@@ -173,19 +173,19 @@ def require_usable(candidates: Sequence[Any], cells: Sequence[int]) -> None:
 
 
 def as_values(x: Any) -> Floats:
-    """One float64 number a record; missing ones are NaN. Raises BadData as `require_records`."""
+    """One float64 number per record; missing ones are NaN. Raises BadData as `require_records`."""
     require_records(x, 1)
     return as_numbers(x).ravel()
 
 
 def as_pairs(x: Any) -> Floats:
-    """Two float64 numbers a record, shape (n, 2); missing ones are NaN. Raises BadData as `require_records`."""
+    """Two float64 numbers per record, shape (n, 2); missing ones are NaN. Raises BadData as `require_records`."""
     require_records(x, 2)
     return as_numbers(x)
 
 
 def require_records(x: Any, features: int) -> None:
-    """Raises BadData for what has not that many numbers a record, by its shape and types alone."""
+    """Raises BadData for data without that many numbers per record, by shape and types alone."""
     if hasattr(x, "toarray"):
         raise BadData("x is a sparse matrix, and a histogram counts every record: pass x.toarray().")
     require_numbers(x)

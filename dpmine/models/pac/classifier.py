@@ -48,7 +48,7 @@ class PublicFeatures:
     """What is public about the features; an entry that is None is the class's default, or has no use in it.
 
     Attributes:
-        features: their names, one a column.
+        features: their names, one per column.
         lower: public lower bound, one for all features or one a feature.
         upper: public upper bound, alike.
         grid: number of points of a feature's grid, alike.

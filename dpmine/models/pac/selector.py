@@ -266,7 +266,7 @@ class HypothesisSelector(HypothesisClassifier):
 
 def _require_columns(hypotheses: HypothesisClass[Any], names: Sequence[str]) -> None:
     if hypotheses.columns not in {None, len(names)}:
-        raise BadParameter(f"These hypotheses are about {hypotheses.columns} features, one a column.")
+        raise BadParameter(f"These hypotheses are about {hypotheses.columns} features, one per column.")
 
 
 def _described(hypothesis: Hypothesis | None) -> tuple[str | None, dict[str, Any] | None]:

@@ -97,12 +97,12 @@ class Ranking(Generic[C]):
         return least, least if rank <= self.known else self._universe.below(self._floor)
 
     def deepen(self, floor: Score | None = None) -> None:
-        """Look one step deeper into a universe that is not wholly known, though not below `floor`."""
+        """Search one step deeper in a universe that is not completely known, but not below `floor`."""
         lower = self._universe.lower(self._floor)
         self._look(lower if floor is None else max(lower, floor))
 
     def know(self, rank: int, floor: Score) -> None:
-        """Know the scores of the ranks up to `rank` as far as they are `floor` or more."""
+        """Find the scores of the ranks up to `rank`, as far as they are at least `floor`."""
         while self.known < rank and self._floor > floor:
             self.deepen(floor)
 

@@ -35,10 +35,10 @@ def written(tmp_path: Path) -> Callable[[str], str]:
 @every(
     ("content", "hint"),
     [
-        (ADULT, "A column is called like a number in the header"),
+        (ADULT, "A column is named like a number in the header"),
         (f"{CANARY},n,n,m\na,1,0,0\n", "Several columns have the same name in the header"),
         (f"{CANARY},,x\na,1,0\n", "A column has no name in the header"),
-        (f"{CANARY},2026-11-23\na,1\n", "A column is called like a number in the header"),
+        (f"{CANARY},2026-11-23\na,1\n", "A column is named like a number in the header"),
         (f"user17{CANARY},milk\n1,1\n", "A column is named like a privacy unit"),
     ],
 )

@@ -29,7 +29,7 @@ _PAIRS_OF_NUMBERS = ((0, 1), (-1, 1))
 """First and second class, where the classes are not given."""
 _FAILED = "failed: it must accept any rows with the features that the records have."
 _NO_CLASSES = (
-    "must answer with one label a row, in one dimension, out of two: False and True, 0 and 1, −1 and 1, or the two "
+    "must answer with one label per row, in one dimension, out of two: False and True, 0 and 1, −1 and 1, or the two "
     "classes where they are given."
 )
 _UNFITTED = (

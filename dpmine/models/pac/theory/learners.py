@@ -237,7 +237,7 @@ def _rounded(value: Fraction, digits: int, rounding: str) -> float:
 def require_columns(family: Family, columns: int) -> None:
     """Raises BadParameter unless the family is about this number of features."""
     if columns != family.columns:
-        raise BadParameter(f"The {family.name} of this family need {family.columns} features, one a column.")
+        raise BadParameter(f"The {family.name} of this family need {family.columns} features, one per column.")
 
 
 def mechanism_for(target: Target) -> Mechanism:
