@@ -7,8 +7,10 @@ becomes the text that `str` makes of it. Such items have the type `MIXED` until 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import chain
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -106,7 +108,7 @@ def object_array(values: list[Any], *, lists: bool) -> pa.Array:
     if lists or _mostly(kinds, COLLECTIONS):
         return basket_lists(values)
     if _mostly(kinds, FLAGS):
-        return pa.array([bool(value) if isinstance(value, FLAGS) else None for value in values], pa.bool_())
+        return pa.array([bool(value) if _is(value, FLAGS) else None for value in values], pa.bool_())
     return value_array(values)
 
 
@@ -147,9 +149,14 @@ def _present(values: list[Any]) -> list[Any]:
     return [value for value in values if not _is_missing(value)]
 
 
+def _is(value: Any, kinds: type | tuple[type, ...]) -> bool:
+    """As isinstance, by the type alone: `__class__` may be a property of the user's, which can fail."""
+    return issubclass(type(value), kinds)
+
+
 def _is_missing(value: Any) -> bool:
-    if isinstance(value, float | np.floating):
-        return bool(np.isnan(value))
+    if _is(value, (float, np.floating)):
+        return math.isnan(value)
     return value is None or type(value).__name__ in _MISSING
 
 
@@ -162,7 +169,7 @@ def _spread(present: pa.Array, entries: list[Any]) -> pa.Array:
 
 
 def _basket(basket: Any) -> list[Any]:
-    if isinstance(basket, (str, *_BYTES)) or not isinstance(basket, Iterable):
+    if _is(basket, (str, *_BYTES)) or not _is(basket, Iterable):
         return [basket]
     try:
         return list(basket)
@@ -173,15 +180,25 @@ def _basket(basket: Any) -> list[Any]:
 
 def _label(value: Any) -> bytes:
     """Different for different items; sorted as integers, then as texts by code points."""
-    if not isinstance(value, bool) and isinstance(value, Integral) and -_SHIFT <= int(value) < _SHIFT:
-        return _INTEGER + f"{int(value) + _SHIFT:0{_SHIFTED_DIGITS}d}".encode()
-    text = value if isinstance(value, str) else _text(value)
-    return _TEXT + valid_text(text).encode()
+    number = _integer(value)
+    if number is not None:
+        return _INTEGER + f"{number + _SHIFT:0{_SHIFTED_DIGITS}d}".encode()
+    return _TEXT + valid_text(value if _is(value, str) else _text(value)).encode()
+
+
+def _integer(value: Any) -> int | None:
+    """The value as an integer of 64 bits, where it is one."""
+    if _is(value, bool) or not _is(value, Integral):
+        return None
+    with suppress(Exception):  # whatever an object of the user's raises, it concerns this item alone
+        number = int(value)
+        return number if -_SHIFT <= number < _SHIFT else None
+    return None
 
 
 def valid_text(text: str) -> str:
     """A text with U+FFFD for the bytes of lone surrogates, which no Unicode text has."""
-    return text.encode(errors="surrogatepass").decode(errors="replace")
+    return str.encode(text, errors="surrogatepass").decode(errors="replace")  # not a method of the user's
 
 
 def _text(value: Any) -> str:
@@ -189,10 +206,8 @@ def _text(value: Any) -> str:
 
     Bytes are text in UTF-8.
     """
-    if isinstance(value, _BYTES):
-        return value.decode(errors="replace")
     try:
-        return str(value)
+        return bytes(value).decode(errors="replace") if _is(value, _BYTES) else str(value)
     except Exception:  # noqa: BLE001 - whatever an object of the user's raises, it concerns this item alone
         return type(value).__name__
 
