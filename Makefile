@@ -18,7 +18,7 @@ MARKED := statistical or slow or spark
 DEMO := $(BIN)/dpmine top-itemset datasets/online_retail.parquet --unit InvoiceNo --item Item --mechanism large-margin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-report docs prose test test-one test-marked test-sanitized test-all check kernels dist wheels sbom release reproducible workflows
+.PHONY: help demo demo-report docs test test-one test-marked test-sanitized test-all check kernels dist wheels sbom release reproducible workflows
 .PHONY: bench bench-selection bench-success bench-mining bench-growth bench-linear
 .PHONY: bench-audit bench-accuracy-first bench-ledger bench-utility experiments-stability experiments-regulariser experiments-hypotheses
 .PHONY: experiments-accuracy-first experiments-search experiments-defaults test-spark bench-spark fuzz lock clean
@@ -31,11 +31,6 @@ demo: $(INSTALLED) ## find the top pair of a real shop, privately
 
 docs: $(DEVELOPED) ## the pages of docs as a site, in build/docs (SITE=build/docs/0.2 keeps versions apart)
 	env -u PYTHONPATH $(BIN)/sphinx-build -W --keep-going -n -b html docs $(SITE)
-
-prose: ## the sentence lengths of tests/project/pages/test_prose.py again, by textlint; needs npm
-	npx --yes --package textlint@15.8.0 --package textlint-rule-en-max-word-count@1.0.2 \
-		textlint --config docs/textlint.json $(filter-out CHANGELOG.md DECISIONS.md,$(wildcard *.md)) \
-		datasets/*.md docs/*.md docs/[!p]*/*.md docs/explanation/measured/*.md docs/project/*.md
 
 demo-report: $(INSTALLED) ## one page about the same shop, each customer protected, in build/report.html
 	$(BIN)/python examples/customers.py build/customers.parquet

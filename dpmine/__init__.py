@@ -5,11 +5,9 @@ Names are loaded when they are first used, so that `import dpmine` takes little 
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dpmine.deprecated import FormerModules
 from dpmine.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -37,8 +35,8 @@ if TYPE_CHECKING:
     from dpmine.models.histogram.estimator import PrivateHistogram
     from dpmine.models.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
     from dpmine.models.linear.ridge import PrivateRidge
-    from dpmine.models.pac.private_learner import PrivateLearner
     from dpmine.models.pac.selector import HypothesisSelector
+    from dpmine.models.pac.theory.private_learner import PrivateLearner
     from dpmine.models.search.declared import Declared
     from dpmine.models.search.estimator import PrivateSearchCV
     from dpmine.planning.planner import plan
@@ -112,7 +110,7 @@ _HOMES = {
     "models.histogram.estimator": "PrivateHistogram",
     "models.linear.estimators": "PrivateHuberSVC PrivateLogisticRegression",
     "models.linear.ridge": "PrivateRidge",
-    "models.pac.private_learner": "PrivateLearner",
+    "models.pac.theory.private_learner": "PrivateLearner",
     "models.pac.selector": "HypothesisSelector",
     "models.search.declared": "Declared",
     "models.search.estimator": "PrivateSearchCV",
@@ -126,9 +124,6 @@ _HOMES = {
     "selection.universes.dense": "Levels",
 }
 """Modules of this package, and the public names that each holds."""
-
-
-sys.meta_path.append(FormerModules)  # after those that find files
 
 
 def __getattr__(name: str) -> Any:

@@ -20,17 +20,17 @@ from dpmine.errors import BadData
 from dpmine.exact.bits import SystemBits
 from dpmine.models.pac.classes.conjunctions import Conjunctions
 from dpmine.models.pac.classes.thresholds import PublicGrid, Thresholds
-from dpmine.models.pac.covers.families import ThresholdFamily
-from dpmine.models.pac.covers.separators import SeparatorFamily
 from dpmine.models.pac.hypothesis import Records
-from dpmine.models.pac.learners import Learner, learn, plan_cover
-from dpmine.models.pac.sample_complexity import (
+from dpmine.models.pac.theory.families import ThresholdFamily
+from dpmine.models.pac.theory.learners import Learner, learn, plan_cover
+from dpmine.models.pac.theory.sample_complexity import (
     Setting,
     Target,
     errors_lost_by_exponential,
     records_for_cover,
     records_for_labels,
 )
+from dpmine.models.pac.theory.separator_family import SeparatorFamily
 from dpmine.selection.recommend import least
 from experiments import hypothesis_figures as figures
 from experiments.hypothesis_data import (

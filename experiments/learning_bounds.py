@@ -1,6 +1,6 @@
 """Bounds on private learning that no learner uses: by dimensions and margins, and the known cases of smoothness.
 
-The bounds that learners use stand in `dpmine.models.pac.sample_complexity`; the notation is the same here.
+The bounds that learners use stand in `dpmine.models.pac.theory.sample_complexity`; the notation is the same here.
 D is κ-smooth to U if Pr_D[A] ≤ κ Pr_U[A] for every event A. Every κ and every size here is a rational number that is
 not below the real one, and very near.
 Proof: docs/proofs/models/sample_complexity.md. Source: Chaudhuri & Hsu 2011, where no other is named.
@@ -16,7 +16,7 @@ from flint import arb
 
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import GUARD_BITS, Ball, above, below, exact_ball, logarithm, working_precision
-from dpmine.models.pac.sample_complexity import PRECISION, Setting, Target, converged, float_above, whole_above
+from dpmine.models.pac.theory.sample_complexity import PRECISION, Setting, Target, converged, float_above, whole_above
 from dpmine.parameters import Number, exact_number, exact_share, not_negative, positive, probability, whole
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.base import unit_reach

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 import numpy as np
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.covers.separators import disagreements, greedy_centres, packed_answers
+from dpmine.models.pac.theory.separator_family import disagreements, greedy_centres, packed_answers
 from dpmine.parameters import Number, positive, whole
 
 if TYPE_CHECKING:

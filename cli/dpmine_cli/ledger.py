@@ -59,7 +59,7 @@ def show(line: CommandLine) -> None:
 
 
 def history(line: CommandLine) -> None:
-    """Print every grant, charge and settlement, of one data set or of all.
+    """Print every grant, charge and settlement of the data sets.
 
     Example: dpmine ledger history --ledger sqlite:///budget.db --dataset shop
     """

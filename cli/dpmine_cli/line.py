@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from dpmine.reporting.jobs.options import OF_SOURCE
+from dpmine.options.tables import OF_SOURCE
 from dpmine_cli.messages import Messages
 from dpmine_cli.options import OPTIONS, flags_of, typed
 from dpmine_cli.output import Destination, Format
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from dpmine.io.paths import Input
+    from dpmine.options.tables import Option
     from dpmine.privacy import Guarantee
-    from dpmine.reporting.jobs.options import Option
 
 _ARGUMENTS = {"files", "jobs"}
 """What stands on a command line by its place."""

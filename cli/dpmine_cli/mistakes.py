@@ -10,7 +10,7 @@ from dpmine_cli.options import OPTIONS, flags_of, typed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dpmine.reporting.jobs.options import Option
+    from dpmine.options.tables import Option
 
 _REQUIREMENT = "must "
 _OTHER_NAMES = {

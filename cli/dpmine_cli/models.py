@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from dpmine.options.tables import OF_SOURCE
 from dpmine.parameters import listed
-from dpmine.reporting.jobs.options import OF_SOURCE
 from dpmine_cli.options import OPTIONS, typed
 from dpmine_cli.output import Destination, Format, Prepared
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from dpmine.reporting.jobs.options import OF_SOURCE, Option
-from dpmine.reporting.jobs.options import OPTIONS as OF_JOBS
+from dpmine.options.names import MECHANISMS, typed_names
+from dpmine.options.tables import OF_SOURCE, Option
+from dpmine.options.tables import OPTIONS as OF_JOBS
 from dpmine_cli.output import Format
 
 _QUIET = Option("No messages on stderr but errors.", kind=bool, default=False, flags=("--quiet", "-q"))
@@ -42,8 +43,7 @@ _PLAN = {
 }
 _AUDIT = {
     "mechanism": Option(
-        "Audit this one only: large-margin, large-margin-tight, limited-domain, limited-domain-permute-and-flip, "
-        "stable-maximiser, bounded-growth, exponential, max-of-exponentials, max-of-laplaces.",
+        f"Audit this one only: {typed_names(*(named.name for named in MECHANISMS if named.name != 'exact'))}.",
         "NAME",
     ),
     "epsilon": _TOP["epsilon"],

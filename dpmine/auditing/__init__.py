@@ -6,7 +6,6 @@ from dpmine.auditing.targets.claims import Claim
 from dpmine.auditing.targets.neighbours import CountTables, RowSets, ScoreVectors
 from dpmine.auditing.targets.process import InEnvironment
 from dpmine.auditing.targets.report import TargetReport
-from dpmine.deprecated import former_names
 
 __all__ = [
     "AuditRow",
@@ -18,5 +17,3 @@ __all__ = [
     "TargetReport",
     "epsilon_lower_bound",
 ]
-
-__getattr__ = former_names(__name__)

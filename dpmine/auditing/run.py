@@ -35,8 +35,6 @@ from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.parameters import Number, positive, probability
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.base import unit_reach
-from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
-from dpmine.selection.mechanisms.limited_domain import KeptDomain
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
 from dpmine.selection.recommend import unknown
@@ -49,10 +47,7 @@ if TYPE_CHECKING:
     from dpmine.selection.mechanisms.base import Mechanism
 
 
-GROWTH = 10
-"""The growth that bounded_growth is audited with: its claim has the same form for all."""
-SMALL_KBAR = 4
-"""The limited-domain mechanisms are audited with this k̄ and with their default."""
+_SMALL_KBAR = 4  # of the lists that are audited
 
 _EPSILON_FACTORS = (Fraction(1, 4), Fraction(1), Fraction(4))
 _DELTA_FACTORS = (Fraction(1, 1000), Fraction(1), Fraction(1000))
@@ -102,7 +97,7 @@ def audit(
         effort, bits, points = THOROUGH if thorough else DEFAULT, SystemBits(), _grid(*claimed, thorough=thorough)
         pure = [(e, Fraction(0)) for e, _ in points]
         audits = [
-            partial(audit_mechanisms, variants(name, relation, *point), effort=effort, bits=bits)
+            partial(audit_mechanisms, MECHANISMS[name].audit_variants(*point, relation), effort=effort, bits=bits)
             for name, relation in product(names, Neighbors)
             for point in dict.fromkeys(points if MECHANISMS[name].approximate else pure)
         ]
@@ -112,16 +107,6 @@ def audit(
         if progress is not None:
             progress(done / len(audits))
     return AuditReport(tuple(rows))
-
-
-def variants(name: str, neighbors: Neighbors, epsilon: Fraction, delta: Fraction) -> list[Mechanism]:
-    """The mechanism of that name with every set of options that it is audited with."""
-    kind = MECHANISMS[name]
-    if kind is BoundedGrowth:
-        return [BoundedGrowth(epsilon, delta, neighbors, GROWTH)]
-    if issubclass(kind, KeptDomain):
-        return [kind(epsilon, delta, neighbors, SMALL_KBAR), kind(epsilon, delta, neighbors)]
-    return [kind(epsilon, delta, neighbors)]
 
 
 def audit_mechanisms(mechanisms: Sequence[Mechanism], *, effort: Effort, bits: BitSource) -> AuditRow:
@@ -170,7 +155,7 @@ def _ways(epsilon: Fraction, delta: Fraction) -> Iterator[TopK]:
     """Every way to choose k candidates whose output distribution has a closed form; one that needs no δ claims 0."""
     for neighbors, count in product(Neighbors, COUNTS):
         yield OneShot.of(count, epsilon, delta, neighbors)
-        yield LimitedDomainTopK.of(count, epsilon, delta, neighbors, SMALL_KBAR)
+        yield LimitedDomainTopK.of(count, epsilon, delta, neighbors, _SMALL_KBAR)
         for kind in (MaxOfLaplaces, MaxOfExponentials):
             yield Peeling.of(count, kind(epsilon, delta * 0, neighbors), delta)
 

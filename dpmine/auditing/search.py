@@ -40,7 +40,6 @@ from dpmine.errors import BadParameter
 from dpmine.exact.reals import uniform_below
 from dpmine.selection.laws.stopping import StoppingSearch, draw_law, stopping_law
 from dpmine.selection.mechanisms.base import DrawStage, EarlyStopStage, Mechanism, SearchStage
-from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -75,7 +74,7 @@ THOROUGH = Effort(climbs=4, steps=100)
 
 def scope_of(mechanism: Mechanism) -> ClaimScope:
     """The pairs that the mechanism's claim covers: padded ones too unless it needs a public list of candidates."""
-    growth = mechanism.growth if isinstance(mechanism, BoundedGrowth) else None
+    growth = mechanism.candidates_per_unit
     return ClaimScope(mechanism.neighbors, (0,) if mechanism.needs_catalogue else (0, UNKNOWN), growth)
 
 

@@ -116,6 +116,7 @@ def _widened(kind: pa.DataType) -> pa.DataType:
 
 
 _BYTES_OF = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+_NUMBERS = (pa.types.is_date, pa.types.is_time, pa.types.is_decimal)  # of whose values not all are valid
 _LISTS_OF = {
     pa.types.is_list: pa.list_,
     pa.types.is_large_list: pa.large_list,
@@ -124,15 +125,20 @@ _LISTS_OF = {
 }
 
 
-def without_texts(kind: pa.DataType) -> pa.DataType:
-    """The type with bytes in place of texts, also of those in dictionaries and lists; columns can be viewed as it."""
+def as_bytes(kind: pa.DataType) -> pa.DataType:
+    """The type with bytes in place of values that may be invalid, also in dictionaries and lists.
+
+    Columns can be viewed as it: lengths and codes alone can then be wrong.
+    """
     if pa.types.is_dictionary(kind):
-        return pa.dictionary(kind.index_type, without_texts(kind.value_type), kind.ordered)
+        return pa.dictionary(kind.index_type, as_bytes(kind.value_type), kind.ordered)
     if pa.types.is_fixed_size_list(kind):
-        return pa.list_(without_texts(kind.value_type), kind.list_size)
+        return pa.list_(as_bytes(kind.value_type), kind.list_size)
     for holds, of in _LISTS_OF.items():
         if holds(kind):
-            return of(without_texts(kind.value_type))
+            return of(as_bytes(kind.value_type))
+    if any(holds(kind) for holds in _NUMBERS):
+        return pa.binary(kind.bit_width // 8)
     return _BYTES_OF.get(kind, kind)
 
 

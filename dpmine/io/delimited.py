@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from dpmine.errors import BadData, UnreadableFile, require_memory
+from dpmine.errors import UnreadableFile, require_memory
 from dpmine.io.paths import READ_ERRORS, STDIN, Form, reason
 from dpmine.io.source import share_of
 from dpmine.io.text_columns import TextSource, require_declared
@@ -134,8 +134,6 @@ def open_delimited(
         nonlocal place
         before = 0
         for file, header in zip(files, headers, strict=True):
-            if not {*names} <= {*header}:
-                raise BadData("A column that is read is missing in some of the files: leave out those without it.")
             for table, inside in _tables(file, header, names, dialect, strict=strict):
                 place = before + inside
                 yield from table.to_batches()
@@ -150,6 +148,7 @@ def open_delimited(
         decimal=dialect.decimal,
         known=(_CAUTIONS[dialect.quotes],),
         strict_texts=partial(texts, strict=True),
+        missing={name for header in headers for name in {*headers[0]}.difference(header)},
         read_share=lambda: share_of(place, total) if total else None,
     )
 

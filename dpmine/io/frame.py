@@ -1,4 +1,4 @@
-"""pandas data frames as sources of columns: types from the frame where it declares them, else from the values."""
+"""pandas data frames as sources of columns: types from the frame where it declares them, else from the options."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadData, require_memory
+from dpmine.io.arrow import MIXED
 from dpmine.io.python_values import item_array, object_array, valid_text
-from dpmine.io.source import BATCH_ROWS, FOREIGN_ERRORS, Source
+from dpmine.io.source import BATCH_ROWS, FOREIGN_ERRORS, Columns, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,16 +24,16 @@ _PLAIN_KINDS = "biuM"  # numpy kinds whose Arrow type is known without looking a
 class PandasSource(Source):
     """The columns of a data frame, its index left out, converted as they are needed.
 
-    Column labels may be integers, as item labels of a one-hot frame are; columns are then named by their text. The
-    column `lists` is one of lists, if it holds objects.
+    Column labels may be integers, as item labels of a one-hot frame are; columns are then named by their text. What the
+    user named, `columns`, decides how objects are read.
     """
 
     repeatable = True
 
-    def __init__(self, frame: Any, lists: str | None = None) -> None:
+    def __init__(self, frame: Any, columns: Columns) -> None:
         if frame.columns.nlevels > 1:
             raise BadData("The data frame's columns have several levels: flatten them to one name a column.")
-        self._frame, self._lists = frame, lists
+        self._frame, self._named = frame, columns
         self._converted: dict[str, pa.ChunkedArray] = {}
 
     @property
@@ -64,14 +65,28 @@ class PandasSource(Source):
         return {kind: pa.from_numpy_dtype(kind) for kind in plain}
 
     def type_of(self, name: str) -> pa.DataType:
-        """Arrow type of a column; BadData where its values have several."""
-        known = self._plain_types.get(self._kinds[self._positions[name]])
+        """Arrow type of a column, by its dtype and the options alone; BadData where Arrow does not know the dtype."""
+        kind = self._kinds[self._positions[name]]
+        if _is_untyped(kind):
+            return self._type_of_objects(name)
+        known = self._plain_types.get(kind)
         return self._column(name).type if known is None else known
+
+    def _type_of_objects(self, name: str) -> pa.DataType:
+        """As what `object_array` is to read the values: a value that decided would decide for those of others, too."""
+        if self._named.one_hot and name not in self._named.unit:
+            return pa.int64()
+        are_lists = self._named == Columns() and self.names == (name,) and name in self.objects
+        return pa.large_list(MIXED) if are_lists or name == self._named.items else MIXED
+
+    @cached_property
+    def objects(self) -> frozenset[str]:
+        """See `Source.objects`."""
+        return frozenset(name for name, kind in zip(self.names, self._kinds, strict=True) if _is_object(kind))
 
     def untyped(self, names: Sequence[str]) -> list[str]:
         """Those of the columns whose type the frame does not declare apart from the values: objects and categories."""
-        kinds = {name: self._kinds[self._positions[name]] for name in names}
-        return [name for name, kind in kinds.items() if kind == np.dtype(object) or hasattr(kind, "categories")]
+        return [name for name in names if _is_untyped(self._kinds[self._positions[name]])]
 
     def labels(self, names: Sequence[str]) -> pa.Array:
         """The column labels, integers kept; BadData where they are neither all integers nor all texts."""
@@ -119,22 +134,39 @@ class PandasSource(Source):
 
     def _column(self, name: str) -> pa.ChunkedArray:
         if name not in self._converted:
-            self._converted[name] = _arrow_column(
-                self._frame.iloc[:, self._positions[name]], name, lists=name == self._lists
-            )
+            series = self._frame.iloc[:, self._positions[name]]
+            known = self._type_of_objects(name) if _is_untyped(series.dtype) else None
+            self._converted[name] = _typed(series, name) if known is None else _objects(series, known)
         return self._converted[name]
+
+
+def _is_object(kind: Any) -> bool:
+    """Whether values are objects of Python, also in sparse columns."""
+    return bool(getattr(kind, "subtype", kind) == np.dtype(object))
+
+
+def _is_untyped(kind: Any) -> bool:
+    """Whether a dtype leaves open what the values are: the categories of a column depend on its values, too."""
+    return _is_object(kind) or hasattr(kind, "categories")
+
+
+def _objects(series: Any, kind: pa.DataType) -> pa.ChunkedArray:
+    """Each value by itself. Whole floats among categories are integers: beside a 2.5, pandas makes them of integers."""
+    if not hasattr(series.dtype, "categories"):
+        return pa.chunked_array([object_array(series.astype(object).to_numpy().tolist(), kind)])
+    codes, categories = series.cat.codes.to_numpy(), series.cat.categories.astype(object).tolist()
+    exact = [int(value) if isinstance(value, float) and value.is_integer() else value for value in categories]
+    return pa.chunked_array([object_array(exact, kind).take(pa.array(codes, mask=codes < 0))])
 
 
 def _frame_labels(labels: list[Any]) -> pa.Array:
     return item_array(labels, "The data frame's column labels")
 
 
-def _arrow_column(series: Any, name: str, *, lists: bool) -> pa.ChunkedArray:
-    """The series in Arrow; what is declared to be objects becomes lists, booleans or single values of Python."""
+def _typed(series: Any, name: str) -> pa.ChunkedArray:
+    """The series in Arrow, whose dtype says what it holds."""
     if hasattr(series.dtype, "fill_value"):
         series = series.sparse.to_dense()
-    if object in (series.dtype, getattr(getattr(series.dtype, "categories", None), "dtype", None)):
-        return pa.chunked_array([object_array(series.astype(object).to_numpy().tolist(), lists=lists)])
     try:
         column = _arrow_array(series)
     except FOREIGN_ERRORS as error:

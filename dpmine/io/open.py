@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadData, BadParameter, UnreadableFile, require_memory
-from dpmine.io.arrow import common_type, is_integer, is_list, is_text, plain, without_texts
+from dpmine.io.arrow import as_bytes, common_type, is_integer, is_list, is_text, plain
 from dpmine.io.frame import PandasSource
 from dpmine.io.parquet import VERIFIED, FileSource, open_file, open_files
 from dpmine.io.paths import (
@@ -123,7 +123,7 @@ def _table_source(data: Any, columns: Columns) -> Source | None:
         again = isinstance(data, datasets.FileSystemDataset)
         return ArrowSource(data.schema, lambda names: _scanned(data, names), repeatable=again)
     if (pandas := sys.modules.get("pandas")) is not None and isinstance(data, pandas.DataFrame):
-        return PandasSource(data, columns.items)
+        return PandasSource(data, columns)
     if (polars := sys.modules.get("polars")) is not None and isinstance(data, polars.LazyFrame):
         return _open_lazy(data)
     _require_no_array(data)
@@ -232,8 +232,8 @@ def _open_piped(given: Input) -> Source:
 def _open_arrow(files: Sequence[tuple[str, Callable[[], Any]]]) -> Source:
     """The columns of Arrow IPC files and streams, of one schema; their batches are checked as they are read.
 
-    Arrow trusts the lengths and codes in them. Texts that are not UTF-8 are left to what reads the columns: one text
-    must not stop the run.
+    Arrow trusts the lengths and codes in them. Texts that are not UTF-8, and other invalid values, are left to what
+    reads the columns: one of them must not stop the run.
     """
 
     def batches(names: list[str]) -> Iterator[pa.RecordBatch]:
@@ -242,7 +242,7 @@ def _open_arrow(files: Sequence[tuple[str, Callable[[], Any]]]) -> Source:
                 for batch in reader:
                     chosen = batch.select(names)
                     for column in chosen.columns:
-                        column.view(without_texts(column.type)).validate(full=True)
+                        column.view(as_bytes(column.type)).validate(full=True)
                     yield chosen
 
     schemas = []

@@ -116,6 +116,11 @@ class PeriodSource(Source):
         return frozenset(self.periods)
 
     @property
+    def objects(self) -> frozenset[str]:
+        """See `Source.objects`."""
+        return self.inner.objects
+
+    @property
     def look(self) -> str | None:  # type: ignore[override]
         """See `Source.look`."""
         return self.inner.look

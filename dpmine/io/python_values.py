@@ -8,18 +8,18 @@ becomes the text that `str` makes of it. Such items have the type `MIXED` until 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from itertools import chain
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from dpmine.errors import BadData, require_memory
-from dpmine.io.arrow import binary_array, integer_array, is_mixed, text_array
+from dpmine.io.arrow import binary_array, integer_array, is_integer, is_list, is_mixed, text_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 _INTEGER, _TEXT = b"\x00", b"\x01"
 _SHIFT = 2**63  # makes every integer of 64 bits positive, so that digits are in the order of the integers
 _SHIFTED_DIGITS = 20
-COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
-"""What rows of a column of objects are if they are baskets."""
-FLAGS = (bool, np.bool_)
 _BYTES = (bytes, bytearray)
 _MISSING = {"NAType", "NaTType"}  # of pandas, which need not be installed
 
@@ -98,22 +95,33 @@ def basket_lists(baskets: Iterable[Any]) -> pa.Array:
     return _spread(pa.LargeListArray.from_arrays(integer_array(starts), items), rows)
 
 
-def object_array(values: list[Any], *, lists: bool) -> pa.Array:
-    """A column that is declared as Python objects: as baskets where `lists`, or where most values are collections.
+def object_array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """A column that is declared as Python objects, each value read by itself as the type that the caller asks for.
 
-    As booleans, others null, where most are these; else as `value_array`. What most are decides, of those that are not
-    missing: so no single value does.
+    As lists: see `basket_lists`. As integers, which are flags: 1 for True and for numbers above 0, else 0. As `MIXED`:
+    see `value_array`; collections are missing, as the text of one is no item.
     """
-    kinds = Counter(map(type, _present(values)))
-    if lists or _mostly(kinds, COLLECTIONS):
+    if is_list(kind):
         return basket_lists(values)
-    if _mostly(kinds, FLAGS):
-        return pa.array([bool(value) if _is(value, FLAGS) else None for value in values], pa.bool_())
-    return value_array(values)
+    if is_integer(kind):
+        return integer_array(np.fromiter((as_number(value) > 0 for value in values), np.int64, len(values)))
+    collections = {kind for kind in set(map(type, values)) if _is_collection(kind)}
+    return value_array(None if type(value) in collections else value for value in values)
 
 
-def _mostly(counts: Counter[type], kinds: tuple[type, ...]) -> bool:
-    return 2 * sum(count for kind, count in counts.items() if issubclass(kind, kinds)) > counts.total()
+def as_number(value: Any) -> float:
+    """A number as a float, infinite beyond the largest; NaN for what is none."""
+    try:
+        return _as_float(value) if _is(value, (Real, Decimal, np.bool_)) else math.nan
+    except Exception:  # noqa: BLE001 - of classes that are converted as they like
+        return math.nan
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer of many digits
+        return math.inf if value > 0 else -math.inf
 
 
 def as_texts(labels: pa.Array) -> pa.Array:
@@ -168,8 +176,12 @@ def _spread(present: pa.Array, entries: list[Any]) -> pa.Array:
     return present.take(pa.array(np.cumsum(~missing) - 1, mask=missing))
 
 
+def _is_collection(kind: type) -> bool:
+    return issubclass(kind, Iterable) and not issubclass(kind, (str, *_BYTES))
+
+
 def _basket(basket: Any) -> list[Any]:
-    if _is(basket, (str, *_BYTES)) or not _is(basket, Iterable):
+    if not _is_collection(type(basket)):
         return [basket]
     try:
         return list(basket)

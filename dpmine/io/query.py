@@ -61,8 +61,15 @@ _MIXING = {
 """Words that can make the rows of one unit depend on those of another."""
 _CAST = re.compile(r"\bcast\s*\(|[\w)]\s*::", re.IGNORECASE)
 """Of anything but a constant text. In SQLite none fails."""
-_DIVISION = re.compile(r"[/%]")
-"""Fails at zero in PostgreSQL."""
+_HARMLESS = (
+    "all|and|any|as|avg|between|by|case|cast|coalesce|count|distinct|else|exists|from|in|join|length|like|list|lower|"
+    "max|min|not|nullif|on|or|over|select|string_agg|sum|then|trim|try_cast|upper|using|values|when|where|with"
+)
+"""Before a bracket or a sign: words, functions that fail at no value, and the aggregates of `_MIXING`."""
+_CALL = re.compile(rf"\b(?!(?:{_HARMLESS})\b)\w+\s*\(", re.IGNORECASE)
+_ARITHMETIC = re.compile(rf"(?:\b(?!(?:{_HARMLESS})\b)\w+|\))\s*(?:[+/%]|-(?!>))|\*\s*(?!from\b)[\w(]", re.IGNORECASE)
+"""Fails at zero or beyond the largest integer; in SQLite nowhere."""
+_FAILING = (_CALL, _CAST, _ARITHMETIC)
 _PLANNED = re.compile(r"\bCAST\((?!['\d-])")
 """A cast in a condition of a plan of DuckDB, which casts texts that are compared with numbers."""
 _LISTED = 20  # tables in a message
@@ -84,14 +91,13 @@ def open_query(
     if kind not in {"duckdb", "sqlite", "postgresql"}:
         raise BadParameter(f"database (--database) must be {_KINDS}.")
     if kind == "postgresql":
-        known = _known(statement, fails=_DIVISION.search(_words(statement)))
-        return _texts(statement, PostgreSQL(database), shown, declared, known)
+        return _texts(statement, PostgreSQL(database), shown, declared, _known(statement, *_FAILING))
     if kind == "duckdb" and declared:
         raise BadParameter("types (--types) are for columns of text: columns of DuckDB have types, leave it out.")
     if not (kind == "duckdb" and path == _MEMORY):
         _require_file(path, shown)
     if kind == "sqlite":
-        return _texts(statement, SQLite(path), shown, declared, _mixing(statement))
+        return _texts(statement, SQLite(path), shown, declared, _known(statement, _CALL))
     return _duckdb(statement, path, shown, open_file)
 
 
@@ -131,7 +137,7 @@ def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], So
         schema = pa.RecordBatchReader.from_stream(connection.sql(asked)).schema
         plan = dict(connection.execute(f"EXPLAIN (FORMAT json) {asked}").fetchall())["logical_plan"]
     look = next((source.look for source in files.values() if source.look), None)
-    known = _known(statement, fails=_PLANNED.search(plan))
+    known = _known(statement, *_FAILING, fails=bool(_PLANNED.search(plan)))
     return ArrowSource(schema.remove_metadata(), rows, repeatable=True, known=known, look=look)
 
 
@@ -203,14 +209,15 @@ def _texts(
     return TextSource(header, declared, texts, known=known)
 
 
-def _known(statement: str, *, fails: object) -> tuple[str, ...]:
-    """What a statement can do to the guarantee: mix units, or fail at one row, by a cast or what else `fails`."""
-    if not (fails or _CAST.search(_words(statement))):
+def _known(statement: str, *failing: re.Pattern[str], fails: bool = False) -> tuple[str, ...]:
+    """What a statement can do to the guarantee: mix units, or fail at one row, as what is `failing` in its words."""
+    words = _words(statement)
+    if not (fails or any(pattern.search(words) for pattern in failing)):
         return _mixing(statement)
     caution = (
-        "the query converts or divides values (DuckDB converts texts that are compared with numbers): if that fails "
-        "at one row, the run ends after its charge, and no guarantee covers that. Leave it out, or make it null there "
-        "(TRY_CAST, NULLIF, CASE)"
+        "the query computes with values, by a function, a conversion or arithmetic (DuckDB converts texts that are "
+        "compared with numbers): if that fails at one row, the run ends after its charge, and no guarantee covers "
+        "that. Leave it out, or make it null there (TRY_CAST, NULLIF, CASE)"
     )
     return (*_mixing(statement), caution)
 

@@ -158,6 +158,11 @@ class Source(Protocol):
     """Where the user finds the names of the columns, if messages must not quote them."""
 
     @property
+    def objects(self) -> frozenset[str]:
+        """The columns declared as Python objects: their values may be collections."""
+        return frozenset()
+
+    @property
     def calendar(self) -> frozenset[str]:
         """The columns that are calendar periods of others."""
         return frozenset()

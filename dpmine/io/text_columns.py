@@ -16,7 +16,7 @@ from dpmine.io.arrow import text_array, with_dictionaries
 from dpmine.io.source import Source, first_types
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from typing import Self
 
 _TEXT = pa.string()
@@ -50,6 +50,7 @@ class TextSource(Source):
         read_share: the share that is read by now, of what can be measured before: bytes, as a number of rows would be
             secret.
         strict_texts: `texts`, but UnreadableFile for a row that does not fit.
+        missing: columns that not all files have.
     """
 
     header: tuple[str, ...]
@@ -63,6 +64,7 @@ class TextSource(Source):
     known: tuple[str, ...] = ()
     read_share: Callable[[], float | None] = lambda: None
     strict_texts: Callable[[Sequence[str]], Iterator[pa.RecordBatch]] | None = None
+    missing: Collection[str] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -70,7 +72,9 @@ class TextSource(Source):
         return self.header
 
     def type_of(self, name: str) -> pa.DataType:
-        """What is declared, or asked for, or text."""
+        """What is declared, or asked for, or text; BadData, before any row is read, where a file has no such column."""
+        if name in self.missing:
+            raise BadData("A column that is asked for is missing in some of the files: leave out those without it.")
         return self.declared.get(name) or self.asked.get(name) or _TEXT
 
     def share(self, done: int) -> float | None:  # noqa: ARG002 - rows are not counted

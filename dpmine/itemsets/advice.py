@@ -13,8 +13,8 @@ from dpmine.errors import BadParameter
 from dpmine.itemsets.by_items import ByItems
 from dpmine.itemsets.discovery import DISCOVER, Discover
 from dpmine.itemsets.expected import BEST_SHARE, USUAL_UNITS, right_from
+from dpmine.options.names import AUTO
 from dpmine.selection.advice import another_run, needed, with_charge
-from dpmine.selection.recommend import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -176,7 +176,7 @@ class ListedSupports:
         sizes = np.array([part.items.shape[1] for part in self.parts])
         offsets = starts_of(sizes[part_of])
         codes = np.empty(offsets[-1], np.int64)
-        for number in np.unique(part_of):
+        for number in np.flatnonzero(np.bincount(part_of)):
             part, mine = self.parts[number], np.flatnonzero(part_of == number)
             members = part.items[places[mine] - (ends[number] - len(part))]
             codes[offsets[mine, None] + np.arange(sizes[number])] = members

@@ -15,10 +15,11 @@ from dpmine.itemsets.rules import number_of_units
 from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
 from dpmine.itemsets.universe import PublicCatalogue, Sizes, itemset_count, parse_sizes
 from dpmine.ledger.budget import Amount
+from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import below_one, count_or_share, least_count, positive, probability, public_count, whole
 from dpmine.privacy import Neighbors, Zcdp
 from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.recommend import AUTO, plain_name, unknown
+from dpmine.selection.recommend import unknown
 from dpmine.selection.top_k import NO_DELTA, Built, build_top_k
 from dpmine.zcdp import rho_at
 

@@ -15,9 +15,9 @@ from dpmine.itemsets.transactions.base import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.ledger.charging import Account
+from dpmine.options.names import AUTO
 from dpmine.parameters import truth
 from dpmine.privacy import Neighbors
-from dpmine.selection.recommend import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,7 +65,8 @@ def top_itemset(
 
             - a path, a list of paths, a directory, a glob or a URL of Parquet, CSV or Arrow; an `Input`
             - a pyarrow Table, RecordBatchReader or Dataset; anything with `__arrow_c_stream__` (duckdb)
-            - a pandas, polars or Spark frame; a column of objects holds lists if most of its values are lists
+            - a pandas, polars or Spark frame. A pandas column of objects holds lists if `items` names it, or if it is
+              the only one and nothing is named
             - a sequence of baskets, or an iterator. An entry that is a list, tuple, set or another iterable is a basket
               of its items. Any other entry, such as a text, is a basket of one. A list of texts alone is one of paths.
               Arrays of numbers or texts, sparse matrices and series are rejected by their type.
@@ -83,9 +84,11 @@ def top_itemset(
         unit: column(s) that name the privacy unit, the person to protect.
         basket: column(s) that distinguish the baskets of one unit (long layout). Here and in `unit`, `day(at)`,
             `week(at)` and `month(at)` are calendar periods of a column `at` of dates or timestamps.
-        item: column of the items; for the list layout the column of lists.
-        items: the same as `item`, for the list layout.
-        one_hot: one item per column; the columns hold booleans or integers, present above 0.
+        item: column of the items; for the list layout the column of lists. In a pandas column of objects, each value is
+            one item, and a collection is missing.
+        items: column of lists. In a pandas column of objects, any other value is a basket of one.
+        one_hot: one item per column; the columns hold booleans or integers, present above 0. In pandas columns of
+            objects, anything else is absent.
         catalogue: the public list of all items: a path (text or one-column Parquet), a sequence or an Arrow array.
             "from-data": the items seen; NOT private, and the guarantee says so. None: unknown.
         release_support: ε for noisy supports of what is chosen, which adds to the budget. "auto": `epsilon` is the

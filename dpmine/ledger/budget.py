@@ -122,12 +122,6 @@ class Amount:
         """The four numbers, as a ledger writes them: "1/3", "0". Raises ValueError for any other value or spelling."""
         return cls(*map(_read, numbers))
 
-    @classmethod
-    def implied(cls, epsilon: object, delta: object) -> Amount:
-        """What versions before zCDP wrote, with the ρ that (ε, δ) implies. Raises ValueError as `read`."""
-        loss, slack = _read(epsilon), _read(delta)
-        return cls(loss, slack, kept_rho(loss**2 / 2), slack)
-
     @property
     def decimals(self) -> str:
         """ε and δ, as decimals where those are exact."""

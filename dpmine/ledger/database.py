@@ -17,7 +17,7 @@ from sqlalchemy.pool import NullPool
 
 from dpmine.errors import BadLedger, NoLedger
 from dpmine.io.atomic import is_file
-from dpmine.ledger.tables import bring_up_to_date, is_current, version_of
+from dpmine.ledger.tables import has_ledger, make_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +30,6 @@ _ANSWER = 10  # seconds, for a server to accept a connection
 _SQLITE, _POSTGRES = "sqlite", "postgresql"
 _KINDS = "sqlite:///budget.db or postgresql://user@host/database"
 _READS = "dpmine_reads"
-_UNUSABLE = "cannot be used"
-_OLDER = "was made by an earlier version of dpmine, and its owner must bring it up to date (dpmine ledger show)"
 _TRANSACTIONS = threading.RLock()
 """Held by every transaction, and by a fork: a child that inherited an open connection would not own its locks."""
 _ENGINES: WeakSet[Engine] = WeakSet()
@@ -78,19 +76,11 @@ class Database:
 
         Raises BadLedger where there is no ledger and `create` is False, or where it cannot be read or written.
         """
-        with self._explained(), self._begun(create=create) as connection:
-            yield connection
-
-    @contextmanager
-    def _begun(self, *, create: bool = False) -> Iterator[Connection]:
-        """What `writing` is, with the database's own errors."""
-        with self._connected(create=create).begin() as connection:
-            version = version_of(connection)
-            if not version and not create:
-                raise self._none()
-            if not is_current(version):
-                with self._explained(_OLDER if version else _UNUSABLE):
-                    bring_up_to_date(connection)
+        with self._explained(), self._connected(create=create).begin() as connection:
+            if not has_ledger(connection):
+                if not create:
+                    raise self._none()
+                make_tables(connection)
             yield connection
 
     @contextmanager
@@ -98,18 +88,10 @@ class Database:
         """A transaction that sees one state of the ledger and changes nothing. Raises BadLedger as `writing`."""
         with self._explained():
             engine = self._connected(create=False).execution_options(**{_READS: True})
-            self._bring_up_to_date(engine)
             with engine.begin() as connection:
+                if not has_ledger(connection):
+                    raise self._none()
                 yield connection
-
-    def _bring_up_to_date(self, engine: Engine) -> None:
-        with engine.begin() as connection:
-            version = version_of(connection)
-        if not version:
-            raise self._none()
-        if not is_current(version):
-            with self._explained(_OLDER), self._begun():
-                pass
 
     def _none(self) -> NoLedger:
         grant = "dpmine ledger grant --ledger URL --dataset NAME --epsilon E --delta D"
@@ -136,15 +118,15 @@ class Database:
         return self._engine
 
     @contextmanager
-    def _explained(self, state: str = _UNUSABLE) -> Iterator[None]:
+    def _explained(self) -> Iterator[None]:
         """The transactions of this process in turn; BadLedger, without the database's words, for what goes wrong."""
         try:
             with _TRANSACTIONS:
                 yield
         except (SQLAlchemyError, sqlite3.Error) as error:
-            raise BadLedger(f"The ledger at {self} {state}: {_reason(error)}. Nothing was run.") from None
+            raise BadLedger(f"The ledger at {self} cannot be used: {_reason(error)}. Nothing was run.") from None
         except UnicodeDecodeError:  # of the driver, about the words in a damaged schema
-            raise BadLedger(f"The ledger at {self} {state}: {_DAMAGED}. Nothing was run.") from None
+            raise BadLedger(f"The ledger at {self} cannot be used: {_DAMAGED}. Nothing was run.") from None
 
 
 def _checked(url: str) -> URL:

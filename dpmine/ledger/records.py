@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 
 _LONGEST_JOB = 1000  # characters
-_ADDED = 3
-"""Fields that entries of versions before zCDP do not have, nor their seals."""
 
 
 class Kind(StrEnum):
@@ -57,11 +55,9 @@ class Entry:
         unit, neighbors, parts: as they were then.
         job: what was run, in words of the tool; never anything read from the data.
         time: the day of the charge or grant in UTC, ISO 8601; of a settlement, the time of its reservation. Nothing
-            finer: the time between two entries would show how long a run took on the data. Version 0.1.0 wrote
-            microseconds, and seals cover the text, so earlier entries keep theirs.
+            finer: the time between two entries would show how long a run took on the data.
         accounting: as it was then.
-        rho, approximate_delta: the amount under zCDP; of a grant, the total, "0" under basic accounting. All three are
-            "" in entries of versions before zCDP.
+        rho, approximate_delta: the amount under zCDP; of a grant, the total, "0" under basic accounting.
     """
 
     dataset: str
@@ -76,27 +72,22 @@ class Entry:
     parts: str
     job: str
     time: str
-    accounting: str = ""
-    rho: str = ""
-    approximate_delta: str = ""
+    accounting: str
+    rho: str
+    approximate_delta: str
 
     @property
     def amount(self) -> Amount:
         """What it records. Raises BadLedger for numbers that no ledger wrote."""
         try:
-            if self.accounting:
-                return Amount.read(self.epsilon, self.delta, self.rho, self.approximate_delta)
-            if self.kind == Kind.GRANT:
-                return Amount.read(self.epsilon, self.delta, "0", "0")
-            return Amount.implied(self.epsilon, self.delta)
+            return Amount.read(self.epsilon, self.delta, self.rho, self.approximate_delta)
         except ValueError:
             place = f"Entry {self.number} of {self.dataset!r}"
             raise BadLedger(f"{place} was changed by hand: restore a copy of the ledger.") from None
 
     def seal(self, previous: str) -> str:
         """SHA-256 of this entry and of the seal before it, so that no earlier entry can change unseen."""
-        values = astuple(self) if self.accounting else astuple(self)[:-_ADDED]
-        content = json.dumps([previous, *values], ensure_ascii=False, separators=(",", ":"))
+        content = json.dumps([previous, *astuple(self)], ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -312,7 +303,7 @@ def _after(budget: Budget | None, entry: Entry, reserved: dict[int, tuple[str, A
     """One step; `reserved` holds the open reservations."""
     amount, kind = entry.amount, Kind(entry.kind)
     _require_form(entry, kind)
-    accounting = _accounting(entry)
+    accounting = Accounting(entry.accounting)
     if budget is None:
         if kind is not Kind.GRANT:
             raise ValueError
@@ -334,19 +325,11 @@ def _after(budget: Budget | None, entry: Entry, reserved: dict[int, tuple[str, A
     return budget.charging(entry.part, amount)
 
 
-def _accounting(entry: Entry) -> Accounting:
-    """Versions before zCDP had no other than basic."""
-    return Accounting(entry.accounting or Accounting.BASIC)
-
-
 def _settled(entry: Entry, reserved: dict[int, tuple[str, Amount]]) -> Amount:
     """The reservation that a settlement ends: of the same part, with the same δ and ρ, and no smaller ε."""
     part, was = reserved.pop(entry.reservation)
     amount = entry.amount
-    now = replace(was, epsilon=amount.epsilon)
-    if part != entry.part or not 0 < amount.epsilon <= was.epsilon or amount.delta != was.delta:
-        raise ValueError
-    if entry.rho and amount != now:
+    if part != entry.part or not 0 < amount.epsilon <= was.epsilon or amount != replace(was, epsilon=amount.epsilon):
         raise ValueError
     return was
 
@@ -355,9 +338,7 @@ def _require_form(entry: Entry, kind: Kind) -> None:
     """ValueError for a reservation in anything but a settlement, a part in a grant, a job where nothing is run."""
     if (entry.reservation > 0) is not (kind is Kind.SETTLE) or entry.reservation < 0:
         raise ValueError
-    if kind is Kind.GRANT and (entry.part != WHOLE or not entry.amount.is_total(_accounting(entry))):
+    if kind is Kind.GRANT and (entry.part != WHOLE or not entry.amount.is_total(Accounting(entry.accounting))):
         raise ValueError
     if kind in {Kind.GRANT, Kind.SETTLE} and entry.job:
-        raise ValueError
-    if len({bool(each) for each in (entry.accounting, entry.rho, entry.approximate_delta)}) > 1:
         raise ValueError

@@ -1,6 +1,6 @@
-"""The tables of a ledger: their versions, bringing older ones up to date, and whether they are as they were made.
+"""The tables of a ledger, their version, and whether they are as they were made.
 
-`Database` makes and migrates them; `Ledger.verify` asks whether anything in them was changed.
+`Database` makes them; `Ledger.verify` asks whether anything in them was changed.
 """
 
 from __future__ import annotations
@@ -22,15 +22,13 @@ from sqlalchemy import (
     inspect,
     select,
     text,
-    update,
 )
 from sqlalchemy.pool import NullPool
 
 from dpmine.errors import BadLedger
-from dpmine.ledger.budget import Accounting, Amount
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from sqlalchemy import Connection, Inspector
 
@@ -39,7 +37,8 @@ _NAME = String(200)
 _NUMBER = Text  # an exact rational: "1/3"
 _SEAL = String(64)
 _SETTLES = text("reservation > 0")
-_BEFORE_ZCDP, _LATEST = 1, 2
+_VERSION = 1
+"""Of these tables; a ledger of another one is rejected."""
 
 
 def _filled(**kinds: Any) -> list[Column[Any]]:
@@ -47,91 +46,43 @@ def _filled(**kinds: Any) -> list[Column[Any]]:
     return [Column(name, kind, nullable=False) for name, kind in kinds.items()]
 
 
-def _added(*, accounting: bool = False) -> list[Column[Any]]:
-    """The columns of version 2; "" in rows that version 1 wrote, so that their seals stay as they are."""
-    names = ("accounting", "rho", "approximate_delta") if accounting else ("rho", "approximate_delta")
-    kinds = {"accounting": _NAME}
-    return [Column(name, kinds.get(name, _NUMBER), nullable=False, server_default="") for name in names]
-
-
-def _tables(metadata: MetaData, version: int) -> None:
-    """The tables of a ledger, as that version has them."""
-    later = version > _BEFORE_ZCDP
-    Table("dpmine_version", metadata, Column("version", Integer, primary_key=True))
-    datasets = Table(
-        "dpmine_datasets",
-        metadata,
-        Column("dataset", _NAME, primary_key=True),
-        *_filled(unit=_NAME, neighbors=_NAME, parts=_NAME, epsilon=_NUMBER, delta=_NUMBER, entries=Integer, seal=_SEAL),
-        *(_added(accounting=True) if later else ()),
-    )
-    Table(
-        "dpmine_spent",
-        metadata,
-        Column("dataset", _NAME, ForeignKey(datasets.c.dataset), primary_key=True),
-        Column("part", _NAME, primary_key=True),
-        *_filled(epsilon=_NUMBER, delta=_NUMBER),
-        *(_added() if later else ()),
-    )
-    history = Table(
-        "dpmine_history",
-        metadata,
-        Column("dataset", _NAME, ForeignKey(datasets.c.dataset), primary_key=True),
-        Column("number", Integer, primary_key=True),
-        *_filled(kind=_NAME, part=_NAME, epsilon=_NUMBER, delta=_NUMBER, reservation=Integer),
-        *_filled(unit=_NAME, neighbors=_NAME, parts=_NAME, job=Text, time=_NAME, seal=_SEAL),
-        *(_added(accounting=True) if later else ()),
-    )
-    settled = (history.c.dataset, history.c.reservation)
-    Index("dpmine_settled", *settled, unique=True, sqlite_where=_SETTLES, postgresql_where=_SETTLES)
-
-
 METADATA = MetaData()
-_tables(METADATA, _LATEST)
-VERSION = METADATA.tables["dpmine_version"]
-DATASETS = METADATA.tables["dpmine_datasets"]
+VERSION = Table("dpmine_version", METADATA, Column("version", Integer, primary_key=True))
+DATASETS = Table(
+    "dpmine_datasets",
+    METADATA,
+    Column("dataset", _NAME, primary_key=True),
+    *_filled(unit=_NAME, neighbors=_NAME, parts=_NAME, epsilon=_NUMBER, delta=_NUMBER, entries=Integer, seal=_SEAL),
+    *_filled(accounting=_NAME, rho=_NUMBER, approximate_delta=_NUMBER),
+)
 """A row a data set: what was granted, and the end of its history. Locked for the length of a charge."""
-SPENT = METADATA.tables["dpmine_spent"]
+SPENT = Table(
+    "dpmine_spent",
+    METADATA,
+    Column("dataset", _NAME, ForeignKey(DATASETS.c.dataset), primary_key=True),
+    Column("part", _NAME, primary_key=True),
+    *_filled(epsilon=_NUMBER, delta=_NUMBER, rho=_NUMBER, approximate_delta=_NUMBER),
+)
 """Running totals of what was charged or is set aside, "" being the whole: what the history adds up to."""
-HISTORY = METADATA.tables["dpmine_history"]
+HISTORY = Table(
+    "dpmine_history",
+    METADATA,
+    Column("dataset", _NAME, ForeignKey(DATASETS.c.dataset), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    *_filled(kind=_NAME, part=_NAME, epsilon=_NUMBER, delta=_NUMBER, reservation=Integer),
+    *_filled(unit=_NAME, neighbors=_NAME, parts=_NAME, job=Text, time=_NAME, seal=_SEAL),
+    *_filled(accounting=_NAME, rho=_NUMBER, approximate_delta=_NUMBER),
+)
 """One row an entry. An index finds the settlement of a reservation, of which there is at most one."""
-
-
-def _create(connection: Connection) -> None:
-    first = MetaData()
-    _tables(first, _BEFORE_ZCDP)
-    first.create_all(connection)
-
-
-def _add_zcdp(connection: Connection) -> None:
-    """Data sets keep basic accounting; their totals get the ρ that is implied by (ε, δ), charge by charge."""
-    compiler = connection.dialect.ddl_compiler(connection.dialect, None)  # type: ignore[arg-type]  # no statement
-    for table in (DATASETS, SPENT, HISTORY):
-        for column in _added(accounting=table is not SPENT):
-            written = compiler.get_column_specification(table.c[column.name])
-            connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {written}")
-            if connection.dialect.name == "postgresql":  # else an earlier version, about to write, would leave ρ out
-                connection.exec_driver_sql(f"ALTER TABLE {table.name} ALTER COLUMN {column.name} DROP DEFAULT")
-    connection.execute(update(DATASETS).values(accounting=Accounting.BASIC.value, rho="0", approximate_delta="0"))
-    shown = HISTORY.c.dataset, HISTORY.c.part, HISTORY.c.epsilon, HISTORY.c.delta
-    charges = select(*shown).where(HISTORY.c.kind.in_(("charge", "reserve")))
-    totals: dict[tuple[str, str], Amount] = {}
-    try:
-        for row in connection.execute(charges):
-            place = (row.dataset, row.part)
-            totals[place] = totals.get(place, Amount()) + Amount.implied(row.epsilon, row.delta)
-    except ValueError:
-        raise BadLedger("An entry of the history was changed by hand: restore a copy of the ledger.") from None
-    for (dataset, part), total in totals.items():
-        own = update(SPENT).where(SPENT.c.dataset == dataset, SPENT.c.part == part)
-        connection.execute(own.values(rho=str(total.rho), approximate_delta=str(total.approximate_delta)))
-
-
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_create, _add_zcdp)
-"""Step v makes version v + 1 out of version v; 0 is a database without a ledger."""
-
-
-_LOCK = int.from_bytes(b"dpmine", "big")  # PostgreSQL's name of the lock that migrations hold
+Index(
+    "dpmine_settled",
+    HISTORY.c.dataset,
+    HISTORY.c.reservation,
+    unique=True,
+    sqlite_where=_SETTLES,
+    postgresql_where=_SETTLES,
+)
+_LOCK = int.from_bytes(b"dpmine", "big")  # PostgreSQL's name of the lock under which tables are made
 
 
 _HAS_LEDGER = {
@@ -143,38 +94,29 @@ _HAS_LEDGER = {
 }
 """One statement, where an inspector takes several: every charge asks.
 
-PostgreSQL's to_regclass would remember, behind the lock of migrations, that there was no such table before it.
+PostgreSQL's to_regclass would remember, behind that lock, that there was no such table before it.
 """
 
 
-def version_of(connection: Connection) -> int:
-    """0 where there is no ledger. Raises BadLedger for one of a later version, or with its version lost."""
+def has_ledger(connection: Connection) -> bool:
+    """Whether the tables are there. Raises BadLedger where they are those of another version, or it is not known."""
     if connection.execute(_HAS_LEDGER[connection.dialect.name]).scalar() is None:
-        return 0
+        return False
     found = connection.execute(select(VERSION.c.version)).scalars().all()
     if len(found) != 1 or type(found[0]) is not int or found[0] < 1:
         raise BadLedger("The version of this ledger was changed by hand: restore a copy.")
-    if found[0] > len(MIGRATIONS):
+    if found[0] != _VERSION:
         raise BadLedger("This ledger was written by a later version of dpmine: update dpmine.")
-    return found[0]
+    return True
 
 
-def is_current(version: int) -> bool:
-    """Whether tables of that version can be used as they are."""
-    return version == len(MIGRATIONS)
-
-
-def bring_up_to_date(connection: Connection) -> None:
-    """Make or update the tables, inside the caller's transaction; who comes second finds them made."""
+def make_tables(connection: Connection) -> None:
+    """The tables of an empty ledger, inside the caller's transaction; who comes second finds them made."""
     if connection.dialect.name == "postgresql":  # on SQLite, the transaction is the only writer
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-    version, latest = version_of(connection), len(MIGRATIONS)
-    for step in MIGRATIONS[version:]:
-        step(connection)
-    if version == 0:
-        connection.execute(VERSION.insert().values(version=latest))
-    elif version < latest:
-        connection.execute(update(VERSION).values(version=latest))
+    if not has_ledger(connection):
+        METADATA.create_all(connection)
+        connection.execute(VERSION.insert().values(version=_VERSION))
 
 
 _NAMES = tuple(table.name for table in METADATA.sorted_tables)
@@ -194,7 +136,7 @@ _FOREIGN = text(
 
 
 def require_own_schema(connection: Connection) -> None:
-    """Raises BadLedger where a table, an index or a constraint is not as the migrations make it, or others are there.
+    """Raises BadLedger where a table, an index or a constraint is not as it was made, or others are there.
 
     A trigger could change what a charge writes, and a lost index let a reservation be settled twice.
     """
@@ -209,15 +151,14 @@ def _is_sound_sqlite(connection: Connection) -> bool:
     """As an empty ledger; and every page can be read, every index finds what its table holds."""
     if connection.exec_driver_sql("PRAGMA integrity_check(1)").scalars().all() != ["ok"]:
         raise BadLedger("The file of the ledger is damaged: restore a copy.")
-    return _master(connection) == _made_by(MIGRATIONS)
+    return _master(connection) == _as_made()
 
 
 @cache
-def _made_by(migrations: tuple[Callable[[Connection], None], ...]) -> set[tuple[str, ...]]:
-    """The tables of an empty ledger."""
+def _as_made() -> set[tuple[str, ...]]:
+    """What SQLite keeps about the tables of an empty ledger."""
     with create_engine("sqlite://", poolclass=NullPool).begin() as connection:
-        for step in migrations:
-            step(connection)
+        METADATA.create_all(connection)
         return _master(connection)
 
 
@@ -228,7 +169,7 @@ def _master(connection: Connection) -> set[tuple[str, ...]]:
 
 
 def _is_sound_postgres(connection: Connection) -> bool:
-    """Columns that a later migration added are let pass; nothing else is."""
+    """Whether there are our tables, as they were made, and nothing that acts on them."""
     if connection.execute(_FOREIGN).first() is not None:
         return False
     found = inspect(connection)
@@ -243,7 +184,7 @@ def _is_as_made(connection: Connection, found: Inspector, table: Table) -> bool:
     links = {(tuple(link.column_keys), link.referred_table.name) for link in table.foreign_key_constraints}
     linked = found.get_foreign_keys(table.name)
     return (
-        columns <= {(each["name"], _written(connection, each["type"]), each["nullable"]) for each in there}
+        columns == {(each["name"], _written(connection, each["type"]), each["nullable"]) for each in there}
         and set(found.get_pk_constraint(table.name)["constrained_columns"]) == {c.name for c in table.primary_key}
         and links == {(tuple(link["constrained_columns"]), link["referred_table"]) for link in linked}
         and _indexes(found, table.name)

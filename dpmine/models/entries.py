@@ -10,16 +10,14 @@ import math
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
-from decimal import Decimal
 from itertools import chain
-from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from sklearn.utils.validation import _get_feature_names
 
 from dpmine.errors import BadData
+from dpmine.io.python_values import as_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,6 +67,8 @@ def require_numbers(X: Any) -> None:
 
 def require_names(X: Any) -> None:
     """Raises BadData for names of columns that are of several types."""
+    from sklearn.utils.validation import _get_feature_names
+
     try:
         _get_feature_names(X)
     except TypeError as error:  # it names types only
@@ -192,18 +192,4 @@ def _of_list(X: Any, shape: tuple[int, ...]) -> Floats:
 
 
 def _each(entries: Iterable[Any], shape: tuple[int, ...]) -> Floats:
-    return np.fromiter(map(_number, entries), np.float64, math.prod(shape)).reshape(shape)
-
-
-def _number(entry: Any) -> float:
-    try:
-        return _as_float(entry) if isinstance(entry, Real | Decimal | np.bool_) else math.nan
-    except Exception:  # noqa: BLE001 - of classes that are converted as they like
-        return math.nan
-
-
-def _as_float(entry: Any) -> float:
-    try:
-        return float(entry)
-    except OverflowError:  # an integer of many digits
-        return math.inf if entry > 0 else -math.inf
+    return np.fromiter(map(as_number, entries), np.float64, math.prod(shape)).reshape(shape)

@@ -168,8 +168,8 @@ def read_guarantee(entry: dict[str, Any]) -> Guarantee:
 
 
 def _read_zcdp(entry: dict[str, Any], implied: Zcdp) -> Zcdp | None:
-    """None for no more than what (ε, δ) implies, and in files of versions that did not write it."""
-    if entry.get("rho_exact") is None:
+    """None where no ρ is guaranteed, and for no more than what (ε, δ) implies."""
+    if entry["rho_exact"] is None:
         return None
     found = Zcdp(*(exact_number(name, text_of(entry[f"{name}_exact"])) for name in ("rho", "approximate_delta")))
     if min(found.rho, found.delta) < 0:

@@ -329,7 +329,7 @@ def fit_table(
         progress=progress,
         ready=charge,
     )
-    if len(columns[label]) < getattr(estimator, "least_rows", 1):
+    if len(columns[label]) < estimator.least_rows:
         raise BadData("The file has no rows, and training needs some.")
     estimator.fit_paid(_frame(columns, features), columns[label], charges[0], units_of(columns, units))
     estimator.label_ = label

@@ -1,10 +1,7 @@
 """What can be expected before any data are read: leads, success probabilities and what is impossible."""
 
-from dpmine.deprecated import former_names
 from dpmine.planning.accounting import plan_noise, plan_runs
 from dpmine.planning.lists import ListPlan, ListRow, plan_list
 from dpmine.planning.results import Need, Row
 
 __all__ = ["ListPlan", "ListRow", "Need", "Row", "plan_list", "plan_noise", "plan_runs"]
-
-__getattr__ = former_names(__name__)

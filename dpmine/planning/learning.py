@@ -9,10 +9,9 @@ from math import floor
 from typing import Any
 
 from dpmine.errors import BadParameter
-from dpmine.models.pac.covers.families import COARSEST, Family, IntervalFamily, StumpFamily, ThresholdFamily
-from dpmine.models.pac.covers.separators import SeparatorFamily
-from dpmine.models.pac.learners import too_fine
-from dpmine.models.pac.sample_complexity import (
+from dpmine.models.pac.theory.families import COARSEST, Family, IntervalFamily, StumpFamily, ThresholdFamily
+from dpmine.models.pac.theory.learners import too_fine
+from dpmine.models.pac.theory.sample_complexity import (
     Setting,
     Target,
     needle_failure,
@@ -20,6 +19,7 @@ from dpmine.models.pac.sample_complexity import (
     records_for_labels,
     records_too_few_for_packing,
 )
+from dpmine.models.pac.theory.separator_family import SeparatorFamily
 from dpmine.parameters import Number, below_one, exact_number, named, whole
 from dpmine.planning.results import Planned
 from dpmine.privacy import rounded_up
@@ -126,7 +126,7 @@ def plan_learning(
     dimension: int | None = None,
     best_error: Number = 0,
 ) -> LearningPlan:
-    """How many records each learner of `dpmine.models.pac.learners` needs for a class.
+    """How many records each learner of `dpmine.models.pac.theory.learners` needs for a class.
 
     Args:
         learned: "thresholds", "intervals" (one feature), "stumps" or "separators"; references are uniform on the

@@ -14,12 +14,12 @@ from dpmine.itemsets.expected import right_from
 from dpmine.itemsets.request import build_way
 from dpmine.itemsets.universe import PublicCatalogue, Sizes, parse_sizes
 from dpmine.itemsets.weighted_pairs import PAIRS_IN_FULL, WeightedPairs
+from dpmine.options.names import AUTO
 from dpmine.parameters import exact_number, public_count, whole
 from dpmine.planning.results import Planned, plain
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain
 from dpmine.selection.mechanisms.report_noisy_max import Exponential
-from dpmine.selection.recommend import AUTO
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -6,7 +6,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.recommend import recommend
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ def advice(
     list. Leads are in units of the scores; one privacy unit moves each score by at most `sensitivity`.
     """
     said = with_charge(f"{needed(mechanism, candidates, sensitivity)}.", charged=charged)
-    if mechanism.delta and not (mechanism.only_by_name or isinstance(mechanism, BoundedGrowth)):
+    if mechanism.delta and not (mechanism.only_by_name or mechanism.needs_bounded_units):
         better = recommend(
             epsilon=mechanism.epsilon,
             delta=mechanism.delta,

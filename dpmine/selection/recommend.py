@@ -14,11 +14,12 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter, NotPrivate
+from dpmine.options import names
+from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import Number, exact_number, positive, probability, public_count, resembling, truth, whole
 from dpmine.privacy import Neighbors
 from dpmine.selection.laws.profile import Profile
 from dpmine.selection.mechanisms.base import Mechanism, unit_reach
-from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.large_margin import MarginMechanism
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.universes.base import MANY_DUMMIES
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
-AUTO = "auto"
 _FIELDS = {"kbar": "kbar", "max_items_per_unit": "growth"}
 """Options by the name that users give them, and the field of the mechanism that they set."""
 SUCCESS = 0.95
@@ -100,19 +100,13 @@ def build_mechanism(
     return kind(budget, slack, Neighbors.parse(neighbors), **_own_options(kind, options))
 
 
-def unknown(mechanism: str, names: Iterable[str]) -> BadParameter:
+def unknown(mechanism: str, known: Iterable[str]) -> BadParameter:
     """That a mechanism is none of these; what the field calls otherwise is named, too."""
-    like = resembling(_OTHER_NAMES.get(plain_name(mechanism), mechanism), names)
-    return BadParameter(f"mechanism must be one of: {', '.join(names)}.{like}")
+    like = resembling(_OTHER_NAMES.get(plain_name(mechanism), mechanism), known)
+    return BadParameter(f"mechanism must be one of: {', '.join(known)}.{like}")
 
 
-_OTHER_NAMES = {
-    "permute_and_flip": "max_of_exponentials",
-    "laplace": "max_of_laplaces",
-    "report_noisy_max": "max_of_laplaces",
-    "choosing": "bounded_growth",
-    "choosing_mechanism": "bounded_growth",
-}
+_OTHER_NAMES = {other: named.name for named in names.MECHANISMS for other in named.other_names}
 
 
 def _own_options(kind: type[Mechanism], options: Mapping[str, Any]) -> dict[str, int]:
@@ -124,17 +118,12 @@ def _own_options(kind: type[Mechanism], options: Mapping[str, Any]) -> dict[str,
     foreign = [name for name in given if _FIELDS[name] not in kind.__dataclass_fields__]
     if foreign:
         raise BadParameter(f"{kind.name} has no option {', '.join(foreign)}: name the mechanism that has it.")
-    if kind is BoundedGrowth and not given:
+    if kind.needs_bounded_units and not given:
         raise BadParameter(
-            "bounded_growth has a guarantee only where a unit supports few candidates: give max_items_per_unit, such "
+            f"{kind.name} has a guarantee only where a unit supports few candidates: give max_items_per_unit, such "
             "as 20 (--max-items-per-unit 20)."
         )
     return {_FIELDS[name]: value for name, value in given.items()}
-
-
-def plain_name(name: str) -> str:
-    """A mechanism's name as it is spelled here: with underscores."""
-    return str(name).replace("-", "_")
 
 
 def recommend(
@@ -195,7 +184,7 @@ def usable(
     kinds = [
         kind
         for kind in MECHANISMS.values()
-        if kind.private and kind is not BoundedGrowth and (delta or not kind.approximate)
+        if kind.private and not kind.needs_bounded_units and (delta or not kind.approximate)
         if (candidates is not None or not kind.needs_catalogue) and (are_counts or not kind.needs_counts)
     ]
     return [kind(epsilon, delta if kind.approximate else Fraction(0), neighbors) for kind in kinds]

@@ -12,12 +12,12 @@ from dpmine.exact.bits import BitSource, SystemBits
 from dpmine.ledger.budget import checked_name
 from dpmine.ledger.charging import Account
 from dpmine.markup import html_table
+from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import Number, named, positive
 from dpmine.privacy import Guarantee, Neighbors, short
 from dpmine.selection.advice import advice
-from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.recommend import AUTO, build_mechanism, plain_name
+from dpmine.selection.recommend import build_mechanism
 from dpmine.selection.scores import Scores, as_universe, labelled_universe, number_of, released, require_form
 from dpmine.selection.universes.base import MANY_DUMMIES, Scaled, Universe
 from dpmine.selection.universes.dense import Dense, Levels
@@ -94,11 +94,6 @@ class Selection:
     def __iter__(self) -> Iterator[Any]:
         """The label of what was chosen; nothing else."""
         return iter([self.label] if self.chosen else [])
-
-    @property
-    def score_level(self) -> None:
-        """Always None: the winner's score is private."""
-        return
 
     def to_dict(self) -> dict[str, Any]:
         """A plain form for JSON."""
@@ -307,8 +302,8 @@ def _require_fit(mechanism: Mechanism, sensitivity: Fraction, *, hidden: bool) -
             f"{mechanism.name} needs a public list of all candidates, and padding stands for an unknown one: "
             "use limited_domain, large_margin_tight or large_margin."
         )
-    if isinstance(mechanism, BoundedGrowth) and sensitivity != 1:
-        raise BadParameter("bounded_growth needs counts: whole scores of at least 0, and sensitivity 1.")
+    if mechanism.needs_bounded_units and sensitivity != 1:
+        raise BadParameter(f"{mechanism.name} needs counts: whole scores of at least 0, and sensitivity 1.")
 
 
 def public_size(universe: Universe[Any]) -> int | None:

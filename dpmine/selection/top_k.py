@@ -12,13 +12,14 @@ from math import ceil, log
 from typing import TYPE_CHECKING, Any, Self
 
 from dpmine.errors import BadParameter
+from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import Number, below_one, whole
 from dpmine.privacy import Guarantee, Neighbors, Zcdp, short
 from dpmine.selection.composition import approximate_rounds, bounded_range_rounds, pure_rounds
 from dpmine.selection.draws import noisy_order
 from dpmine.selection.mechanisms.limited_domain import DEFAULT_KBAR, LimitedDomain
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, NoisyMaxMechanism
-from dpmine.selection.recommend import AUTO, build_mechanism, plain_name, recommend
+from dpmine.selection.recommend import build_mechanism, recommend
 from dpmine.selection.universes.base import Remaining
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from support import broken
 from support.tapes import TapeBits
 
-from dpmine.auditing.run import audit_mechanisms, variants
+from dpmine.auditing.run import audit_mechanisms
 from dpmine.auditing.search import STRUCTURED, audit_stages, audit_whole
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.registry import MECHANISMS
@@ -53,7 +53,7 @@ def test_honest_mechanisms_are_not_accused(name: str, relation: Neighbors) -> No
 
 
 def honest(name: str, relation: Neighbors, epsilon: Fraction, delta: Fraction) -> list[Mechanism]:
-    return variants(name, relation, epsilon, delta if MECHANISMS[name].approximate else Fraction(0))
+    return MECHANISMS[name].audit_variants(epsilon, delta if MECHANISMS[name].approximate else Fraction(0), relation)
 
 
 @pytest.mark.slow

@@ -19,7 +19,6 @@ from dpmine.auditing.pairs import (
     stairs,
     structured,
 )
-from dpmine.auditing.run import variants
 from dpmine.auditing.search import scope_of
 from dpmine.errors import BadParameter
 from dpmine.parameters import exact_number
@@ -84,7 +83,7 @@ def test_the_grid_keeps_ties() -> None:
 @every("relation", Neighbors)
 @every("name", NAMES)
 def test_families_are_neighbours_of_all_kinds(name: str, relation: Neighbors) -> None:
-    mechanism = variants(name, relation, exact_number("epsilon", 1), exact_number("delta", 1e-6))[0]
+    mechanism = MECHANISMS[name].audit_variants(exact_number("epsilon", 1), exact_number("delta", 1e-6), relation)[0]
     scope = scope_of(mechanism)
     pairs = list(structured(scope, critical_gaps(mechanism, scope)))
     assert all(scope.admits(pair) for pair in pairs)

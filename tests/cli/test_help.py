@@ -25,7 +25,7 @@ import dpmine
 if TYPE_CHECKING:
     import typer
 
-    from dpmine.reporting.jobs.options import Option
+    from dpmine.options.tables import Option
 
 GROUP = group()
 TOP: dict[str, typer.core.TyperCommand] = GROUP.commands

@@ -264,6 +264,8 @@ def test_every_file_needs_the_columns(tmp_path: Path) -> None:
     assert contents(found) == [[("x",)], [("x",)]]
     with refused(BadData, "missing in some of the files"):
         read_baskets(Input(tmp_path, input_format="csv"), LONG)
+    with refused(BadData, "missing in some of the files"):  # said before any charge
+        open_input(Input(tmp_path, input_format="csv")).type_of("what")
 
 
 @every(

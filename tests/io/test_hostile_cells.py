@@ -325,6 +325,31 @@ def test_no_value_of_a_pandas_frame_shows(form: str, runs: Runs) -> None:
     assert_none_shows(frame, in_each_place(PYTHON), runs, numbers=False)
 
 
+def test_no_value_among_lists_and_flags_of_pandas_shows(runs: Runs) -> None:
+    """Half of the other rows of lists hold a text, so that no kind of value is the usual one."""
+    lists = [*BASKETS, *("a" for _ in BASKETS)]
+    flags = [[letter in basket for letter in "abcdef"] for basket in BASKETS]
+
+    def frame_of_lists(place: int, *more: Any) -> pd.DataFrame:
+        units, items = [*range(len(lists))], list(lists)
+        if more:
+            units.insert(0, more[0] if place == 0 else "new")
+            items.insert(0, more[0] if place == 1 else ["a"])
+        return pd.DataFrame({"unit": _series(units, "objects"), "items": _series(items, "objects")})
+
+    def frame_of_flags(place: int, *more: Any) -> pd.DataFrame:
+        rows = [["new", *(False for _ in "abcdef")]] if more else []
+        for row in rows:
+            row[place] = more[0]
+        rows += [[str(unit), *row] for unit, row in enumerate(flags)]
+        columns = ["unit", *"abcdef"]
+        return pd.DataFrame({name: _series([row[at] for row in rows], "objects") for at, name in enumerate(columns)})
+
+    for make, options in ((frame_of_lists, {"items": "items"}), (frame_of_flags, {"one_hot": True})):
+        others = {f"{place}: {name}": partial(make, place, value) for place in (0, 1) for name, value in PYTHON.items()}
+        assert differing(Neighbours(partial(make, 0), others, {"unit": "unit", **options}), runs) == {}
+
+
 def _series(values: list[Any], form: str) -> pd.Series[Any]:
     held = np.empty(len(values), dtype=object)
     for place, value in enumerate(values):  # numpy looks into values that it gets together

@@ -245,6 +245,26 @@ def test_a_conversion_is_said_beforehand_and_its_failure_is_one_sentence(stateme
         for value in ("x", "1")
     )
     assert cautions(fails) == cautions(works)
-    assert "converts or divides values" in cautions(fails)[0]
+    assert "computes with values" in cautions(fails)[0]
     with refused(UnreadableFile, "failed while it returned rows"):
         dpmine.itemset_supports(fails, size=1, unit="who", item="what")
+
+
+FAILING = {
+    "sqlite": ("abs(what) > 1", "json_extract(what, '$.a') = 1"),
+    "duckdb": ("what::INT = 1", "strptime(what, '%Y') IS NULL", "length(what) + 1 > 1", "length(what) * 2 > 1"),
+}
+HARMLESS = ("what IN ('a - b', 'c(d)') AND (who = '1')", "lower(what) = 'x'", "length(what) BETWEEN -1 AND 9")
+
+
+@every("kind", FAILING)
+def test_what_can_fail_at_one_row_is_said_beforehand(kind: str, tmp_path: Path) -> None:
+    """No cast alone fails: functions do in every database, and sums beyond the largest integer in most."""
+
+    def told(condition: str) -> list[str]:
+        query = dpmine.Input(query=f"SELECT * FROM rows WHERE {condition}", database=database)
+        return [text for text in cautions(query) if "computes with values" in text]
+
+    database = database_of(kind, tmp_path, {"who": "VARCHAR", "what": "VARCHAR"}, ["'a', 'x'"])
+    assert all(told(condition) for condition in FAILING[kind])
+    assert not any(told(condition) for condition in HARMLESS)

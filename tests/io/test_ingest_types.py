@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,12 @@ from support.reading import read_baskets
 
 from dpmine.errors import BadData
 from dpmine.io import python_values
+from dpmine.io.open import open_input
+from dpmine.io.paths import Input
 from dpmine.io.source import Columns
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LONG = Columns(unit=("u",), item="i")
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
@@ -249,3 +254,30 @@ def test_values_of_one_kind_are_coded_by_arrow_as_any_others_are(
     assert sorted(made) == sorted(set(values))
     monkeypatch.setattr(python_values, "_of_one_kind", lambda _values: None)
     assert quick.equals(python_values.value_array([*missing, *values, *values]))
+
+
+@every(
+    "kind",
+    [
+        pa.date64(),
+        pa.dictionary(pa.int8(), pa.date64()),
+        pa.list_(pa.time32("s")),
+        pa.time64("us"),
+        pa.decimal128(3, 0),
+        pa.decimal256(3, 0),
+    ],
+)
+def test_no_invalid_value_of_an_arrow_file_stops_the_run(kind: pa.DataType, tmp_path: Path) -> None:
+    """Half a day, a time beyond the day, or a number of too many digits: Arrow's own check rejects the whole file."""
+    entries = kind.value_type if hasattr(kind, "value_type") else kind
+    content = [pa.py_buffer((1).to_bytes(entries.bit_width // 8, "little") + b"\x7e" * (entries.bit_width // 8))]
+    column = pa.Array.from_buffers(entries, 2, [None, *content])
+    if pa.types.is_dictionary(kind):
+        column = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), column, safe=False)
+    elif pa.types.is_list(kind):
+        column = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), column)
+    table = pa.table({"column": column})
+    with pa.ipc.new_file(tmp_path / "x.arrow", table.schema) as out:
+        out.write_table(table)
+    read = list(open_input(Input(tmp_path / "x.arrow")).batches(["column"]))
+    assert sum(batch.num_rows for batch in read) == 2

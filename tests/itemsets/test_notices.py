@@ -44,6 +44,20 @@ def test_a_layout_that_was_named_or_given_as_baskets_is_no_warning() -> None:
     assert not warned(pd.DataFrame({"drug": [["a", "b"]]}), items="drug")
 
 
+@every("values", [["a", "b"], [["a"], ["b"]], [None, None]])
+def test_lists_in_a_column_of_single_objects_are_told_of_by_the_dtype_alone(values: list[Any]) -> None:
+    words = "each value of 'drug' is one item; name it with items= if rows hold lists"
+    column = pd.Series(values, dtype=object)
+    frame = pd.DataFrame({"visit": [1, 2], "drug": column})
+    for options in ({"unit": "visit", "item": "drug"}, {"unit": "visit"}, {}):
+        assert any(words in str(warning.message) for warning in warned(frame, **options))
+    with pytest.raises(dpmine.BadData, match="items="):
+        warned(frame[["drug"]], item="drug")
+    assert not warned(frame, unit="visit", items="drug")
+    for dtype in ("str", "string", "category") if values == ["a", "b"] else ():
+        assert not warned(frame.assign(drug=column.astype(dtype)), unit="visit", item="drug")
+
+
 def test_notices_take_the_place_of_warnings() -> None:
     told: list[str] = []
     with warnings.catch_warnings():

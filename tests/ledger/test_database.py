@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from ledger.promises import promise
-from sqlalchemy import Column, Integer, text
 from support.cases import every
 
 from dpmine.errors import BadLedger, BudgetExceeded
-from dpmine.ledger import database, tables
+from dpmine.ledger import database
 from dpmine.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ledger.postgres import Cluster
-    from sqlalchemy import Connection
 
 SECRET = "kanarienvogel-9"
 FOREIGN = ("sqlalchemy", "sqlite3", "psycopg", "sqlalche.me", "traceback", "pragma", "operationalerror", "fatal")
@@ -121,6 +119,13 @@ def test_a_version_that_no_ledger_wrote(file: Path, version: str) -> None:
         connection.commit()
     for call in calls(f"sqlite:///{file}"):
         assert "version of this ledger was changed by hand" in refusal(call)
+
+
+def test_a_ledger_of_a_later_version(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript("CREATE TABLE dpmine_version (version); INSERT INTO dpmine_version VALUES (2)")
+    for call in calls(f"sqlite:///{file}"):
+        assert "later version" in refusal(call)
 
 
 @pytest.mark.parametrize("content", [b"kanarienvogel" * 1000, b"SQLite format 3\x00" + b"\xff" * 8192])
@@ -228,50 +233,6 @@ def test_a_server_that_refuses(cluster: Cluster) -> None:
 def test_a_server_without_a_ledger(cluster: Cluster) -> None:
     for call in calls(cluster.create("nothing")):
         assert "no ledger" in refusal(call)
-
-
-def _second(connection: Connection) -> None:
-    connection.execute(text("ALTER TABLE dpmine_datasets ADD COLUMN note INTEGER NOT NULL DEFAULT 7"))
-
-
-@pytest.mark.parametrize("how", ["charge", "grant", "read"])
-def test_a_migration_keeps_everything(url: str, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    ledger = Ledger(url)
-    ledger.grant("shop", epsilon=1)
-    ledger.charge("shop", promise("1/3"), job="old")
-    before = ledger.export()
-    with monkeypatch.context() as later:
-        later.setattr(tables, "MIGRATIONS", (*tables.MIGRATIONS, _second))
-        newer = Ledger(url)
-        if how == "charge":
-            newer.charge("shop", promise("1/3"), job="new")
-        elif how == "grant":
-            newer.grant("shop", epsilon=1)
-        else:
-            assert newer.export() == before
-        with newer._database.reading() as connection:
-            assert connection.execute(text("SELECT version FROM dpmine_version")).scalars().all() == [3]
-            assert connection.execute(text("SELECT note FROM dpmine_datasets")).scalars().all() == [7]
-        assert newer.verify() == (2 if how == "read" else 3)
-        assert newer.history("shop")[1].job == "old"
-    reads = [ledger.budgets, ledger.verify, ledger.export, lambda: ledger.history("shop")]
-    for call in [*reads, lambda: ledger.charge("shop", promise("0.1"), job=""), lambda: ledger.grant("x", epsilon=1)]:
-        assert "later version" in refusal(call)
-
-
-def test_a_migration_that_fails_changes_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(connection: Connection) -> None:
-        _second(connection)
-        connection.execute(text("SELECT nonsense FROM nowhere"))
-
-    ledger = Ledger(url)
-    ledger.grant("shop", epsilon=1)
-    with monkeypatch.context() as later:
-        later.setattr(tables, "MIGRATIONS", (*tables.MIGRATIONS, broken))
-        refusal(Ledger(url).budgets)
-    assert ledger.verify() == 1
-    ledger.charge("shop", promise("1/3"), job="")
-    assert Column("note", Integer).name not in {column.name for column in tables.DATASETS.columns}
 
 
 FORK = """

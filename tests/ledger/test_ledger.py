@@ -348,19 +348,6 @@ def test_stamps_do_not_show_how_long_a_run_took(ledger: Ledger, monkeypatch: pyt
     assert settled == reserved
 
 
-def test_a_ledger_with_finer_stamps_is_verified_and_settled(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as version 0.1.0 wrote them: seals cover the texts, which stay."""
-    fine = "2026-01-02T03:04:05.678901+00:00"
-    with monkeypatch.context() as patch:
-        patch.setattr(records, "_today", lambda: fine)
-        ledger.grant("shop", epsilon=1)
-        receipt = ledger.charge("shop", at_most("1/2"), job="")
-    ledger.settle(receipt, Fraction(1, 4))
-    ledger.charge("shop", promise("1/4"), job="")
-    assert ledger.verify() == 4
-    assert [entry.time for entry in ledger.history("shop")[:3]] == [fine] * 3
-
-
 def test_a_refusal_for_a_grant_without_delta_says_what_to_grant(ledger: Ledger) -> None:
     ledger.grant("shop", epsilon=2)
     with pytest.raises(

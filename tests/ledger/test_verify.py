@@ -189,7 +189,7 @@ def test_an_inserted_entry_shows(copy: Path, number: int) -> None:
     [
         "INSERT INTO dpmine_spent VALUES ('shop', 'west', '0', '0', '0', '0')",
         "INSERT INTO dpmine_spent VALUES ('cellar', '', '0', '0', '0', '0')",
-        "INSERT INTO dpmine_version VALUES (1)",
+        "INSERT INTO dpmine_version VALUES (2)",
         "INSERT INTO dpmine_datasets VALUES ('cellar', '', 'replace_one', 'none', '1', '0', 0, 'x', 'basic', '0', '0')",
     ],
 )

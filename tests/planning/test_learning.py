@@ -13,9 +13,9 @@ import pytest
 from support.cases import every
 
 from dpmine import BadParameter
-from dpmine.models.pac import learners
-from dpmine.models.pac.covers.families import ThresholdFamily
-from dpmine.models.pac.sample_complexity import Setting
+from dpmine.models.pac.theory import learners
+from dpmine.models.pac.theory.families import ThresholdFamily
+from dpmine.models.pac.theory.sample_complexity import Setting
 from dpmine.planning.learning import _family, plan_learning
 
 

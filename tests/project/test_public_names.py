@@ -21,7 +21,7 @@ MEANING = (
     "",
     "Names that users have were changed.",
     "- A name, an option, a key or a default that is gone or another breaks users: the next version is major from 1.0",
-    "  on, a minor one before. Keep the old name with a warning (dpmine/deprecated.py), and say so in CHANGELOG.md.",
+    "  on, a minor one before. Say so in CHANGELOG.md.",
     "- A name that was added is the next minor version: promise it only if it is to stay.",
     "If that is meant: PYTHONPATH=tests .venv/bin/python -m support.public_names",
 )

@@ -29,7 +29,7 @@ FILES = {
     "requirements-spark.txt",
 }  # fmt: skip
 LEFT_OVER = re.compile(
-    r"__pycache__|\.py[co]$|libkernels\.|\.egg-info|(^|/)\.(hypothesis|mypy|ruff|pytest|venv)|/results/|(?<!/files_of_0_1/budget)\.db$"
+    r"__pycache__|\.py[co]$|libkernels\.|\.egg-info|(^|/)\.(hypothesis|mypy|ruff|pytest|venv)|/results/|\.db$"
 )
 NO_REGISTRY = re.compile(
     r"NewConnectionError|ConnectTimeout|ReadTimeout|ProxyError|SSLError|HTTP error 5"

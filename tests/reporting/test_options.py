@@ -10,8 +10,8 @@ import pytest
 
 import dpmine
 from dpmine.models.linear.estimators import CLASSIFIERS
+from dpmine.options.tables import OPTIONS, spelled
 from dpmine.reporting.jobs.kinds import KINDS
-from dpmine.reporting.jobs.options import OPTIONS, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,9 +15,9 @@ from dpmine.selection.laws.stopping import (
     stopping_law,
 )
 from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
+from dpmine.selection.mechanisms.exact import Exact
 from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight, StableMaximiser
 from dpmine.selection.mechanisms.limited_domain import LimitedDomain, LimitedDomainPermuteAndFlip
-from dpmine.selection.mechanisms.registry import Exact
 from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
 
 PURE = ("exponential", "max_of_laplaces", "max_of_exponentials")

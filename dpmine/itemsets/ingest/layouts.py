@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _LISTED = 20  # column names in a message at most
 _NONE_NAMED = Columns()
+_ONE_EACH = "each value of {!r} is one item; name it with items= if rows hold lists"
 
 
 class Layout(Enum):
@@ -163,6 +164,8 @@ def _cautions(source: Source, plan: LayoutPlan, columns: Columns) -> Iterator[st
     for name in _possible_keys(source, plan.items[0]) if plan.layout is Layout.LIST and not plan.unit else ():
         if names_people(name):
             yield f"each row is a unit of its own: --unit {name} protects each {name!r} as a whole"
+    if plan.layout is Layout.LONG and plan.items[0] in source.objects:
+        yield _ONE_EACH.format(plan.items[0])
     for name in plan.keys:
         if pa.types.is_timestamp(source.type_of(name)):
             yield (
@@ -223,7 +226,7 @@ def _found_plan(source: Source, columns: Columns) -> LayoutPlan:
         return _plan_beside(source, lists[0], columns)
     if len(others) == 1 and columns.unit:
         return _plan(Layout.LONG, others, columns, Origin.SCHEMA)
-    advice = _ADVICE if source.look is None else _ADVICE_FOR_TEXT
+    advice = _ADVICE_FOR_TEXT if source.look is not None else _FOR_OBJECTS if source.objects else _ADVICE
     raise BadData(f"The layout is not clear {_among(source)}. {advice}")
 
 
@@ -232,6 +235,7 @@ _ADVICE = (
     "lists, --item COL (one row per basket), or give --one-hot (one column per item, 0 for none). In Python: unit=, "
     "item=, one_hot=True."
 )
+_FOR_OBJECTS = "Of objects, give unit= and item= (one item a row), items= (lists), or one_hot=True or df.astype(bool)."
 _ADVICE_FOR_TEXT = (
     "Name the columns of the privacy unit and of the items: --unit COL --item COL (in Python unit=, item=). --one-hot "
     "is not for lists of items: it needs one column per item, with its name in the header, and 0 or 1 in each row."
@@ -301,8 +305,9 @@ def _only_other(source: Source, columns: Columns) -> tuple[str, ...]:
     """The unit of a long layout that names no unit: the other one of two columns, unless its name says otherwise."""
     others, item = _others(source, columns), columns.named_item or ""
     if len(others) != 1:
+        lists = f" Else {_ONE_EACH.format(item)}." if item in source.objects else ""
         raise BadData(
-            f"The privacy unit is not clear {_among(source)}: name its column with --unit COL (in Python unit=)."
+            f"The privacy unit is not clear {_among(source)}: name its column with --unit COL (in Python unit=).{lists}"
         )
     if role_of(others[0]) == "item":
         raise BadData(_unclear(source, ({"unit": others[0], "item": item}, {"unit": item, "item": others[0]})))
@@ -320,25 +325,20 @@ def _require_present(source: Source, columns: Columns) -> None:
 
 
 def _require_one_each(source: Source, plan: LayoutPlan) -> None:
-    if len(set(source.names)) == len(source.names):
-        return
     times = Counter(source.names)
-    for name in (*plan.keys, *plan.items):
-        if times[name] > 1:
-            raise BadData(f"Several columns are called {name!r}: give each its own name.")
+    if repeated := [name for name in plan.columns if times[name] > 1]:
+        raise BadData(f"Several columns are called {repeated[0]!r}: give each its own name.")
 
 
 def _check_types(source: Source, plan: LayoutPlan, columns: Columns) -> None:
     for name in plan.keys:
         check_key(name, source.type_of(name))
-    if plan.layout is Layout.ONE_HOT and source.are_boolean(plan.items):
-        return
-    for name in plan.items:
-        kind = source.type_of(name)
-        if plan.layout is Layout.ONE_HOT:
-            _check_one_hot(source, name, kind, columns)
-        else:
-            _check_item(name, kind.value_type if plan.layout is Layout.LIST else kind)
+    if plan.layout is not Layout.ONE_HOT:
+        kind = source.type_of(plan.items[0])
+        _check_item(plan.items[0], kind.value_type if plan.layout is Layout.LIST else kind)
+    elif not source.are_boolean(plan.items):
+        for name in plan.items:
+            _check_one_hot(source, name, source.type_of(name), columns)
 
 
 def check_key(name: str, kind: pa.DataType) -> None:
@@ -359,18 +359,19 @@ def _check_item(name: str, kind: pa.DataType) -> None:
 
 
 def _check_one_hot(source: Source, name: str, kind: pa.DataType, columns: Columns) -> None:
-    if is_boolean(kind) or (columns.one_hot and is_integer(kind)):
-        if not is_boolean(kind) and not columns.unit and role_of(name) == "unit":
-            known = source.look is None
-            raise BadData(
-                f"{f'Column {name!r}' if known else 'A column'} is named like a privacy unit: name it as unit (--unit "
-                f"{shlex.quote(name) if known else 'COL'}), or make it boolean where it is an item."
-            )
+    if is_boolean(kind):
         return
-    raise BadData(
-        f"Column {name!r} has the type {type_name(kind)}: in a one-hot layout every column but the unit's holds "
-        "booleans, or with one_hot (--one-hot) integers. Cast the column, leave it out, or name it as unit."
-    )
+    if not (columns.one_hot and is_integer(kind)):
+        raise BadData(
+            f"Column {name!r} has the type {type_name(kind)}: in a one-hot layout every column but the unit's holds "
+            "booleans, or with one_hot (--one-hot) integers. Cast the column, leave it out, or name it as unit."
+        )
+    if not columns.unit and role_of(name) == "unit":
+        known = source.look is None
+        raise BadData(
+            f"{f'Column {name!r}' if known else 'A column'} is named like a privacy unit: name it as unit (--unit "
+            f"{shlex.quote(name) if known else 'COL'}), or make it boolean where it is an item."
+        )
 
 
 def _among(source: Source, columns: Columns = _NONE_NAMED) -> str:

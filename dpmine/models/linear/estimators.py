@@ -138,11 +138,11 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         fitted = settings.train(self._examples(features, y, settings, bounding, bits=bits), bits=bits)
         split = [ball.split(weights) for weights in _of_classes(fitted.weights, self.classes_)]
         self.feature_bounds_: FeatureBounds | None = ball.bounds
-        self.norm_bound_: float | None = ball.norm_bound
+        self.norm_bound_: float = ball.norm_bound
         self.coef_ = np.array([coefficients for coefficients, _ in split])
         self.intercept_ = np.array([intercept for _, intercept in split])
         self.lambda_ = float(fitted.parameter)
-        self.loss_: str | None = settings.loss.name
+        self.loss_: str = settings.loss.name
         directions = np.ones(1) if len(self.classes_) == 2 else np.linalg.norm(basis(len(self.classes_)), axis=1)
         self.factors_ = np.outer(directions, ball.split(np.ones(features.shape[1] + settings.intercept))[0])
         self.spread_ = fitted.spread
@@ -190,8 +190,6 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
         return intervals(self.coef_, self.factors_, self.spread_, share)
 
     def _inside(self, features: Floats) -> Floats:
-        if self.norm_bound_ is None:  # a model file of version 0.1
-            return super()._inside(features)
         return within(features, self.feature_bounds_, self.norm_bound_)
 
     def _features_of(self, X: Any) -> list[str] | None:
@@ -204,11 +202,9 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
             "coef": self.coef_[0].tolist() if two else self.coef_.tolist(),
             "intercept": float(self.intercept_[0]) if two else self.intercept_.tolist(),
             "lambda": self.lambda_,
+            "trained_with": self.loss_,
+            "norm_bound": self.norm_bound_,
         }
-        if self.loss_ is not None:
-            entries["trained_with"] = self.loss_
-        if self.norm_bound_ is not None:
-            entries["norm_bound"] = self.norm_bound_
         if self.feature_bounds_ is not None:
             entries["feature_bounds"] = self.feature_bounds_.to_dict()
         return {**entries, **fitted_entries(self)}
@@ -223,11 +219,11 @@ class _PrivateLinearClassifier(SavedEstimator, LinearClassifier):
             "intercept_": intercepts,
             "classes_": classes,
             "lambda_": float(positive("lambda", finite(document["lambda"]))),
-            "loss_": _loss_of(document),
+            "loss_": _loss(document["trained_with"]),
             "feature_bounds_": None
             if "feature_bounds" not in document
             else FeatureBounds.read(document["feature_bounds"], columns),
-            "norm_bound_": float(positive("norm_bound", document["norm_bound"])) if "norm_bound" in document else None,
+            "norm_bound_": float(positive("norm_bound", finite(document["norm_bound"]))),
             **fitted_attributes(document, columns),
         }
 
@@ -238,12 +234,11 @@ def _of_classes(weights: Floats, classes: NDArray[Any]) -> Floats:
     return weights.reshape(1, -1) if count == 2 else basis(count) @ weights.reshape(-1, count - 1).T
 
 
-def _loss_of(document: dict[str, Any]) -> str | None:
-    """The loss by its name; None in files of versions that did not write it."""
-    name = document.get("trained_with")
-    if name is not None and name not in _LOSSES:
+def _loss(name: object) -> str:
+    """The name of a loss, if it is one."""
+    if name not in _LOSSES:
         raise ValueError
-    return name
+    return str(name)
 
 
 def _weights_of(document: dict[str, Any], classes: int) -> tuple[Floats, Floats]:
@@ -311,7 +306,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier, LogisticClassifier):
         norm_bound_: the norm bound. Predictions clip rows to both bounds, as training does.
         classes_: the classes; two that were not given are treated as public, and that both occur.
         lambda_: the regulariser that was trained with.
-        loss_: the loss: "capped", "logistic" or "huber"; None in model files of version 0.1.
+        loss_: the loss: "capped", "logistic" or "huber".
         spread_, factors_: the distribution of the noise on the coefficients, for `coefficient_intervals`.
         guarantee_: the guarantee for the release of all these attributes.
 

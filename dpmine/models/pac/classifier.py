@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +14,6 @@ from dpmine.models.pac.classes.conjunctions import Conjunctions
 from dpmine.models.pac.classes.intervals import Intervals
 from dpmine.models.pac.classes.separators import MOST_DIMENSIONS, Separators, finest_resolution
 from dpmine.models.pac.classes.thresholds import PublicGrid, Stumps, Thresholds
-from dpmine.models.pac.covers.families import IntervalFamily, StumpFamily, ThresholdFamily
-from dpmine.models.pac.covers.separators import SeparatorFamily
 from dpmine.models.pac.hypothesis import Records
 from dpmine.models.supervised import (
     MISSING_NOTE,
@@ -37,7 +34,6 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.models.contribution import Bounding
-    from dpmine.models.pac.covers.families import Family
     from dpmine.models.pac.hypothesis import Hypothesis, HypothesisClass
 
 
@@ -129,14 +125,6 @@ def class_of(name: str, public: PublicFeatures) -> HypothesisClass[Any]:
     return make(public)
 
 
-def family_of(name: str, public: PublicFeatures) -> Family:
-    """The infinite class of that name, its reference uniform between the bounds. Raises BadParameter as `class_of`."""
-    make = _FAMILIES.get(str(name))
-    if make is None:
-        raise BadParameter(f"hypotheses must be one of: {', '.join(_FAMILIES)}, or a Family.")
-    return make(public)
-
-
 def presumed_features(hypotheses: object, *bounds: Any, width: Any = None) -> tuple[str, ...]:
     """Names of as many features as the parameters are for, to check them where the features are not known.
 
@@ -147,16 +135,6 @@ def presumed_features(hypotheses: object, *bounds: Any, width: Any = None) -> tu
         least = max(least, min(width, _MOST_PRESUMED))
     several = (len(value) for value in bounds if isinstance(value, list | tuple | np.ndarray))
     return tuple(unnamed_features(max(least, *several, 0)))
-
-
-def _family_of_one(kind: type[ThresholdFamily | IntervalFamily], public: PublicFeatures) -> Family:
-    grid, feature = public.grid_of_one(kind.name)
-    return kind(grid.lower, grid.upper, feature)
-
-
-def _stump_family(public: PublicFeatures) -> Family:
-    grids = public.grids()
-    return StumpFamily.of([grid.lower for grid in grids], [grid.upper for grid in grids], features=public.features)
 
 
 def _conjunctions(public: PublicFeatures) -> Conjunctions:
@@ -175,14 +153,6 @@ _CLASSES: dict[str, tuple[Callable[[PublicFeatures], HypothesisClass[Any]], tupl
 }
 NAMES = tuple(_CLASSES)
 GRIDDED = tuple(name for name, (_, used) in _CLASSES.items() if "grid" in used)
-_FAMILIES: dict[str, Callable[[PublicFeatures], Family]] = {
-    "thresholds": partial(_family_of_one, ThresholdFamily),
-    "intervals": partial(_family_of_one, IntervalFamily),
-    "stumps": _stump_family,
-    "separators": lambda public: SeparatorFamily.of(
-        len(public.features), bound=public.largest, features=public.features
-    ),
-}
 
 
 class HypothesisClassifier(PrivateClassifier):

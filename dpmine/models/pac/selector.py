@@ -38,12 +38,12 @@ from dpmine.models.pac.classifier import (
 )
 from dpmine.models.supervised import known_classes, unnamed_features
 from dpmine.models.tables import whole_features
+from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import exact_number, positive, probability
 from dpmine.privacy import Neighbors
 from dpmine.selection.advice import advice
-from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
 from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.recommend import AUTO, build_mechanism, plain_name, unknown
+from dpmine.selection.recommend import build_mechanism, unknown
 from dpmine.selection.select import choose
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ class HypothesisSelector(HypothesisClassifier):
 
     def _mechanism(self) -> Mechanism:
         wanted = plain_name(self.mechanism)
-        known = [AUTO, *(name for name in MECHANISMS if name != BoundedGrowth.name)]  # which cuts units' items
+        known = [AUTO, *(name for name, kind in MECHANISMS.items() if not kind.needs_bounded_units)]
         if wanted not in known:
             raise unknown(wanted, known)
         return build_mechanism(
@@ -294,7 +294,7 @@ def _fitted(document: dict[str, Any]) -> dict[str, Any]:
         raise ValueError
     fitted = fitted_attributes({**document, "features": about["features"]}, columns)
     names = unnamed_features(columns) if about["features"] is None else about["features"]
-    whole = tuple(map(text_of, list_of(about.get("whole", []))))  # not in files of version 0.1.0
+    whole = tuple(map(text_of, list_of(about["whole"])))
     if not set(whole) <= set(names):
         raise ValueError
     return fitted | {

@@ -17,10 +17,12 @@ import numpy as np
 
 from dpmine.errors import BadParameter
 from dpmine.ledger.charging import ROW
+from dpmine.options import names
+from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import below_one, named, not_negative, positive, whole
 from dpmine.privacy import Guarantee, Neighbors
 from dpmine.selection.mechanisms.registry import MECHANISMS
-from dpmine.selection.recommend import AUTO, build_mechanism, plain_name, recommend, unknown
+from dpmine.selection.recommend import build_mechanism, recommend, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -152,12 +154,7 @@ def utility_shift(candidates: int, epsilon: Fraction) -> Fraction:
 
 DEFAULT = "max_of_exponentials"
 
-_REJECTED = {
-    "limited_domain": "limited_domain pads the candidates with dummies of score 0, which beat every negative score",
-    "limited_domain_permute_and_flip": "limited domains pad the candidates with dummies, which beat negative scores",
-    "bounded_growth": "bounded_growth needs counts that start at 0, and validation scores are real numbers",
-    "exact": "exact is not private",
-}
+_REJECTED = {named.name: named.not_for_scores for named in names.MECHANISMS if named.not_for_scores}
 
 
 _PUBLIC_SIZES = (

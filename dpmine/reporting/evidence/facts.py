@@ -14,8 +14,8 @@ from dpmine.errors import BadData, DpmineError
 from dpmine.io.atomic import read_file
 from dpmine.ledger.budget import Amount, name_and_part
 from dpmine.ledger.records import entry_of, reread
+from dpmine.options.tables import OPTIONS
 from dpmine.reporting.jobs.file import read_job_file
-from dpmine.reporting.jobs.options import OPTIONS
 from dpmine.reporting.jobs.recurring import Recurring
 from dpmine.reporting.jobs.schedule import Window
 from dpmine.reporting.jobs.unit_words import UnitWords

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmine.errors import BadParameter
 from dpmine.io.paths import shown_name
+from dpmine.options.tables import OF_SOURCE, OF_UNIT, OPTIONS, spelled
 from dpmine.parameters import exact_number, listed
-from dpmine.reporting.jobs.options import OF_SOURCE, OF_UNIT, OPTIONS, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from dpmine.io.paths import Days
     from dpmine.ledger.charging import Account
+    from dpmine.options.tables import Option
     from dpmine.privacy import Guarantee
-    from dpmine.reporting.jobs.options import Option
 
 
 _LISTS = {"features", "lambdas", "lower", "upper", "target_bounds", "bins", "grid"}

@@ -9,10 +9,10 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmine.errors import BadData, BadParameter
+from dpmine.options.tables import spelled
 from dpmine.parameters import listed, one_or_each, truth, whole_numbers
 from dpmine.privacy import Neighbors
 from dpmine.reporting.jobs.job import Job, Released
-from dpmine.reporting.jobs.options import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from dpmine.reporting.jobs.kinds import KINDS
 
 if TYPE_CHECKING:
+    from dpmine.options.tables import Option
     from dpmine.reporting.jobs.job import Job
-    from dpmine.reporting.jobs.options import Option
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _NUMBER: dict[str, Any] = {"type": ["number", "string"]}

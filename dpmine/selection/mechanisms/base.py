@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 
 from dpmine.privacy import Guarantee, Neighbors, Zcdp
 
@@ -80,6 +80,8 @@ class Mechanism(ABC):
     """Whether the privacy loss, apart from δ, lies in an interval of length ε: then ρ = ε²/8 and not ε²/2."""
     only_by_name: ClassVar[bool] = False
     """Whether "auto" leaves it out, though it could be used: it may charge more than what it would replace."""
+    needs_bounded_units: ClassVar[bool] = False
+    """Whether a unit must support few candidates whatever the data, so that units are truncated beforehand."""
 
     @cached_property
     def unit(self) -> Fraction:
@@ -90,6 +92,16 @@ class Mechanism(ABC):
     def scale(self) -> Fraction:
         """u/ε, in units of the sensitivity: noise of this scale on one score, or on all, is ε-private."""
         return self.unit / self.epsilon
+
+    @property
+    def candidates_per_unit(self) -> int | None:
+        """How many candidates one unit supports at most; None where this does not matter."""
+        return None
+
+    @classmethod
+    def audit_variants(cls, epsilon: Fraction, delta: Fraction, neighbors: Neighbors) -> list[Self]:
+        """The mechanism with every set of options that it is audited with."""
+        return [cls(epsilon, delta, neighbors)]
 
     @property
     def zcdp(self) -> Zcdp:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import expm1, inf, log, log1p
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from flint import arb
@@ -20,9 +20,14 @@ from dpmine.selection.mechanisms.base import Mechanism
 from dpmine.selection.universes.dense import Levels
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from dpmine.exact.bits import BitSource
+    from dpmine.privacy import Neighbors
     from dpmine.selection.laws.profile import LevelLaw, Profile
     from dpmine.selection.universes.base import C, Universe
+
+_AUDITED_GROWTH = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,17 @@ class BoundedGrowth(Mechanism):
 
     name: ClassVar[str] = "bounded_growth"
     needs_counts: ClassVar[bool] = True
+    needs_bounded_units: ClassVar[bool] = True
+
+    @property
+    def candidates_per_unit(self) -> int:
+        """`growth`."""
+        return self.growth
+
+    @classmethod
+    def audit_variants(cls, epsilon: Fraction, delta: Fraction, neighbors: Neighbors) -> list[Self]:
+        """One growth: the claim has the same form for all."""
+        return [cls(epsilon, delta, neighbors, _AUDITED_GROWTH)]
 
     def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
         """The winner, or None."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from math import exp, log
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -21,12 +21,15 @@ from dpmine.selection.universes.ranking import Padded, Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from fractions import Fraction
 
     from dpmine.exact.bits import BitSource
+    from dpmine.privacy import Neighbors
     from dpmine.selection.laws.profile import LevelLaw, Profile
     from dpmine.selection.universes.base import C, Score, Universe
 
 DEFAULT_KBAR = 2**20
+_AUDITED_KBAR = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,11 @@ class KeptDomain(Mechanism):
     needs_counts: ClassVar[bool] = True
     tail: ClassVar[int]
     """m."""
+
+    @classmethod
+    def audit_variants(cls, epsilon: Fraction, delta: Fraction, neighbors: Neighbors) -> list[Self]:
+        """A small k̄ and the default."""
+        return [cls(epsilon, delta, neighbors, _AUDITED_KBAR), cls(epsilon, delta, neighbors)]
 
     @abstractmethod
     def noise(self) -> Noise:

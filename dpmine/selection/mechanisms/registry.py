@@ -1,59 +1,12 @@
-"""Every mechanism by its name; the name is also that of its proof note."""
+"""The class of every mechanism by its name, which is also that of its proof note."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from dpmine.selection.mechanisms.base import Mechanism
-from dpmine.selection.mechanisms.bounded_growth import BoundedGrowth
-from dpmine.selection.mechanisms.large_margin import LargeMargin, LargeMarginTight, StableMaximiser
-from dpmine.selection.mechanisms.limited_domain import LimitedDomain, LimitedDomainPermuteAndFlip
-from dpmine.selection.mechanisms.report_noisy_max import Exponential, MaxOfExponentials, MaxOfLaplaces
+from dpmine.options import names
 
 if TYPE_CHECKING:
-    from dpmine.exact.bits import BitSource
-    from dpmine.selection.laws.profile import LevelLaw, Profile
-    from dpmine.selection.universes.base import C, Universe
+    from dpmine.selection.mechanisms.base import Mechanism
 
-
-class Exact(Mechanism):
-    """A uniform candidate among those with the best score. No privacy whatsoever."""
-
-    name: ClassVar[str] = "exact"
-    approximate: ClassVar[bool] = False
-    private: ClassVar[bool] = False
-
-    def choose(self, universe: Universe[C], *, bits: BitSource) -> C | None:
-        """The best candidate; None when a dummy is as good."""
-        best = universe.head(universe.top())
-        if not best or (universe.padding and best[0].score <= 0):
-            return None
-        return universe.member(best[0], bits=bits)
-
-    def law(self, profile: Profile) -> LevelLaw:
-        """All mass on the best level, on nothing where dummies are as good."""
-        ladder = profile.ladder()
-        return ladder.law(np.eye(1, len(ladder.scores))[0])
-
-    def lead(self, candidates: int) -> float:  # noqa: ARG002 - the protocol's signature
-        """No lead is needed."""
-        return 0.0
-
-
-MECHANISMS: dict[str, type[Mechanism]] = {
-    mechanism.name: mechanism
-    for mechanism in (
-        LargeMargin,
-        LargeMarginTight,
-        LimitedDomain,
-        LimitedDomainPermuteAndFlip,
-        StableMaximiser,
-        BoundedGrowth,
-        Exponential,
-        MaxOfExponentials,
-        MaxOfLaplaces,
-        Exact,
-    )
-}
+MECHANISMS: dict[str, type[Mechanism]] = {named.name: named.load() for named in names.MECHANISMS}

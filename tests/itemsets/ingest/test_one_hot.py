@@ -63,7 +63,7 @@ HOLDERS: dict[str, tuple[Callable[[pd.DataFrame], Any], bool]] = {
     "both": (scattered, True),
     "nullable": (lambda frame: frame.astype("boolean").mask(~frame), False),
     "sparse": (lambda frame: frame.astype(pd.SparseDtype(bool, fill_value=False)), False),
-    "objects": (lambda frame: frame.astype(object), False),
+    "objects": (lambda frame: frame.astype(object), True),
     "an Arrow table": (lambda frame: pa.Table.from_pandas(frame, preserve_index=False), False),
     "an Arrow table of both": (lambda frame: in_chunks(scattered(frame)), True),
     "chunks": (in_chunks, False),

@@ -170,12 +170,14 @@ def test_texts_that_an_iterator_gives_are_baskets_of_one() -> None:
 
 OBJECTS: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "lists": ([["a"], ["b"], None, ("a", "b")], {}),
-    "lists beside a unit": ([["a"], ["b"], None, ["a", "b"]], {"unit": ("unit",)}),
+    "lists beside a unit": ([["a"], ["b"], None, ["a", "b"]], {"unit": ("unit",), "items": "x"}),
     "named lists": ([["a"], ["b"], None, ["a", "b"]], {"items": "x"}),
-    "flags": ([True, False, np.True_, None], {}),
+    "flags": ([True, False, np.True_, None], {"one_hot": True}),
     "texts": (["a", "b", "a", None], {"unit": ("unit",), "item": "x"}),
     "a category": (["a", "b", "a", None], {"unit": ("unit",), "item": "x"}),
 }
+AT_THE_TIE = [["a", "b"], ["a", "b"], "c", "c", True, True, 7, 7]
+"""As many of each kind of value."""
 
 
 @every("name", OBJECTS)
@@ -188,13 +190,74 @@ def test_no_entry_of_a_column_of_objects_decides_on_its_layout(name: str, entry:
     for present in (values, [*values[:-1], entry]):
         column = pd.Series(present, dtype=object)
         frame = pd.DataFrame({"x": column.astype("category") if name == "a category" else column})
-        if options:
+        if "unit" in options or "items" in options:
             frame["unit"] = range(len(frame))
         columns = Columns(**options)
         source = open_source(frame, columns)
-        plans.append((plan_layout(source, columns), source.type_of("x") if name != "a category" else None))
+        plans.append((plan_layout(source, columns), source.type_of("x")))
         assert read_transactions(frame, columns).transactions.total_units >= 2
     assert plans[0] == plans[1]
+
+
+@every(
+    ("options", "own"),
+    [
+        ({"items": "x"}, {"a", "b", "c", "True", 7}),
+        ({"item": "x"}, {"c", "True", 7}),
+        ({}, {"c", "True", 7}),
+        ({"one_hot": True}, {"x"}),
+    ],
+)
+@every("row", [["new"], "new", True, 7, None, {"new": 1}])
+def test_a_row_at_the_tie_changes_no_other_row(options: dict[str, Any], own: set[Any], row: Any) -> None:
+    found = []
+    for values in (AT_THE_TIE, [*AT_THE_TIE, row]):
+        frame = pd.DataFrame({"unit": range(len(values)), "x": pd.Series(values, dtype=object)})
+        exact = dpmine.itemset_supports(frame, size=1, min_support=1, **{"unit": "unit", **options})
+        found.append({next(iter(key)): count for key, count in zip(exact["itemsets"], exact["support"], strict=True)})
+    before, after = found
+    assert set(before) == own
+    more = {item: count - before.get(item, 0) for item, count in after.items() if count != before.get(item, 0)}
+    assert set(more) <= {"new", str(row), row if isinstance(row, int) else None, "x"}
+    assert set(more.values()) <= {1}
+
+
+def test_a_frame_of_one_column_of_objects_is_one_of_lists() -> None:
+    for values in (AT_THE_TIE, [*AT_THE_TIE, "c"], [*AT_THE_TIE, ["a"]]):
+        frame = pd.DataFrame({"x": pd.Series(values, dtype=object)})
+        found = dpmine.itemset_supports(frame, size=2)
+        assert list(found["itemsets"]) == [{"a", "b"}]
+
+
+@every("kind", [pd.ArrowDtype(pa.list_(pa.string())), pd.ArrowDtype(pa.large_list(pa.string()))])
+@every("option", ["item", "items"])
+def test_lists_with_a_type_take_either_option(kind: Any, option: str) -> None:
+    frame = pd.DataFrame({"unit": [1, 2], "x": pd.Series([["a"], ["a", "b"]], dtype=kind)})
+    named: dict[str, Any] = {"unit": "unit", option: "x"}
+    for data in (frame, pa.Table.from_pandas(frame), pl.from_pandas(frame)):
+        assert dpmine.itemset_supports(data, size=1, **named)["support"].tolist() == [2, 1]
+
+
+@every("more", [1, "text", 2.5, 2**63, 2**70, pd.Timestamp(0), pd.Interval(0, 1), ("a",)])
+@every("option", [{"item": "x"}, {"items": "x"}, {"one_hot": True}])
+def test_no_category_changes_the_type_of_the_others(more: Any, option: dict[str, Any]) -> None:
+    """pandas finds the type of categories from all of them."""
+    columns = Columns.of(unit="unit", **option)
+    kinds = []
+    for values in ([1, 1], [1, 1, more]):
+        held = np.fromiter(values, object, len(values))
+        frame = pd.DataFrame({"unit": range(len(values)), "x": pd.Categorical(held)})
+        kinds.append(open_source(frame, columns).type_of("x"))
+        found = dpmine.itemset_supports(frame, size=1, unit="unit", **option)
+        counts = dict(zip(found["itemsets"], found["support"], strict=True))
+        assert counts[frozenset({1} if "one_hot" not in option else {"x"})] >= 2
+    assert kinds[0] == kinds[1]
+
+
+def test_columns_of_objects_are_no_flags_unless_one_hot_is_asked_for() -> None:
+    frame = pd.DataFrame({name: pd.Series([True, False, 2, "yes", None, []], dtype=object) for name in "xyz"})
+    rejected(frame, BadData, "one_hot=True or df.astype(bool)")
+    assert dpmine.itemset_supports(frame, size=3, one_hot=True)["support"].tolist() == [2]
 
 
 def test_columns_without_values_are_lists_where_items_are_asked_for() -> None:
@@ -246,11 +309,6 @@ def test_bytes_of_a_declared_type_are_rejected_by_it(kind: pa.DataType) -> None:
     if not pa.types.is_dictionary(kind):
         frame = pd.DataFrame({"u": [1, 2, 3], "i": pd.Series(BYTES, dtype=pd.ArrowDtype(kind))})
         rejected(frame, BadData, "'i'", "binary", unit=("u",), item="i")
-
-
-def test_a_column_of_objects_is_called_so() -> None:
-    empty = pd.DataFrame({"x": pd.Series([], dtype=object), "y": pd.Series([], dtype=object)})
-    rejected(empty, BadData, "'x'", "type object", one_hot=True)
 
 
 class OddText(str):
@@ -311,3 +369,9 @@ def test_values_with_methods_of_their_own_stop_no_run(odd: Any) -> None:
     units = pd.DataFrame({"who": pd.Series([*range(9), odd], dtype=object), "item": ["bread"] * 10})
     for frame in (items, units):
         assert len(dpmine.itemset_supports(frame, size=1, unit="who", item="item", min_support=9)) == 1
+
+
+def test_an_object_of_polars_is_rejected_by_its_type() -> None:
+    for data in (frame := pl.DataFrame({"u": [1], "x": pl.Series([[CANARY]], dtype=pl.Object)}), frame.lazy()):
+        for option in ("item", "items"):
+            rejected(data, BadData, "'x'", "binary", unit=("u",), **{option: "x"})

@@ -42,7 +42,10 @@ class Sealed(Mapping[Any, Any]):
 
 
 class SealedArray:
-    """Rows that may not be looked at."""
+    """Rows that may not be looked at, of a declared shape."""
+
+    def __init__(self, *shape: int) -> None:
+        self.shape = shape
 
     def __array__(self, *_arguments: object, **_options: object) -> Any:
         raise Untouchable
@@ -207,11 +210,11 @@ SEALED: dict[str, Callable[..., Any]] = {
     "select": lambda **k: dpmine.select(Sealed(), mechanism="exponential", **k),
     "select auto": lambda **k: dpmine.select(Sealed(), **k),
     "itemsets": lambda **k: dpmine.top_itemset(SealedBaskets(), **k),
-    "classifier": lambda **k: CLASSIFIERS["one"](**k).fit(SealedArray(), Y),
-    "rule": lambda **k: CLASSIFIERS["auto rule"](**k).fit(SealedArray(), Y),
-    "learner": lambda **k: CLASSIFIERS["learner"](**k).fit(SealedArray(), Y),
-    "histogram": lambda **k: dpmine.PrivateHistogram(bins=[4], lower=0, upper=1, **k).fit(SealedArray()),
-    "accuracy first": lambda **k: _ridge(0.2, **k).fit(SealedArray(), TARGETS),
+    "classifier": lambda **k: CLASSIFIERS["one"](**k).fit(SealedArray(400, 2), Y),
+    "rule": lambda **k: CLASSIFIERS["auto rule"](**k).fit(SealedArray(400, 2), Y),
+    "learner": lambda **k: CLASSIFIERS["learner"](**k).fit(SealedArray(400, 2), Y),
+    "histogram": lambda **k: dpmine.PrivateHistogram(bins=[4], lower=0, upper=1, **k).fit(SealedArray(400)),
+    "accuracy first": lambda **k: _ridge(0.2, **k).fit(SealedArray(400, 2), TARGETS),
 }
 
 

@@ -22,7 +22,6 @@ from dpmine.ledger.ledger import Ledger
 from dpmine.models.linear.estimators import PrivateHuberSVC, PrivateLogisticRegression
 from dpmine.models.linear.perturbations import ObjectivePerturbation, OutputPerturbation
 from dpmine.models.linear.preprocessing import FeatureBounds, UnitBall, within
-from dpmine.privacy import Zcdp
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -198,27 +197,6 @@ def test_rows_longer_than_the_norm_bound_are_predicted_as_they_were_trained() ->
     model._fit(rows, labels, bits=NumpyBits(1))
     assert model.score(rows, labels) > 0.9
     assert (model.predict(rows) == model.predict(rows / length[:, np.newaxis])).all()
-
-
-def test_model_files_without_bounds_predict_as_they_did() -> None:
-    """Files of version 0.1 have no norm bound."""
-    model = PrivateLogisticRegression(epsilon=100).fit(*two_clouds(300))
-    document = json.loads(model.to_json())
-    del document["norm_bound"]
-    again = PrivateLogisticRegression.from_json(json.dumps(document))
-    far = np.array([[100.0, -50.0, 30.0]])
-    assert np.allclose(again.decision_function(far), far @ model.coef_[0] + model.intercept_[0])
-    assert "norm_bound" not in json.loads(again.to_json())
-
-
-def test_model_files_without_rho_have_the_one_that_epsilon_and_delta_imply() -> None:
-    model = PrivateLogisticRegression(lambdas=[0.1, 1], epsilon=2).fit(*two_clouds(50))
-    document = json.loads(model.to_json())
-    for name in ("rho", "rho_exact", "approximate_delta_exact"):
-        del document["guarantee"][name]
-    again = PrivateLogisticRegression.from_json(json.dumps(document)).guarantee_
-    assert again.zcdp == Zcdp.implied(again.epsilon, again.delta)
-    assert again.zcdp.rho >= model.guarantee_.zcdp.rho
 
 
 def test_bounds_are_checked_before_the_charge(tmp_path: Path) -> None:

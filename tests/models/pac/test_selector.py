@@ -140,13 +140,6 @@ def test_types_of_frames_do_not_change_how_a_rule_is_written() -> None:
     assert [selector.whole_ for selector in selectors] == [(), ()]
 
 
-def test_model_files_that_do_not_say_what_is_whole_are_read() -> None:
-    frame, labels = people(500)
-    document = json.loads(HypothesisSelector(lower=0, upper=120).fit(frame[["age"]], labels).to_json())
-    del document["class"]["whole"]
-    assert str(HypothesisSelector.from_json(json.dumps(document)).hypothesis_) == document["hypothesis"]
-
-
 @every(
     ("path", "value"),
     [

@@ -1,0 +1,1 @@
+"""What the papers' learning theory needs: covers of infinite classes, the private learners, sample bounds."""
