@@ -152,12 +152,13 @@ def least_count(share: Fraction, total: int) -> int:
     """The smallest count c whose share c / total, rounded to the nearest float, is at least that of `share`.
 
     So every share that a float holds reaches its own count: 5/6 of 6 is 5. pandas, numpy and mlxtend compare in the
-    same way. Requires: 0 ≤ share ≤ 1. Of no units at all, the count is 1 where the share is above 0.
+    same way. Requires: 0 ≤ share ≤ 1. The count is at least 1 where the share is above 0, also of no units at all, and
+    where the nearest float is 0.
     """
     least = float(share)
     halfway = (Fraction(least) + Fraction(nextafter(least, 0))) / 2  # below it, the nearest float is below `least`
     count = ceil(halfway * total)
-    return count if count / max(1, total) >= least else count + 1
+    return max(int(share > 0), count if count / max(1, total) >= least else count + 1)
 
 
 def _parse(name: str, text: str) -> Fraction:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from itertools import chain
 from numbers import Integral, Real
@@ -111,11 +112,16 @@ def object_array(values: list[Any], kind: pa.DataType) -> pa.Array:
 def as_number(value: Any) -> float:
     """A number as a float, infinite beyond the largest; NaN for a value that is not a number."""
     try:
-        return float(value) if isinstance(value, Real | Decimal | np.bool_) else math.nan
-    except OverflowError:  # an integer of many digits
-        return math.inf if value > 0 else -math.inf
+        return _as_float(value) if _is(value, (Real, Decimal, np.bool_)) else math.nan
     except Exception:  # noqa: BLE001 - of classes that are converted as they like
         return math.nan
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer of many digits
+        return math.inf if value > 0 else -math.inf
 
 
 def as_texts(labels: pa.Array) -> pa.Array:
@@ -151,9 +157,14 @@ def _present(values: list[Any]) -> list[Any]:
     return [value for value in values if not _is_missing(value)]
 
 
+def _is(value: Any, kinds: type | tuple[type, ...]) -> bool:
+    """As isinstance, by the type alone: `__class__` may be a property of the user's, which can fail."""
+    return issubclass(type(value), kinds)
+
+
 def _is_missing(value: Any) -> bool:
-    if isinstance(value, float | np.floating):
-        return bool(np.isnan(value))
+    if _is(value, (float, np.floating)):
+        return math.isnan(value)
     return value is None or type(value).__name__ in _MISSING
 
 
@@ -181,15 +192,25 @@ def _basket(basket: Any) -> list[Any]:
 
 def _label(value: Any) -> bytes:
     """Different for different items; sorted as integers, then as texts by code points."""
-    if not isinstance(value, bool) and isinstance(value, Integral) and -_SHIFT <= int(value) < _SHIFT:
-        return _INTEGER + f"{int(value) + _SHIFT:0{_SHIFTED_DIGITS}d}".encode()
-    text = value if isinstance(value, str) else _text(value)
-    return _TEXT + valid_text(text).encode()
+    number = _integer(value)
+    if number is not None:
+        return _INTEGER + f"{number + _SHIFT:0{_SHIFTED_DIGITS}d}".encode()
+    return _TEXT + valid_text(value if _is(value, str) else _text(value)).encode()
+
+
+def _integer(value: Any) -> int | None:
+    """The value as an integer of 64 bits, where it is one."""
+    if _is(value, bool) or not _is(value, Integral):
+        return None
+    with suppress(Exception):  # whatever an object of the user's raises, it concerns this item alone
+        number = int(value)
+        return number if -_SHIFT <= number < _SHIFT else None
+    return None
 
 
 def valid_text(text: str) -> str:
     """A text with U+FFFD for the bytes of lone surrogates, which no Unicode text has."""
-    return text.encode(errors="surrogatepass").decode(errors="replace")
+    return str.encode(text, errors="surrogatepass").decode(errors="replace")  # not a method of the user's
 
 
 def _text(value: Any) -> str:
@@ -197,10 +218,8 @@ def _text(value: Any) -> str:
 
     Bytes are text in UTF-8.
     """
-    if isinstance(value, _BYTES):
-        return value.decode(errors="replace")
     try:
-        return str(value)
+        return bytes(value).decode(errors="replace") if _is(value, _BYTES) else str(value)
     except Exception:  # noqa: BLE001 - whatever an object of the user's raises, it concerns this item alone
         return type(value).__name__
 

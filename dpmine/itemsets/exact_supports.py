@@ -231,7 +231,7 @@ def list_supports(
     )
     with closing(read), showing(progress):
         baskets = read.transactions
-        threshold = limit if isinstance(limit, int) else max(1, least_count(limit, baskets.total_units))
+        threshold = limit if isinstance(limit, int) else least_count(limit, baskets.total_units)
         advice = _FOR_FRAMES if as_objects else _FOR_FILES
         room = ListRoom(baskets.room_for_lists(budget), sizes[1], advice, as_objects)
         parts = _parts(baskets, sizes[0], threshold, room)

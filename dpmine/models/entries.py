@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -94,11 +95,32 @@ def as_numbers(X: Any) -> Floats:
 
 
 def entry_by_entry(column: Any) -> NDArray[Any]:
-    """The entries as Python objects, shape (n,): no type is found for all of them together."""
+    """The entries as Python objects, shape (n,): no type is found for all of them together.
+
+    What Python cannot hold, such as a date in the year 20000 or a text that is no UTF-8, stays a scalar of Arrow.
+    """
+    if hasattr(column, "to_arrow") and str(column.dtype) != "Object":  # polars' own conversion of such dates is a panic
+        with suppress(Exception):  # integers of 128 bits are of no type of Arrow
+            column = column.to_arrow()
     readers = ("tolist", "to_list", "to_pylist")
     reader = next((getattr(column, name) for name in readers if hasattr(column, name)), None)
-    listed = column if reader is None else reader()
+    try:
+        listed = column if reader is None else reader()
+    except Exception:  # noqa: BLE001 - of one entry
+        listed = [_python(scalar) for scalar in _of_arrow(column)]
     return np.fromiter(listed, dtype=object, count=len(listed))
+
+
+def _of_arrow(column: Any) -> Any:
+    """A column of Arrow, taken out of pandas' one where there is that around it."""
+    return column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
+
+
+def _python(scalar: pa.Scalar) -> Any:
+    try:
+        return scalar.as_py()
+    except Exception:  # noqa: BLE001 - dates beyond Python's, texts that are no UTF-8
+        return scalar
 
 
 def is_same(entry: object, wanted: object) -> bool:

@@ -224,7 +224,7 @@ def known_classes(classes: Any, *, several: bool = False) -> NDArray[Any]:
     try:
         known = np.asarray(classes)
         fitting = known.ndim == 1 and (len(known) == 2 or (several and 2 < len(known) <= _MOST_CLASSES))
-        usable = fitting and known.dtype.kind in "biufUO" and len(set(known.tolist())) == len(known)
+        usable = fitting and known.dtype.kind in "biufUMO" and len(set(known.tolist())) == len(known)
         missing = any(is_missing(label) for label in classes)
     except (TypeError, ValueError):  # lists of several lengths, objects that compare as they like
         raise BadParameter(hint) from None

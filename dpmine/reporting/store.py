@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dpmine.reporting.jobs.job import Job, Released
 
 _FORMAT = "dpmine job result"
+_MARK = "dpmine job begun"
 _LOCK = ".dpmine.lock"
 _PROBE = ".dpmine.probe"
 _ROOM = ".dpmine.room"
@@ -142,7 +143,7 @@ class ResultsFolder:
         To be called before the job is charged: a full disk then charges nothing. `seal` is that of the data set's last
         entry in the ledger; the mark of an earlier attempt keeps its own. Raises UnreadableFile.
         """
-        mark = {"format": "dpmine job begun", "job": job.content, "seal": seal}
+        mark = {"format": _MARK, "job": job.content, "seal": seal}
         text = json.dumps(mark, ensure_ascii=False, indent=2)
         try:
             write_whole(self.folder / _ROOM, bytes(_RESERVED), private=True)
@@ -158,12 +159,14 @@ class ResultsFolder:
                 return str(json.loads(read_file(path))["seal"])
         return None
 
-    def has_results_of(self, ledger: str, dataset: str) -> bool:
-        """Whether there is a result, of any job, that was charged to the data set in this ledger."""
+    def has_jobs_of(self, ledger: str, dataset: str) -> bool:
+        """Whether a job, whatever it came to, was begun or charged on the data set in this ledger: it was granted."""
         url = without_passwords(ledger)
-        for path in self.folder.glob("*.json"):
+        kinds = {".json": _FORMAT, BEGUN: _MARK, UNSTORED: _MARK}
+        for path in self.folder.glob("*.*"):
             with suppress(OSError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
-                job = document_of(read_file(path).decode(), _FORMAT)["job"]
+                kind = kinds[path.suffix]
+                job = document_of(read_file(path).decode(), kind)["job"]
                 same = job.get("ledger", url) == url  # recurring jobs name no ledger
                 if same and name_and_part(job["dataset"])[0] == name_and_part(dataset)[0]:
                     return True

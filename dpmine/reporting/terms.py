@@ -100,10 +100,10 @@ class Batch(ShownAsText):
 
 def require_no_loss(terms: BudgetTerms, store: ResultsFolder) -> None:
     """BadLedger where a data set that the ledger does not know was granted before, or must have been."""
-    if store.has_results_of(terms.ledger, terms.dataset):
+    if store.has_jobs_of(terms.ledger, terms.dataset):
         raise BadLedger(
-            f"Results in '{store.folder}' were charged to {terms.dataset!r}, which the ledger does not know: restore "
-            "the ledger that was charged, or give another --results folder."
+            f"Jobs in '{store.folder}' were run on {terms.dataset!r}, which the ledger does not know: restore the "
+            "ledger that was charged, or give another --results folder."
         )
     if terms.create is Create.NEVER:
         raise BadLedger(

@@ -131,6 +131,10 @@ def test_shares_are_compared_as_arrays_of_floats_are() -> None:
     assert [least_count(Fraction(1, 3), 0), least_count(Fraction(0), 5)] == [1, 0]
 
 
+def test_a_share_too_small_for_a_float_is_still_above_nothing() -> None:
+    assert [least_count(Fraction(1, 10**400), total) for total in (0, 5, 2**53)] == [1, 1, 1]
+
+
 @every("share", [(5, 6), (7, 100), (29, 58), (3, 7), (57, 59)])
 def test_a_share_keeps_the_itemset_that_has_it_in_every_call(share: tuple[int, int]) -> None:
     k, n = share

@@ -276,7 +276,7 @@ def test_a_run_that_died_is_not_paid_for_again_in_silence(folder: Folder, monkey
 def test_a_ledger_that_was_lost_is_missed(folder: Folder) -> None:
     folder.run(job(**AGES))
     (folder.path / "budget.db").unlink()
-    with pytest.raises(dpmine.BadLedger, match=r"were charged to 'shop', which the ledger does not know"):
+    with pytest.raises(dpmine.BadLedger, match=r"were run on 'shop', which the ledger does not know"):
         folder.run(job(**AGES), job(**RULE))
     assert not (folder.path / "budget.db").exists()
 

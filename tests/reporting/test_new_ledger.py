@@ -48,7 +48,20 @@ def test_a_lost_ledger_is_missed_by_jobs_that_have_no_result_yet(
 ) -> None:
     folder.run(job(**AGES))
     damage(folder.path / "budget.db")
-    with pytest.raises(dpmine.BadLedger, match=r"Results in '.*' were charged to 'shop', .*: restore the ledger"):
+    with pytest.raises(dpmine.BadLedger, match=r"Jobs in '.*' were run on 'shop', .*: restore the ledger"):
+        folder.run(job(**RULE))
+    assert not ledger_of(folder).exists()
+
+
+def test_a_lost_ledger_is_missed_where_its_only_job_came_to_no_result(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(HistogramJob, "run", fail(KeyboardInterrupt(), after_charge=True))
+        with pytest.raises(KeyboardInterrupt):
+            folder.run(job(**AGES))
+    lose(folder.path / "budget.db")
+    with pytest.raises(dpmine.BadLedger, match="restore the ledger"):
         folder.run(job(**RULE))
     assert not ledger_of(folder).exists()
 

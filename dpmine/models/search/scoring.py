@@ -98,16 +98,21 @@ def _mean(term: Term, model: Any, X: Any, y: NDArray[Any]) -> Score:
 def _each(term: Term, model: Any, X: Any, y: NDArray[Any]) -> Floats:
     """A number for each row: 0 where there is no model, or none for that row.
 
-    Models and functions of others may fail because of one row. Then they are asked for each row by itself, so that the
-    others keep their numbers.
+    Models and functions of others may fail because of one row. Such rows are found one by one, and another row stands
+    in for each of them. So the others keep their numbers to the last bit, which depends on a row's place in a batch.
     """
     if model is None:
         return np.zeros(len(y))
     found = _numbers(term, model, X, y)
     if found is not None:
         return found
-    alone = (_numbers(term, model, _safe_indexing(X, [row]), y[[row]]) for row in range(len(y)))
-    return np.array([0.0 if one is None else one[0] for one in alone])
+    singles = [_numbers(term, model, _safe_indexing(X, [row]), y[[row]]) for row in range(len(y))]
+    usable = np.array([one is not None for one in singles])
+    places = np.where(usable, np.arange(len(y)), usable.argmax())
+    again = _numbers(term, model, _safe_indexing(X, places), y[places])
+    if again is None:  # one number for a batch, of whatever size
+        return np.array([0.0 if one is None else one[0] for one in singles])
+    return np.where(usable, again, 0)
 
 
 def _numbers(term: Term, model: Any, X: Any, y: NDArray[Any]) -> Floats | None:

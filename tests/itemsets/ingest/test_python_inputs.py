@@ -311,6 +311,66 @@ def test_bytes_of_a_declared_type_are_rejected_by_it(kind: pa.DataType) -> None:
         rejected(frame, BadData, "'i'", "binary", unit=("u",), item="i")
 
 
+class OddText(str):
+    """A text with methods of its own."""
+
+    __slots__ = ()
+
+    def encode(self, *_: Any, **__: Any) -> bytes:
+        raise RuntimeError(CANARY)
+
+
+class OddBytes(bytes):
+    """The same of bytes."""
+
+    def decode(self, *_: Any, **__: Any) -> str:
+        raise RuntimeError(CANARY)
+
+
+class OddInteger(int):
+    """An integer that cannot be converted."""
+
+    def __int__(self) -> int:
+        raise RuntimeError(CANARY)
+
+    __index__ = __int__
+
+
+class OddFloat(float):
+    """A number that cannot be converted."""
+
+    __slots__ = ()
+
+    def __float__(self) -> float:
+        raise RuntimeError(CANARY)
+
+
+class OddClass:
+    """An object that does not say of what class it is."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        raise RuntimeError(CANARY)
+
+
+class OddName:
+    """An object whose text has methods of its own."""
+
+    def __str__(self) -> str:
+        return OddText("bread")
+
+
+@every("odd", [OddText("bread"), OddBytes(b"bread"), OddInteger(7), OddFloat(7), OddClass(), OddName()])
+def test_values_with_methods_of_their_own_stop_no_run(odd: Any) -> None:
+    usual = [["bread", "milk"]] * 9
+    for data in ([*usual, odd], [*usual, ["bread", odd]]):
+        assert len(dpmine.itemset_supports(data, size=1, min_support=9)) == 2
+    items = pd.DataFrame({"who": range(10), "item": pd.Series(["bread"] * 9 + [odd], dtype=object)})
+    units = pd.DataFrame({"who": pd.Series([*range(9), odd], dtype=object), "item": ["bread"] * 10})
+    for frame in (items, units):
+        assert len(dpmine.itemset_supports(frame, size=1, unit="who", item="item", min_support=9)) == 1
+
+
 def test_an_object_of_polars_is_rejected_by_its_type() -> None:
     for data in (frame := pl.DataFrame({"u": [1], "x": pl.Series([[CANARY]], dtype=pl.Object)}), frame.lazy()):
         for option in ("item", "items"):

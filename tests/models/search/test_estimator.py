@@ -150,6 +150,15 @@ def test_no_split_leaves_a_run_without_a_class(model: Any, units: Any) -> None:
         assert not any("the two classes are public" in note for note in search.guarantee_.notes)
 
 
+@every("kind", ["M8[D]", bool, float, str])
+def test_classes_that_are_found_are_classes_that_may_be_named(kind: Any) -> None:
+    """Of every type that the estimator learns by itself."""
+    rows = np.linspace(0, 1, 40).reshape(-1, 1)
+    search = PrivateSearchCV(PrivateLogisticRegression(feature_bounds=(0, 1)), {"lambdas": [0.1, 1]}, runs=2)
+    labels = np.resize([0, 1], 40).astype(kind)
+    assert search.fit(rows, labels).classes_.tolist() == np.unique(labels).tolist()
+
+
 def test_rows_without_a_unit_are_no_class() -> None:
     labels = np.array([*["no", "yes"] * 100, "maybe"])
     found = PrivateSearchCV(PrivateLogisticRegression(), {}, runs=2).fit(X[:201], labels, units=[*range(200), None])

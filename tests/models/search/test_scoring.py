@@ -110,6 +110,24 @@ def test_terms_of_a_function() -> None:
     assert scored(lambda model, x, y: accuracy_score(y, model.predict(x)), x, y) == scored("accuracy", x, y)
 
 
+@every("name", NAMES)
+def test_a_row_that_a_model_fails_for_leaves_the_others_their_last_bits(name: str) -> None:
+    """Sums of floats depend on the size of a batch, and every row is on the edge here."""
+
+    class Sum(Known):
+        def decision_function(self, X: Any) -> Any:
+            if np.isnan(X).any():
+                raise ValueError
+            return X @ np.full(7, 0.1) - 0.28
+
+    generator = np.random.default_rng(2)
+    x = generator.permuted(np.tile(np.arange(1, 8) * 0.1, (403, 1)), axis=1)
+    labels = generator.integers(0, 2, 403)
+    base = scorer_of(name, CLASSIFIER)(Sum(), x, labels)
+    x[-1] = np.nan
+    assert abs(base.value - scorer_of(name, CLASSIFIER)(Sum(), x, labels).value) <= base.sensitivity
+
+
 @every("name", [*NAMES, lambda model, X, y: model.predict(X) == y])
 def test_a_row_that_a_model_fails_for_moves_the_score_by_its_sensitivity(name: Any) -> None:
     """It causes no error, and the others count as they did."""
