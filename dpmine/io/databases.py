@@ -31,7 +31,7 @@ class Database(Protocol):
     listing: str
     """The statement that lists the tables and views."""
 
-    def names(self, statement: str) -> tuple[str, ...]:
+    def columns(self, statement: str) -> tuple[str, ...]:
         """The columns of a statement that returns no row."""
 
     def rows(self, statement: str) -> Iterator[Row]:
@@ -51,8 +51,8 @@ class SQLite:
     def __init__(self, path: str) -> None:
         self._uri = f"{Path(path).absolute().as_uri()}?mode=rw"
 
-    def names(self, statement: str) -> tuple[str, ...]:
-        """See `Database.names`."""
+    def columns(self, statement: str) -> tuple[str, ...]:
+        """See `Database.columns`."""
         with self._connection() as connection:
             return tuple(name for name, *_ in connection.execute(statement).description)
 
@@ -89,8 +89,8 @@ class PostgreSQL:
         self.errors: type[Exception] = psycopg.Error
         self._connect, self._url = psycopg.connect, url
 
-    def names(self, statement: str) -> tuple[str, ...]:
-        """See `Database.names`."""
+    def columns(self, statement: str) -> tuple[str, ...]:
+        """See `Database.columns`."""
         with self._connection() as (connection, codec):
             found = connection.execute(statement.encode(codec), prepare=True).pgresult  # one command
             return tuple((found.fname(place) or b"").decode(codec) for place in range(found.nfields)) if found else ()

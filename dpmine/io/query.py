@@ -205,7 +205,7 @@ def _texts(
                 yield pa.RecordBatch.from_arrays(columns, names=list(names))
 
     with _explained(shown, database.errors, tables):
-        header = database.names(_selected(statement, None))
+        header = database.columns(_selected(statement, None))
     require_declared(header, declared, "among the columns of the query")
     return TextSource(header, declared, texts, known=known)
 

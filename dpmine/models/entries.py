@@ -165,7 +165,9 @@ def _kind(declared: Any) -> str:
     if isinstance(declared, pa.DataType):
         return "real" if holds_numbers(declared) else "other"
     if hasattr(declared, "is_numeric"):  # of polars
-        return "real" if declared.is_numeric() or str(declared) in {"Boolean", "Null", "Object"} else "other"
+        wide = str(declared) in {"Int128", "UInt128"}  # which no array holds
+        numeric = declared.is_numeric() or str(declared) in {"Boolean", "Null", "Object"}
+        return "real" if numeric and not wide else "other"
     if type(declared).__module__.startswith("pandas"):
         from pandas.api.types import is_numeric_dtype
 

@@ -212,7 +212,7 @@ def test_the_server_cannot_be_written_to(cluster: Cluster) -> None:
     url = database_of("postgresql", cluster, {"a": "text"}, ["'x'"])
     server = PostgreSQL(url)
     with pytest.raises(server.errors):
-        server.names(f"INSERT INTO {TABLE} VALUES ('y') RETURNING a")
+        server.columns(f"INSERT INTO {TABLE} VALUES ('y') RETURNING a")
     with refused(UnreadableFile, "rejects the query"):
         statement = f"SELECT 1) AS x; COMMIT; DELETE FROM {TABLE}; SELECT * FROM (SELECT 1"
         dpmine.itemset_supports(dpmine.Input(query=statement, database=url), size=1, unit="a")

@@ -12,12 +12,13 @@ import pyarrow as pa
 import pytest
 from support.cases import every
 
-from dpmine import PrivateLogisticRegression
+from dpmine import BadData, Ledger, PrivateLogisticRegression
 from dpmine.models.contribution import Units
 from dpmine.models.entries import as_numbers, entry_by_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 USUAL = 30
 FAR = [*[0, 1] * (USUAL // 2), 2**30, 2**30, 2**30 + 1]
@@ -73,3 +74,15 @@ numbers.Real.register(Uncertain)
 @every("form", [list, lambda rows: pd.DataFrame(rows, dtype=object)])
 def test_a_number_that_cannot_be_compared_is_none(form: Callable[[Any], Any]) -> None:
     assert np.array_equal(as_numbers(form([[0.5], [Uncertain()]])), [[0.5], [np.nan]], equal_nan=True)
+
+
+@pytest.mark.parametrize("kind", [pl.Int128, pl.List(pl.Int64)])
+def test_types_of_polars_that_no_array_holds_are_rejected_before_the_charge(kind: Any, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/budget.db"
+    Ledger(url).grant("people", epsilon=1)
+    values = [[1], [2]] * 10 if isinstance(kind, pl.List) else [1, 2] * 10
+    frame = pl.DataFrame({"x": pl.Series(values, dtype=kind)})
+    model = PrivateLogisticRegression(feature_bounds=(0, 3), classes=[0, 1], ledger=url, dataset="people")
+    with pytest.raises(BadData, match="Features must be numbers"):
+        model.fit(frame, [0, 1] * 10)
+    assert not Ledger(url).budget("people").spent.epsilon
