@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.advice import advice, small_supports
 from dpmine.itemsets.noisy_supports import Consistency, in_order
 from dpmine.markup import html_table
 from dpmine.parameters import named
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from dpmine.itemsets.budget_split import BudgetSplit
     from dpmine.itemsets.noisy_supports import SupportRelease
-    from dpmine.itemsets.request import BudgetSplit, Request
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
 
@@ -89,44 +88,6 @@ class TopItemsets:
     item_type: str = ""
     left_out: int = 0
     several_baskets: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        request: Request,
-        guarantee: Guarantee,
-        itemsets: tuple[frozenset[Any], ...],
-        supports: SupportRelease | None,
-        kind: pa.DataType | None = None,
-        *,
-        charged: bool = False,
-        several_baskets: bool = False,
-    ) -> TopItemsets:
-        """The answer to a request: without itemsets whose released supports are too small, unless it asks for them.
-
-        `charged` says whether a ledger was charged for it, `several_baskets` whether a unit may have several.
-        """
-        listed = itemsets if supports is None else supports.reaching(itemsets, request.min_support)
-        said = ""
-        if itemsets and not listed:
-            said = small_supports(len(itemsets), charged=charged)
-        elif len(itemsets) < request.top_k.count:
-            said = advice(request, charged=charged)
-        split = request.top_k.count > 1 or request.split.supports is not None
-        return cls(
-            listed,
-            request.sizes,
-            request.requested,
-            request.top_k.name,
-            guarantee,
-            said,
-            supports and supports.of_parts(listed),
-            request.units,
-            request.split if split else None,
-            _type_name(kind),
-            len(itemsets) - len(listed),
-            several_baskets,
-        )
 
     def __len__(self) -> int:
         """The number of itemsets; a result without any is false."""
@@ -344,7 +305,7 @@ class TopItemsets:
         return details
 
 
-def _type_name(kind: pa.DataType | None) -> str:
+def type_name(kind: pa.DataType | None) -> str:
     """The name of a declared type of items, which is one for all texts."""
     if kind is None:
         return ""
