@@ -13,8 +13,8 @@ import numpy as np
 
 import dpmine
 from dpmine import parameters
-from dpmine.itemsets.catalogue import parse_sizes
 from dpmine.itemsets.ingest.catalogue import read_catalogue
+from dpmine.itemsets.request.catalogue import parse_sizes
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.privacy import Neighbors
 from fuzz.choices import Choices

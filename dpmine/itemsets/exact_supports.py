@@ -17,7 +17,7 @@ from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, is_integer
 from dpmine.io.python_values import as_texts, items_of
 from dpmine.io.source import ColumnNames, Columns
-from dpmine.itemsets.catalogue import Sizes, parse_sizes
+from dpmine.itemsets.request.catalogue import Sizes, parse_sizes
 from dpmine.itemsets.transactions.base import Engine, starts_of
 from dpmine.itemsets.transactions.memory import (
     MemoryBudget,

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.exact.bits import SystemBits
 from dpmine.io.source import ColumnNames, Columns
-from dpmine.itemsets.advice import advice, doubt, long_search, small_supports
-from dpmine.itemsets.noisy_supports import Consistency, release, with_subsets
-from dpmine.itemsets.request import Request
-from dpmine.itemsets.results import TopItemsets, type_name
+from dpmine.itemsets.release.results import TopItemsets, type_name
+from dpmine.itemsets.release.supports import Consistency, release, with_subsets
+from dpmine.itemsets.request.advice import advice, doubt, long_search, small_supports
+from dpmine.itemsets.request.query import Request
 from dpmine.itemsets.transactions.base import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
-from dpmine.itemsets.universe import ItemsetUniverse
+from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.ledger.charging import Account
 from dpmine.options.names import AUTO
 from dpmine.parameters import truth
@@ -22,11 +22,11 @@ from dpmine.privacy import Neighbors
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dpmine.itemsets.catalogue import Sizes
     from dpmine.itemsets.ingest.layouts import LayoutPlan
-    from dpmine.itemsets.noisy_supports import SupportRelease
+    from dpmine.itemsets.release.supports import SupportRelease
+    from dpmine.itemsets.request.catalogue import Sizes
     from dpmine.itemsets.transactions.base import Read, SupportSource, Transactions
-    from dpmine.itemsets.universe import Itemset
+    from dpmine.itemsets.ways.universe import Itemset
     from dpmine.ledger.ledger import Ledger
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee

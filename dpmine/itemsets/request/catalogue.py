@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.universe import itemset_count
+from dpmine.itemsets.ways.universe import itemset_count
 from dpmine.parameters import whole
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.budget_split import BudgetSplit
-from dpmine.itemsets.by_items import ITEMS_FIRST, ItemsFirst
-from dpmine.itemsets.catalogue import PublicCatalogue, Sizes, parse_sizes
-from dpmine.itemsets.discovery import DISCOVER, Discover, items_per_unit
-from dpmine.itemsets.noisy_supports import MOST_ITEMS
-from dpmine.itemsets.rules import number_of_units
-from dpmine.itemsets.universe import itemset_count
+from dpmine.itemsets.release.budget_split import BudgetSplit
+from dpmine.itemsets.release.rules import number_of_units
+from dpmine.itemsets.release.supports import MOST_ITEMS
+from dpmine.itemsets.request.catalogue import PublicCatalogue, Sizes, parse_sizes
+from dpmine.itemsets.ways.discovery import DISCOVER, Discover, items_per_unit
+from dpmine.itemsets.ways.items_first import ITEMS_FIRST, ItemsFirst
+from dpmine.itemsets.ways.universe import itemset_count
 from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import below_one, count_or_share, least_count, positive, probability, public_count, whole
 from dpmine.privacy import Neighbors, Zcdp

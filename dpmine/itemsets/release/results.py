@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.noisy_supports import Consistency, in_order
+from dpmine.itemsets.release.supports import Consistency, in_order
 from dpmine.markup import html_table
 from dpmine.parameters import named
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from dpmine.itemsets.budget_split import BudgetSplit
-    from dpmine.itemsets.noisy_supports import SupportRelease
+    from dpmine.itemsets.release.budget_split import BudgetSplit
+    from dpmine.itemsets.release.supports import SupportRelease
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
 
@@ -123,13 +123,13 @@ class TopItemsets:
         Args:
             min_confidence: in [0, 1], compared with the confidence that is listed, as floats.
 
-        Returns a frame as of `dpmine.itemsets.rules.association_rules`: antecedents, consequents, noisy_support and
-        confidence with its bounds. The confidence is the share of units with all items of the rule in one basket,
-        among the units with the antecedents in one basket. With a public number of units, the frame also has support.
-        It has lift, leverage and conviction where a unit has one basket: see `several_baskets`.
+        Returns a frame as `association_rules` of `dpmine.itemsets.release.rules` does: antecedents, consequents,
+        noisy_support and confidence with its bounds. The confidence is the share of units with all items of the rule
+        in one basket, among the units with the antecedents in one basket. With a public number of units, the frame also
+        has support. It has lift, leverage and conviction where a unit has one basket: see `several_baskets`.
         Raises BadParameter where the run was not asked for rules.
         """
-        from dpmine.itemsets.rules import association_rules
+        from dpmine.itemsets.release.rules import association_rules
 
         if self.supports is None or self.supports.consistency is not Consistency.MONOTONE:
             raise BadParameter("This result has no rules: ask for release_support and rules=True in the run.")
@@ -226,7 +226,7 @@ class TopItemsets:
 
         Returns the axes, titled with the guarantee. Names are shortened to 60 characters.
         """
-        from dpmine.itemsets.picture import draw_itemsets
+        from dpmine.itemsets.release.picture import draw_itemsets
 
         names = [_names(row) for row in self._rows(self.itemsets)]
         return draw_itemsets(ax, names, self.noisy_supports, self.intervals, f"{self.mechanism}; {self.guarantee}")

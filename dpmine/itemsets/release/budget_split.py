@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpmine.exact.reals import decimal_below
-from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
+from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
 from dpmine.ledger.budget import Amount
 from dpmine.zcdp import rho_at
 
