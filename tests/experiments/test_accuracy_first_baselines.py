@@ -26,7 +26,7 @@ from dpmine.models.accuracy_first.objectives import (
     RidgeBounds,
     RidgeObjective,
 )
-from dpmine.models.accuracy_first.search import Method, exponential_test, falling_noise
+from dpmine.models.accuracy_first.threshold_search import Method, exponential_test, falling_noise
 from dpmine.models.linear.losses import Examples
 from experiments.accuracy_first_baselines import (
     Doubling,

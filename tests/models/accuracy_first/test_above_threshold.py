@@ -26,7 +26,7 @@ from support.conformance.above_threshold import (
     stops,
 )
 
-from dpmine.models.accuracy_first.search import exponential_test
+from dpmine.models.accuracy_first.threshold_search import exponential_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable

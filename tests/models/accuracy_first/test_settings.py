@@ -18,8 +18,8 @@ from dpmine.errors import BadParameter
 from dpmine.models.accuracy_first.estimators import AccuracyFirstLogistic, AccuracyFirstRidge
 from dpmine.models.accuracy_first.noise_reduction import require_increasing
 from dpmine.models.accuracy_first.objectives import LogisticBounds, RidgeBounds
-from dpmine.models.accuracy_first.search import search
 from dpmine.models.accuracy_first.settings import geometric_levels
+from dpmine.models.accuracy_first.threshold_search import search
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
