@@ -124,8 +124,8 @@ def open_delimited(
     split = "split at commas unless --delimiter says otherwise" if dialect.delimiter == "," else ""
     seen = "" if files[0].shown == STDIN else f"to see it: head -n 1 {shlex.quote(files[0].shown)}"
     hints = "; ".join(filter(None, (split, seen)))
-    look = f"in the header ({hints})" if hints else "in the header"
-    require_declared(headers[0], declared, look)
+    hint = f"in the header ({hints})" if hints else "in the header"
+    require_declared(headers[0], declared, hint)
     sizes = [file.size for file in files]
     total = None if None in sizes else sum(size or 0 for size in sizes)
     place = 0
@@ -143,7 +143,7 @@ def open_delimited(
         headers[0],
         declared,
         texts,
-        look,
+        hint,
         repeatable,
         decimal=dialect.decimal,
         known=(_CAUTIONS[dialect.quotes],),

@@ -56,7 +56,8 @@ def open_source(data: Any, columns: Columns) -> Source:
         data = Input(paths)
     if isinstance(data, Input):
         source = _with_periods(_windowed(open_input(data), data, columns), columns)
-        return source.flags([name for name in source.names if name not in columns.unit]) if columns.one_hot else source
+        items = [name for name in source.names if name not in columns.unit] if columns.one_hot else []
+        return source.as_flags(items)
     if (table := _table_source(data, columns)) is not None:
         return _with_periods(table, columns)
     if isinstance(data, _NO_BASKETS) or hasattr(data, "readline") or not isinstance(data, Iterable):

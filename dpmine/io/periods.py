@@ -124,9 +124,9 @@ class PeriodSource(Source):
         return self.inner.objects
 
     @property
-    def look(self) -> str | None:  # type: ignore[override]
-        """See `Source.look`."""
-        return self.inner.look
+    def header_hint(self) -> str | None:  # type: ignore[override]
+        """See `Source.header_hint`."""
+        return self.inner.header_hint
 
     def type_of(self, name: str) -> pa.DataType:
         """Arrow type of a column; periods are numbers from the first of January 1970 on."""
@@ -136,13 +136,13 @@ class PeriodSource(Source):
         """See `Source.labels`."""
         return self.inner.labels(names)
 
-    def numbers(self, names: Sequence[str]) -> Self:
-        """See `Source.numbers`."""
-        return replace(self, inner=self.inner.numbers(names))
+    def as_numbers(self, names: Sequence[str]) -> Self:
+        """See `Source.as_numbers`."""
+        return replace(self, inner=self.inner.as_numbers(names))
 
-    def flags(self, names: Sequence[str]) -> Self:
-        """See `Source.flags`."""
-        return replace(self, inner=self.inner.flags([name for name in names if name not in self.periods]))
+    def as_flags(self, names: Sequence[str]) -> Self:
+        """See `Source.as_flags`."""
+        return replace(self, inner=self.inner.as_flags([name for name in names if name not in self.periods]))
 
     def strict(self) -> Self:
         """See `Source.strict`."""

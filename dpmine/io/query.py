@@ -136,10 +136,10 @@ def _duckdb(statement: str, path: str, shown: str, open_file: Callable[[str], So
         asked = _selected(statement, None)
         schema = pa.RecordBatchReader.from_stream(connection.sql(asked)).schema
         plan = dict(connection.execute(f"EXPLAIN (FORMAT json) {asked}").fetchall())["logical_plan"]
-    look = next((source.look for source in files.values() if source.look), None)
+    hint = next((source.header_hint for source in files.values() if source.header_hint), None)
     of_files = dict.fromkeys(chain.from_iterable(source.cautions(()) for source in files.values()))
     known = (*of_files, *_known(statement, *_FAILING, fails=bool(_PLANNED.search(plan))))
-    return ArrowSource(schema.remove_metadata(), rows, repeatable=True, known=known, look=look)
+    return ArrowSource(schema.remove_metadata(), rows, repeatable=True, known=known, header_hint=hint)
 
 
 def _files_in(statement: str, connection: DuckDBPyConnection) -> list[str]:

@@ -33,8 +33,8 @@ def with_days(source: Source, days: Days, keys: Iterable[str]) -> Source:
     """
     name = days.column
     if name not in source.names:
-        known = "" if source.look else f" The columns are: {quoted(source.names)}.{like_column(name, source.names)}"
-        raise BadData(f"There is no column {name!r}, which [schedule] names as column.{known or f' {source.look}'}")
+        known = f"The columns are: {quoted(source.names)}.{like_column(name, source.names)}"
+        raise BadData(f"There is no column {name!r}, which [schedule] names as column. {source.header_hint or known}")
     if source.names.count(name) > 1:
         raise BadData(f"The data hold several columns called {name!r}: rename them.")
     require_calendar("column of [schedule]", name, source)
@@ -69,9 +69,9 @@ class WindowSource(Source):
         return self.inner.repeatable
 
     @property
-    def look(self) -> str | None:  # type: ignore[override]
-        """See `Source.look`."""
-        return self.inner.look
+    def header_hint(self) -> str | None:  # type: ignore[override]
+        """See `Source.header_hint`."""
+        return self.inner.header_hint
 
     def share(self, done: int) -> float | None:
         """See `Source.share`."""
@@ -85,13 +85,13 @@ class WindowSource(Source):
         """See `Source.labels`."""
         return self.inner.labels(names)
 
-    def numbers(self, names: Sequence[str]) -> Self:
-        """See `Source.numbers`."""
-        return replace(self, inner=self.inner.numbers(names))
+    def as_numbers(self, names: Sequence[str]) -> Self:
+        """See `Source.as_numbers`."""
+        return replace(self, inner=self.inner.as_numbers(names))
 
-    def flags(self, names: Sequence[str]) -> Self:
-        """See `Source.flags`."""
-        return replace(self, inner=self.inner.flags(names))
+    def as_flags(self, names: Sequence[str]) -> Self:
+        """See `Source.as_flags`."""
+        return replace(self, inner=self.inner.as_flags(names))
 
     def cautions(self, names: Sequence[str]) -> tuple[str, ...]:
         """See `Source.cautions`."""

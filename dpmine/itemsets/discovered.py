@@ -14,7 +14,7 @@ from dpmine.io.source import ColumnNames, Columns
 from dpmine.itemsets.discovery import DIGITS, DISCOVER, ITEMS_PER_UNIT, Discovery, items_per_unit
 from dpmine.itemsets.ingest.catalogue import REMARK
 from dpmine.itemsets.results import printable
-from dpmine.itemsets.transactions.base import Engine
+from dpmine.itemsets.transactions.interface import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.ledger.charging import Account
 from dpmine.markup import html_table

@@ -11,7 +11,7 @@ from dpmine.itemsets.advice import doubt, long_search
 from dpmine.itemsets.noisy_supports import Consistency, release, with_subsets
 from dpmine.itemsets.request import Request
 from dpmine.itemsets.results import TopItemsets
-from dpmine.itemsets.transactions.base import Engine
+from dpmine.itemsets.transactions.interface import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.universe import ItemsetUniverse
 from dpmine.ledger.charging import Account
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.noisy_supports import SupportRelease
-    from dpmine.itemsets.transactions.base import Read, SupportSource, Transactions
+    from dpmine.itemsets.transactions.interface import LoadedTransactions, SupportSource, Transactions
     from dpmine.itemsets.universe import Itemset, Sizes
     from dpmine.ledger.ledger import Ledger
     from dpmine.parameters import Number
@@ -241,7 +241,7 @@ def _planned(request: Request, account: Account, notice: Callable[[str], None] |
     return planned
 
 
-def _answer(request: Request, read: Read, *, charged: bool) -> TopItemsets:
+def _answer(request: Request, read: LoadedTransactions, *, charged: bool) -> TopItemsets:
     cut = request.max_items_per_unit
     baskets = read.transactions if cut is None else read.transactions.truncated(cut)
     miner = baskets.miner()
