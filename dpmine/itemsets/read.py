@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import AccuracyWarning, BadParameter, LayoutWarning, warn
+from dpmine.io.input import Input, paths_of
 from dpmine.io.open import is_spark_frame, open_source
-from dpmine.io.paths import Form, Input, paths_of
 from dpmine.itemsets.counting.miner import BasketsInMemory
 from dpmine.itemsets.ingest.layouts import Layout, Origin, plan_layout
 from dpmine.itemsets.ingest.lines import DoesNotFit, declared, read_whole, restricted
@@ -15,6 +15,7 @@ from dpmine.itemsets.ingest.one_hot import as_lists
 from dpmine.itemsets.transactions.interface import Engine, LoadedTransactions
 from dpmine.itemsets.transactions.memory import MemoryBudget, parse_memory, require_catalogue_room
 from dpmine.ledger.dry_run import DryRun
+from dpmine.options.names import PARQUET
 from dpmine.parameters import named
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def engine_of(engine: str | Engine, data: Any) -> Engine:
 
 def _are_parquet(data: Any) -> bool:
     inputs = [data] if isinstance(data, Input) else map(Input, paths_of(data) or ())
-    return {each.form for each in inputs} == {Form.PARQUET}
+    return {each.form for each in inputs} == {PARQUET}
 
 
 def read_transactions(

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from dpmine.errors import BadData, BadParameter, LayoutWarning, warn
 from dpmine.io.arrow import integers, is_boolean, is_integer, is_text, plain, type_name
-from dpmine.io.frame import PandasSource
 from dpmine.io.open import open_source
 from dpmine.io.source import Columns, quoted
+from dpmine.io.sources.frame import PandasSource
 from dpmine.itemsets.ingest.column_names import names_people
 from dpmine.itemsets.ingest.encode import coded
 from dpmine.itemsets.ingest.layouts import check_key
@@ -146,7 +146,7 @@ def _opened(data: Any, wanted: Sequence[str], keys: Sequence[str] = (), asserted
     source = open_source(data, Columns(unit=tuple(keys), item=others[0] if others else None))
     missing = [name for name in wanted if name not in source.names]
     if missing:
-        from dpmine.io.periods import CHECK_NAMES, like_column
+        from dpmine.io.sources.periods import CHECK_NAMES, like_column
 
         known = quoted(source.names[:_MOST_NAMED]) + (", …" if len(source.names) > _MOST_NAMED else "")
         there_is = "There is no column" if len(missing) == 1 else "There are no columns"

@@ -25,10 +25,11 @@ from support.reading import read_baskets
 
 import dpmine
 from dpmine.errors import BadData, BadParameter, DpmineError, UnreadableFile
+from dpmine.io.files import STDIN
+from dpmine.io.input import Input
 from dpmine.io.open import open_input
-from dpmine.io.paths import STDIN, Input
 from dpmine.io.source import Columns
-from dpmine.io.text_columns import TextSource
+from dpmine.io.sources.text_columns import TextSource
 from dpmine.itemsets.read import read_transactions
 from dpmine.models.tables import read_columns
 

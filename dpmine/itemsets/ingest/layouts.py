@@ -317,7 +317,7 @@ def _only_other(source: Source, columns: Columns) -> tuple[str, ...]:
 def _require_present(source: Source, columns: Columns) -> None:
     for name in columns.named:
         if name not in source.names:
-            from dpmine.io.periods import CHECK_NAMES, like_column
+            from dpmine.io.sources.periods import CHECK_NAMES, like_column
 
             shown = [] if source.header_hint is not None else _shown(source, columns)
             like = like_column(name, shown) if shown else CHECK_NAMES

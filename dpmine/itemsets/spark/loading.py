@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from dpmine.errors import BadParameter
 from dpmine.io.arrow import integers, integers_or, is_text
+from dpmine.io.input import Input, paths_of
 from dpmine.io.open import is_spark_frame
-from dpmine.io.paths import Input, paths_of
-from dpmine.io.periods import require_none
+from dpmine.io.sources.periods import require_none
 from dpmine.itemsets.ingest.encode import narrow
 from dpmine.itemsets.ingest.layouts import Layout, plan_layout
 from dpmine.itemsets.ingest.lines import declared, declared_type, restricted
