@@ -18,7 +18,7 @@ from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.ingest.catalogue import read_catalogue
 from dpmine.itemsets.read import read_transactions
-from dpmine.itemsets.universe import ItemsetUniverse
+from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import build_mechanism
 

@@ -45,8 +45,8 @@ from utility.tables import plot, report
 from utility.times import times
 from utility.verdict import TARGETS
 
-from dpmine.itemsets.noisy_supports import noisy
-from dpmine.itemsets.support_noise import DiscreteLaplace
+from dpmine.itemsets.release.noise import DiscreteLaplace
+from dpmine.itemsets.release.supports import noisy
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:

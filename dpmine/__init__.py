@@ -101,7 +101,7 @@ _HOMES = {
     "errors": "AccuracyWarning AlreadyCharged BadData BadLedger BadParameter BudgetExceeded DpmineError LayoutWarning "
     "NotPrivate SpeedWarning UnreadableFile",
     "io.input": "Input",
-    "itemsets.discovered": "discover_items",
+    "itemsets.discover": "discover_items",
     "itemsets.exact_supports": "itemset_supports",
     "itemsets.top": "top_itemset top_itemsets",
     "ledger.dry_ledger": "dry_run",

@@ -14,8 +14,8 @@ import numpy as np
 import dpmine
 from dpmine import parameters
 from dpmine.itemsets.ingest.catalogue import read_catalogue
+from dpmine.itemsets.request.catalogue import parse_sizes
 from dpmine.itemsets.transactions.memory import parse_memory
-from dpmine.itemsets.universe import parse_sizes
 from dpmine.privacy import Neighbors
 from fuzz.choices import Choices
 from fuzz.oracle import CANARY, ask, require

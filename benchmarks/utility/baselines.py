@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from utility.data import Case
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.universe import Itemset, ItemsetUniverse
+    from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
     from dpmine.selection.universes.base import Score
 
 MISS = 0.05  # the probability that γ of the truncated scores is made for

@@ -18,11 +18,11 @@ import pyarrow as pa
 from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import BasketsInMemory, Miner
 from dpmine.itemsets.read import read_transactions
-from dpmine.itemsets.universe import ItemsetUniverse
+from dpmine.itemsets.ways.universe import ItemsetUniverse
 
 if TYPE_CHECKING:
     from dpmine.itemsets.transactions.interface import Itemsets
-    from dpmine.itemsets.universe import Itemset
+    from dpmine.itemsets.ways.universe import Itemset
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (ROOT / "datasets", ROOT.parent / "shared" / "data")

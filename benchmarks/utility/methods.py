@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from utility.baselines import laplace_keys, truncated_scores
 
 from dpmine.exact.bits import SystemBits
-from dpmine.itemsets.by_items import ItemsFirst
-from dpmine.itemsets.discovery import Discover
-from dpmine.itemsets.request import Request
-from dpmine.itemsets.universe import Itemset
+from dpmine.itemsets.request.query import Request
+from dpmine.itemsets.ways.discovery import Discover
+from dpmine.itemsets.ways.items_first import ItemsFirst
+from dpmine.itemsets.ways.universe import Itemset
 from dpmine.privacy import Neighbors
 from dpmine.selection.top_k import OneShot, TopK, build_top_k
 

@@ -12,13 +12,13 @@ import numpy as np
 from utility.data import SOURCES, Case, read, with_unsold
 from utility.methods import BITS, DELTA, Measured, Setting, default_way, items_first, library
 
-from dpmine.itemsets.discovery import Discover
+from dpmine.itemsets.ways.discovery import Discover
 from dpmine.privacy import Neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.itemsets.discovery import Discovery
+    from dpmine.itemsets.ways.discovery import Discovery
 
 CATALOGUE = 41_270  # items of the whole kosarak, most of which the cut data set does not have
 UNITS = 990_000

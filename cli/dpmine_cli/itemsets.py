@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpmine_cli.output import Format
 
 if TYPE_CHECKING:
-    from dpmine.itemsets.results import TopItemsets
+    from dpmine.itemsets.release.results import TopItemsets
     from dpmine_cli.line import CommandLine
     from dpmine_cli.output import Destination
 
@@ -52,7 +52,7 @@ def catalogue(line: CommandLine) -> None:
 
     Example: dpmine catalogue sales.parquet --unit customer --item product -o items.txt
     """
-    from dpmine.itemsets.discovered import discover_items
+    from dpmine.itemsets.discover import discover_items
 
     destination = line.destination
     line.require_apart()
@@ -101,7 +101,7 @@ def _least_confidence(line: CommandLine) -> Fraction:
     if line.min_confidence is None:
         return Fraction(0)
     from dpmine.errors import BadParameter
-    from dpmine.itemsets.rules import confidence
+    from dpmine.itemsets.release.rules import confidence
 
     if not line.rules:
         raise BadParameter("--min-confidence is for rules: give --rules, too.")
@@ -128,7 +128,7 @@ class TopItemsetsAndRules:
     @classmethod
     def of(cls, result: TopItemsets, min_confidence: Fraction) -> TopItemsetsAndRules:
         """The rules of at least this confidence."""
-        from dpmine.itemsets.rules import plain_rules
+        from dpmine.itemsets.release.rules import plain_rules
 
         return cls(result, plain_rules(result.rules(min_confidence)))
 
@@ -144,7 +144,7 @@ class TopItemsetsAndRules:
 
 
 def _rule(rule: dict[str, Any]) -> str:
-    from dpmine.itemsets.results import listed_items
+    from dpmine.itemsets.release.results import listed_items
 
     sides = [listed_items(rule[side]) for side in ("antecedents", "consequents")]
     shown = [

@@ -265,7 +265,7 @@ def _json(batches: Iterable[Any]) -> Iterator[bytes]:
 
 
 def _lines_of_supports(batches: Iterable[Any]) -> Iterator[str]:
-    from dpmine.itemsets.results import listed_items
+    from dpmine.itemsets.release.results import listed_items
 
     for batch in batches:
         yield "\n".join(f"{row['support']}\t{listed_items(row['items'])}" for row in batch.to_pylist())

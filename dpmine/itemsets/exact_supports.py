@@ -17,6 +17,7 @@ from dpmine.errors import BadParameter
 from dpmine.io.arrow import integer_array, is_integer
 from dpmine.io.python_values import as_texts, items_of
 from dpmine.io.source import ColumnNames, Columns
+from dpmine.itemsets.request.catalogue import Sizes, parse_sizes
 from dpmine.itemsets.transactions.interface import Engine, starts_of
 from dpmine.itemsets.transactions.memory import (
     MemoryBudget,
@@ -25,7 +26,6 @@ from dpmine.itemsets.transactions.memory import (
     listing_cost,
     object_cost,
 )
-from dpmine.itemsets.universe import Sizes, parse_sizes
 from dpmine.parameters import Number, count_or_share, least_count
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.exact.bits import SystemBits
 from dpmine.io.source import ColumnNames, Columns
-from dpmine.itemsets.advice import doubt, long_search
-from dpmine.itemsets.noisy_supports import Consistency, release, with_subsets
-from dpmine.itemsets.request import Request
-from dpmine.itemsets.results import TopItemsets
+from dpmine.itemsets.release.results import TopItemsets, type_name
+from dpmine.itemsets.release.supports import Consistency, release, with_subsets
+from dpmine.itemsets.request.advice import advice, doubt, long_search, small_supports
+from dpmine.itemsets.request.query import Request
 from dpmine.itemsets.transactions.interface import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
-from dpmine.itemsets.universe import ItemsetUniverse
+from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.ledger.charging import Account
 from dpmine.options.names import AUTO
 from dpmine.parameters import truth
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dpmine.itemsets.ingest.layouts import LayoutPlan
-    from dpmine.itemsets.noisy_supports import SupportRelease
+    from dpmine.itemsets.release.supports import SupportRelease
+    from dpmine.itemsets.request.catalogue import Sizes
     from dpmine.itemsets.transactions.interface import LoadedTransactions, SupportSource, Transactions
-    from dpmine.itemsets.universe import Itemset, Sizes
+    from dpmine.itemsets.ways.universe import Itemset
     from dpmine.ledger.ledger import Ledger
     from dpmine.parameters import Number
+    from dpmine.privacy import Guarantee
 
 
 def top_itemset(
@@ -251,9 +253,39 @@ def _answer(request: Request, read: LoadedTransactions, *, charged: bool) -> Top
         guarantee = guarantee.noting(f"every unit was cut to {cut} items before counting")
     named = {frozenset(_items(baskets, codes)): codes for codes in chosen}
     supports = _released(request, named, baskets, miner)
-    several = read.several_baskets
-    return TopItemsets.of(
-        request, guarantee, tuple(named), supports, read.item_type, charged=charged, several_baskets=several
+    return _listed(request, guarantee, tuple(named), supports, read, charged=charged)
+
+
+def _listed(
+    request: Request,
+    guarantee: Guarantee,
+    itemsets: tuple[frozenset[Any], ...],
+    supports: SupportRelease | None,
+    read: LoadedTransactions,
+    *,
+    charged: bool,
+) -> TopItemsets:
+    """The answer to a request: without itemsets whose released supports are too small, unless it asks for them."""
+    listed = itemsets if supports is None else supports.reaching(itemsets, request.min_support)
+    said = ""
+    if itemsets and not listed:
+        said = small_supports(len(itemsets), charged=charged)
+    elif len(itemsets) < request.top_k.count:
+        said = advice(request, charged=charged)
+    has_parts = request.top_k.count > 1 or request.split.supports is not None
+    return TopItemsets(
+        listed,
+        request.sizes,
+        request.requested,
+        request.top_k.name,
+        guarantee,
+        said,
+        supports and supports.of_parts(listed),
+        request.units,
+        request.split if has_parts else None,
+        type_name(read.item_type),
+        len(itemsets) - len(listed),
+        read.several_baskets,
     )
 
 

@@ -97,8 +97,8 @@ MECHANISMS = (
 )
 """What chooses one candidate, in the order in which messages list them."""
 WAYS = (
-    Named("items_first", "dpmine.itemsets.by_items:ItemsFirst"),
-    Named("discover", "dpmine.itemsets.discovery:Discover"),
+    Named("items_first", "dpmine.itemsets.ways.items_first:ItemsFirst"),
+    Named("discover", "dpmine.itemsets.ways.discovery:Discover"),
 )
 """What chooses a list of itemsets, beside the mechanisms."""
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpmine.errors import BadParameter
 from dpmine.exact.reals import decimal_above, decimal_below
 from dpmine.io.atomic import new_figure, picture_target, write_picture
-from dpmine.itemsets.support_noise import LEVEL, DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
+from dpmine.itemsets.release.noise import LEVEL, DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
 from dpmine.parameters import exact_share, positive, public_count
 from dpmine.planning.results import Planned, plain
 from dpmine.privacy import rounded_up, short

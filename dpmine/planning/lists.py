@@ -8,12 +8,12 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.by_items import ITEMS_FIRST
-from dpmine.itemsets.discovery import DISCOVER, Discover
-from dpmine.itemsets.expected import right_from
-from dpmine.itemsets.request import build_way
-from dpmine.itemsets.universe import PublicCatalogue, Sizes, parse_sizes
-from dpmine.itemsets.weighted_pairs import PAIRS_IN_FULL, WeightedPairs
+from dpmine.itemsets.request.catalogue import PublicCatalogue, Sizes, parse_sizes
+from dpmine.itemsets.request.query import build_way
+from dpmine.itemsets.ways.discovery import DISCOVER, Discover
+from dpmine.itemsets.ways.expected import right_from
+from dpmine.itemsets.ways.items_first import ITEMS_FIRST
+from dpmine.itemsets.ways.weighted_pairs import PAIRS_IN_FULL, WeightedPairs
 from dpmine.options.names import AUTO
 from dpmine.parameters import exact_number, public_count, whole
 from dpmine.planning.results import Planned, plain

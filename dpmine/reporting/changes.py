@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace
+from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dpmine.itemsets.support_noise import SupportNoise
+    from dpmine.itemsets.release.noise import SupportNoise
 
 EACH = Fraction(39, 40)
 """How probable it is, at least, that all noises of one window are within its width: of both, (39/40)² > 0.95."""

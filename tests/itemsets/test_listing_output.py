@@ -16,7 +16,7 @@ import pytest
 from support.cases import every
 from support.command_line import assert_one_error, environment, outcome_of
 
-from dpmine.itemsets.results import listed_items
+from dpmine.itemsets.release.results import listed_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -30,7 +30,7 @@ from dpmine.selection.select import MECHANISMS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dpmine.itemsets.results import TopItemsets
+    from dpmine.itemsets.release.results import TopItemsets
 
 SURE = 1000
 SIZES = (1, 2, 3)

@@ -21,14 +21,14 @@ from support.sealed import SealedData
 
 import dpmine
 from dpmine.errors import BadParameter, NotPrivate
-from dpmine.itemsets.request import MOST_PLACES, SUPPORTS_SHARE, Request
-from dpmine.itemsets.support_noise import DiscreteLaplace
+from dpmine.itemsets.release.noise import DiscreteLaplace
+from dpmine.itemsets.request.query import MOST_PLACES, SUPPORTS_SHARE, Request
 from dpmine.zcdp import delta_at
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dpmine.itemsets.results import TopItemsets
+    from dpmine.itemsets.release.results import TopItemsets
 
 SURE = 10_000
 """An ε at which nothing is left to chance where supports differ: noise of scale 2 · 10/10,000 for ten itemsets."""

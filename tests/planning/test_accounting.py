@@ -11,7 +11,7 @@ from support.cases import every
 from support.command_line import outcome_of
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace
+from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.ledger.budget import Accounting, Amount, Budget, Parts
 from dpmine.planning import plan_noise, plan_runs
 from dpmine.privacy import Neighbors

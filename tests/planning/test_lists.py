@@ -9,8 +9,8 @@ import pytest
 from support.cases import every
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.expected import HALF, share_right
-from dpmine.itemsets.request import DISCOVERED_PLACES
+from dpmine.itemsets.request.query import DISCOVERED_PLACES
+from dpmine.itemsets.ways.expected import HALF, share_right
 from dpmine.planning import plan_list
 from dpmine.privacy import Neighbors
 

@@ -17,7 +17,7 @@ from support.reading import read_baskets
 from dpmine.exact.bits import SystemBits
 from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.universe import ItemsetUniverse
+from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.selection.universes.base import Remaining, Scaled
 from dpmine.selection.universes.dense import Dense, Levels
 from dpmine.selection.universes.ranking import Padded, Ranking

@@ -10,7 +10,7 @@ from functools import cache
 from math import exp
 from typing import TYPE_CHECKING, Any
 
-from dpmine.itemsets.results import printable
+from dpmine.itemsets.release.results import printable
 from dpmine.privacy import Neighbors, short
 from dpmine.reporting.evidence.facts import mechanism
 from dpmine.version import __version__

@@ -36,7 +36,7 @@ class TopItemsetJob(Job):
         from dpmine.io.open import open_source
         from dpmine.io.source import Columns
         from dpmine.itemsets.ingest.layouts import plan_layout
-        from dpmine.itemsets.rules import confidence
+        from dpmine.itemsets.release.rules import confidence
         from dpmine.itemsets.transactions.memory import parse_memory
 
         parse_memory(self.options.get("memory"))
@@ -48,7 +48,7 @@ class TopItemsetJob(Job):
 
     def guarantee_at(self, **others: Any) -> Guarantee:
         """The guarantee, before the unit is known, with other options; no input is opened. Raises BadParameter."""
-        from dpmine.itemsets.request import Request
+        from dpmine.itemsets.request.query import Request
         from dpmine.itemsets.top import top_itemsets
 
         defaults = {name: each.default for name, each in signature(top_itemsets).parameters.items()}
@@ -59,7 +59,7 @@ class TopItemsetJob(Job):
         """See `Job.run`."""
         import pyarrow as pa
 
-        from dpmine.itemsets.rules import confidence, plain_rules
+        from dpmine.itemsets.release.rules import confidence, plain_rules
         from dpmine.itemsets.top import top_itemsets
 
         result = top_itemsets(
@@ -218,7 +218,7 @@ def _model_file(estimator: Any) -> str:
     except BadData:
         import numpy as np
 
-        from dpmine.itemsets.results import printable
+        from dpmine.itemsets.release.results import printable
 
         estimator.classes_ = np.array([printable(repr(label)) for label in estimator.classes_.tolist()])
         return str(estimator.to_json())

@@ -11,8 +11,8 @@ from itertools import pairwise
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any, Self
 
-from dpmine.itemsets.results import printable
-from dpmine.itemsets.support_noise import LEVEL
+from dpmine.itemsets.release.noise import LEVEL
+from dpmine.itemsets.release.results import printable
 from dpmine.reporting.jobs.unit_words import UnitWords
 from dpmine.reporting.page.charts import Bar, bars, steps
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpmine.exact.reals import decimal_below
-from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace
+from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
 from dpmine.ledger.budget import WHOLE, Accounting, Amount, name_and_part
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.exact.reals import decimal_above, decimal_below
 from dpmine.io.files import shown_name
-from dpmine.itemsets.results import printable
-from dpmine.itemsets.support_noise import LEVEL
+from dpmine.itemsets.release.noise import LEVEL
+from dpmine.itemsets.release.results import printable
 from dpmine.ledger.budget import Accounting, Amount, guaranteed, name_and_part
 from dpmine.ledger.charging import ROW
 from dpmine.privacy import Neighbors, short

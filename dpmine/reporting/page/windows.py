@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpmine.itemsets.results import printable
+from dpmine.itemsets.release.results import printable
 from dpmine.reporting.changes import changes
 from dpmine.reporting.page.bodies import PageTable
 from dpmine.reporting.page.charts import Panel, multiples

@@ -18,7 +18,7 @@ import dpmine
 from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
 from dpmine.itemsets.spark.supports import SparkMiner
-from dpmine.itemsets.universe import ItemsetUniverse
+from dpmine.itemsets.ways.universe import ItemsetUniverse
 
 pytestmark = pytest.mark.spark
 OPTIONS: dict[str, Any] = {"unit": "u", "basket": "b", "item": "i"}

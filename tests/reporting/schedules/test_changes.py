@@ -13,8 +13,8 @@ from reporting.test_page import Page
 from support.cases import every
 
 from dpmine.exact.bits import SystemBits
-from dpmine.itemsets.noisy_supports import Consistency, release
-from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace
+from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace
+from dpmine.itemsets.release.supports import Consistency, release
 from dpmine.ledger.budget import Amount
 from dpmine.reporting.changes import EACH, changes, supports
 from dpmine.reporting.page.render import render
@@ -24,7 +24,7 @@ from dpmine.reporting.timeline import Passed, Timeline
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dpmine.itemsets.support_noise import SupportNoise
+    from dpmine.itemsets.release.noise import SupportNoise
 
 NOISES = [DiscreteLaplace(Fraction(1, 4)), DiscreteGaussian(Fraction(1, 50))]
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import dpmine
 from dpmine.auditing import Claim, RowSets, ScoreVectors
 from dpmine.exact.bits import SystemBits
-from dpmine.itemsets.by_items import ItemsFirst
-from dpmine.itemsets.discovery import Discover, Discovery
-from dpmine.itemsets.universe import ItemsetUniverse
+from dpmine.itemsets.ways.discovery import Discover, Discovery
+from dpmine.itemsets.ways.items_first import ItemsFirst
+from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.privacy import Neighbors
 from dpmine.selection.mechanisms.report_noisy_max import MaxOfExponentials, MaxOfLaplaces
 from dpmine.selection.top_k import OneShot, Peeling

@@ -21,7 +21,7 @@ from dpmine.models.tables import read_columns
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from dpmine.itemsets.results import TopItemsets
+    from dpmine.itemsets.release.results import TopItemsets
 
 LEAST_ROWS = 25
 """Hostile rows that every source is tried with, at least."""

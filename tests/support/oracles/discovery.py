@@ -15,7 +15,7 @@ from dpmine.zcdp import delta_at
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from dpmine.itemsets.discovery import Discovery
+    from dpmine.itemsets.ways.discovery import Discovery
     from support.oracles.itemsets import Units
 
 RELATIONS = (Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE)

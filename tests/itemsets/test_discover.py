@@ -13,19 +13,19 @@ from support.cases import every
 from support.sealed import SealedBaskets, Untouchable
 
 import dpmine
-from dpmine.itemsets import discovered
-from dpmine.itemsets.advice import advice, doubt
-from dpmine.itemsets.discovered import DiscoveredItems
-from dpmine.itemsets.discovery import Discover, Discovery
+from dpmine.itemsets import discover
+from dpmine.itemsets.discover import DiscoveredItems
 from dpmine.itemsets.ingest.catalogue import REMARK, read_catalogue
-from dpmine.itemsets.request import DISCOVERED_PLACES, Request
+from dpmine.itemsets.request.advice import advice, doubt
+from dpmine.itemsets.request.query import DISCOVERED_PLACES, Request
+from dpmine.itemsets.ways.discovery import Discover, Discovery
 from dpmine.privacy import Neighbors
 from dpmine.zcdp import delta_at
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dpmine.itemsets.results import TopItemsets
+    from dpmine.itemsets.release.results import TopItemsets
 
 SALES = pa.table({"item": ["tea", "milk"] * 500 + ["rare"], "unit": [*range(500), *range(500), 7]})
 NAMED: dict[str, Any] = {"unit": "unit", "item": "item"}
@@ -86,7 +86,7 @@ def test_what_is_charged_is_what_is_run(monkeypatch: pytest.MonkeyPatch, relatio
         made.append(Discovery(*given))
         return made[-1]
 
-    monkeypatch.setattr(discovered, "Discovery", spy)
+    monkeypatch.setattr(discover, "Discovery", spy)
     found = dpmine.discover_items(SALES, **NAMED, epsilon=2, delta=1e-5, neighbors=relation)
     ran = made[0]
     assert (ran.neighbors, ran.zcdp, ran.looks) == (found.guarantee.neighbors, found.guarantee.zcdp, (1,))

@@ -11,11 +11,11 @@ from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.reals import decimal_below
 from dpmine.io.source import ColumnNames, Columns
-from dpmine.itemsets.discovery import DIGITS, DISCOVER, ITEMS_PER_UNIT, Discovery, items_per_unit
 from dpmine.itemsets.ingest.catalogue import REMARK
-from dpmine.itemsets.results import printable
+from dpmine.itemsets.release.results import printable
 from dpmine.itemsets.transactions.interface import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
+from dpmine.itemsets.ways.discovery import DIGITS, DISCOVER, ITEMS_PER_UNIT, Discovery, items_per_unit
 from dpmine.ledger.charging import Account
 from dpmine.markup import html_table
 from dpmine.parameters import positive, probability

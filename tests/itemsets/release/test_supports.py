@@ -23,8 +23,9 @@ from support.tapes import TapeBits, TapeExhausted, assert_law
 from dpmine.errors import BadParameter
 from dpmine.exact import noise as discrete
 from dpmine.exact.noise import discrete_laplace_of_scale, exponential_coin, geometric_of_scale
-from dpmine.itemsets import support_noise
-from dpmine.itemsets.noisy_supports import (
+from dpmine.itemsets.release import noise as noise_module
+from dpmine.itemsets.release.noise import LEVEL, DiscreteLaplace, l1_sensitivity
+from dpmine.itemsets.release.supports import (
     LARGEST_SUPPORT,
     MOST_ITEMS,
     Consistency,
@@ -33,13 +34,12 @@ from dpmine.itemsets.noisy_supports import (
     release,
     with_subsets,
 )
-from dpmine.itemsets.support_noise import LEVEL, DiscreteLaplace, l1_sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.support_noise import SupportNoise
+    from dpmine.itemsets.release.noise import SupportNoise
 
     Sampler = Callable[[BitSource], Any]
 
@@ -368,7 +368,7 @@ def test_too_many_subsets_are_refused() -> None:
 
 def with_noise(monkeypatch: pytest.MonkeyPatch, noise: Iterable[int]) -> None:
     """The next noises, in their order."""
-    monkeypatch.setattr(support_noise, "discrete_laplace_of_scale", Mock(side_effect=list(noise)))
+    monkeypatch.setattr(noise_module, "discrete_laplace_of_scale", Mock(side_effect=list(noise)))
 
 
 CHAIN = [frozenset("a"), frozenset("b"), frozenset("ab")]

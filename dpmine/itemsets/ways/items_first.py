@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.universe import ItemsetUniverse, itemset_count
+from dpmine.itemsets.ways.universe import ItemsetUniverse, itemset_count
 from dpmine.selection.composition import bounded_range_stages
 from dpmine.selection.top_k import LimitedDomainTopK, OneShot, TopK
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.universe import Itemset
+    from dpmine.itemsets.ways.universe import Itemset
     from dpmine.privacy import Neighbors, Zcdp
     from dpmine.selection.mechanisms.report_noisy_max import Exponential
     from dpmine.selection.universes.base import Universe

@@ -12,7 +12,7 @@ from math import inf, isfinite, nan, nextafter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, Consistency, in_order, sort_key
+from dpmine.itemsets.release.supports import LARGEST_SUPPORT, Consistency, in_order, sort_key
 from dpmine.parameters import exact_number, least_count, whole
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from dpmine.itemsets.noisy_supports import Itemset, SupportRelease
+    from dpmine.itemsets.release.supports import Itemset, SupportRelease
     from dpmine.parameters import Number
 
 Extended: TypeAlias = "Fraction | float"

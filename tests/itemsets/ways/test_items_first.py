@@ -17,10 +17,10 @@ from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.itemsets.by_items import ITEMS_SHARE, ItemsFirst
 from dpmine.itemsets.counting.miner import Miner, support_of
-from dpmine.itemsets.request import MANY_PLACES, Request
-from dpmine.itemsets.universe import ItemsetUniverse
+from dpmine.itemsets.request.query import MANY_PLACES, Request
+from dpmine.itemsets.ways.items_first import ITEMS_SHARE, ItemsFirst
+from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.privacy import Neighbors
 from dpmine.selection.composition import bounded_range_rounds, bounded_range_stages
 from dpmine.selection.top_k import OneShot

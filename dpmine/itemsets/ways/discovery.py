@@ -17,9 +17,9 @@ import numpy as np
 from dpmine.errors import BadParameter
 from dpmine.exact.noise import LARGEST_SCALE, discrete_gaussian_array, whole_scale
 from dpmine.exact.reals import below, decimal_below, exact_ball, working_precision
-from dpmine.itemsets.by_items import ByItems, shot_among
-from dpmine.itemsets.universe import itemset_count
-from dpmine.itemsets.weighted_pairs import MOST_WEIGHTED_ITEMS, WeightedPairs
+from dpmine.itemsets.ways.items_first import ByItems, shot_among
+from dpmine.itemsets.ways.universe import itemset_count
+from dpmine.itemsets.ways.weighted_pairs import MOST_WEIGHTED_ITEMS, WeightedPairs
 from dpmine.parameters import whole
 from dpmine.privacy import Neighbors, Zcdp, short
 from dpmine.selection.recommend import least
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dpmine.exact.bits import BitSource
     from dpmine.exact.reals import Ball
     from dpmine.itemsets.transactions.interface import Transactions
-    from dpmine.itemsets.universe import Itemset, ItemsetUniverse
+    from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
 
 
 DISCOVER = "discover"

@@ -18,9 +18,9 @@ from support.cases import every
 import dpmine
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.itemsets.noisy_supports import LARGEST_SUPPORT, Consistency, SupportRelease, release, with_subsets
-from dpmine.itemsets.results import TopItemsets, listed_items
-from dpmine.itemsets.support_noise import DiscreteLaplace
+from dpmine.itemsets.release.noise import DiscreteLaplace
+from dpmine.itemsets.release.results import TopItemsets, listed_items
+from dpmine.itemsets.release.supports import LARGEST_SUPPORT, Consistency, SupportRelease, release, with_subsets
 from dpmine.privacy import Guarantee, Neighbors
 
 if TYPE_CHECKING:

@@ -7,21 +7,19 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.exact.reals import decimal_below
-from dpmine.itemsets.by_items import ITEMS_FIRST, ItemsFirst
-from dpmine.itemsets.discovery import DISCOVER, Discover, items_per_unit
-from dpmine.itemsets.noisy_supports import MOST_ITEMS
-from dpmine.itemsets.rules import number_of_units
-from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace, SupportNoise, narrower
-from dpmine.itemsets.universe import PublicCatalogue, Sizes, itemset_count, parse_sizes
-from dpmine.ledger.budget import Amount
+from dpmine.itemsets.release.budget_split import BudgetSplit
+from dpmine.itemsets.release.rules import number_of_units
+from dpmine.itemsets.release.supports import MOST_ITEMS
+from dpmine.itemsets.request.catalogue import PublicCatalogue, Sizes, parse_sizes
+from dpmine.itemsets.ways.discovery import DISCOVER, Discover, items_per_unit
+from dpmine.itemsets.ways.items_first import ITEMS_FIRST, ItemsFirst
+from dpmine.itemsets.ways.universe import itemset_count
 from dpmine.options.names import AUTO, plain_name
 from dpmine.parameters import below_one, count_or_share, least_count, positive, probability, public_count, whole
 from dpmine.privacy import Neighbors, Zcdp
 from dpmine.selection.mechanisms.registry import MECHANISMS
 from dpmine.selection.recommend import unknown
 from dpmine.selection.top_k import NO_DELTA, Built, build_top_k
-from dpmine.zcdp import rho_at
 
 if TYPE_CHECKING:
     from dpmine.parameters import Number
@@ -55,66 +53,11 @@ _REASONS = {
     ),
 }
 _K = "k (--top)"
-_DIGITS = 12  # of ρ
-
 _NO_CATALOGUE = (
     "{} chooses among all itemsets of a public catalogue, because the items seen in the data are private: give "
     "catalogue (--catalogue FILE), or give up privacy with catalogue='from-data' (--catalogue-from-data), or use a "
     "mechanism that needs no catalogue, such as large_margin."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetSplit:
-    """How a run's budget is split.
-
-    Attributes:
-        selection: the share of choosing the itemsets.
-        supports: the noise of their supports, which gives the share of these; None where none are released.
-        total: both together: a sum of ε and δ for Laplace noise, of ρ for Gaussian noise.
-        rounds: how the selection's part is divided, in words.
-    """
-
-    selection: Amount
-    supports: SupportNoise | None
-    total: Amount
-    rounds: str
-
-    @classmethod
-    def of(cls, top_k: TopK, epsilon: Fraction, delta: Fraction, most: int) -> BudgetSplit:
-        """Supports at `epsilon` beside the selection (0 for none), `most` of them at most; δ is that of the whole run.
-
-        Which noise they get is decided here, before any data are read: by what is narrower for the most supports.
-        Gaussian noise gets the ρ that the selection leaves of the whole run's (ε, δ).
-        """
-        cost = top_k.zcdp
-        selection = Amount(top_k.epsilon, top_k.delta, cost.rho, cost.delta)
-        if not epsilon:
-            return cls(selection, None, selection, top_k.rounds())
-        laplace = DiscreteLaplace(epsilon)
-        noise = narrower(laplace, _gaussian(top_k, epsilon, delta), most)
-        both = cost + noise.zcdp
-        basic = (selection.epsilon + epsilon, selection.delta if noise is laplace else delta)
-        return cls(selection, noise, Amount(*basic, both.rho, both.delta), top_k.rounds())
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        selection = self.selection.to_dict()
-        return {"selection": selection, "supports": self.supports and self.supports.to_dict(), "rounds": self.rounds}
-
-    def __str__(self) -> str:
-        if self.supports is None:
-            return f"selection: {self.rounds}"
-        return f"selection {self.selection} ({self.rounds}); supports {self.supports}"
-
-
-def _gaussian(top_k: TopK, epsilon: Fraction, delta: Fraction) -> DiscreteGaussian | None:
-    """Noise for the ρ that the selection leaves of (ε, δ); None where it leaves none, or nothing is guaranteed."""
-    cost = top_k.zcdp
-    if cost.delta >= delta or not top_k.mechanism.private:
-        return None
-    rho = rho_at(top_k.epsilon + epsilon, delta - cost.delta) - cost.rho
-    return DiscreteGaussian(decimal_below(rho, _DIGITS)) if rho > 0 else None
 
 
 @dataclass(frozen=True, slots=True)

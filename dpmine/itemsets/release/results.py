@@ -8,8 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.advice import advice, small_supports
-from dpmine.itemsets.noisy_supports import Consistency, in_order
+from dpmine.itemsets.release.supports import Consistency, in_order
 from dpmine.markup import html_table
 from dpmine.parameters import named
 
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from dpmine.itemsets.noisy_supports import SupportRelease
-    from dpmine.itemsets.request import BudgetSplit, Request
+    from dpmine.itemsets.release.budget_split import BudgetSplit
+    from dpmine.itemsets.release.supports import SupportRelease
     from dpmine.parameters import Number
     from dpmine.privacy import Guarantee
 
@@ -90,44 +89,6 @@ class TopItemsets:
     left_out: int = 0
     several_baskets: bool = False
 
-    @classmethod
-    def of(
-        cls,
-        request: Request,
-        guarantee: Guarantee,
-        itemsets: tuple[frozenset[Any], ...],
-        supports: SupportRelease | None,
-        kind: pa.DataType | None = None,
-        *,
-        charged: bool = False,
-        several_baskets: bool = False,
-    ) -> TopItemsets:
-        """The answer to a request: without itemsets whose released supports are too small, unless it asks for them.
-
-        `charged` says whether a ledger was charged for it, `several_baskets` whether a unit may have several.
-        """
-        listed = itemsets if supports is None else supports.reaching(itemsets, request.min_support)
-        said = ""
-        if itemsets and not listed:
-            said = small_supports(len(itemsets), charged=charged)
-        elif len(itemsets) < request.top_k.count:
-            said = advice(request, charged=charged)
-        split = request.top_k.count > 1 or request.split.supports is not None
-        return cls(
-            listed,
-            request.sizes,
-            request.requested,
-            request.top_k.name,
-            guarantee,
-            said,
-            supports and supports.of_parts(listed),
-            request.units,
-            request.split if split else None,
-            _type_name(kind),
-            len(itemsets) - len(listed),
-            several_baskets,
-        )
-
     def __len__(self) -> int:
         """The number of itemsets; a result without any is false."""
         return len(self.itemsets)
@@ -162,13 +123,13 @@ class TopItemsets:
         Args:
             min_confidence: in [0, 1], compared with the confidence that is listed, as floats.
 
-        Returns a frame as of `dpmine.itemsets.rules.association_rules`: antecedents, consequents, noisy_support and
-        confidence with its bounds. The confidence is the share of units with all items of the rule in one basket,
-        among the units with the antecedents in one basket. With a public number of units, the frame also has support.
-        It has lift, leverage and conviction where a unit has one basket: see `several_baskets`.
+        Returns a frame as `association_rules` of `dpmine.itemsets.release.rules` does: antecedents, consequents,
+        noisy_support and confidence with its bounds. The confidence is the share of units with all items of the rule
+        in one basket, among the units with the antecedents in one basket. With a public number of units, the frame also
+        has support. It has lift, leverage and conviction where a unit has one basket: see `several_baskets`.
         Raises BadParameter where the run was not asked for rules.
         """
-        from dpmine.itemsets.rules import association_rules
+        from dpmine.itemsets.release.rules import association_rules
 
         if self.supports is None or self.supports.consistency is not Consistency.MONOTONE:
             raise BadParameter("This result has no rules: ask for release_support and rules=True in the run.")
@@ -265,7 +226,7 @@ class TopItemsets:
 
         Returns the axes, titled with the guarantee. Names are shortened to 60 characters.
         """
-        from dpmine.itemsets.picture import draw_itemsets
+        from dpmine.itemsets.release.picture import draw_itemsets
 
         names = [_names(row) for row in self._rows(self.itemsets)]
         return draw_itemsets(ax, names, self.noisy_supports, self.intervals, f"{self.mechanism}; {self.guarantee}")
@@ -344,7 +305,7 @@ class TopItemsets:
         return details
 
 
-def _type_name(kind: pa.DataType | None) -> str:
+def type_name(kind: pa.DataType | None) -> str:
     """The name of a declared type of items, which is one for all texts."""
     if kind is None:
         return ""

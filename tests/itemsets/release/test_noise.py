@@ -12,7 +12,7 @@ from support.cases import every
 from support.numpy_bits import NumpyBits
 
 from dpmine.exact.reals import working_precision
-from dpmine.itemsets.support_noise import DiscreteGaussian, DiscreteLaplace, GaussianTail, narrower
+from dpmine.itemsets.release.noise import DiscreteGaussian, DiscreteLaplace, GaussianTail, narrower
 from dpmine.zcdp import delta_at, rho_at
 
 WITHIN = [
@@ -63,7 +63,7 @@ def test_far_tails_are_on_the_safe_side(sigma: int, times: int) -> None:
 def test_the_bound_beyond_the_sum_is_above_the_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     with working_precision(128):
         summed = [GaussianTail(Fraction(100)).beyond(width) for width in (5, 10, 20, 40)]
-        monkeypatch.setattr("dpmine.itemsets.support_noise._SUMMED", -1)
+        monkeypatch.setattr("dpmine.itemsets.release.noise._SUMMED", -1)
         bounds = [GaussianTail(Fraction(100)).beyond(width) for width in (5, 10, 20, 40)]
     assert all(bound > tail for bound, tail in zip(bounds, summed, strict=True))
     assert all(bound < tail * 1.2 for bound, tail in zip(bounds, summed, strict=True))

@@ -10,16 +10,16 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.by_items import ByItems
-from dpmine.itemsets.discovery import DISCOVER, Discover
-from dpmine.itemsets.expected import BEST_SHARE, USUAL_UNITS, right_from
+from dpmine.itemsets.ways.discovery import DISCOVER, Discover
+from dpmine.itemsets.ways.expected import BEST_SHARE, USUAL_UNITS, right_from
+from dpmine.itemsets.ways.items_first import ByItems
 from dpmine.options.names import AUTO
 from dpmine.selection.advice import another_run, needed, with_charge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpmine.itemsets.request import Request
+    from dpmine.itemsets.request.query import Request
     from dpmine.selection.top_k import TopK
 
 _LARGEST_ADVISED = 2

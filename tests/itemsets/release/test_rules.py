@@ -21,8 +21,10 @@ from support.numpy_bits import NumpyBits
 from support.oracles.supports import all_rules, every_subset, extremes, measures, true_supports
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets import support_noise
-from dpmine.itemsets.noisy_supports import (
+from dpmine.itemsets.release import noise as noise_module
+from dpmine.itemsets.release.noise import DiscreteLaplace
+from dpmine.itemsets.release.rules import association_rules, plain_rules
+from dpmine.itemsets.release.supports import (
     LARGEST_SUPPORT,
     Consistency,
     SupportRelease,
@@ -30,14 +32,12 @@ from dpmine.itemsets.noisy_supports import (
     release,
     with_subsets,
 )
-from dpmine.itemsets.rules import association_rules, plain_rules
-from dpmine.itemsets.support_noise import DiscreteLaplace
 from dpmine.itemsets.top import top_itemset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dpmine.itemsets.results import TopItemsets
+    from dpmine.itemsets.release.results import TopItemsets
 
 Itemset: TypeAlias = frozenset[Any]
 
@@ -131,7 +131,7 @@ def test_true_measures_lie_in_their_bounds(units: list[list[Itemset]], data: st.
     width = LAPLACE.simultaneous_half_width(len(itemsets))
     noise = data.draw(st.lists(st.integers(-width, width), min_size=7, max_size=7))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(support_noise, "discrete_laplace_of_scale", Mock(side_effect=noise))
+        patch.setattr(noise_module, "discrete_laplace_of_scale", Mock(side_effect=noise))
         known = release(
             itemsets, supports, noise=DiscreteLaplace(Fraction(14)), consistency=Consistency.MONOTONE, bits=NumpyBits(0)
         )
@@ -346,6 +346,7 @@ def test_the_whole_way() -> None:
 
 
 def test_import_is_light() -> None:
-    code = "import dpmine.itemsets.rules, sys; print(*{'pandas', 'mlxtend', 'sklearn', 'pyarrow'} & set(sys.modules))"
+    heavy = "{'pandas', 'mlxtend', 'sklearn', 'pyarrow'}"
+    code = f"import dpmine.itemsets.release.rules, sys; print(*{heavy} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert found.stdout.strip() == ""

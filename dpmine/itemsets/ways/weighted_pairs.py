@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dpmine.exact.bits import BitSource
     from dpmine.itemsets.transactions.interface import Transactions
-    from dpmine.itemsets.universe import Itemset
+    from dpmine.itemsets.ways.universe import Itemset
 
 PAIRS_IN_FULL = 10
 """A unit that supports no more of the pairs counts in full: docs/explanation/measured/itemset_lists.md compares."""

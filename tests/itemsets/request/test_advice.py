@@ -9,8 +9,8 @@ import pytest
 from support.cases import every
 
 import dpmine
-from dpmine.itemsets.advice import advice
-from dpmine.itemsets.request import Request
+from dpmine.itemsets.request.advice import advice
+from dpmine.itemsets.request.query import Request
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ import pytest
 from support.cases import every
 
 import dpmine
-from dpmine.itemsets.expected import HALF, share_right, support_needed
+from dpmine.itemsets.ways.expected import HALF, share_right, support_needed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import ceil, exp, expm1, log, pi, sqrt
 from typing import TYPE_CHECKING
 
-from dpmine.itemsets.by_items import ByItems
-from dpmine.itemsets.discovery import Discover
-from dpmine.itemsets.weighted_pairs import WeightedPairs
+from dpmine.itemsets.ways.discovery import Discover
+from dpmine.itemsets.ways.items_first import ByItems
+from dpmine.itemsets.ways.weighted_pairs import WeightedPairs
 from dpmine.selection.mechanisms.report_noisy_max import NoisyMaxMechanism
 from dpmine.selection.recommend import DECAY, Shape, least, stylised
 from dpmine.selection.top_k import LimitedDomainTopK

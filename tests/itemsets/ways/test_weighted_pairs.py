@@ -20,11 +20,11 @@ from support.oracles.mechanisms import chi_square_p, tally
 
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
-from dpmine.itemsets import discovery, weighted_pairs
-from dpmine.itemsets.discovery import Discover, Discovery
 from dpmine.itemsets.transactions import pairs as counting
-from dpmine.itemsets.universe import ItemsetUniverse
-from dpmine.itemsets.weighted_pairs import WeightedPairs
+from dpmine.itemsets.ways import discovery, weighted_pairs
+from dpmine.itemsets.ways.discovery import Discover, Discovery
+from dpmine.itemsets.ways.universe import ItemsetUniverse
+from dpmine.itemsets.ways.weighted_pairs import WeightedPairs
 from dpmine.privacy import Neighbors
 from dpmine.selection.top_k import OneShot
 

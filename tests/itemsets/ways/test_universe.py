@@ -21,7 +21,7 @@ from support.tapes import assert_law
 
 from dpmine.exact.bits import SystemBits
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.universe import Itemset, ItemsetUniverse
+from dpmine.itemsets.ways.universe import Itemset, ItemsetUniverse
 from dpmine.privacy import Neighbors
 from dpmine.selection.recommend import build_mechanism
 from dpmine.selection.select import law

@@ -33,9 +33,9 @@ from support.oracles.mechanisms import chi_square_p, tally
 from dpmine.errors import BadParameter
 from dpmine.exact.bits import SystemBits
 from dpmine.exact.noise import discrete_gaussian_array
-from dpmine.itemsets import discovery as module
-from dpmine.itemsets.discovery import Discover, Discovery
-from dpmine.itemsets.universe import ItemsetUniverse
+from dpmine.itemsets.ways import discovery as module
+from dpmine.itemsets.ways.discovery import Discover, Discovery
+from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.privacy import Neighbors, Zcdp
 from dpmine.selection.top_k import OneShot
 from dpmine.zcdp import delta_at

@@ -1,6 +1,6 @@
 """Supports of itemsets that were released already, with noise: whole numbers, and intervals that hold the true ones.
 
-Every support gets independent noise, as `dpmine.itemsets.support_noise` says. Everything after that looks at no data.
+Every support gets independent noise, as `dpmine.itemsets.release.noise` says. Everything after that looks at no data.
 Proof: docs/proofs/noisy_supports.md.
 """
 
@@ -12,7 +12,7 @@ from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpmine.errors import BadParameter
-from dpmine.itemsets.support_noise import LEVEL
+from dpmine.itemsets.release.noise import LEVEL
 from dpmine.parameters import named
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from dpmine.exact.bits import BitSource
-    from dpmine.itemsets.support_noise import SupportNoise
+    from dpmine.itemsets.release.noise import SupportNoise
 
 Itemset: TypeAlias = frozenset[Any]
 Interval: TypeAlias = tuple[int, int]

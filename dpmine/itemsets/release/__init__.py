@@ -1,0 +1,1 @@
+"""What is released of the chosen itemsets: noisy supports, rules, results."""

@@ -1,0 +1,1 @@
+"""The ways to choose a list of itemsets, and the candidates they choose from."""
