@@ -11,7 +11,7 @@ from dpmine.itemsets.release.results import TopItemsets, type_name
 from dpmine.itemsets.release.supports import Consistency, release, with_subsets
 from dpmine.itemsets.request.advice import advice, doubt, long_search, small_supports
 from dpmine.itemsets.request.query import Request
-from dpmine.itemsets.transactions.base import Engine
+from dpmine.itemsets.transactions.interface import Engine
 from dpmine.itemsets.transactions.memory import parse_memory
 from dpmine.itemsets.ways.universe import ItemsetUniverse
 from dpmine.ledger.charging import Account
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dpmine.itemsets.ingest.layouts import LayoutPlan
     from dpmine.itemsets.release.supports import SupportRelease
     from dpmine.itemsets.request.catalogue import Sizes
-    from dpmine.itemsets.transactions.base import Read, SupportSource, Transactions
+    from dpmine.itemsets.transactions.interface import LoadedTransactions, SupportSource, Transactions
     from dpmine.itemsets.ways.universe import Itemset
     from dpmine.ledger.ledger import Ledger
     from dpmine.parameters import Number
@@ -243,7 +243,7 @@ def _planned(request: Request, account: Account, notice: Callable[[str], None] |
     return planned
 
 
-def _answer(request: Request, read: Read, *, charged: bool) -> TopItemsets:
+def _answer(request: Request, read: LoadedTransactions, *, charged: bool) -> TopItemsets:
     cut = request.max_items_per_unit
     baskets = read.transactions if cut is None else read.transactions.truncated(cut)
     miner = baskets.miner()
@@ -261,7 +261,7 @@ def _listed(
     guarantee: Guarantee,
     itemsets: tuple[frozenset[Any], ...],
     supports: SupportRelease | None,
-    read: Read,
+    read: LoadedTransactions,
     *,
     charged: bool,
 ) -> TopItemsets:

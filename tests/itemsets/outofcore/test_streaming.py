@@ -20,16 +20,16 @@ from support.reading import read_baskets
 from dpmine.errors import BadParameter
 from dpmine.io.source import Columns
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.outofcore import read as outofcore
-from dpmine.itemsets.outofcore.read import PartitionedBaskets, PartitionedMiner
+from dpmine.itemsets.outofcore import partitions as outofcore
+from dpmine.itemsets.outofcore.partitions import PartitionedBaskets, PartitionedMiner
 from dpmine.itemsets.read import read_transactions
-from dpmine.itemsets.transactions.base import Baskets
+from dpmine.itemsets.transactions.interface import Baskets
 from dpmine.itemsets.transactions.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dpmine.itemsets.transactions.base import SupportSource, Transactions
+    from dpmine.itemsets.transactions.interface import SupportSource, Transactions
 
 ROOMY = 10**9
 IN_CHUNKS = MemoryBudget(
@@ -259,7 +259,7 @@ def test_small_data_stay_in_memory() -> None:
 def test_uneven_partitions_are_divided_again() -> None:
     table = long_table([(unit, 1, item) for unit in range(300) for item in range(4)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dpmine.itemsets.outofcore.read._WAYS_WHEN_UNKNOWN", 2)
+        patch.setattr("dpmine.itemsets.outofcore.partitions._WAYS_WHEN_UNKNOWN", 2)
         found = partitioned(in_batches(table), NAMED, IN_CHUNKS)
     assert sum(1 for _ in found.parts()) > 2
     same_answers(found, read_baskets(table, NAMED).baskets)

@@ -100,7 +100,7 @@ class Transactions(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
+class LoadedTransactions:
     """What was read.
 
     Attributes:
