@@ -95,6 +95,13 @@ class Transactions(ABC):
         The support of an itemset of these items stays what it was.
         """
 
+    @abstractmethod
+    def unions(self) -> Transactions:
+        """These transactions with one basket for each unit: the union of its baskets.
+
+        The support of an itemset is the number of units that have all of its items then, in whatever baskets.
+        """
+
     def close(self) -> None:  # noqa: B027 - an engine that keeps nothing elsewhere has nothing to do
         """Nothing need be kept for these transactions any more."""
 
@@ -333,6 +340,16 @@ class Baskets:
         new_code[old] = np.arange(len(old), dtype=np.int32)
         left = self.keeping(new_code[self.items] >= 0)
         return replace(left, labels=self.labels.take(old.tolist()), items=new_code[left.items])
+
+    def unions(self) -> Self:
+        """See `Transactions.unions`."""
+        units, items = self._holdings()
+        return replace(
+            self,
+            items=items.astype(np.int32),
+            basket_starts=starts_of(np.bincount(units, minlength=self.unit_count)),
+            unit_starts=np.arange(self.unit_count + 1),
+        )
 
     def truncated(self, max_items_per_unit: int) -> Self:
         """See `Transactions.truncated`."""
