@@ -97,10 +97,7 @@ class Transactions(ABC):
 
     @abstractmethod
     def unions(self) -> Transactions:
-        """These transactions with one basket for each unit: the union of its baskets.
-
-        The support of an itemset is the number of units that have all of its items then, in whatever baskets.
-        """
+        """These transactions with one basket for each unit: the union of its baskets."""
 
     def close(self) -> None:  # noqa: B027 - an engine that keeps nothing elsewhere has nothing to do
         """Nothing need be kept for these transactions any more."""
@@ -112,8 +109,7 @@ class Read:
 
     Attributes:
         transactions: of any engine; close what was read in the end.
-        item_type: Arrow type of the items as the catalogue or the columns declare it; None where Python values have
-            none.
+        item_type: Arrow type of the items as declared by catalogue or columns; None where Python values have none.
         several_baskets: whether the layout lets a unit have more than one basket.
     """
 
@@ -276,8 +272,7 @@ class Baskets:
     """The items of the baskets of the privacy units, in compressed sparse rows.
 
     Attributes:
-        labels: Arrow array (int64 or string), one entry an item of the catalogue, strictly increasing; an item's
-            code is its position here. Items of a given catalogue that no basket holds are included.
+        labels: as in `Transactions`.
         items: item codes basket after basket, strictly increasing inside a basket, no duplicates.
         basket_starts: int64[baskets + 1]; basket b holds items[basket_starts[b] : basket_starts[b + 1]], never empty.
         unit_starts: int64[units + 1]; unit u owns the baskets unit_starts[u] … unit_starts[u + 1] − 1, at least one.
@@ -344,12 +339,9 @@ class Baskets:
     def unions(self) -> Self:
         """See `Transactions.unions`."""
         units, items = self._holdings()
-        return replace(
-            self,
-            items=items.astype(np.int32),
-            basket_starts=starts_of(np.bincount(units, minlength=self.unit_count)),
-            unit_starts=np.arange(self.unit_count + 1),
-        )
+        starts = starts_of(np.bincount(units, minlength=self.unit_count))
+        one_each = np.arange(self.unit_count + 1)
+        return replace(self, items=items.astype(np.int32), basket_starts=starts, unit_starts=one_each)
 
     def truncated(self, max_items_per_unit: int) -> Self:
         """See `Transactions.truncated`."""
