@@ -8,7 +8,7 @@ from support.effort import examples
 from support.oracles.itemsets import baskets_of
 
 from dpmine.itemsets.counting.miner import Miner
-from dpmine.itemsets.transactions.base import Baskets
+from dpmine.itemsets.transactions.interface import Baskets
 
 UNITS = st.lists(
     st.lists(st.sets(st.integers(0, 5), min_size=1, max_size=4), min_size=1, max_size=4), min_size=0, max_size=6
