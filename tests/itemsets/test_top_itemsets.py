@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cases import every
 from support.effort import examples
-from support.mechanism_laws import APPROXIMATE, PURE
+from support.mechanisms import APPROXIMATE, PURE
 from support.sealed import SealedData
 
 import dpmine

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.adversary import Descent, LazyUniverse
 from support.cases import every
 from support.effort import examples
-from support.mechanism_laws import APPROXIMATE, PURE
+from support.mechanisms import APPROXIMATE, PURE
 from support.numpy_bits import NumpyBits
 from support.oracles import top_k as top_k_laws
 from support.oracles.mechanisms import chi_square_p, tally
