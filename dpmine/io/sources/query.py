@@ -62,8 +62,9 @@ _MIXING = {
 _CAST = re.compile(r"\bcast\s*\(|[\w)]\s*::", re.IGNORECASE)
 """Of anything but a constant text. In SQLite none fails."""
 _HARMLESS = (
-    "all|and|any|as|avg|between|by|case|cast|coalesce|count|distinct|else|exists|from|in|join|length|like|list|lower|"
-    "max|min|not|nullif|on|or|over|select|string_agg|sum|then|trim|try_cast|upper|using|values|when|where|with"
+    "all|and|any|as|avg|between|by|case|cast|coalesce|concat|count|distinct|else|exists|from|ifnull|in|join|length|"
+    "like|list|lower|ltrim|max|min|not|nullif|on|or|over|replace|rtrim|select|starts_with|string_agg|sum|then|trim|"
+    "try_cast|upper|using|values|when|where|with"
 )
 """Before a bracket or a sign: words, functions that fail at no value, and the aggregates of `_MIXING`."""
 _CALL = re.compile(rf"\b(?!(?:{_HARMLESS})\b)\w+\s*\(", re.IGNORECASE)
